@@ -30,10 +30,10 @@ def is_interrupt(error: BaseException) -> bool:
     (True, False)
     """
     return any(
-        isinstance(each, KeyboardInterrupt)
-        or type(each).__name__ == "InterruptException"
-        or (isinstance(each, RuntimeError) and str(each) == "Query interrupted")
-        for each in _causes(error)
+        isinstance(cause, KeyboardInterrupt)
+        or type(cause).__name__ == "InterruptException"
+        or (isinstance(cause, RuntimeError) and str(cause) == "Query interrupted")
+        for cause in _causes(error)
     )
 
 
@@ -58,9 +58,9 @@ def disk_failure(error: BaseException) -> TriposError | None:
     'the disk is full: `/tmp/x`'
     """
     hint = "free some space and run the same command again; everything that was kept so far stays"
-    for each in _causes(error):
-        full = isinstance(each, OSError) and each.errno in DISK_FULL_ERRNOS
-        if full or any(text in str(each) for text in DISK_FULL_TEXTS):
+    for cause in _causes(error):
+        full = isinstance(cause, OSError) and cause.errno in DISK_FULL_ERRNOS
+        if full or any(text in str(cause) for text in DISK_FULL_TEXTS):
             if isinstance(error, TriposError):
                 named = "the disk is full" in error.message
                 return (
@@ -68,8 +68,8 @@ def disk_failure(error: BaseException) -> TriposError | None:
                     if named
                     else TriposError(error.code, f"the disk is full: {error.message}", hint, error.exit_code)
                 )
-            path = getattr(each, "filename", None) or getattr(each, "filename2", None)
-            where = f": `{path}`" if path else f": {' '.join(str(each).split())}"
+            path = getattr(cause, "filename", None) or getattr(cause, "filename2", None)
+            where = f": `{path}`" if path else f": {' '.join(str(cause).split())}"
             return TriposError("S0102", f"the disk is full{where}", hint)
     return None
 

@@ -89,7 +89,7 @@ class SourceFolder:
     def files(self, pattern: str) -> Iterator[SourceFile]:
         """Yield the regular files below the folder whose paths match a pattern, sorted. A link that leads out of the
         folder is yielded too; reading it raises `OSError`."""
-        yield from (self.file(each) for each in sorted(self.root.glob(pattern)) if each.is_file())
+        yield from (self.file(path) for path in sorted(self.root.glob(pattern)) if path.is_file())
 
     @property
     def data(self) -> DataFolders:
@@ -340,8 +340,8 @@ def _loader(tags: tuple[tuple[str, Callable[[str], Any]], ...]) -> Any:
     base = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     known = {f"tag:yaml.org,2002:{name}": base.yaml_constructors[f"tag:yaml.org,2002:{name}"] for name in PLAIN_TAGS}
     resolvers = {
-        first: [(tag, pattern) for tag, pattern in some if not tag.endswith(":timestamp")]
-        for first, some in base.yaml_implicit_resolvers.items()
+        first: [(tag, pattern) for tag, pattern in resolver if not tag.endswith(":timestamp")]
+        for first, resolver in base.yaml_implicit_resolvers.items()
     }
     own: dict[str, Any] = {"yaml_constructors": known, "yaml_implicit_resolvers": resolvers}
 
@@ -385,15 +385,15 @@ def member_faults(archive: zipfile.ZipFile, size: int) -> dict[str, str]:
     differently, or whose paths lead out of the archive."""
     faults: dict[str, str] = {}
     names = Counter(_fold_name(each.filename) for each in archive.infolist())
-    for each in archive.infolist():
-        if not is_inside(each.orig_filename.removesuffix("/")):
-            faults[each.filename] = "is no path in it"
-        elif names[_fold_name(each.filename)] > 1:
-            faults[each.filename] = "is one of two members of that name"
-        elif S_ISLNK(each.external_attr >> 16):
-            faults[each.filename] = "is a link"
-        elif each.flag_bits & 1:
-            faults[each.filename] = "is encrypted"
+    for member in archive.infolist():
+        if not is_inside(member.orig_filename.removesuffix("/")):
+            faults[member.filename] = "is no path in it"
+        elif names[_fold_name(member.filename)] > 1:
+            faults[member.filename] = "is one of two members of that name"
+        elif S_ISLNK(member.external_attr >> 16):
+            faults[member.filename] = "is a link"
+        elif member.flag_bits & 1:
+            faults[member.filename] = "is encrypted"
     ends = sorted((each.header_offset, each.compress_size, each.filename) for each in archive.infolist())
     for (at, packed, name), following in zip(ends, [*ends[1:], (size, 0, "")], strict=True):
         if at + LOCAL_HEADER.size + packed > following[0]:
@@ -444,7 +444,7 @@ class SourceArchive:
             most = min(source.folder.access.trust.limits.data_bytes, growth)
             if len(self.file.filelist) > MOST_MEMBERS:
                 raise ValueError(f"it has more than {MOST_MEMBERS:,} members")
-            if sum(each.file_size for each in self.file.filelist) > most:
+            if sum(member.file_size for member in self.file.filelist) > most:
                 raise ValueError(f"it has more than {most:,} bytes once it is unpacked")
             self.faults = member_faults(self.file, size)
         except BROKEN_ZIP as error:

@@ -258,7 +258,7 @@ def show_diagnostic(kind: str, code: str, message: str, hint: str | None = None,
     the hint."""
 
     colon = localized(": ")
-    parts = [(f"{localized(kind)}[{code}]{colon}", message), *(("  = ", each) for each in places)]
+    parts = [(f"{localized(kind)}[{code}]{colon}", message), *(("  = ", place) for place in places)]
     parts += [(f"  = {localized('help')}{colon}", hint)] if hint else []
     for begin, text in parts:
         show_text(hanging_indent(begin, _cut(escape_controls(localized(text))), sys.stderr), stderr=True)

@@ -135,15 +135,15 @@ def compile_spec(
     if plan is not None and against is not None:
         check_version(against, plan, program.of("benchmark")[0].text("version").span, program.diagnostics)
         plan = None if program.diagnostics.failed else plan
-    shown, silenced = split_silenced(program.diagnostics.sorted(), program.sources)
+    diagnostics, silenced = split_silenced(program.diagnostics.sorted(), program.sources)
     return Compilation(
         plan,
-        shown,
+        diagnostics,
         tuple(program.sources),
         silenced,
         program.index,
         tuple(program.releases.values()),
-        tuple(each.release for each in program.extended if not each.pinned),
+        tuple(import_.release for import_ in program.extended if not import_.pinned),
     )
 
 
@@ -154,13 +154,13 @@ def _plan(program: Program) -> Plan:
     skips the validator of whole plans.
     """
     assert program.benchmark is not None
-    missing = [name for each in program.of("scenario") if (name := each.name().text) not in program.scenarios]
+    missing = [name for statement in program.of("scenario") if (name := statement.name().text) not in program.scenarios]
     assert not missing, (
         f"nothing was said of what is wrong with {', '.join(missing)}"
     )  # a plan without them would run nothing
     return Plan.model_construct(
         benchmark=program.benchmark,
-        extends=tuple(sorted(_extended(program), key=lambda each: each.name)),
+        extends=tuple(sorted(_extended(program), key=lambda release: release.name)),
         roles=tuple(program.roles.values()),
         axes=tuple(program.axes.values()),
         arms=tuple(program.arms.values()),
@@ -178,7 +178,7 @@ def _plan(program: Program) -> Plan:
         reveals=tuple(program.reveals),
         titles=program.titles,
         calls=(
-            *(count for made in program.generated.values() for count in generation_calls(program, made)),
+            *(count for dataset in program.generated.values() for count in generation_calls(program, dataset)),
             *count_embeddings_once(program.calls, program.scenarios.values()),
         ),
     )

@@ -15,7 +15,7 @@ import pytest
 
 from tests.lengths import sized
 from tripos.releases.download import MOST_REDIRECTS, Web
-from tripos.releases.reach import NetworkPolicy
+from tripos.releases.network_policy import NetworkPolicy
 from tripos_compiler.errors import TriposError
 
 PUBLIC = ("93.184.216.34", "8.8.8.8", "2606:2800:220:1:248:1893:25c8:1946")

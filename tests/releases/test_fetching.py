@@ -18,8 +18,8 @@ from tests.conftest import Command
 from tests.releases.test_releases import LESSONS, release
 from tripos.releases import download
 from tripos.releases.download import download_release, is_public
+from tripos.releases.network_policy import NetworkPolicy
 from tripos.releases.opening import open_release
-from tripos.releases.reach import NetworkPolicy
 from tripos_compiler.errors import TriposError
 
 SPEC = """

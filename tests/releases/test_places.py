@@ -12,9 +12,9 @@ import pytest
 
 from tests.releases.test_releases import LESSONS, contents, release, wrong
 from tripos.releases.locations import open_location, pack, push
+from tripos.releases.network_policy import NetworkPolicy
 from tripos.releases.opening import origin_of
 from tripos.releases.publish import WrittenRelease
-from tripos.releases.reach import NetworkPolicy
 from tripos.releases.verification import verify
 from tripos.runs.compilation import find_spec, has_benchmark
 from tripos_compiler.errors import TriposError

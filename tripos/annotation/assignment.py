@@ -71,7 +71,7 @@ def spreads(connection: Connection, plan: Plan, role: str) -> dict[Part, float]:
             if people is not None:
                 labelled[metric].append(((scenario, model), people, judge))
     residuals = {metric: list(_residuals(those)) for metric, those in labelled.items()}
-    values = residuals if any(len(each) >= MIN_LABELS for each in residuals.values()) else judged
+    values = residuals if any(len(residual) >= MIN_LABELS for residual in residuals.values()) else judged
     return _by_part(values)
 
 
@@ -102,7 +102,7 @@ def _by_part(values: Mapping[str, Sequence[tuple[Part, float]]]) -> dict[Part, f
         pooled = fmean(within) if within else variance([value for _, value in rows]) if len(rows) > 1 else 0.0
         for part, each in own.items():
             squares[part].append(variance(each) if len(each) >= MIN_LABELS else pooled)
-    found = {part: math.sqrt(fmean(each)) for part, each in squares.items()}
+    found = {part: math.sqrt(fmean(square)) for part, square in squares.items()}
     # A part with equal grades so far may still vary: use at least a tenth of the largest spread.
     least = max(found.values(), default=0.0) / 10
     return {part: max(spread, least) or 1.0 for part, spread in found.items()}
@@ -212,20 +212,20 @@ def sample_replies(
     `spread`, the shares minimize the error of a mean over all replies (Neyman 1934). With an `overlap`, replies that
     this person had before are excluded, and the remaining share consists of replies that nobody had.
     """
-    allowed = list(_limited((each for each in candidates if choice.allows(each)), choice.limit))
+    allowed = list(_limited((candidate for candidate in candidates if choice.allows(candidate)), choice.limit))
     if choice.overlap is None:
         return _take_shown(allowed, choice.sample, choice, show, spread)
-    fresh = [each for each in allowed if each.key not in handed.of_person]
-    common = [each for each in fresh if each.key in handed.of_others]
-    alone = [each for each in fresh if each.key not in handed.of_others]
+    fresh = [reply for reply in allowed if reply.key not in handed.of_person]
+    common = [reply for reply in fresh if reply.key in handed.of_others]
+    alone = [reply for reply in fresh if reply.key not in handed.of_others]
     count = len(fresh) if choice.sample is None else choice.sample
-    found = _take_shown(common, round(count * choice.overlap), choice, show, spread)
-    return found | _take_shown(alone, count - len(found), choice, show, spread)
+    replies = _take_shown(common, round(count * choice.overlap), choice, show, spread)
+    return replies | _take_shown(alone, count - len(replies), choice, show, spread)
 
 
 def shuffled(drawn: Iterable[GradableReply], seed: int, name: str) -> list[GradableReply]:
     """Return the replies in a person's own order, reproducible by the seed."""
-    return sorted(drawn, key=lambda each: digest(["order", seed, name, each.judgement_id]))
+    return sorted(drawn, key=lambda reply: digest(["order", seed, name, reply.judgement_id]))
 
 
 def _item(candidate: GradableReply) -> tuple[str, str]:
@@ -234,11 +234,11 @@ def _item(candidate: GradableReply) -> tuple[str, str]:
 
 def _limited(candidates: Iterable[GradableReply], limit: int | None) -> Iterator[GradableReply]:
     items: dict[str, set[str]] = {}
-    for each in candidates:
-        some = items.setdefault(each.scenario, set())
-        if limit is None or each.unit.case.item_id in some or len(some) < limit:
-            some.add(each.unit.case.item_id)
-            yield each
+    for candidate in candidates:
+        some = items.setdefault(candidate.scenario, set())
+        if limit is None or candidate.unit.case.item_id in some or len(some) < limit:
+            some.add(candidate.unit.case.item_id)
+            yield candidate
 
 
 def _take_shown(
@@ -247,18 +247,26 @@ def _take_shown(
     """Return the first `count` replies with a view, in sampling order. With whole items, the remaining replies of the
     chosen items are added."""
     queue = _interleaved(candidates, choice, spread)
-    found: dict[GradableReply, ShownReply] = {}
-    while queue and (count is None or len(found) < count):
-        size = len(queue) if count is None else count - len(found)
-        some, queue = queue[:size], queue[size:]
-        shown = show(some)
-        found |= {shown[name].of: shown[name] for each in some if (name := each.judgement_id) in shown}
+    replies: dict[GradableReply, ShownReply] = {}
+    while queue and (count is None or len(replies) < count):
+        size = len(queue) if count is None else count - len(replies)
+        gradable_replies, queue = queue[:size], queue[size:]
+        shown_replies = show(gradable_replies)
+        replies |= {
+            shown_replies[name].of: shown_replies[name]
+            for reply in gradable_replies
+            if (name := reply.judgement_id) in shown_replies
+        }
     if choice.whole_items:
-        begun = {_item(each) for each in found}
-        rest = [each for each in queue if _item(each) in begun]
-        shown = show(rest) if rest else {}
-        found |= {shown[name].of: shown[name] for each in rest if (name := each.judgement_id) in shown}
-    return found
+        begun = {_item(reply) for reply in replies}
+        rest = [reply for reply in queue if _item(reply) in begun]
+        shown_replies = show(rest) if rest else {}
+        replies |= {
+            shown_replies[name].of: shown_replies[name]
+            for reply in rest
+            if (name := reply.judgement_id) in shown_replies
+        }
+    return replies
 
 
 def _interleaved(
@@ -273,8 +281,8 @@ def _interleaved(
         return item, own
 
     by_scenario: dict[str, dict[str, list[GradableReply]]] = {}
-    for each in sorted(candidates, key=place):
-        by_scenario.setdefault(each.scenario, {}).setdefault(each.of, []).append(each)
+    for candidate in sorted(candidates, key=place):
+        by_scenario.setdefault(candidate.scenario, {}).setdefault(candidate.of, []).append(candidate)
     if choice.balance:
         for models in by_scenario.values():
             models.update({of: _balanced(queue, choice) for of, queue in models.items()})
@@ -287,8 +295,8 @@ def _interleaved(
 def _balanced(queue: Sequence[GradableReply], choice: AssignmentOptions) -> list[GradableReply]:
     """Return a queue whose every prefix has the balanced values in proportion."""
     of = "" if choice.whole_items else queue[0].of  # whole items are the same for each model
-    parts = ["".join(f"{each.value_of(name)}\n" for name in choice.balance) for each in queue]
-    units = [_item(each) if choice.whole_items else each.key for each in queue]
+    parts = ["".join(f"{reply.value_of(name)}\n" for name in choice.balance) for reply in queue]
+    units = [_item(reply) if choice.whole_items else reply.key for reply in queue]
     starts = {part: int(digest(["balance", choice.seed, of, part])[:8], 16) / 16**8 for part in parts}
     return in_proportion(queue, parts, units, starts)
 
@@ -297,14 +305,14 @@ def _check_balance(every: Sequence[GradableReply], choice: AssignmentOptions) ->
     """Raise `TriposError` R0202 for a balanced name that no reply has, or an arm with several values in a whole
     item."""
     for name in choice.balance:
-        known = sorted({each for reply in every for each in reply.value_names})
+        known = sorted({value_name for reply in every for value_name in reply.value_names})
         if name not in known:
             hint = suggest(name, known, f"there are {', '.join(known) or 'none'}")
             raise TriposError("R0202", f"no reply has an axis, arm or column `{name}`", hint)
         if choice.whole_items and any(name in reply.arms for reply in every):
-            told = f"`{AnnotateParameters.balance} {name}`: an item has replies in each value of the arm"
+            text = f"`{AnnotateParameters.balance} {name}`: an item has replies in each value of the arm"
             raise TriposError(
-                "R0202", told, f"leave out `{AnnotateParameters.whole_items}`, or `{AnnotateParameters.balance} {name}`"
+                "R0202", text, f"leave out `{AnnotateParameters.whole_items}`, or `{AnnotateParameters.balance} {name}`"
             )
 
 
@@ -364,19 +372,21 @@ class AssignmentDesk:
         the store cannot be written."""
         handed = self._handed()
         replies = self.replies
-        every = list(replies.candidates())
-        _check_balance(every, choice)
+        gradable_replies = list(replies.candidates())
+        _check_balance(gradable_replies, choice)
         learned = spreads(self.connection, self.plan, self.role) if choice.optimal else NO_SPREADS
-        drawn = sample_replies(every, choice, handed, replies.show, learned)
+        drawn = sample_replies(gradable_replies, choice, handed, replies.show, learned)
         sought, graded = len(drawn), replies.graded()
-        sizes = _sizes(every, choice, handed)
-        again = [each for each in drawn if each.judgement_id in graded]
-        drawn = {each: shown for each, shown in drawn.items() if each.judgement_id not in graded}
-        self._record_sampled({each.judgement_id: sizes[_stratum(each)] for each in again if _stratum(each) in sizes})
+        sizes = _sizes(gradable_replies, choice, handed)
+        again = [reply for reply in drawn if reply.judgement_id in graded]
+        drawn = {reply: shown_reply for reply, shown_reply in drawn.items() if reply.judgement_id not in graded}
+        self._record_sampled(
+            {reply.judgement_id: sizes[_stratum(reply)] for reply in again if _stratum(reply) in sizes}
+        )
         if not drawn:
             raise TriposError("S0707", *self._nothing(choice, sought))
         order = shuffled(drawn, choice.seed, self.name)
-        rows = tuple(_row(each, drawn[each], choice.seed, self.name, sizes.get(_stratum(each))) for each in order)
+        rows = tuple(_row(reply, drawn[reply], choice.seed, self.name, sizes.get(_stratum(reply))) for reply in order)
         name = batch_name(self.run.run_id, self.role, self.name, choice.seed, rows)
         told = dataclasses.asdict(dataclasses.replace(choice, items=None))
         chosen = {key: value for key, value in told.items() if value not in (None, (), {})}
@@ -395,24 +405,28 @@ class AssignmentDesk:
         shared: int | None = None
         if choice.overlap is not None:
             shared = sum(row.key in handed.of_others for row in rows)
-        shown = {row.row: drawn[each] for row, each in zip(rows, order, strict=True)}
+        shown_replies = {row.row: drawn[reply] for row, reply in zip(rows, order, strict=True)}
         return Assignment(
-            save_batch(self.store, batch), shown, shared, sought - len(drawn), max(0, (choice.sample or 0) - sought)
+            save_batch(self.store, batch),
+            shown_replies,
+            shared,
+            sought - len(drawn),
+            max(0, (choice.sample or 0) - sought),
         )
 
     def again(self, batch: Batch) -> Assignment:
         """Return the views of an earlier batch. Raises `TriposError` S0704 if some replies are missing."""
         wanted = {row.judgement_id: row.row for row in batch.rows}
         replies = self.replies
-        found = [each for each in replies.candidates() if each.judgement_id in wanted]
-        shown = {wanted[name]: each for name, each in replies.show(found).items()}
-        if lost := len(wanted) - len(shown):
+        gradable_replies = [candidate for candidate in replies.candidates() if candidate.judgement_id in wanted]
+        shown_replies = {wanted[name]: reply for name, reply in replies.show(gradable_replies).items()}
+        if lost := len(wanted) - len(shown_replies):
             raise TriposError(
                 "S0704",
                 f"{lost} of the {len(wanted)} replies of the batch `{batch.batch}` are not in the store",
                 f"name the store that it was made from with `{STORE}`",
             )
-        return Assignment(batch, shown)
+        return Assignment(batch, shown_replies)
 
     def _record_sampled(self, sizes: Mapping[str, int]) -> None:
         """Record that earlier judgements of the person were sampled now. Otherwise they would be missing from the
@@ -426,9 +440,9 @@ class AssignmentDesk:
         own: set[tuple[str, str]] = set()
         others: set[tuple[str, str]] = set()
         drawn_of: dict[tuple[str, str], int] = {}
-        for each in (each for each in list_batches(self.store) if each.round == self.round):
-            (own if each.name == self.name else others).update(row.key for row in each.rows)
-            for row in each.rows:
+        for batch in (each for each in list_batches(self.store) if each.round == self.round):
+            (own if batch.name == self.name else others).update(row.key for row in batch.rows)
+            for row in batch.rows:
                 drawn_of[row.key] = max(drawn_of.get(row.key, 0), row.drawn_of or 0)
         return EarlierAssignments(own, others, drawn_of)
 
@@ -467,9 +481,9 @@ def _sizes(
         return {}
     sizes = Counter(map(_stratum, every))
     if choice.overlap is not None:
-        for each in every:
-            if handed.drawn_of.get(each.key, sizes[_stratum(each)]) < sizes[_stratum(each)]:
-                sizes[_stratum(each)] = 0
+        for reply in every:
+            if handed.drawn_of.get(reply.key, sizes[_stratum(reply)]) < sizes[_stratum(reply)]:
+                sizes[_stratum(reply)] = 0
     return {stratum: size for stratum, size in sizes.items() if size}
 
 

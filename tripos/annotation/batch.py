@@ -221,9 +221,9 @@ def get_batch(store: Store, name: str) -> Batch:
         rows = tuple(map(_row, said.pop("rows")))
         return Batch(**said, rows=rows)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        told = " ".join(str(error).split())
+        text = " ".join(str(error).split())
         raise TriposError(
-            "S0704", f"`{place}` is unreadable ({told})", "copy it back from a backup of the store"
+            "S0704", f"`{place}` is unreadable ({text})", "copy it back from a backup of the store"
         ) from error
 
 
@@ -296,12 +296,12 @@ def check(batch: Batch, answers: Answers, *, partial: bool) -> IngestedGrades:
     still_open = 0
     for number, row in sorted(enumerate(batch.rows, 1), key=lambda pair: places.get(pair[1].row, len(places))):
         address = answers.rows.get(row.row, f"reply {number}")
-        given, wrong = _read(batch, row, entries.get(row.row, ()), answers.rationales.get(row.row))
+        imported_scores, wrong = _read(batch, row, entries.get(row.row, ()), answers.rationales.get(row.row))
         faults += wrong
         entered = {entry.metric for entry in entries.get(row.row, ())}
         missing = [mark.metric for mark in row.marks if mark.metric not in entered]
         if not missing:
-            scores += given
+            scores += imported_scores
             continue
         still_open += 1
         if not partial:
@@ -314,7 +314,7 @@ def check(batch: Batch, answers: Answers, *, partial: bool) -> IngestedGrades:
 def _read(
     batch: Batch, row: AssignedReply, entries: Iterable[EnteredGrade], reason: str | None
 ) -> tuple[list[ImportedScore], list[GradeError]]:
-    given: list[ImportedScore] = []
+    scores: list[ImportedScore] = []
     faults: list[GradeError] = []
     for entry in entries:
         if (mark := row.mark(entry.metric)) is None:
@@ -324,8 +324,8 @@ def _read(
         if isinstance(found, str):
             faults.append(GradeError(entry.address, found))
         else:
-            given.append(_score(batch, row, mark, found, reason))
-    return given, faults
+            scores.append(_score(batch, row, mark, found, reason))
+    return scores, faults
 
 
 def read_value(mark: RequestedGrade, value: Any) -> float | str:
@@ -349,9 +349,9 @@ def read_value(mark: RequestedGrade, value: Any) -> float | str:
         except ValueError:
             number = None
     if number is None or not math.isfinite(number):
-        shown = " ".join((str(value) if isinstance(value, str | int | float) else type(value).__name__).split())
-        shown = f"`{shown if len(shown) <= 40 else shown[:39] + '…'}`"
-        return f"{shown} is not on the scale: {mark.scale}" if mark.choices else f"{shown} is no number"
+        text = " ".join((str(value) if isinstance(value, str | int | float) else type(value).__name__).split())
+        text = f"`{text if len(text) <= 40 else text[:39] + '…'}`"
+        return f"{text} is not on the scale: {mark.scale}" if mark.choices else f"{text} is no number"
     if not mark.allows(number):
         return f"{number:g} is not on the scale: {mark.scale}"
     return number

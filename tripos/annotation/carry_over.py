@@ -55,12 +55,12 @@ def carry_over_scores(store: Store, plan: Plan, run_id: str) -> int:
         return 0
     connection, run = connect_run(store, run_id)
     with connection:
-        said = _given_judgements(connection, prints)
-        scores = [*_by_people(connection, plan, run, said), *_imported(connection, plan, run, said)]
-    found = compare_with_store(store, scores)
-    if found.fresh:  # the judgements stay unchanged
-        store.append({"scores": changed_rows(found, None, store.next_time())["scores"]})
-    return len(found.fresh)
+        judgements = _given_judgements(connection, prints)
+        scores = [*_by_people(connection, plan, run, judgements), *_imported(connection, plan, run, judgements)]
+    changes = compare_with_store(store, scores)
+    if changes.fresh:  # the judgements stay unchanged
+        store.append({"scores": changed_rows(changes, None, store.next_time())["scores"]})
+    return len(changes.fresh)
 
 
 def carry_to_other_runs(store: Store, given: Sequence[ImportedScore]) -> None:
@@ -68,7 +68,7 @@ def carry_to_other_runs(store: Store, given: Sequence[ImportedScore]) -> None:
     if not given:
         return
     judgements, fingerprints, bindings = (
-        sorted({getattr(each, name) for each in given}) for name in ("judgement", "fingerprint", "said_of")
+        sorted({getattr(score, name) for score in given}) for name in ("judgement", "fingerprint", "said_of")
     )
     connection = connect(store)
     with connection:
@@ -120,19 +120,23 @@ def _by_people(
     connection: Connection, plan: Plan, run: RunRecord, every: Sequence[_GivenJudgement]
 ) -> Iterator[ImportedScore]:
     """Yield the scores from people's judgements of replies that could be assigned to them."""
-    said = {each.judgement_id: each for each in every if each.round is None}
+    judgements = {judgement.judgement_id: judgement for judgement in every if judgement.round is None}
     roles = {plan.scorer(step.scorer).role for step in _grades(plan) if plan.scorer(step.scorer).writes}
-    for evaluator in sorted({each.evaluator for each in said.values()}):
+    for evaluator in sorted({judgement.evaluator for judgement in judgements.values()}):
         for role in sorted(roles - {run.compared_role}):
             replies = RunReplies(connection, plan, run, role, evaluator)
-            found = [each for each in replies.candidates(pairs=False) if each.judgement_id in said]
-            views = replies.views([score for each in found for score in (each, *each.also)])
-            for each in (view.of for view in views):
-                about = {"sample_id": each.sample_id, "run_id": run.run_id, "benchmark": run.benchmark}
-                about |= {"scenario": each.scenario, "item_id": each.unit.case.item_id}
-                about |= {"model": each.model, "binding": each.binding}
-                for mark in each.marks:
-                    value, reason = _part(said[each.judgement_id], mark.key)
+            gradable_replies = [
+                candidate for candidate in replies.candidates(pairs=False) if candidate.judgement_id in judgements
+            ]
+            views = replies.views(
+                [score for gradable_reply in gradable_replies for score in (gradable_reply, *gradable_reply.also)]
+            )
+            for reply in (view.of for view in views):
+                about = {"sample_id": reply.sample_id, "run_id": run.run_id, "benchmark": run.benchmark}
+                about |= {"scenario": reply.scenario, "item_id": reply.unit.case.item_id}
+                about |= {"model": reply.model, "binding": reply.binding}
+                for mark in reply.marks:
+                    value, reason = _part(judgements[reply.judgement_id], mark.key)
                     worth, name = dict(mark.choices), None
                     if mark.choices and value in worth:
                         value, name = worth[str(value)], str(value)
@@ -140,15 +144,15 @@ def _by_people(
                         continue
                     yield ImportedScore(
                         score_id=mark.score_id,
-                        judgement_id=each.judgement_id,
+                        judgement_id=reply.judgement_id,
                         sample=about,
-                        scorer=each.step.scorer,
+                        scorer=reply.step.scorer,
                         metric=mark.metric,
                         evaluator=evaluator,
                         value=value,
                         rationale=reason,
-                        judgement=each.step.judgement,
-                        fingerprint=each.step.fingerprint,
+                        judgement=reply.step.judgement,
+                        fingerprint=reply.step.fingerprint,
                         key=mark.key,
                         name=name,
                     )
@@ -159,9 +163,9 @@ def _imported(
 ) -> Iterator[ImportedScore]:
     """Yield the scores from imported ratings, as far as they are on the plan's scales."""
     said: dict[tuple[str, str, str], list[_GivenJudgement]] = {}
-    for each in every:
-        if each.round is not None:
-            said.setdefault((each.sample_id, each.fingerprint, each.binding), []).append(each)
+    for judgement in every:
+        if judgement.round is not None:
+            said.setdefault((judgement.sample_id, judgement.fingerprint, judgement.binding), []).append(judgement)
     if not said:
         return
     places = gradable(plan)
@@ -169,26 +173,26 @@ def _imported(
     arms = [arm.name for arm in plan.arms]
     for reply in replies_of(connection, plan, run, arms, places):
         for metric, by_scorer in places[reply.place].items():
-            for given in by_scorer:
-                for step in given.steps:
+            for graded_metric in by_scorer:
+                for step in graded_metric.steps:
                     binding = bindings[step.fingerprint, reply.sample["binding"]]
                     sample = {**reply.sample, "binding": binding}
-                    for each in said.get((reply.sample["sample_id"], step.judgement, binding), ()):
-                        value, reason = _part(each, metric)
-                        if each.round is None:
+                    for judgement in said.get((reply.sample["sample_id"], step.judgement, binding), ()):
+                        value, reason = _part(judgement, metric)
+                        if judgement.round is None:
                             continue
-                        if (failed := _failure(each, metric)) is not None:
+                        if (failed := _failure(judgement, metric)) is not None:
                             yield imported_score(
-                                sample, step, metric, each.evaluator, each.round, None, reason, **failed
+                                sample, step, metric, judgement.evaluator, judgement.round, None, reason, **failed
                             )
                         if value is None:
                             continue
                         try:
-                            placed, name = given.scale.read(value), given.scale.chosen(value)
+                            placed, name = graded_metric.scale.read(value), graded_metric.scale.chosen(value)
                         except InvalidValue:
                             continue
                         number = value if isinstance(value, float | int) else None
-                        about = (each.evaluator, each.round, placed, reason, number)
+                        about = (judgement.evaluator, judgement.round, placed, reason, number)
                         yield imported_score(sample, step, metric, *about, name=name)
 
 

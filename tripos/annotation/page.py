@@ -41,15 +41,15 @@ class GradingPage:
 
     def data(self) -> dict[str, Any]:
         """Return the data of the page."""
-        shown = self.assignment.views
+        replies = self.assignment.views
         return {
             "items": [
                 {
                     "row": row.row,
-                    "language": (seen := shown[row.row]).language,
-                    "title": seen.title,
-                    "texts": seen.texts,
-                    "scales": [{**asdict(scale), "values": scale.values} for scale in seen.scales],
+                    "language": (reply := replies[row.row]).language,
+                    "title": reply.title,
+                    "texts": reply.texts,
+                    "scales": [{**asdict(scale), "values": scale.values} for scale in reply.scales],
                     "grades": self.grades.values[row.row],
                     "rationale": self.grades.rationales.get(row.row, ""),
                 }

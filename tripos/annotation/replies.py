@@ -75,8 +75,8 @@ class LabelledElement:
     def judgement_id(self, unit: Unit, evaluator: str, sample_id: str, binding: str, round: int | None) -> str:
         """Return the name of a person's judgement: in the first round the same as for a model in the role."""
         if round is None:
-            calls = (each for each in unit.calls if each.step is self.step and each.element == self.places)
-            return next(each.name for each in calls if each.model == evaluator)
+            calls = (call for call in unit.calls if call.step is self.step and call.element == self.places)
+            return next(call.name for call in calls if call.model == evaluator)
         about = evaluator, round, sample_id, binding, self.place
         return digest(["imported judgement", self.step.judgement, *about])
 
@@ -273,12 +273,12 @@ class RunReplies:
     def candidates(self, pairs: bool = True) -> Iterator[GradableReply]:
         """Yield every gradable reply once, by scenario and item, and every pair to compare. Some may have no view (see
         `show`). Scores that ask the same share one judgement."""
-        own = RoleBinding(self.run.roles, self.run.compared_role, self.run.identities)
-        binding = replace(own, models={**self.run.roles, self.role: (self.evaluator,)})
+        role_binding = RoleBinding(self.run.roles, self.run.compared_role, self.run.identities)
+        binding = replace(role_binding, models={**self.run.roles, self.role: (self.evaluator,)})
         seen: set[str] = set()
         for scenario in self.plan.scenarios:
             bound_treatments = [
-                tuple(BoundTreatment(scenario, treatment, self.plan, roles) for roles in (binding, own))
+                tuple(BoundTreatment(scenario, treatment, self.plan, roles) for roles in (binding, role_binding))
                 for treatment in scenario.treatments
             ]
             for case in self._cases(scenario):
@@ -289,17 +289,17 @@ class RunReplies:
                     for number in range(bound.samples)
                 ]
                 self._find_ends([unit for unit, _ in units])
-                found = [each for unit, of_run in units for each in self._of(unit, of_run)]
-                found += self._labelled(dict(units))
+                replies = [gradable_reply for unit, of_run in units for gradable_reply in self._of(unit, of_run)]
+                replies += self._labelled(dict(units))
                 if pairs:
-                    found += self._compared(dict(units))
+                    replies += self._compared(dict(units))
                 alike: dict[str, dict[str, GradableReply]] = {}
-                for each in found:
-                    if each.judgement_id not in seen:
-                        alike.setdefault(each.judgement_id, {}).setdefault(each.fingerprint, each)
+                for reply in replies:
+                    if reply.judgement_id not in seen:
+                        alike.setdefault(reply.judgement_id, {}).setdefault(reply.fingerprint, reply)
                 seen |= alike.keys()
-                for first, *others in (tuple(some.values()) for some in alike.values()):
-                    yield replace(first, also=tuple(others)) if others else first
+                for first, *gradable_replies in (tuple(some.values()) for some in alike.values()):
+                    yield replace(first, also=tuple(gradable_replies)) if gradable_replies else first
 
     def graded(self) -> set[str]:
         """Return the ids of judgements that the person has already given."""
@@ -309,22 +309,26 @@ class RunReplies:
     def show(self, candidates: Sequence[GradableReply]) -> dict[str, ShownReply]:
         """Return the view of each reply by judgement, for the first of its scores that applies. Replies that a judge
         would not grade, or that the store lacks data for, are left out."""
-        shown: dict[str, ShownReply] = {}
-        for view in self.views([score for each in candidates for score in (each, *each.also)]):
-            shown.setdefault(view.of.judgement_id, view)
-        return shown
+        replies: dict[str, ShownReply] = {}
+        for view in self.views([score for candidate in candidates for score in (candidate, *candidate.also)]):
+            replies.setdefault(view.of.judgement_id, view)
+        return replies
 
     def views(self, candidates: Sequence[GradableReply]) -> list[ShownReply]:
         """Return the view of each score (see `show`)."""
-        shown: list[ShownReply] = []
+        replies: list[ShownReply] = []
         for start in range(0, len(candidates), VIEW_BATCH):
-            some = candidates[start : start + VIEW_BATCH]
-            sides = [side for each in some for side in (each.pair.sides if each.pair else (each.unit,))]
+            gradable_replies = candidates[start : start + VIEW_BATCH]
+            sides = [
+                side
+                for gradable_reply in gradable_replies
+                for side in (gradable_reply.pair.sides if gradable_reply.pair else (gradable_reply.unit,))
+            ]
             kept = self._samples({name for side in sides for name in _read_by(side)})
-            for each in some:
-                if (found := self._show(each, kept)) is not None:
-                    shown.append(found)
-        return shown
+            for reply in gradable_replies:
+                if (shown_reply := self._show(reply, kept)) is not None:
+                    replies.append(shown_reply)
+        return replies
 
     def _of(self, unit: Unit, of_run: BoundTreatment) -> Iterator[GradableReply]:
         for step in unit.bound.treatment.steps:
@@ -336,8 +340,8 @@ class RunReplies:
             marks = tuple(self._mark(step, title, name) for title, name in names.items())
             binding = of_run.pattern(unit.model, unit.number).imported_binding(step)
             judgement, model = unit.judgement(step, self.evaluator), unit.scored(step)
-            found = GradableReply(unit, step, unit.about(step), judgement, model, binding, marks)
-            yield found if self.round is None else self._again(found, self.round)
+            reply = GradableReply(unit, step, unit.about(step), judgement, model, binding, marks)
+            yield reply if self.round is None else self._again(reply, self.round)
 
     def _labelled(self, units: Mapping[Unit, BoundTreatment]) -> Iterator[GradableReply]:
         """Yield every list element that the role labels. Replies that the store lacks data for are skipped."""
@@ -346,12 +350,12 @@ class RunReplies:
         for unit, labels in listed.items():
             for score, step in labels:
                 try:
-                    found = list(elements_of(human, unit, score, step))
+                    elements = list(elements_of(human, unit, score, step))
                 except LookupError:
                     continue
                 pattern = units[unit].pattern(unit.model, unit.number)
-                for each in found:
-                    yield self._element(unit, each, pattern.imported_binding(step))
+                for element in elements:
+                    yield self._element(unit, element, pattern.imported_binding(step))
 
     def _element(self, unit: Unit, each: LabelledElement, binding: str) -> GradableReply:
         sample = unit.about(each.score)
@@ -382,7 +386,8 @@ class RunReplies:
         about = {"sample_id": found.sample_id, "binding": found.binding}
         named = [imported_score(about, found.step, mark.metric, self.evaluator, round, 0.0) for mark in found.marks]
         marks = tuple(
-            replace(mark, score_id=each.score_id, key=each.key) for mark, each in zip(found.marks, named, strict=True)
+            replace(mark, score_id=score.score_id, key=score.key)
+            for mark, score in zip(found.marks, named, strict=True)
         )
         return replace(found, judgement_id=named[0].judgement_id if named else found.judgement_id, marks=marks)
 

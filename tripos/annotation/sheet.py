@@ -79,8 +79,8 @@ def read_grades(path: Path) -> Answers:
                 "S0706", f"line {number} of `{path}` is no grade", "it was changed by hand: put it back"
             ) from error
         rows.setdefault(row, f"line {number}")
-    given = tuple(entry for entry in entries.values() if entry.value is not None)
-    return Answers(batch, rows, given, {row: text for row, text in rationales.items() if text})
+    grades = tuple(entry for entry in entries.values() if entry.value is not None)
+    return Answers(batch, rows, grades, {row: text for row, text in rationales.items() if text})
 
 
 class GradesFile:
@@ -92,12 +92,12 @@ class GradesFile:
         self.path = path
         self.values: dict[str, dict[str, Any]] = {row.row: {} for row in batch.rows}
         self.rationales: dict[str, str] = {}
-        found = read_grades(path) if path.exists() and path.stat().st_size else None
-        if found is not None and found.batch != batch.batch:
+        answers = read_grades(path) if path.exists() and path.stat().st_size else None
+        if answers is not None and answers.batch != batch.batch:
             raise TriposError("S0703", f"`{path}` belongs to another batch", "name another file with `-o`")
         try:
             self._file = path.open("ab", buffering=0)
-            if found is None:
+            if answers is None:
                 head = {"format": FORMAT, "batch": batch.batch, "run": batch.run_id, "role": batch.role}
                 self._append({**head, "name": batch.name, "at": now})
                 return
@@ -105,9 +105,9 @@ class GradesFile:
             self._file.truncate(whole)
         except OSError as error:
             raise TriposError("S0703", f"cannot write `{path}`: {error.strerror}", "name another with `-o`") from error
-        for entry in found.entries:
+        for entry in answers.entries:
             self.values.setdefault(entry.row, {})[entry.metric] = entry.value
-        self.rationales.update(found.rationales)
+        self.rationales.update(answers.rationales)
 
     def grade(self, row: str, metric: str, value: float | None, at: str) -> None:
         """Store a grade, or remove it with None. Raises `OSError`."""
@@ -157,10 +157,10 @@ def read_sheet(path: Path) -> Answers:
         raise
     except Exception as error:
         # openpyxl and its parsers raise many kinds of errors for a damaged file.
-        told = error.strerror if isinstance(error, OSError) and error.strerror else " ".join(str(error).split())
+        text = error.strerror if isinstance(error, OSError) and error.strerror else " ".join(str(error).split())
         raise TriposError(
             "S0706",
-            f"`{path}` cannot be read ({told[:LONGEST_REASON]})",
+            f"`{path}` cannot be read ({text[:LONGEST_REASON]})",
             CHECK_PATH if isinstance(error, FileNotFoundError) else "save it as .xlsx once more, and try again",
         ) from error
 
@@ -287,9 +287,9 @@ class _Grades:
         self.book = book
         self.texts_title = self.words["texts"] + end
         self.texts: Worksheet | None = None
-        every = [shown[row.row] for _, row in rows]
-        self.labels = list(dict.fromkeys(label for each in every for label, _ in each.texts))
-        self.scales = {scale.metric: scale for each in every for scale in each.scales}
+        replies = [shown[row.row] for _, row in rows]
+        self.labels = list(dict.fromkeys(label for reply in replies for label, _ in reply.texts))
+        self.scales = {scale.metric: scale for reply in replies for scale in reply.scales}
         self.open_rows: dict[str, list[int]] = {name: [] for name in self.scales}
         self.keys = ["", "", *[""] * len(self.labels), *(MARK_KEY + name for name in self.scales)]
         self.keys += [RATIONALE_KEY, ROW_KEY]
@@ -328,11 +328,11 @@ class _Grades:
         self.sheet.row_dimensions[HEADINGS_ROW].height = 5 * LINE
 
     def _row(self, place: int, number: int, row: AssignedReply) -> None:
-        shown = self.worksheet[row.row]
-        texts = dict(shown.texts)
+        reply = self.worksheet[row.row]
+        texts = dict(reply.texts)
         cells = [_cell(self.sheet, place, column) for column in range(1, len(self.keys) + 1)]
         cells[0].value, cells[0].alignment = number, _TOP
-        put_sheet_text(cells[1], shown.title)
+        put_sheet_text(cells[1], reply.title)
         tallest = 1
         for label, cell in zip(self.labels, cells[2:], strict=False):
             text = texts.get(label, "")
@@ -374,12 +374,12 @@ class _Grades:
             kind: dict[str, Any] = {"type": "list", "formula1": f'"{",".join(map(str, values))}"'}
         else:
             kind = {"type": "whole" if scale.whole else "decimal", **_between(scale.low, scale.high)}
-        told = scale.metric
+        text = scale.metric
         if scale.low is not None and scale.high is not None:
-            told = range_text(Range(scale.low, scale.high), str)
+            text = range_text(Range(scale.low, scale.high), str)
         found = DataValidation(**kind, allow_blank=True, showErrorMessage=True, errorStyle="stop")
-        found.errorTitle, found.error = scale.metric[:32], f"{self.words['off']} {told}"[:225]
-        found.promptTitle, found.prompt = scale.title[:32], scale.asks[:255] or told
+        found.errorTitle, found.error = scale.metric[:32], f"{self.words['off']} {text}"[:225]
+        found.promptTitle, found.prompt = scale.title[:32], scale.asks[:255] or text
         found.showInputMessage = True
         return found
 

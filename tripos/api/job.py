@@ -150,8 +150,8 @@ class Job:
             except StoreError as error:  # calls and cost are still reported
                 ending = RunResult("failed", error.with_exit_code(ExitCode.SOME_FAILED))
         finally:
-            for each in self.functions.values():
-                each.close()
+            for function in self.functions.values():
+                function.close()
             with _suppress_after_failure(ending):
                 ledger.close()
             self.source.reader.media.close()
@@ -167,8 +167,8 @@ class Job:
         try:
             ending = await self._call(ledger, models, around, share, reader)
         finally:
-            for each in self.functions.values():
-                each.close()
+            for function in self.functions.values():
+                function.close()
             with _suppress_after_failure(ending):
                 ledger.close()
             self.source.reader.media.close()
@@ -185,7 +185,10 @@ class Job:
     def _carry_scores(self) -> None:
         """Write the scores of the replies by people or from a file."""
         if any(
-            isinstance(step, Grade) for each in self.plan.scenarios for way in each.treatments for step in way.steps
+            isinstance(step, Grade)
+            for scenario in self.plan.scenarios
+            for way in scenario.treatments
+            for step in way.steps
         ):
             from tripos.annotation.carry_over import carry_over_scores
 
@@ -310,9 +313,10 @@ class Job:
     def failed_functions(self) -> list[str]:
         """Return a line for each Python function that failed: the number of failures and the first error."""
         return [
-            f"`{name}` failed {each.failed:,} {'time' if each.failed == 1 else 'times'}, first with {each.first}"
-            for name, each in self.functions.items()
-            if each.failed
+            f"`{name}` failed {function.failed:,} {'time' if function.failed == 1 else 'times'}, "
+            f"first with {function.first}"
+            for name, function in self.functions.items()
+            if function.failed
         ]
 
 

@@ -15,6 +15,7 @@ from tripos.api.spec import Places, paths_of
 from tripos.releases.artefacts import open_roles
 from tripos.releases.locations import open_location, pack, push as push_to
 from tripos.releases.manifest import MANIFEST, Manifest
+from tripos.releases.network_policy import USER_GIVEN, NetworkPolicy
 from tripos.releases.opening import open_release
 from tripos.releases.publish import (
     Lineage,
@@ -25,7 +26,6 @@ from tripos.releases.publish import (
     follow,
     make_release,
 )
-from tripos.releases.reach import USER_GIVEN, NetworkPolicy
 from tripos.releases.signing import signature_checks
 from tripos.releases.verification import Verification, verify as verify_folder
 from tripos.runs.compilation import CompiledSpec
@@ -61,7 +61,7 @@ def verify(
     Raises `ReleaseError` if there is no release.
     """
     with raised_as(ReleaseError):
-        named = {role: str(each) for role, each in artefacts.items()}
+        named = {role: str(artefact) for role, artefact in artefacts.items()}
         trust = trust_in(untrusted, os.environ)
         reach = replace(USER_GIVEN, private=allow_private, signed=signed)
         config = project_settings(Path.cwd(), trust=trust).config
@@ -144,19 +144,25 @@ def release(
     given = spec if isinstance(spec, Spec) else compile_spec(spec)
     config = given.settings.config
     with raised_as(ReleaseError):
-        written = freeze_benchmark(
+        written_release = freeze_benchmark(
             given.compiled,
             config if store is None else config.model_copy(update={"store": str(store)}),
             Path(to),
             parent=None if parent is None else str(parent),
             day=day,
-            artefacts={role: str(each) for role, each in artefacts.items()},
+            artefacts={role: str(artefact) for role, artefact in artefacts.items()},
             sign_key=None if sign_key is None else Path(sign_key),
         )
-        copies = write_copies(written, zip, push)
-    roles = open_roles(given.compiled_plan, written.manifest.artefacts)
+        copies = write_copies(written_release, zip, push)
+    roles = open_roles(given.compiled_plan, written_release.manifest.artefacts)
     return Released(
-        written.path, written.digest, written.manifest, written.was_there, written.private, tuple(copies), tuple(roles)
+        written_release.path,
+        written_release.digest,
+        written_release.manifest,
+        written_release.was_there,
+        written_release.private,
+        tuple(copies),
+        tuple(roles),
     )
 
 
@@ -175,20 +181,20 @@ def freeze_benchmark(
     before = open_release(open_location(parent) or Path(parent)) if parent is not None else find_parent(plan, to)
     lineage = follow(before, plan) if before is not None else Lineage()
     check_siblings(plan, to)
-    wanted = ReleaseInput(
+    input_ = ReleaseInput(
         spec.compilation,
         plan,
         spec.folders,
         parent=lineage.parent,
         before=None if before is None else before.manifest,
-        changes=tuple(f"{each.text} ({each.part})" for each in lineage.changes),
+        changes=tuple(f"{change.text} ({change.part})" for change in lineage.changes),
         former=lineage.former,
         day=day,
         store=Path(config.store),
         artefacts=artefacts,
         sign_key=sign_key,
     )
-    return make_release(wanted, to)
+    return make_release(input_, to)
 
 
 def write_copies(made: WrittenRelease, zipped: bool, url: str | None) -> list[str]:

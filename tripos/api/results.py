@@ -92,9 +92,9 @@ class Results:
         from tripos_warehouse.report.run_report import report
         from tripos_warehouse.views.runs import get_selected
 
-        connection, found = connect_run(self._store, run, sums=True)
-        with explain_interrupt(f"the report of run {found.run_id}"), connection:
-            return ShownReport.of(report(connection, get_selected(connection, found), found))
+        connection, record = connect_run(self._store, run, sums=True)
+        with explain_interrupt(f"the report of run {record.run_id}"), connection:
+            return ShownReport.of(report(connection, get_selected(connection, record), record))
 
     def plan(self, run: str | None = None) -> Plan:
         """Return the plan of a run. Raises as `report` does."""
@@ -173,12 +173,12 @@ class ShownReport(Report):
     @classmethod
     def of(cls, report: Report) -> ShownReport:
         """Return a report in the form that notebooks show."""
-        return cls(**{each.name: getattr(report, each.name) for each in fields(report)})
+        return cls(**{field.name: getattr(report, field.name) for field in fields(report)})
 
     def __repr__(self) -> str:
         run, scores = self.run, sum(self.scores.values())
-        told = f"{run.status}, {len(self.measures)} measures, {scores:,} scores"
-        return f"<Report of run {run.run_id} of {run.benchmark} {run.version}: {told}>"
+        text = f"{run.status}, {len(self.measures)} measures, {scores:,} scores"
+        return f"<Report of run {run.run_id} of {run.benchmark} {run.version}: {text}>"
 
     def _repr_mimebundle_(self, *_: Any, **__: Any) -> dict[str, str]:
         return notebook_formats(repr(self)[1:-1], shortened(self))
@@ -189,14 +189,14 @@ def shortened(report: Report) -> list[ShownTable]:
     from tripos_warehouse.query.relations import SHOWN
 
     headline = set(report.plan.benchmark.headline)
-    every = report_tables(report)
+    tables = report_tables(report)
     names = {f"{report.run.benchmark}-{name}" for name in headline}
-    every.sort(key=lambda table: table.name not in names)
+    tables.sort(key=lambda table: table.name not in names)
     shown: list[ShownTable] = []
     room = SHOWN
-    for place, table in enumerate(every):
+    for place, table in enumerate(tables):
         if shown and table.height > room:
-            more = f"{len(every) - place} more tables; `.to_arrow()` has every value"
+            more = f"{len(tables) - place} more tables; `.to_arrow()` has every value"
             shown[-1] = replace(shown[-1], notes=(*shown[-1].notes, more))
             break
         shown.append(_cut(table, room))
@@ -215,7 +215,7 @@ def runs_table(runs: Sequence[ListedRun]) -> ShownTable:
     """Return the newest runs of a store as a table."""
     from tripos_warehouse.query.relations import SHOWN
 
-    rows = [each.to_row() for each in runs[:SHOWN]]
+    rows = [run.to_row() for run in runs[:SHOWN]]
     counts = {name: tuple(row[name] for row in rows) for name in ("samples", "scores")}
     columns = (
         Column("run", tuple(row["run_id"] for row in rows)),

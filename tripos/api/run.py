@@ -120,9 +120,9 @@ class Run:
             from tripos_warehouse.views.connect import connect_run
             from tripos_warehouse.views.runs import get_selected
 
-            connection, found = connect_run(self.job.store, self.id, sums=True)
+            connection, record = connect_run(self.job.store, self.id, sums=True)
             with explain_interrupt(f"the report of run {self.id}"), connection:
-                self._report = ShownReport.of(report(connection, get_selected(connection, found), found))
+                self._report = ShownReport.of(report(connection, get_selected(connection, record), record))
         return self._report
 
     def results(self) -> Results:
@@ -138,8 +138,8 @@ class Run:
         from tripos_warehouse.query.relations import read_only
         from tripos_warehouse.views.connect import connect_run
 
-        connection, found = connect_run(self.job.store, self.id)
-        role, schema = sql.text(found.compared_role), sql.name(found.benchmark)
+        connection, record = connect_run(self.job.store, self.id)
+        role, schema = sql.text(record.compared_role), sql.name(record.benchmark)
         relation: Table = read_only(connection.sql(f"from {schema}.samples where role = {role}"))
         return relation
 
@@ -227,7 +227,7 @@ def open_run(
         for damage in opened.damages.values():
             warn(damage_warning(damage))
         tally = RunProgress()
-        others = open_others(config.reuse, opened.place, damage_note(tally))
+        replies = open_others(config.reuse, opened.place, damage_note(tally))
     except TriposError:
         prepared.wiring.close()
         raise
@@ -254,7 +254,7 @@ def open_run(
         run_id=run_id,
         limits=limits,
         budget=prepared.budget,
-        other_replies=others,
+        other_replies=replies,
         tally=tally,
         origin=origin_of(spec.path, spec.main, spec.compilation.sources),
         pool=pool,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 from tripos.api.errors import RunError, SpecError, for_python, raised_as
 from tripos.api.run import Callback, ProgressCallback, Run, open_run, run_blocking
 from tripos.api.workers.pool import worker_pool
-from tripos.releases.reach import USER_GIVEN
+from tripos.releases.network_policy import USER_GIVEN
 from tripos.runs.compilation import CompiledSpec, find_spec
 from tripos.runs.planning import RunPlan, plan_run
 from tripos.runs.preparation import RunWarning, check_denied, prepare
@@ -158,8 +158,8 @@ class Spec:
             choices, config = request_of_keywords(
                 self.settings.config, models, roles, store, options, CaseOptions.__annotations__
             )
-            found = plan_run(self.compiled, choices, config, self._warner(warnings))
-        return replace(found, warnings=tuple(warnings))
+            run_plan = plan_run(self.compiled, choices, config, self._warner(warnings))
+        return replace(run_plan, warnings=tuple(warnings))
 
     def run(
         self,
@@ -287,7 +287,7 @@ def compile(  # noqa: A001 - `tripos.compile` is its name
         config = chosen.config
         denied = denied_codes(_names(deny), config)
         extended = [*paths_of(releases), *config.releases]
-        found = find_spec(
+        source = find_spec(
             str(path),
             paths_of(data),
             config.data,
@@ -296,13 +296,13 @@ def compile(  # noqa: A001 - `tripos.compile` is its name
             trust=trust,
             reach=replace(USER_GIVEN, private=allow_private, signed=signed),
         )
-        compilation = found.compile(denied)
+        compilation = source.compile(denied)
     plan = compilation.plan
     if plan is None:
-        errors = [each for each in compilation.diagnostics if each.severity == "error"]
+        errors = [diagnostic for diagnostic in compilation.diagnostics if diagnostic.severity == "error"]
         message = f"`{path}` has {len(errors):,} mistake{'' if len(errors) == 1 else 's'}: {errors[0].message}"
         raise SpecError(errors[0].code, message, f"tripos explain {errors[0].code}", compilation.diagnostics)
-    compiled = CompiledSpec(str(path), compilation, plan, found.folders)
+    compiled = CompiledSpec(str(path), compilation, plan, source.folders)
     return Spec(str(path), compiled, chosen, denied)
 
 

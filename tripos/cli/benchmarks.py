@@ -111,14 +111,16 @@ def run_each(
             "E0108", "none of the paths holds a benchmark", "give .tripos files, or folders that hold one"
         )
     _check_roles(options, benchmarks)
-    every = frozenset().union(*(each.roles for each in benchmarks))
+    every = frozenset().union(*(loaded_benchmark.roles for loaded_benchmark in benchmarks))
     codes: list[tuple[str, ExitCode]] = []
-    for place, each in enumerate(benchmarks):
+    for place, benchmark in enumerate(benchmarks):
         if not options.json:
             sys.stdout.flush()  # keep the line after the output of the previous benchmark
-            print_stderr(("\n" if place else "") + f"[{place + 1}/{len(benchmarks)}] {each.path}")
-        code = _run_one(each, _options_for(each, options, benchmarks), _settings_for(each, chosen, every), do)
-        codes.append((each.path, code))
+            print_stderr(("\n" if place else "") + f"[{place + 1}/{len(benchmarks)}] {benchmark.path}")
+        code = _run_one(
+            benchmark, _options_for(benchmark, options, benchmarks), _settings_for(benchmark, chosen, every), do
+        )
+        codes.append((benchmark.path, code))
         if code == ExitCode.INTERRUPTED:
             break
     worst = next((code for code in EXIT_CODE_PRECEDENCE if any(code == had for _, had in codes)), ExitCode.SUCCESS)
@@ -128,9 +130,9 @@ def run_each(
     if after is not None and worst != ExitCode.INTERRUPTED:
         after(
             [
-                each.name
-                for each, (_, code) in zip(benchmarks, codes, strict=True)
-                if each.name and code != ExitCode.USAGE
+                loaded_benchmark.name
+                for loaded_benchmark, (_, code) in zip(benchmarks, codes, strict=True)
+                if loaded_benchmark.name and code != ExitCode.USAGE
             ]
         )
     return worst
@@ -172,9 +174,9 @@ def _outcome_lines(benchmarks: Sequence[_LoadedBenchmark], codes: Sequence[tuple
         ExitCode.USAGE: "not run",
         ExitCode.INTERRUPTED: "interrupted",
     }
-    width = max(cell_len(each.path) for each in benchmarks)
+    width = max(cell_len(benchmark.path) for benchmark in benchmarks)
     lines = [f"{pad(path, width)}  {words.get(code, f'exit code {code}')}" for path, code in codes]
-    return lines + [f"{pad(each.path, width)}  not begun" for each in benchmarks[len(codes) :]]
+    return lines + [f"{pad(benchmark.path, width)}  not begun" for benchmark in benchmarks[len(codes) :]]
 
 
 def _benchmark_paths(paths: Sequence[str]) -> list[str]:
@@ -215,7 +217,7 @@ def _settings_for(each: _LoadedBenchmark, chosen: ChosenSettings, every: frozens
 
 def _check_roles(options: Namespace, benchmarks: Sequence[_LoadedBenchmark]) -> None:
     """Raise `TriposError` R0201 for a role that no benchmark has."""
-    every = sorted(frozenset().union(*(each.roles for each in benchmarks)))
+    every = sorted(frozenset().union(*(benchmark.roles for benchmark in benchmarks)))
     for name in map(_role, options.role):
         if every and name not in every:
             hint = suggest(name, every, f"their roles are {', '.join(every)}")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tripos.cli.context import show_diagnostics
-from tripos.releases.reach import policy_of
+from tripos.releases.network_policy import policy_of
 from tripos.runs.compilation import SpecSource, earlier_plan, find_spec, has_shared_parts
 from tripos.settings.config import chosen_denials
 from tripos.settings.load import load_config
@@ -49,8 +49,8 @@ def main(options: Namespace) -> ExitCode:
     }
     compilations = {path: spec.compile(denied, against) for path, spec in specs.items()}
     trials = _trials(options.worlds, specs, compilations)
-    diagnostics = [each for compilation in compilations.values() for each in compilation.diagnostics]
-    diagnostics += [each for trial in trials.values() for each in trial.diagnostics]
+    diagnostics = [diagnostic for compilation in compilations.values() for diagnostic in compilation.diagnostics]
+    diagnostics += [diagnostic for trial in trials.values() for diagnostic in trial.diagnostics]
     silenced = [each for compilation in compilations.values() for each in compilation.silenced]
     match options.format:
         case "json":
@@ -69,8 +69,8 @@ def main(options: Namespace) -> ExitCode:
             for path, compilation in compilations.items():
                 if compilation.plan is not None:
                     show_message(f"{path}: {_size(compilation)}")
-                    for each in _clusterings(specs[path], compilation):
-                        show_message(f"{path}: {each.sentence}")
+                    for clustering in _clusterings(specs[path], compilation):
+                        show_message(f"{path}: {clustering.sentence}")
                 if path in trials:
                     for line in trials[path].lines(path):
                         show_message(line)
@@ -98,7 +98,7 @@ def _trials(
     gc.enable()
     trials = {}
     for path, spec in specs.items():
-        errors = {each.code for each in found[path].diagnostics if each.severity == "error"}
+        errors = {diagnostic.code for diagnostic in found[path].diagnostics if diagnostic.severity == "error"}
         compilation = spec.compile(secrecy=False) if errors and errors <= SECRECY_ERRORS else found[path]
         if compilation.plan is not None:
             trials[path] = check_secrecy(compilation, spec.folders, pairs)
@@ -131,7 +131,7 @@ def _clusterings(spec: SpecSource, compilation: Compilation) -> tuple[Clustering
 
     gc.enable()
     try:
-        paths = tuple(each.path for each in compilation.sources)
+        paths = tuple(source.path for source in compilation.sources)
         return CaseSource(plan, spec.folders, paths).clusterings(Selection())
     except DataError:
         return ()

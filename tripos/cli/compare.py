@@ -89,7 +89,7 @@ def _sides(store: Store, options: Namespace, open_: ExitStack) -> tuple[Side, Si
 def _models(options: Namespace, one: RunRecord, two: RunRecord, alone: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the models of both sides; models at the same position are compared. Raises `StoreError` S0614 if they do
     not match."""
-    named = [name.strip() for each in options.models for name in each.split(",") if name.strip()]
+    named = [name.strip() for model in options.models for name in model.split(",") if name.strip()]
     if named:
         if len(named) != 2:
             raise StoreError(
@@ -118,7 +118,7 @@ def _models(options: Namespace, one: RunRecord, two: RunRecord, alone: bool) -> 
 
 def _model(text: str, run: RunRecord) -> tuple[str, ...]:
     found = [model for model in run.models if model == text] or [
-        each for each in run.models if each.endswith(f"/{text}")
+        model for model in run.models if model.endswith(f"/{text}")
     ]
     if len(found) == 1:
         return tuple(found)
@@ -134,10 +134,10 @@ def _head(one: Side, two: Side, changed: list[ChangeLine]) -> list[str]:
         lines += ["", *fold(localized(STAND_IN_NOTE), terminal_width())]
     if one.run.run_id != two.run.run_id:
         lines += ["", "changed in between:"] if changed else ["", "nothing of the spec changed in between"]
-        lines += [f"  {'!' if each.scoring else ' '} {each}" for each in changed[:MOST_CHANGES]]
+        lines += [f"  {'!' if line.scoring else ' '} {line}" for line in changed[:MOST_CHANGES]]
         if len(changed) > MOST_CHANGES:
             lines.append(f"    and {len(changed) - MOST_CHANGES} more")
-        if any(each.scoring for each in changed):
+        if any(line.scoring for line in changed):
             lines.append("  ! scores before and after mean different things")
     return lines
 
@@ -160,7 +160,7 @@ def _data(one: Side, two: Side, changed: list[ChangeLine], comparison: Compariso
             name: {"run_id": side.run.run_id, "models": list(side.models), "plan_digest": side.run.plan_digest}
             for name, side in (("a", one), ("b", two))
         },
-        "changes": [each._asdict() for each in changed],
+        "changes": [line._asdict() for line in changed],
         "pairs": comparison.pairs,
         "items": comparison.items,
         "only_a": comparison.only_a,
@@ -195,10 +195,10 @@ def _data(one: Side, two: Side, changed: list[ChangeLine], comparison: Compariso
                 **_equivalence(row.equivalence),
                 "method": SEQUENCE if row.by_sequence else None,
                 "reason": row.difference.reason,
-                "verdict": told,
+                "verdict": verdict,
             }
             for section in comparison.sections
-            for row, told in zip(section.rows, verdicts(section, comparison.tests), strict=True)
+            for row, verdict in zip(section.rows, verdicts(section, comparison.tests), strict=True)
         ],
     }
 

@@ -93,7 +93,7 @@ def _tell(error: StoreError) -> None:
 
 def compile_command_spec(options: Namespace, config: Config) -> tuple[Compilation, DataFolders]:
     """Compile the spec of a command and print its diagnostics. Return the compilation and its data folders."""
-    from tripos.releases.reach import policy_of
+    from tripos.releases.network_policy import policy_of
     from tripos.runs.compilation import find_spec
     from tripos.settings.config import chosen_denials
 
@@ -126,9 +126,9 @@ def with_mock_models(options: Namespace, chosen: ChosenSettings, compilation: Co
         return chosen
     if not (folder / SETTINGS_FILE).is_file():
         return chosen
-    own = load_config(folder, environ={})
+    config = load_config(folder, environ={})
     show_message(f"no model is given: mock models reply; name real ones with {MODEL}", stderr=True)
-    return replace(chosen, config=chosen.config.model_copy(update={"models": own.models, "roles": own.roles}))
+    return replace(chosen, config=chosen.config.model_copy(update={"models": config.models, "roles": config.roles}))
 
 
 def show_diagnostics(diagnostics: Iterable[Diagnostic], *, every: bool = False) -> None:

@@ -85,7 +85,7 @@ class FieldPart:
 def parts_of(fields: Iterable[DataField]) -> list[FieldPart]:
     """Return the fields of a data set. A record is replaced by its fields; a list of texts is followed by its joined
     texts."""
-    return [part for each in fields for part in _parts((each.name,), each.type)]
+    return [part for data_field in fields for part in _parts((data_field.name,), data_field.type)]
 
 
 def _parts(path: tuple[str, ...], type_: Type) -> Iterator[FieldPart]:
@@ -199,8 +199,8 @@ def main(options: Namespace) -> ExitCode:
         return ExitCode.USAGE
     source = CaseSource(plan, folders, tuple(each.path for each in compilation.sources))
     datasets = _chosen(plan, listed_names(options.dataset))
-    together = [datasets] if options.together else [[each] for each in datasets]
-    described = [_described(source, each, options) for each in together]
+    datasetses = [datasets] if options.together else [[dataset] for dataset in datasets]
+    described = [_described(source, each, options) for each in datasetses]
     match options.format:
         case "json":
             print_json(_to_data(plan, described))
@@ -208,25 +208,25 @@ def main(options: Namespace) -> ExitCode:
             _write_csv(described)
         case _:
             figure = options.figure or "mean"
-            show_text("\n\n".join("\n".join(_lines(each, figure)) for each in described))
+            show_text("\n\n".join("\n".join(_lines(dataset_statistics, figure)) for dataset_statistics in described))
     return ExitCode.SUCCESS
 
 
 def _chosen(plan: Plan, names: Sequence[str]) -> list[Dataset]:
     """Return the data sets of these names, or all that are read from files."""
-    known = {each.name: each for each in plan.datasets}
-    made = {each.name for each in plan.made}
+    datasets = {dataset.name: dataset for dataset in plan.datasets}
+    made = {dataset.name for dataset in plan.made}
     for name in names:
         if name in made:
             hint = f'a run makes its rows: run the benchmark, then `tripos sql "from {plan.benchmark.name}.items"`'
             raise TriposError("R0202", f"`{name}` is not read from files", hint)
-        if name not in known:
-            raise TriposError("R0202", f"the benchmark has no data set `{name}`", _hint(name, known))
-    if not known:
+        if name not in datasets:
+            raise TriposError("R0202", f"the benchmark has no data set `{name}`", _hint(name, datasets))
+    if not datasets:
         raise TriposError(
             "R0202", "the benchmark reads no data set from files", 'name a spec with a `dataset … from "…"`'
         )
-    return [known[name] for name in names] or list(known.values())
+    return [datasets[name] for name in names] or list(datasets.values())
 
 
 def _hint(name: str, known: Iterable[str]) -> str:
@@ -234,30 +234,30 @@ def _hint(name: str, known: Iterable[str]) -> str:
 
 
 def _described(source: CaseSource, datasets: Sequence[Dataset], options: Namespace) -> DatasetStatistics:
-    every = [parts_of(each.fields) for each in datasets]
-    parts = [part for part in every[0] if all(part in others for others in every[1:])]
-    name = " + ".join(each.name for each in datasets)
+    partses = [parts_of(dataset.fields) for dataset in datasets]
+    parts = [part for part in partses[0] if all(part in field_parts for field_parts in partses[1:])]
+    name = " + ".join(dataset.name for dataset in datasets)
     if not parts:
         raise TriposError(
             "R0202",
             f"the data sets {name} have no field in common",
             f"describe them without `{DescribeParameters.together}`",
         )
-    by = [_part(name, parts, each) for each in listed_names(options.by)]
-    chosen = [_part(name, parts, each) for each in listed_names(options.field)] or parts
-    rows = (row.values for each in datasets for row in source.sources.stream(each))
+    by = [_part(name, parts, listed_name) for listed_name in listed_names(options.by)]
+    chosen = [_part(name, parts, listed_name) for listed_name in listed_names(options.field)] or parts
+    rows = (row.values for dataset in datasets for row in source.sources.stream(dataset))
     groups = describe(rows, chosen, by, options.unit, _parse_groups(options.group))
-    files = tuple((file.path, file.rows) for each in datasets for file in each.every_file)
+    files = tuple((file.path, file.rows) for dataset in datasets for file in dataset.every_file)
     return DatasetStatistics(
         name, files, tuple(part.name for part in by), tuple(chosen), _sorted(groups, by, options.group)
     )
 
 
 def _part(dataset: str, parts: Sequence[FieldPart], name: str) -> FieldPart:
-    known = {part.name: part for part in parts}
-    if name not in known:
-        raise TriposError("R0202", f"`{dataset}` has no field `{name}`", _hint(name, known))
-    return known[name]
+    field_parts = {part.name: part for part in parts}
+    if name not in field_parts:
+        raise TriposError("R0202", f"`{dataset}` has no field `{name}`", _hint(name, field_parts))
+    return field_parts[name]
 
 
 def _parse_groups(texts: Sequence[str]) -> dict[str, str]:
@@ -304,11 +304,11 @@ def _lines(described: DatasetStatistics, figure: str) -> Iterator[str]:
         return
     if not described.by:
         (of,) = described.groups.values()
-        found = [of[part.name] for part in described.parts]
+        statisticses = [of[part.name] for part in described.parts]
         columns = (
             Column("field", tuple(part.name for part in described.parts)),
-            *(_figure_column(name, name, found) for name in FIGURES[1:]),
-            Column("of", tuple(localized(each.unit) for each in found)),
+            *(_figure_column(name, name, statisticses) for name in FIGURES[1:]),
+            Column("of", tuple(localized(field_statistics.unit) for field_statistics in statisticses)),
         )
         yield from table_lines(Table(columns), table_width())
         return
@@ -335,7 +335,7 @@ def _lines(described: DatasetStatistics, figure: str) -> Iterator[str]:
 
 def _figure_column(name: str, figure: str, fields: Sequence[FieldStatistics]) -> Column:
     """Return one statistic of several fields. A whole number has no decimals, except in a mean."""
-    values = [getattr(each, figure) for each in fields]
+    values = [getattr(field_statistics, figure) for field_statistics in fields]
     decimals = [DIGITS[figure] or (0 if value is None else len(f"{value:g}".partition(".")[2])) for value in values]
     is_name = name != figure
     return Column(name, tuple(values), "number", heading=name, is_name=is_name, decimals=decimals)
@@ -348,19 +348,19 @@ def _to_data(plan: Plan, described: Sequence[DatasetStatistics]) -> dict[str, ob
         "version": plan.benchmark.version,
         "datasets": [
             {
-                "dataset": each.name,
-                "rows": each.rows,
-                "files": [{"path": path, "rows": rows} for path, rows in each.files],
+                "dataset": dataset_statistics.name,
+                "rows": dataset_statistics.rows,
+                "files": [{"path": path, "rows": rows} for path, rows in dataset_statistics.files],
                 "groups": [
                     {
-                        "by": dict(zip(each.by, group, strict=True)),
+                        "by": dict(zip(dataset_statistics.by, group, strict=True)),
                         "rows": next(iter(of.values())).rows,
                         "fields": {name: asdict(figures) for name, figures in of.items()},
                     }
-                    for group, of in each.groups.items()
+                    for group, of in dataset_statistics.groups.items()
                 ],
             }
-            for each in described
+            for dataset_statistics in described
         ],
     }
 
@@ -369,9 +369,9 @@ def _write_csv(found: Sequence[DatasetStatistics]) -> None:
     """Write all statistics as CSV, one line for each field of each group."""
     headings = ["dataset", *found[0].by, "field", *FIGURES, "unit"]
     rows = [
-        [each.name, *group, name, *(getattr(figures, figure) for figure in FIGURES), figures.unit]
-        for each in found
-        for group, of in each.groups.items()
+        [dataset_statistics.name, *group, name, *(getattr(figures, figure) for figure in FIGURES), figures.unit]
+        for dataset_statistics in found
+        for group, of in dataset_statistics.groups.items()
         for name, figures in of.items()
     ]
     show_output(csv_text(headings, rows))

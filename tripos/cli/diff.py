@@ -17,8 +17,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from tripos.cli.context import warning_printer
+from tripos.releases.network_policy import USER_GIVEN, NetworkPolicy, policy_of
 from tripos.releases.opening import run_git
-from tripos.releases.reach import USER_GIVEN, NetworkPolicy, policy_of
 from tripos.runs.compilation import CompiledSpec, earlier_plan, earlier_spec
 from tripos.runs.next_run import NextRun, forecast_next_run
 from tripos.runs.selection import request_of
@@ -167,7 +167,7 @@ def _comment(before: Plan, after: Plan, found: Sequence[Change], place: str | No
     effects = effects_between(before, after)
     figures = None
     if place is not None:
-        names = [each.name for each in after.measures]
+        names = [measure.name for measure in after.measures]
         figures = figures_between(Store.open(place, create=False), before, after, names)
     return comment_lines(before, after, _head(before, after, found), found, effects, figures)
 
@@ -184,7 +184,7 @@ def _head(before: Plan, after: Plan, found: Sequence[Change]) -> tuple[str, str]
     if demanded is None:
         return title, "nothing changed"
     if before.benchmark.name != after.benchmark.name:
-        if old.name in {each.name for each in after.extends}:
+        if old.name in {extended.name for extended in after.extends}:
             return title, f"{new.name} extends {old.name}: figures over scenarios that are the same may be compared"
         return title, "another benchmark: no figure of one may be compared with one of the other"
     enough = version_numbers(new.version) >= version_numbers(demanded)
@@ -200,8 +200,8 @@ def _text(before: Plan, after: Plan, changes: Sequence[Change], following: NextR
         some = [each for each in changes if each.part == weight]
         if some:
             yield from ("", *wrap(localized(f"{weight}: {_TITLES[weight]}"), room))
-        for each in some:
-            first, *rest = wrap(localized(each.text), room - 4)
+        for change in some:
+            first, *rest = wrap(localized(change.text), room - 4)
             yield from (f"  {first}", *(f"    {line}" for line in rest))
     if following is not None:
         yield ""
@@ -214,10 +214,10 @@ def _markdown(before: Plan, after: Plan, found: Sequence[Change], following: Nex
     yield from (f"### {title}", "", demanded[:1].upper() + demanded[1:] + ".", "")
     if found:
         columns = (
-            Column("bump", tuple(each.part for each in found)),
+            Column("bump", tuple(change.part for change in found)),
             Column("what", tuple(map(_named, found)), has_code=True),
-            Column("change", tuple(each.what for each in found)),
-            Column("can change a score", tuple("yes" if each.can_change_scores else "no" for each in found)),
+            Column("change", tuple(change.what for change in found)),
+            Column("can change a score", tuple("yes" if change.can_change_scores else "no" for change in found)),
         )
         yield from to_markdown([Table(columns)]).splitlines()
     if following is not None:
@@ -227,14 +227,14 @@ def _markdown(before: Plan, after: Plan, found: Sequence[Change], following: Nex
 def _data(before: Plan, after: Plan, changes: Sequence[Change], following: NextRun | None) -> dict[str, Any]:
     told = [
         {
-            "part": each.part,
-            "kind": each.kind,
-            "name": each.name,
-            "what": each.what,
-            "can_change_scores": each.can_change_scores,
-            "stale": sorted(each.stale),
+            "part": change.part,
+            "kind": change.kind,
+            "name": change.name,
+            "what": change.what,
+            "can_change_scores": change.can_change_scores,
+            "stale": sorted(change.stale),
         }
-        for each in changes
+        for change in changes
     ]
     return {
         "benchmark": after.benchmark.name,
@@ -259,7 +259,7 @@ def _next_lines(following: NextRun) -> Iterator[str]:
         yield localized(f"scores that it takes anew from replies that are kept: {forecast.scores:,}")
     cost = forecast.total.cost_usd
     yield localized("nobody knows what it costs" if cost is None else f"it costs about {usd(cost.expected)} USD")
-    models = ", ".join(escape_controls(each) for each in following.models)
+    models = ", ".join(escape_controls(model) for model in following.models)
     if following.runs:
         yield localized(f"it is taken to be as run {following.runs[0]}, by {models}")
     else:
@@ -269,8 +269,8 @@ def _next_lines(following: NextRun) -> Iterator[str]:
 def _counted(calls: tuple[int, int], one: str, many: str) -> str:
     """Return a number of calls in words, or a range such as `0..24 replies`."""
     least, most = calls
-    told = f"{least:,}" if least == most else f"{least:,}..{most:,}"
-    return f"{told} {one if least == most == 1 else many}"
+    text = f"{least:,}" if least == most else f"{least:,}..{most:,}"
+    return f"{text} {one if least == most == 1 else many}"
 
 
 MARK = "<!-- tripos diff: {} -->"
@@ -295,17 +295,17 @@ def comment_lines(
     title, demanded = head
     yield from (MARK.format(after.benchmark.name), f"### {markdown_text(title)}", "")
     yield from (f"{demanded[:1].upper()}{markdown_text(demanded[1:])}.", "")
-    meaning = [each for each in changes if each.can_change_scores]
-    others = [each for each in changes if not each.can_change_scores]
+    meaning = [change for change in changes if change.can_change_scores]
+    others = [change for change in changes if not change.can_change_scores]
     if meaning:
         table = Table((
             Column("what changed in meaning", tuple(map(_named, meaning)), has_code=True),
-            Column("how", tuple(each.what for each in meaning)),
+            Column("how", tuple(change.what for change in meaning)),
         ))  # fmt: skip
         yield from (*_table_lines(table), "")
     if others:
-        told = "; ".join(markdown_text(each.text) for each in others[:MOST])
-        yield from (f"Without effect on earlier figures: {told}.", "")
+        text = "; ".join(markdown_text(other.text) for other in others[:MOST])
+        yield from (f"Without effect on earlier figures: {text}.", "")
     if changes:
         yield from _table_lines(_effects_table(effects))
     if figures is None:
@@ -315,13 +315,13 @@ def comment_lines(
         yield "No whole run of the store has figures of either version."
         return
     yield from _table_lines(_figures_table(figures))
-    runs = {run.run_id for each in figures for side in (each.before, each.after) if side for run in side[:1]}
-    yield from ("", f"Figures of {', '.join(f'`{each}`' for each in sorted(runs))}.")
+    runs = {run.run_id for figure in figures for side in (figure.before, figure.after) if side for run in side[:1]}
+    yield from ("", f"Figures of {', '.join(f'`{run}`' for run in sorted(runs))}.")
 
 
 def _effects_table(effects: Sequence[MeasureEffect]) -> Table:
     """Return what becomes of the line of every measure; a break stands out."""
-    why = ["; ".join(f"{_named(each)}: {each.what}" for each in effect.causes) for effect in effects]
+    why = ["; ".join(f"{_named(cause)}: {cause.what}" for cause in effect.causes) for effect in effects]
     return Table(
         (
             Column("measure", tuple(_code(effect.measure) for effect in effects), has_code=True),
@@ -338,15 +338,17 @@ def _effects_table(effects: Sequence[MeasureEffect]) -> Table:
 
 def _figures_table(figures: Sequence[FigurePair]) -> Table:
     """Return the figures before and after a change."""
-    decimals = [decimals_of([end for row in _rows(each) for end in (row.value, row.low, row.high)]) for each in figures]
-    names = [" ".join([_code(each.measure), *map(str, each.by)]) for each in figures]
+    decimals = [
+        decimals_of([end for row in _rows(figure) for end in (row.value, row.low, row.high)]) for figure in figures
+    ]
+    names = [" ".join([_code(figure.measure), *map(str, figure.by)]) for figure in figures]
     others = [
-        "; ".join(f"{role} {', '.join(models)}" for role, models in each.other_models.items()) or None
-        for each in figures
+        "; ".join(f"{role} {', '.join(models)}" for role, models in figure.other_models.items()) or None
+        for figure in figures
     ]
     columns = (
         Column("measure", tuple(names), has_code=True),
-        Column("model", tuple(each.model for each in figures)),
+        Column("model", tuple(figure.model for figure in figures)),
         Column("before", tuple(map(_before, figures)), "number", decimals=decimals),
         Column("after", tuple(map(_after, figures)), "number", decimals=decimals),
         *([Column("with", tuple(others))] if any(others) else []),

@@ -101,8 +101,8 @@ def lines_of(checks: Sequence[CheckResult], width: int = WIDTH) -> Iterator[tupl
             yield None, localized(subject)
         status = localized(check.status)
         head = f"  {status}{' ' * (8 - display_width(status))} "
-        told = f"{localized(check.name)}{localized(': ')}{localized(check.told)}"
-        first, *more = _wrapped(head, told, MARGIN, width)
+        text = f"{localized(check.name)}{localized(': ')}{localized(check.told)}"
+        first, *more = _wrapped(head, text, MARGIN, width)
         yield check.status, first
         for line in more:
             yield None, line
@@ -141,11 +141,12 @@ def main(options: Namespace) -> ExitCode:
     checks, secrets = _checks(options, roles)
     # Answers of endpoints and contents of files may contain an API key, so everything printed passes through here.
     checks = [
-        replace(each, told=without_keys(each.told, secrets), mend=without_keys(each.mend, secrets)) for each in checks
+        replace(check, told=without_keys(check.told, secrets), mend=without_keys(check.mend, secrets))
+        for check in checks
     ]
     failed = any(check.status == "problem" for check in checks)
     if options.json:
-        status = "problem" if failed else "warning" if any(each.status == "warning" for each in checks) else "ok"
+        status = "problem" if failed else "warning" if any(check.status == "warning" for check in checks) else "ok"
         table = {"status": status, "checks": [asdict(check) for check in checks]}
         print_json(table)
     else:
@@ -187,8 +188,8 @@ def _show(checks: Sequence[CheckResult]) -> None:
 
 def _colored(status: Status | None, line: str) -> str:
     if status is not None:
-        shown = localized(status)
-        return line.replace(shown, f"\x1b[{COLOURS[status]}m{shown}\x1b[0m", 1)
+        text = localized(status)
+        return line.replace(text, f"\x1b[{COLOURS[status]}m{text}\x1b[0m", 1)
     return line if line.startswith(" ") else f"\x1b[1m{line}\x1b[0m"
 
 
@@ -279,10 +280,10 @@ def store_checks(place: str | Path, folder: Path) -> Iterator[CheckResult]:
         yield from _bucket_checks(str(place))
         return
     root = folder / Path(place).expanduser()
-    shown = root.relative_to(folder) if root.is_relative_to(folder) else root
+    path = root.relative_to(folder) if root.is_relative_to(folder) else root
     yield from _disk_checks(root)
     if not root.exists():
-        yield ok(STORE, "place", f"{shown}; the first run makes it")
+        yield ok(STORE, "place", f"{path}; the first run makes it")
         return
     yield from _write_checks(root)
     left = set(segments(root))
@@ -292,15 +293,15 @@ def store_checks(place: str | Path, folder: Path) -> Iterator[CheckResult]:
         store.files()
     except StoreError as error:
         if error.code == "S0101":
-            told = f"{shown} is a folder without a store; the first run makes one in it"
-            yield ok(STORE, "place", told)
+            text = f"{path} is a folder without a store; the first run makes one in it"
+            yield ok(STORE, "place", text)
         else:
             yield problem(STORE, "place", f"[{error.code}] {error.message}", error.hint)
         return
     parts = [part for commit in commits for part in commit.parts]
     size = sum(part.size for part in parts)
-    told = f"{shown}: {len(commits):,} commits, {len(parts):,} parts, {file_size(size)}"
-    yield ok(STORE, "place", told)
+    text = f"{path}: {len(commits):,} commits, {len(parts):,} parts, {file_size(size)}"
+    yield ok(STORE, "place", text)
     after = set(segments(root))
     if recovered := left - after:
         yield ok(STORE, "journal", f"what {counted(len(recovered), 'process')} left behind is committed now")
@@ -313,19 +314,19 @@ def store_checks(place: str | Path, folder: Path) -> Iterator[CheckResult]:
 
 
 def _disk_checks(root: Path) -> Iterator[CheckResult]:
-    place = next(each for each in (root, *root.absolute().parents) if each.exists())
+    place = next(path for path in (root, *root.absolute().parents) if path.exists())
     try:
         free = shutil.disk_usage(place).free
     except OSError as error:
         yield warning(STORE, "disk", f"cannot be asked: {error.strerror}", "check the disk")
         return
-    told = f"{file_size(free)} free"
+    text = f"{file_size(free)} free"
     if free < FULL_DISK_BYTES:
-        yield problem(STORE, "disk", told, f"free some space, or choose another place with {RunParameters.store}")
+        yield problem(STORE, "disk", text, f"free some space, or choose another place with {RunParameters.store}")
     elif free < LOW_DISK_BYTES:
-        yield warning(STORE, "disk", told, "free some space before a long run")
+        yield warning(STORE, "disk", text, "free some space before a long run")
     else:
-        yield ok(STORE, "disk", told)
+        yield ok(STORE, "disk", text)
 
 
 def _write_checks(root: Path) -> Iterator[CheckResult]:
@@ -359,8 +360,8 @@ def machine_checks() -> Iterator[CheckResult]:
         yield problem(MACHINE, "Python", version, f"Tripos needs Python {oldest} or newer")
     yield ok(MACHINE, "Tripos", __version__)
     wrong = list(_wrong_packages())
-    for name, told in wrong:
-        yield problem(MACHINE, name, told, f'install it again: pip install "{name}" with the version named here')
+    for name, text in wrong:
+        yield problem(MACHINE, name, text, f'install it again: pip install "{name}" with the version named here')
     if not wrong:
         yield ok(MACHINE, "packages", ", ".join(f"{name} {metadata.version(name)}" for name in ALWAYS_SHOWN))
 
@@ -372,13 +373,13 @@ def sandbox_check(config: Config) -> CheckResult:
     fault = sandbox_fault()
     if fault is None:
         return ok(MACHINE, "sandbox", "bubblewrap works")
-    executing = {name.partition(" ")[0]: each for name, each in config.programs.items()}
-    executing = {name: each for name, each in executing.items() if name in RUNNERS}
+    executing = {name.partition(" ")[0]: program for name, program in config.programs.items()}
+    executing = {name: program_config for name, program_config in executing.items() if name in RUNNERS}
     if not executing:
         return ok(MACHINE, "sandbox", f"{fault}; only code that models write needs it")
-    if all(each.unsandboxed for each in executing.values()):
+    if all(program_config.unsandboxed for program_config in executing.values()):
         return warning(MACHINE, "sandbox", f"{fault}, and code runs without", "install bubblewrap")
-    name = next(name for name, each in executing.items() if not each.unsandboxed)
+    name = next(name for name, program_config in executing.items() if not program_config.unsandboxed)
     return problem(MACHINE, "sandbox", f"[{NO_SANDBOX}] {fault}", no_sandbox_hint(name))
 
 
@@ -386,10 +387,10 @@ def _wrong_packages() -> Iterator[tuple[str, str]]:
     """Yield required packages that are missing or have an unsuitable version."""
     needed: list[str] = []
     with contextlib.suppress(metadata.PackageNotFoundError):
-        needed = [each for each in metadata.requires("tripos") or () if "extra ==" not in each]
+        needed = [require for require in metadata.requires("tripos") or () if "extra ==" not in require]
     for requirement in needed or ALWAYS_SHOWN:
-        found = PACKAGE.match(requirement)
-        name = found[0] if found else requirement
+        match = PACKAGE.match(requirement)
+        name = match[0] if match else requirement
         try:
             version = metadata.version(name)
         except metadata.PackageNotFoundError:
@@ -516,13 +517,15 @@ async def _check_models(
     names = [name for name in every if not name.startswith(RECORDED) and name not in (MAJORITY, ANSWERS)]
     opened = [_open(name, tuple(role for role in roles if name in roles[role]), config) for name in names]
     places = {each.model.endpoint: each for each in opened if each.model is not None and each.address is not None}
-    found = await asyncio.gather(
+    answers = await asyncio.gather(
         *(
-            fetch_model_list(each.address or "", environ.get(each.variable) if _has_model_list(each, config) else None)
-            for each in places.values()
+            fetch_model_list(
+                place.address or "", environ.get(place.variable) if _has_model_list(place, config) else None
+            )
+            for place in places.values()
         )
     )
-    reached = dict(zip(places, found, strict=True))
+    reached = dict(zip(places, answers, strict=True))
     checks = [_recorded_check(name, config) for name in every if name.startswith(RECORDED)]
     if MAJORITY in every:
         checks.append(ok(MAJORITY, "model", "stands for the constants that are right most often"))
@@ -565,11 +568,11 @@ def _has_model_list(opened: Opened, config: Config) -> bool:
 
 def _known_checks(opened: Opened, config: Config) -> Iterator[CheckResult]:
     name, error = opened.name, opened.error
-    told = f"fills {', '.join(opened.roles)}"
+    text = f"fills {', '.join(opened.roles)}"
     if error is not None:
-        yield problem(name, "model", f"{told}; [{error.code}] {error.message}", error.hint)
+        yield problem(name, "model", f"{text}; [{error.code}] {error.message}", error.hint)
     else:
-        yield ok(name, "model", told)
+        yield ok(name, "model", text)
     if not kind_of(name).limited:
         return
     if opened.variable:

@@ -31,16 +31,16 @@ def main(options: Namespace) -> ExitCode:
     wrong: list[Diagnostic] = []
     changes = False
     for path in _files(options.paths):
-        shown = STDIN_SHOWN if path is None else path.as_posix()
+        text = STDIN_SHOWN if path is None else path.as_posix()
         content = _read(path, trust_of(options).limits.text_bytes)
         try:
-            formatted = format_text(_decoded(content, shown), shown)
+            formatted = format_text(_decoded(content, text), text)
         except Unparsable as error:
             wrong += error.diagnostics
             continue
         if content != formatted.encode():
             changes = True
-            _change(path, shown, content.decode(), formatted, options)
+            _change(path, text, content.decode(), formatted, options)
         elif path is None and not (options.check or options.diff):
             show_output(formatted)
     if wrong:

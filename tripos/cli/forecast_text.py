@@ -77,9 +77,9 @@ def forecast_lines(
     if estimate.reasons:
         lines += ["", localized("why"), *_why(estimate, width)]
     lines += ["", *_totals(estimate, width)]
-    for unit, told in budget_rows(estimate, budget).items():
-        most = f"{usd(told['most'])} USD" if unit == "usd" else f"{told['most']:,} {unit}"
-        lines += _wrapped(f"The budget of {most} {ENOUGH[told['enough_for']]}.", width)
+    for unit, budget_row in budget_rows(estimate, budget).items():
+        most = f"{usd(budget_row['most'])} USD" if unit == "usd" else f"{budget_row['most']:,} {unit}"
+        lines += _wrapped(f"The budget of {most} {ENOUGH[budget_row['enough_for']]}.", width)
     if batches is not None:
         lines += ["", *batch_lines(batches, width)]
     if estimate.unpriced:
@@ -95,24 +95,24 @@ def _table(found: Forecast, plan: Plan, width: int) -> list[str]:
     rows = sorted(groups.items(), key=lambda pair: order[pair[0][0]])
     summed = [(role, model, group, Estimate.of_all(group.parts)) for (role, model), group in rows]
     totals = [total for *_, total in summed]
-    costs = [None if each.cost_usd is None else each.cost_usd.expected for each in totals]
+    costs = [None if total.cost_usd is None else total.cost_usd.expected for total in totals]
     columns = (
         Column("role", tuple(role for role, *_ in summed), shrinks="last"),
         Column("model", tuple(model for _, model, *_ in summed)),
         Column("reused", tuple(group.reused for *_, group, _ in summed), "count"),
         Column("at least", tuple(group.certain for *_, group, _ in summed), "count"),
         Column("at most", tuple(group.certain + group.perhaps for *_, group, _ in summed), "count"),
-        Column("tokens in", tuple(each.tokens_in.expected for each in totals), "tokens"),
-        Column("out", tuple(each.tokens_out.expected for each in totals), "tokens"),
+        Column("tokens in", tuple(total.tokens_in.expected for total in totals), "tokens"),
+        Column("out", tuple(total.tokens_out.expected for total in totals), "tokens"),
         Column("USD", tuple("unknown" if cost is None else cost for cost in costs), "money"),
     )
     return table_lines(Table(columns), width)
 
 
 def _why(found: Forecast, width: int) -> Iterator[str]:
-    shown = found.reasons[:MOST_REASONS]
-    room = max(len(f"{reason.calls:,}") for reason in shown)
-    for reason in shown:
+    reasons = found.reasons[:MOST_REASONS]
+    room = max(len(f"{reason.calls:,}") for reason in reasons)
+    for reason in reasons:
         places = _places(reason.places, len({(where.scenario, where.step) for where in found.lines}))
         text = f"  {reason.calls:>{room},}  {localized(reason.text)}"
         yield from _hanging_lines(text, width, room + 4)
@@ -130,12 +130,12 @@ def _places(places: Sequence[tuple[str, str]], of: int) -> str:
     steps: dict[str, list[str]] = {}
     for scenario, step in places:
         steps.setdefault(step, []).append(scenario)
-    told = [
+    texts = [
         f"{step} of {', '.join(scenarios[:MOST_PLACES])}"
         + (f" and {len(scenarios) - MOST_PLACES} more" if scenarios[MOST_PLACES:] else "")
         for step, scenarios in steps.items()
     ]
-    return "; ".join(told)
+    return "; ".join(texts)
 
 
 def _totals(found: Forecast, width: int) -> Iterator[str]:
@@ -144,7 +144,7 @@ def _totals(found: Forecast, width: int) -> Iterator[str]:
         yield localized("Nothing to call: everything is kept.")
         return
     rows = [
-        (localized("calls"), *(f"{round(each):,}" for each in total.calls)),
+        (localized("calls"), *(f"{round(call):,}" for call in total.calls)),
         (localized("tokens in"), *map(abbreviated, total.tokens_in)),
         (localized("tokens out"), *map(abbreviated, total.tokens_out)),
         ("USD", *_cost(total)),
@@ -157,9 +157,9 @@ def _totals(found: Forecast, width: int) -> Iterator[str]:
     yield from table_lines(Table(tuple(columns)), width)
     yield from _wrapped(f"Reply lengths estimated from: {total.rests_on}.", width)
     if total.unbounded:
-        shown, more = total.unbounded[:MOST_PLACES], len(total.unbounded) - MOST_PLACES
-        told = "; ".join(shown) + (f"; and {more} more, see {JSON}" if more > 0 else "")
-        yield from _wrapped(f"High is unknown, because nothing bounds {told}.", width)
+        texts, more = total.unbounded[:MOST_PLACES], len(total.unbounded) - MOST_PLACES
+        text = "; ".join(texts) + (f"; and {more} more, see {JSON}" if more > 0 else "")
+        yield from _wrapped(f"High is unknown, because nothing bounds {text}.", width)
 
 
 def _cost(total: Estimate) -> tuple[str, str, str]:
@@ -225,21 +225,21 @@ def batch_lines(found: BatchForecast, width: int) -> list[str]:
     if not found.batches:
         return wrap(localized("No call goes into a batch."), width)
     batches, unknown = found.batches, localized("unknown")
-    costs = [unknown if each.cost_usd is None else each.cost_usd.expected for each in batches]
+    costs = [unknown if batch.cost_usd is None else batch.cost_usd.expected for batch in batches]
     columns = (
-        Column("in batches", tuple(each.model for each in batches), shrinks="last"),
-        Column("level", tuple(each.level for each in batches), "count"),
-        Column("at least", tuple(each.least for each in batches), "count"),
-        Column("at most", tuple(each.most for each in batches), "count"),
-        Column("batches", tuple(each.batches for each in batches), "count"),
+        Column("in batches", tuple(batch.model for batch in batches), shrinks="last"),
+        Column("level", tuple(batch.level for batch in batches), "count"),
+        Column("at least", tuple(batch.least for batch in batches), "count"),
+        Column("at most", tuple(batch.most for batch in batches), "count"),
+        Column("batches", tuple(batch.batches for batch in batches), "count"),
         Column("USD", tuple(costs), "money"),
-        Column("live USD", tuple(unknown if each.live_usd is None else each.live_usd for each in batches), "money"),
+        Column("live USD", tuple(unknown if batch.live_usd is None else batch.live_usd for batch in batches), "money"),
     )
-    told = (
+    text = (
         f"{found.levels:,} level{'' if found.levels == 1 else 's'}, one after another: {found.latest_h:,} hours at the"
         " latest, if no request fails, expires or is repaired."
     )
-    lines = [*table_lines(Table(columns), width), *wrap(localized(told), width)]
+    lines = [*table_lines(Table(columns), width), *wrap(localized(text), width)]
     if found.live:
         lines += wrap(
             localized(f"Live, beside the batches: {found.live:,} call{'' if found.live == 1 else 's'}."), width

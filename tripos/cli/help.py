@@ -60,14 +60,16 @@ def language_words() -> tuple[str, ...]:
     """Return every word that has a page or a section."""
     pages = (path.stem for folder in PAGE_FOLDERS for path in folder.glob("*.md"))
     sections = (word for name in COLLECTIONS for word in _sections(name))
-    return tuple(sorted({*(each.starts_with for each in CONSTRUCTS if each.starts_with), *pages, *sections}))
+    return tuple(
+        sorted({*(construct.starts_with for construct in CONSTRUCTS if construct.starts_with), *pages, *sections})
+    )
 
 
 def _page_name(word: str) -> str:
     """Return the name of the page on a word: its own page, or that of the statement that contains it."""
     if _path(word) is not None or not word:
         return word
-    return next((page_of(each) for each in CONSTRUCTS if each.starts_with == word), word)
+    return next((page_of(construct) for construct in CONSTRUCTS if construct.starts_with == word), word)
 
 
 def _path(name: str) -> Path | None:
@@ -82,8 +84,8 @@ def _sections(name: str) -> Iterator[str]:
 
 
 def _section(page: str, word: str) -> str | None:
-    found = re.search(rf"^### {re.escape(word)}\n.*?(?=^##|\Z)", page, re.MULTILINE | re.DOTALL)
-    return found[0].removeprefix("##").rstrip() + "\n" if found is not None else None
+    match = re.search(rf"^### {re.escape(word)}\n.*?(?=^##|\Z)", page, re.MULTILINE | re.DOTALL)
+    return match[0].removeprefix("##").rstrip() + "\n" if match is not None else None
 
 
 def _without_markup(page: str) -> str:
@@ -271,8 +273,8 @@ def _build_in_checkout() -> None:
     show_message("building the documentation, which takes some seconds", stderr=True, flush=True)
     done = subprocess.run([sys.executable, str(BUILDER), str(HANDBOOK)], capture_output=True, text=True, check=False)
     if done.returncode and not built.is_file():
-        said = done.stderr.strip().splitlines()[-1:] or ["the generator said nothing"]
-        raise TriposError("R0215", f"the documentation cannot be built: {said[0]}", "run `make docs` to see why")
+        texts = done.stderr.strip().splitlines()[-1:] or ["the generator said nothing"]
+        raise TriposError("R0215", f"the documentation cannot be built: {texts[0]}", "run `make docs` to see why")
 
 
 # tripos lsp

@@ -341,7 +341,7 @@ def _local_source(options: Namespace, name: str, spec: Path) -> str:
     written in the spec."""
     from tripos.importing.datasets import DATABASES, files_of_hub, json_lines
     from tripos.releases.locations import DataFetcher, list_hub_files
-    from tripos.releases.reach import policy_of
+    from tripos.releases.network_policy import policy_of
     from tripos_runtime.datasets.data_files import DataFolders
     from tripos_warehouse.files import write_lines
 

@@ -92,8 +92,8 @@ def _ask(what: str, default: str) -> str:
 
 
 def _ask_template() -> str:
-    for number, each in enumerate(TEMPLATES.values(), 1):
-        show_text(f"  {number}  {each.name:<10} {localized(each.help)}")
+    for number, template in enumerate(TEMPLATES.values(), 1):
+        show_text(f"  {number}  {template.name:<10} {localized(template.help)}")
     by_number = {str(number): name for number, name in enumerate(TEMPLATES, 1)}
     while True:
         answer = _ask("template", DEFAULT)
@@ -105,8 +105,8 @@ def _ask_template() -> str:
 
 def _repository(folder: Path) -> Path | None:
     """Return the root of the git repository that contains a folder, or None."""
-    here = folder.resolve()
-    return next((each for each in (here, *here.parents) if (each / ".git").exists()), None)
+    path = folder.resolve()
+    return next((each for each in (path, *path.parents) if (each / ".git").exists()), None)
 
 
 def _write(folder: Path, texts: Mapping[str, bytes]) -> None:
@@ -144,7 +144,7 @@ def _print_next_steps(
         show_message(f"made `{folder}` from `{template.name}`: {template.help}")
     for each in written:
         show_text(f"  {each}")
-    free = all(each.startswith("mock/") for each in models)
+    free = all(model.startswith("mock/") for model in models)
     commands = [] if here else [(f"cd {_quoted(folder)}", "")]
     commands += [
         (f"tripos check {spec}", "find mistakes before anything is asked"),
@@ -182,9 +182,9 @@ class Insertion:
 def apply_insertions(insertions: Sequence[Insertion]) -> dict[str, str]:
     """Return the new texts of the files that change, by path."""
     found: dict[str, str] = {}
-    for each in sorted(insertions, key=lambda each: each.offset, reverse=True):
-        text = found.get(each.source.path, each.source.text)
-        found[each.source.path] = text[: each.offset] + each.text + text[each.offset :]
+    for insertion in sorted(insertions, key=lambda each: each.offset, reverse=True):
+        text = found.get(insertion.source.path, insertion.source.text)
+        found[insertion.source.path] = text[: insertion.offset] + insertion.text + text[insertion.offset :]
     return found
 
 
@@ -222,7 +222,7 @@ def title_of(name: str) -> str:
 
 def _labels(languages: Sequence[str], text: str) -> str:
     """Return a text for each language; with one language, without its name."""
-    return f'"{text}"' if len(languages) == 1 else " ".join(f'{each} "{text}"' for each in languages)
+    return f'"{text}"' if len(languages) == 1 else " ".join(f'{language} "{text}"' for language in languages)
 
 
 # Scenarios
@@ -235,16 +235,16 @@ def scenario_text(name: str, plan: Plan | None, over: str | None) -> str:
     dataset = _dataset(plan, over) if plan is not None else None
     lines = [f"scenario {name} {_labels(languages, title_of(name))} {{"]
     if dataset is not None:
-        axes = [each.name for each in dataset.fields if getattr(each.type, "axis", None) == each.name]
+        axes = [field.name for field in dataset.fields if getattr(field.type, "axis", None) == field.name]
         lines += [f"  context {' * '.join(axes)}"] if axes else []
         lines += [f"  over {dataset.name}"]
-        shown = [f"{{{{ {axis} }}}}" for axis in axes if axis != "language"]
-        text = next((each for each in dataset.fields if each.type.kind == "text" and not each.secret), None)
-        shown += [f"{{{{ {dataset.name}.{text.name} }}}}"] if text is not None else ["Write the task here."]
+        texts = [f"{{{{ {axis} }}}}" for axis in axes if axis != "language"]
+        text = next((field for field in dataset.fields if field.type.kind == "text" and not field.secret), None)
+        texts += [f"{{{{ {dataset.name}.{text.name} }}}}"] if text is not None else ["Write the task here."]
     else:
         lines += [f"  over {over}"] if over else []
-        shown = ["Write the task here."]
-    prompt = ": ".join(shown)
+        texts = ["Write the task here."]
+    prompt = ": ".join(texts)
     prompts = [f'    prompt "{prompt}"'] if len(languages) == 1 else [f'    prompt {e} "{prompt}"' for e in languages]
     lines += [f"  ask reply by {role} {{", *prompts, "  }"]
     lines += ["  score brief = words(reply.text) <= 100  # put a score of your own in its place", "}"]
@@ -252,11 +252,13 @@ def scenario_text(name: str, plan: Plan | None, over: str | None) -> str:
 
 
 def _dataset(plan: Plan, over: str | None) -> Dataset | None:
-    names = [each.name for each in plan.datasets if "." not in each.name]  # other data sets belong to one scenario
+    names = [
+        dataset.name for dataset in plan.datasets if "." not in dataset.name
+    ]  # other data sets belong to one scenario
     if over is not None and over not in names:
         hint = suggest(over, names, f"there is {', '.join(names) or 'none'}")
         raise TriposError(CODE, f"the spec has no data set `{over}` that is read from files", hint)
-    return next((each for each in plan.datasets if each.name in (over or names[:1])), None)
+    return next((dataset for dataset in plan.datasets if dataset.name in (over or names[:1])), None)
 
 
 # Metrics
@@ -265,8 +267,8 @@ def _dataset(plan: Plan, over: str | None) -> Dataset | None:
 def metric_text(name: str, plan: Plan | None, dimension: str | None) -> str:
     """Return a new metric, on the scale of the other metrics of its dimension."""
     languages = plan.benchmark.languages if plan is not None else ("en",)
-    others = [each for each in plan.metrics if each.dimension == dimension] if plan is not None else []
-    low, high = (others[-1].low, others[-1].high) if others else (1, 5)
+    metrics = [metric for metric in plan.metrics if metric.dimension == dimension] if plan is not None else []
+    low, high = (metrics[-1].low, metrics[-1].high) if metrics else (1, 5)
     question = f"Is the reply good in this: {title_of(name).lower()}?"
     return (
         f"  metric {name} {_labels(languages, title_of(name))} {{\n"
@@ -301,7 +303,7 @@ def metric_insertions(
     end = entry.block.span.end - 1
     before = "" if source.text[:end].rstrip(" ").endswith("\n") else "\n"
     insertions = [Insertion(source, end, f"{before}{metric_text(name, plan, dimension)}")]
-    siblings = {each.name for each in plan.metrics if each.dimension == dimension}
+    siblings = {metric.name for metric in plan.metrics if metric.dimension == dimension}
     unknown = set(scenarios)
     for source, entry in entries_of(sources, "allocate"):
         head, *rows = _rows(entry)
@@ -387,21 +389,23 @@ def add_to_spec(
     laid_out = {path: _reformatted(path, text, before) for path, text in texts.items()}
     after = replace(spec, texts=laid_out).compile()
     if after.plan is None:
-        first = next(each for each in after.diagnostics if each.severity == "error")
+        first = next(diagnostic for diagnostic in after.diagnostics if diagnostic.severity == "error")
         raise TriposError(CODE, f"with {named} the spec would not be well formed: {first.message}", first.help)
     for path, text in laid_out.items():
         write_spec(Path(path), text)
     told = f"added {named} to {', '.join(laid_out)}"
     show_message(f"{told}: {where}" if where else told)
-    known = {(each.code, each.message) for each in before.diagnostics}
-    show_diagnostics(each for each in after.diagnostics if (each.code, each.message) not in known)
+    known = {(diagnostic.code, diagnostic.message) for diagnostic in before.diagnostics}
+    show_diagnostics(
+        diagnostic for diagnostic in after.diagnostics if (diagnostic.code, diagnostic.message) not in known
+    )
     return after.plan
 
 
 def own_sources(before: Compilation) -> list[Source]:
     """Return the files of a spec without those of releases; the main file first."""
     frozen = [Path(release.folder) for release in before.releases]
-    return [each for each in before.sources if not any(Path(each.path).is_relative_to(one) for one in frozen)]
+    return [source for source in before.sources if not any(Path(source.path).is_relative_to(one) for one in frozen)]
 
 
 def _report_unused_grades(root: str, plan: Plan, metric: str) -> None:
@@ -417,7 +421,7 @@ def _report_unused_grades(root: str, plan: Plan, metric: str) -> None:
         return
     query = """select count(distinct (sample_id, evaluator, metric)) from main.scores
       where benchmark = ? and status = 'scored' and starts_with(evaluator, ?) and list_contains(?, scorer)"""
-    steps = (step for each in plan.scenarios for treatment in each.treatments for step in treatment.steps)
+    steps = (step for scenario in plan.scenarios for treatment in scenario.treatments for step in treatment.steps)
     scorers = sorted({step.scorer for step in steps if isinstance(step, Grade) and metric in step.metrics})
     try:
         with connect(Store.open(root, create=False)) as connection:
@@ -449,7 +453,7 @@ def _new_statement(options: Namespace, before: Compilation) -> tuple[Mapping[str
 
 def _reformatted(path: str, text: str, before: Compilation) -> str:
     """Return a text in the standard layout if the file had that layout before, or else unchanged."""
-    was = next(each.text for each in before.sources if each.path == path)
+    was = next(source.text for source in before.sources if source.path == path)
     try:
         return format_text(text, path) if format_text(was, path) == was else text
     except Unparsable as error:

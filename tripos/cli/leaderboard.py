@@ -100,13 +100,15 @@ def _read(path: str) -> Iterator[Published]:
 
 def published_on(figures: Sequence[Published], board: Board) -> list[Published]:
     """Return the published figures for the measure of a board, the best first."""
-    found = [each for each in figures if (each.benchmark, each.measure) == (board.benchmark, board.measure.name)]
-    return sorted(found, key=lambda each: each.value, reverse=not board.measure.lower_is_better)
+    publisheds = [
+        figure for figure in figures if (figure.benchmark, figure.measure) == (board.benchmark, board.measure.name)
+    ]
+    return sorted(publisheds, key=lambda published: published.value, reverse=not board.measure.lower_is_better)
 
 
 def sources_of(figures: Sequence[Published]) -> str:
     """Return the distinct sources of figures."""
-    return "; ".join(dict.fromkeys(each.source for each in figures))
+    return "; ".join(dict.fromkeys(figure.source for figure in figures))
 
 
 RATES = "mean win rate: the share of other models that rank below, shared ranks one half; mean over benchmarks"
@@ -139,7 +141,11 @@ def main(options: Namespace) -> ExitCode:
         shown = [
             {
                 **board.to_json(),
-                **({"published": [each.to_json() for each in published_figures]} if published_figures else {}),
+                **(
+                    {"published": [published_figure.to_json() for published_figure in published_figures]}
+                    if published_figures
+                    else {}
+                ),
                 "notes": _plain_notes(board, ()),
             }
             for board in boards
@@ -150,7 +156,7 @@ def main(options: Namespace) -> ExitCode:
     elif form == "csv":
         show_output(to_csv([_board_rows(boards, published)]))
     elif form != "text":
-        show_tables([each for board in boards for each in _tables_of(board, published)], form, options)
+        show_tables([table for board in boards for table in _tables_of(board, published)], form, options)
     else:
         show_text("\n".join(line.rstrip() for line in _text(boards, terminal_width(), published)))
     return ExitCode.SUCCESS
@@ -178,7 +184,7 @@ def joint_leaderboard(boards: Sequence[Board], width: int) -> list[str]:
 
 
 def _caution_lines(boards: Sequence[Board], width: int) -> list[str]:
-    mocked = any(each.model.startswith(STAND_IN_PREFIXES) for board in boards for each in board.entries)
+    mocked = any(entry.model.startswith(STAND_IN_PREFIXES) for board in boards for entry in board.entries)
     return [*fold(localized(STAND_IN_NOTE), width), ""] if mocked else []
 
 
@@ -205,15 +211,15 @@ def _notes(board: Board, published: Sequence[Published]) -> list[str]:
     if figures := published_on(published, board):
         notes.append(f"published: {sources_of(figures)}; what was not run here is not ranked")
     told = board_notes(board)
-    notes += [f"! {localized(each.text)}" if each.caution else each.text for each in told if each.kind != "mixed"]
+    notes += [f"! {localized(note.text)}" if note.caution else note.text for note in told if note.kind != "mixed"]
     if board.left_out:
         notes.append(f"  rank them all the same: {LeaderboardParameters.anyway}")
-    return notes + [f"! {localized(each.text)}" for each in told if each.kind == "mixed"]
+    return notes + [f"! {localized(note.text)}" for note in told if note.kind == "mixed"]
 
 
 def _plain_notes(board: Board, published: Sequence[Published]) -> list[str]:
     """Return all notes of a board, for formats without the text around it."""
-    caution = [STAND_IN_NOTE] if any(each.model.startswith(STAND_IN_PREFIXES) for each in board.entries) else []
+    caution = [STAND_IN_NOTE] if any(entry.model.startswith(STAND_IN_PREFIXES) for entry in board.entries) else []
     return [note.removeprefix("! ").strip() for note in _notes(board, published)] + caution
 
 
@@ -223,7 +229,7 @@ def _overview_lines(boards: Sequence[Board], width: int) -> list[str]:
     The table is split if the models do not fit in the width. Mean win rates follow if models share several
     benchmarks.
     """
-    models = list(dict.fromkeys(each.model for board in boards for each in board.entries))
+    models = list(dict.fromkeys(entry.model for board in boards for entry in board.entries))
     rates = mean_win_rates(boards)
     titles = (*map(_title, boards), *([localized("mean win rate")] if rates else []))
     labels = Column("board", titles, max_width=WIDEST_TITLE)
@@ -247,7 +253,7 @@ def _ranks(model: str, boards: Sequence[Board], rates: Mapping[str, float]) -> t
     """Return the value and the rank of a model on every board, and its mean win rate if there are such rates."""
     cells: list[str | None] = []
     for board in boards:
-        entry = next((each for each in board.entries if each.model == model), None)
+        entry = next((board_entry for board_entry in board.entries if board_entry.model == model), None)
         decimals = value_decimals(board.measure)
         value = None if entry is None else entry.value
         cells.append(None if entry is None or value is None else f"{fixed(value, decimals)} ({rank_text(entry)})")
@@ -322,18 +328,20 @@ def _list(store: Store, options: Namespace) -> ExitCode:
     with connect(store) as connection:
         promoted = promotions(connection, options.board)
     if options.json:
-        print_json([each.to_json() for each in promoted])
+        print_json([promotion.to_json() for promotion in promoted])
         return ExitCode.SUCCESS
     if not promoted:
         show_message("no run was promoted yet")
         return ExitCode.SUCCESS
-    states = [localized(each.state) + ("" if each.stands else localized(", until later")) for each in promoted]
+    states = [
+        localized(promotion.state) + ("" if promotion.stands else localized(", until later")) for promotion in promoted
+    ]
     columns = (
-        Column("board", tuple(each.board for each in promoted)),
-        Column("run", tuple(each.run_id for each in promoted)),
+        Column("board", tuple(promotion.board for promotion in promoted)),
+        Column("run", tuple(promotion.run_id for promotion in promoted)),
         Column("state", tuple(states)),
-        Column("when", tuple(f"{each.created_at:%Y-%m-%d %H:%M}" for each in promoted)),
-        Column("reason", tuple(each.reason or "" for each in promoted)),
+        Column("when", tuple(f"{promotion.created_at:%Y-%m-%d %H:%M}" for promotion in promoted)),
+        Column("reason", tuple(promotion.reason or "" for promotion in promoted)),
     )
     show_text(*printed_lines(*columns), sep="\n", styled=True)
     return ExitCode.SUCCESS
@@ -354,7 +362,7 @@ def _history(options: Namespace) -> MeasureHistory:
     store = open_store(options)
     name = options.benchmark
     if name is not None and _is_path(name):
-        from tripos.releases.reach import policy_of
+        from tripos.releases.network_policy import policy_of
         from tripos.runs.compilation import earlier_plan
         from tripos.settings.load import chosen_settings
         from tripos.settings.trust import trust_of

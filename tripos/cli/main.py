@@ -44,7 +44,7 @@ def run_command(arguments: Sequence[str]) -> ExitCode:
     """Run a command and return its exit code. A mistake of the user never raises."""
     try:
         check_language(os.environ)
-        first = next((each for each in arguments if each != "--"), "")
+        first = next((argument for argument in arguments if argument != "--"), "")
         parser = build_parser(first)
         options = parser.parse_args(arguments)
         if options.verb is None:
@@ -73,8 +73,8 @@ def run_command(arguments: Sequence[str]) -> ExitCode:
         from tripos_runtime.models.catalog import all_variables
 
         where = f"{place.tb_frame.f_globals.get('__name__')}:{place.tb_lineno}" if place is not None else "?"
-        shown = without_keys(f"{type(error).__name__}: {error}", key_values(all_variables()))
-        show_message(f"internal error: {shown} ({where})", stderr=True)
+        text = without_keys(f"{type(error).__name__}: {error}", key_values(all_variables()))
+        show_message(f"internal error: {text} ({where})", stderr=True)
         show_message(f"  help: {BUG}; TRIPOS_DEBUG=1 shows the whole trace", stderr=True)
         return ExitCode.INTERNAL
 

@@ -224,9 +224,10 @@ def add_parameters(parser: Parser, parameters: type[Parameters]) -> None:
     """Add the options that a class declares to a parser."""
     parser.parameters = parameters
     groups: dict[str, Any] = {}
-    for each in parameters.alternatives:
+    for alternative in parameters.alternatives:
         groups |= dict.fromkeys(
-            (option.name for option in each.options), parser.add_mutually_exclusive_group(required=each.required)
+            (option.name for option in alternative.options),
+            parser.add_mutually_exclusive_group(required=alternative.required),
         )
     for option in parameters.options:
         group = groups.get(option.name, parser)

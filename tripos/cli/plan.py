@@ -78,26 +78,26 @@ def show_prompts(preview: RunPreview, *, as_json: bool) -> None:
     standard error."""
     prompts = preview.prompts
     if as_json:
-        show_json(orjson.dumps([_to_data(each) for each in prompts], option=orjson.OPT_INDENT_2).decode())
+        show_json(orjson.dumps([_to_data(prompt) for prompt in prompts], option=orjson.OPT_INDENT_2).decode())
         for reasons in _missing_prompts(preview):
             show_message(reasons, stderr=True)
         return
     width = terminal_width()
     for (scenario, item, context), group in groupby(prompts, key=_item):
         show_text("\n".join(wrap(f"{scenario}  {escape_controls(item)}  {context}".rstrip(), width)))
-        for each in group:
+        for prompt_preview in group:
             show_text()
-            show_text("\n".join(wrap(_head(each), width)))
-            for line in _about(each):
+            show_text("\n".join(wrap(_head(prompt_preview), width)))
+            for line in _about(prompt_preview):
                 folded = wrap(line, width - len(BULLET))
                 show_text("\n".join(f"{' ' * len(BULLET) if at else BULLET}{part}" for at, part in enumerate(folded)))
-            for message in each.messages:
+            for message in prompt_preview.messages:
                 show_text(f"  {message.role}:")
                 content = _readable(message)
                 lines = [part for line in content.split("\n") for part in fold(line, width - len(INDENT))]
                 show_text("\n".join(f"{INDENT}{line}".rstrip() for line in lines))
         show_text()
-    if any("⟨" in message.content for each in prompts for message in each.messages):
+    if any("⟨" in message.content for prompt in prompts for message in prompt.messages):
         show_text("\n".join(wrap(localized("Parts in ⟨⟩ are not known before models reply."), width)))
     for reasons in _missing_prompts(preview):
         show_text("\n".join(wrap(localized(reasons), width)))
@@ -106,9 +106,9 @@ def show_prompts(preview: RunPreview, *, as_json: bool) -> None:
 def _missing_prompts(preview: RunPreview) -> Iterator[str]:
     """Yield a sentence for each item and scenario without a prompt, with the reason."""
     for scenario, group in groupby(preview.unasked, key=lambda case: case.scenario.name):
-        items = [_label(each) for each in group]
+        items = [_label(case_) for case_ in group]
         names = ", ".join(
-            [*(f"`{escape_controls(each)}`" for each in items[:MOST_NAMED]), *["…"][: len(items) > MOST_NAMED]]
+            [*(f"`{escape_controls(item)}`" for item in items[:MOST_NAMED]), *["…"][: len(items) > MOST_NAMED]]
         )
         count = len(items)
         yield (
@@ -140,16 +140,16 @@ def _head(prompt: PromptPreview) -> str:
 
 def _about(prompt: PromptPreview) -> Iterator[str]:
     """Yield sentences on what is sent besides the messages, and on the secrets in them."""
-    told = [f"{name} {_value(value)}" for name, value in prompt.settings.items()]
-    if told:
-        yield localized(f"settings: {', '.join(told)}")
+    texts = [f"{name} {_value(value)}" for name, value in prompt.settings.items()]
+    if texts:
+        yield localized(f"settings: {', '.join(texts)}")
     if prompt.samples > 1:
         seeded = localized("; each has a seed of its own, one more than the last") if "seed" in prompt.settings else ""
         yield localized(f"replies: {prompt.samples}") + seeded
     if prompt.schema is not None:
         yield localized("the reply is held to a JSON Schema by a model that can be")
     if prompt.secrets:
-        yield localized(f"shows what is secret: {', '.join(f'`{each}`' for each in prompt.secrets)}")
+        yield localized(f"shows what is secret: {', '.join(f'`{secret}`' for secret in prompt.secrets)}")
 
 
 def _value(value: object) -> str:
@@ -178,7 +178,7 @@ def _to_data(prompt: PromptPreview) -> dict[str, object]:
         "role": prompt.role,
         "arms": prompt.arms,
         "certain": prompt.certain,
-        "messages": [{"role": each.role, "content": each.content} for each in prompt.messages],
+        "messages": [{"role": message.role, "content": message.content} for message in prompt.messages],
         "settings": dict(prompt.settings),
         "schema": prompt.schema,
         "samples": prompt.samples,
@@ -189,13 +189,13 @@ def _to_data(prompt: PromptPreview) -> dict[str, object]:
 # The table of counts
 def walk_lines(plan: Plan, planned: Sequence[PlannedStepCalls]) -> Iterator[str]:
     """Yield a line for each tree walk, which makes one call at every inner node that it visits."""
-    walks = {(made.name, step.name) for made in plan.made for step in made.steps if isinstance(step, Walk)}
-    for each in planned:
-        if (each.place, each.step) in walks and each.least != each.most:
+    walks = {(dataset.name, step.name) for dataset in plan.made for step in dataset.steps if isinstance(step, Walk)}
+    for calls in planned:
+        if (calls.place, calls.step) in walks and calls.least != calls.most:
             yield (
-                f"`{each.place}.{each.step}` asks {each.role} at every node it visits: {each.least:,} calls where"
-                f" nothing is chosen at the first, {each.calls:,} with one path for each row,"
-                f" {each.most:,} with every branch at every attempt."
+                f"`{calls.place}.{calls.step}` asks {calls.role} at every node it visits: {calls.least:,} calls where"
+                f" nothing is chosen at the first, {calls.calls:,} with one path for each row,"
+                f" {calls.most:,} with every branch at every attempt."
             )
 
 
@@ -246,12 +246,14 @@ def _plan_compiled(
     detected = learned
     if not learned and run_plan.detection is not None:
         detected = wrap(" ".join(map(localized, run_plan.detection.sentences)), terminal_width())
-    clusters = [line for each in run_plan.clusterings for line in wrap(localized(each.sentence), terminal_width())]
+    clusters = [
+        line for clustering in run_plan.clusterings for line in wrap(localized(clustering.sentence), terminal_width())
+    ]
     show_plan(plan, run_plan.selection, items, models, slots, run_plan.steps, [*clusters, *detected, *gates, *more])
     for path in sorted(folders.access.outside if folders.access is not None else ()):
         show_message(f"reads a file outside of the benchmark: {path}")
-    if told := withheld_note(run_plan.source, run_plan.selection):
-        show_message(told)
+    if text := withheld_note(run_plan.source, run_plan.selection):
+        show_message(text)
     if run_plan.forecast is not None and run_plan.prepared is not None:
         from tripos.cli.forecast_text import forecast_lines
 
@@ -305,7 +307,7 @@ def show_plan(
         say(localized(f"{title} {benchmark.version}   plan {whole.digest[:12]}"), style="bold")
         for release in plan.extends:
             say(localized(f"extends {release.name} {release.version}, {release.digest[:12]}"))
-        roles = [role.name for role in plan.roles if any(each.role == role.name for each in planned)]
+        roles = [role.name for role in plan.roles if any(calls.role == role.name for calls in planned)]
         lines = list(_lines(plan, planned, items, slots))
         table = _columns_by_role(lines, roles) if len(roles) <= MOST_COLUMNS else _lines_by_role(lines, roles)
         for line in printed_lines(*table, totals=frozenset([len(table[0].cells) - 1])):
@@ -316,8 +318,8 @@ def show_plan(
         if (span := next((each for each in spans if RANGE_SEPARATOR in each), None)) is not None:
             least, _, most = span.partition(RANGE_SEPARATOR)
             say(localized(f"`{span}`: at least {least} and at most {most}, as the replies will have it."))
-        if (told := left_out_arm_values(plan, selection.only)) is not None:
-            say(localized(f"Left out by `{ONLY}`: {told}."))
+        if (text := left_out_arm_values(plan, selection.only)) is not None:
+            say(localized(f"Left out by `{ONLY}`: {text}."))
         for line in walk_lines(plan, planned):
             say(localized(line))
         for scenario in plan.scenarios:
@@ -330,7 +332,7 @@ def show_plan(
             say(localized(f"{len(plan.reveals)} {many} shown by `reveal`:"))
             for reveal in plan.reveals:
                 say(f"  {reveal.scenario}, {reveal.step}: {reveal.shown}")
-        declared = [each.name for each in plan.plugins if each.purity == "declared"]
+        declared = [plugin.name for plugin in plan.plugins if plugin.purity == "declared"]
         if declared:
             say(localized(f"Taken to read no secret, since the spec says `pure`: {', '.join(declared)}."))
     # rich pads lines and cells with trailing blanks.
@@ -340,22 +342,22 @@ def show_plan(
 def _lines(
     plan: Plan, planned: Sequence[PlannedStepCalls], items: dict[str, int], slots: dict[str, int]
 ) -> Iterator[PlanLine]:
-    for made in plan.made:
-        own = tuple(each for each in planned if each.place == made.name)
-        if made.name in slots:
-            yield PlanLine(localized(f"data set {made.name}"), "", f"≤ {slots[made.name]:,}", own)
-    shown = [scenario for scenario in plan.scenarios if scenario.name in items]
-    for scenario in shown:
-        own = tuple(each for each in planned if each.place == scenario.name)
+    for dataset in plan.made:
+        callses = tuple(calls for calls in planned if calls.place == dataset.name)
+        if dataset.name in slots:
+            yield PlanLine(localized(f"data set {dataset.name}"), "", f"≤ {slots[dataset.name]:,}", callses)
+    scenarios = [scenario for scenario in plan.scenarios if scenario.name in items]
+    for scenario in scenarios:
+        callses = tuple(calls for calls in planned if calls.place == scenario.name)
         numbers = (scenario.cells, items[scenario.name])
-        groups = _by_arms(own, scenario)
+        groups = _by_arms(callses, scenario)
         if len(groups) == 1:
-            yield PlanLine(scenario.name, *numbers, own)
+            yield PlanLine(scenario.name, *numbers, callses)
             continue
         yield PlanLine(scenario.name, *numbers)
         for label, steps in groups.items():
             yield PlanLine(f"  {label}", steps=tuple(steps))
-    cells = sum(scenario.cells for scenario in shown)
+    cells = sum(scenario.cells for scenario in scenarios)
     yield PlanLine(localized("total"), cells, sum(items.values()), tuple(planned), total=True)
 
 
@@ -371,14 +373,14 @@ def _columns_by_role(lines: Sequence[PlanLine], roles: Sequence[str]) -> list[Co
 
 def _lines_by_role(lines: Sequence[PlanLine], roles: Sequence[str]) -> list[Column]:
     """Return one line for each role, for tables whose columns would not fit."""
-    shown: list[PlanLine] = []
+    plan_lines: list[PlanLine] = []
     calls: list[tuple[str, str]] = []
     for line in lines:
-        own = [role for role in roles if any(each.role == role for each in line.steps or ())] or [""]
-        shown += [line, *(PlanLine("") for _ in own[1:])]
+        own = [role for role in roles if any(step.role == role for step in line.steps or ())] or [""]
+        plan_lines += [line, *(PlanLine("") for _ in own[1:])]
         calls += [(role, _span(line.steps, role)) for role in own]
     by_role = Column("role", tuple(role for role, _ in calls))
-    return [*_counts(shown), by_role, Column("calls", tuple(span for _, span in calls), right=True)]
+    return [*_counts(plan_lines), by_role, Column("calls", tuple(span for _, span in calls), right=True)]
 
 
 def _counts(lines: Sequence[PlanLine]) -> list[Column]:
@@ -391,8 +393,8 @@ def _counts(lines: Sequence[PlanLine]) -> list[Column]:
 
 def _span(steps: Sequence[PlannedStepCalls] | None, role: str) -> str:
     """Return the calls of a role as a number, or as a range from the least to the greatest."""
-    own = [each for each in steps or () if each.role == role]
-    least, most = sum(each.least for each in own), sum(each.most for each in own)
+    callses = [step for step in steps or () if step.role == role]
+    least, most = sum(calls.least for calls in callses), sum(calls.most for calls in callses)
     if not role:
         return ""
     return f"{most:,}" if least == most else f"{least:,}{RANGE_SEPARATOR}{most:,}"
@@ -402,13 +404,13 @@ def _by_arms(steps: Sequence[PlannedStepCalls], scenario: Scenario) -> dict[str,
     """Return the steps, grouped by a description of the arms that share them; steps of all arms first."""
     every = localized("in every arm")
     groups: dict[str, list[PlannedStepCalls]] = {every: []} if scenario.arms else {}
-    for each in steps:
-        if len(each.arms) in (0, len(scenario.treatments)):
+    for step in steps:
+        if len(step.arms) in (0, len(scenario.treatments)):
             label = every if scenario.arms else ""
         else:
-            label = "; ".join(_arm_restrictions(each, scenario))
-        groups.setdefault(label, []).append(each)
-    return {label: own for label, own in groups.items() if own} or {"": []}
+            label = "; ".join(_arm_restrictions(step, scenario))
+        groups.setdefault(label, []).append(step)
+    return {label: group for label, group in groups.items() if group} or {"": []}
 
 
 def _arm_restrictions(step: PlannedStepCalls, scenario: Scenario) -> Iterator[str]:
@@ -468,32 +470,32 @@ def design_lines(plan: DesignPlan, path: str, pilot: int, width: int) -> list[st
 
 
 def _title(plan: DesignPlan) -> str:
-    name, wanted = plan.measure.name, plan.question
-    if wanted.detect is not None:
-        return f"To detect a difference of {wanted.detect:g} in `{name}` between two models (80 % power, level 5 %):"
-    assert wanted.spend is not None
-    amount = f"{usd(wanted.spend)} USD" if plan.unit == "USD" else f"{wanted.spend:,.0f} calls"
+    name, question = plan.measure.name, plan.question
+    if question.detect is not None:
+        return f"To detect a difference of {question.detect:g} in `{name}` between two models (80 % power, level 5 %):"
+    assert question.spend is not None
+    amount = f"{usd(question.spend)} USD" if plan.unit == "USD" else f"{question.spend:,.0f} calls"
     return f"The least difference in `{name}` between two models that {amount} detect (80 % power, level 5 %):"
 
 
 def _table(plan: DesignPlan) -> list[str]:
-    shown = plan.designs[:SHOWN]
-    designs = [each.design for each in shown]
+    labelled_designs = plan.designs[:SHOWN]
+    designs = [design.design for design in labelled_designs]
     optional = {
-        "repeats": any(each.levers.repeats > 1 for each in designs),
-        "labels": any(each.labels for each in designs),
-        "asked": any(each.levers.batch for each in designs),
+        "repeats": any(design.levers.repeats > 1 for design in designs),
+        "labels": any(design.labels for design in designs),
+        "asked": any(design.levers.batch for design in designs),
     }
-    detects = [each.detects if math.isfinite(each.detects) else None for each in designs]
+    detects = [design.detects if math.isfinite(design.detects) else None for design in designs]
     columns = (
-        Column("design", tuple(localized(each.label) for each in shown)),
-        Column("items", tuple(each.items for each in designs), "count"),
-        Column("samples", tuple(each.levers.samples for each in designs), "count"),
-        Column("judges", tuple(len(each.judges) or None for each in shown), "count"),
-        Column("repeats", tuple(each.levers.repeats for each in designs), "count"),
-        Column("labels", tuple(each.labels or None for each in designs), "count"),
-        Column("asked", tuple(localized("in batches" if each.levers.batch else "live") for each in designs)),
-        Column(plan.unit, tuple(each.cost for each in designs), "money" if plan.unit == "USD" else "count"),
+        Column("design", tuple(localized(design.label) for design in labelled_designs)),
+        Column("items", tuple(design.items for design in designs), "count"),
+        Column("samples", tuple(design.levers.samples for design in designs), "count"),
+        Column("judges", tuple(len(design.judges) or None for design in labelled_designs), "count"),
+        Column("repeats", tuple(design.levers.repeats for design in designs), "count"),
+        Column("labels", tuple(design.labels or None for design in designs), "count"),
+        Column("asked", tuple(localized("in batches" if design.levers.batch else "live") for design in designs)),
+        Column(plan.unit, tuple(design.cost for design in designs), "money" if plan.unit == "USD" else "count"),
         Column("detects", tuple(detects), "number", decimals=decimals_of(detects)),
     )
     return list(printed_lines(*(column for column in columns if optional.get(column.key, True))))
@@ -501,8 +503,8 @@ def _table(plan: DesignPlan) -> list[str]:
 
 def _notes(plan: DesignPlan, path: str, pilot: int) -> Iterator[str]:
     best = plan.designs[0] if plan.designs else None
-    for each in plan.clusterings:
-        yield f"{each.sentence}; a design counts clusters."
+    for clustering in plan.clusterings:
+        yield f"{clustering.sentence}; a design counts clusters."
     if best is None:
         yield "No design costs as little as that."
     elif not best.design.reaches:
@@ -584,13 +586,15 @@ def learned_lines(run_plan: RunPlan, config: Config, width: int = 80) -> tuple[l
     """Return the lines on the difference that a test detects, estimated from earlier runs in the store, and the lines
     on the benefit of more labels. Both are empty if the store has no usable scores."""
     models = () if run_plan.prepared is None else run_plan.prepared.binding.models[run_plan.prepared.binding.compared]
-    known = learned_components(run_plan.plan, config.store, models=models)
-    learned = known.components
-    told = _detects(run_plan, learned) if isinstance(learned, MeasureComponents) else None
+    estimates = learned_components(run_plan.plan, config.store, models=models)
+    learned = estimates.components
+    text = _detects(run_plan, learned) if isinstance(learned, MeasureComponents) else None
     more = [
-        line for each in expected_labels(run_plan.plan, config.store) for line in wrap(localized(each.sentence), width)
+        line
+        for expected_label in expected_labels(run_plan.plan, config.store)
+        for line in wrap(localized(expected_label.sentence), width)
     ]
-    return [] if told is None else wrap(told, width), more
+    return [] if text is None else wrap(text, width), more
 
 
 def _detects(run_plan: RunPlan, learned: MeasureComponents) -> str | None:
@@ -604,7 +608,7 @@ def _detects(run_plan: RunPlan, learned: MeasureComponents) -> str | None:
     samples, judges, repeats = parts.observed
     variance = parts.variance(samples, judges, repeats)
     least = detection.least(variance, parts.learned_from)
-    told = (
+    text = (
         f"{detection.items:,} items: a test detects a difference of {least:.2g} in `{learned.measure.name}` between two"
         " models on the same items (80 % power)."
     )
@@ -616,7 +620,7 @@ def _detects(run_plan: RunPlan, learned: MeasureComponents) -> str | None:
         correlation = f"Two models correlate by {parts.correlation(samples, judges, repeats):.2f} on an item."
     else:
         correlation = "Two models are taken to correlate by 0.5 on an item, since the store has one."
-    return " ".join(map(localized, (told, source, correlation, *detection.unevenness)))
+    return " ".join(map(localized, (text, source, correlation, *detection.unevenness)))
 
 
 def early_stopping_lines(forecast: EarlyStoppingForecast, width: int) -> list[str]:
@@ -625,7 +629,7 @@ def early_stopping_lines(forecast: EarlyStoppingForecast, width: int) -> list[st
     >>> print("\\n".join(early_stopping_lines(EarlyStoppingForecast(400, unknown="there is no store yet"), 80)))
     Until settled: nothing is known of what it saves: there is no store yet.
     """
-    return [line for told in _early_stopping_sentences(forecast) for line in wrap(localized(told), width)]
+    return [line for sentence in _early_stopping_sentences(forecast) for line in wrap(localized(sentence), width)]
 
 
 def _early_stopping_sentences(saving: EarlyStoppingForecast) -> Iterator[str]:
@@ -663,10 +667,11 @@ def expectation_lines(plan: Plan, items: Mapping[str, int], width: int = 80, *, 
     `items` are the independent items of each scenario; `clustered` says that some of them are clusters. Only figures
     that are sums of means over the items of one scenario are covered.
     """
-    told = (
-        _expectation_sentence(plan, each, items, "clusters" if clustered else "items") for each in plan.expectations
+    texts = (
+        _expectation_sentence(plan, expectation, items, "clusters" if clustered else "items")
+        for expectation in plan.expectations
     )
-    return [line for each in told if each is not None for line in wrap(localized(each), width)]
+    return [line for each in texts if each is not None for line in wrap(localized(each), width)]
 
 
 def _expectation_sentence(plan: Plan, expectation: Expectation, items: Mapping[str, int], counted: str) -> str | None:
@@ -678,13 +683,13 @@ def _expectation_sentence(plan: Plan, expectation: Expectation, items: Mapping[s
     count = None if isinstance(figure, str) else _items_of(plan, figure, items)
     if count is None or count < 2 or isinstance(figure, str):
         return None
-    shown = f"`{expectation.shown}` with {count:,} {counted}"
+    text = f"`{expectation.shown}` with {count:,} {counted}"
     value, why = _shown_from(figure, expectation, side, count)
     if value is None:
-        return f"{shown}: never shown, {why}."
+        return f"{text}: never shown, {why}."
     if side > 0:
-        return f"{shown}: shown from a true value of {value:.3g} on ({why})."
-    return f"{shown}: shown up to a true value of {value:.3g} ({why})."
+        return f"{text}: shown from a true value of {value:.3g} on ({why})."
+    return f"{text}: shown up to a true value of {value:.3g} ({why})."
 
 
 def _items_of(plan: Plan, figure: SequentialFigure, items: Mapping[str, int]) -> int | None:
@@ -718,13 +723,13 @@ def _shown_from(figure: SequentialFigure, expectation: Expectation, side: int, i
     if not upward:  # reverse the scale
         number = low + high - number
     if _is_share(mean):
-        found = least_shown_share(number, items, beyond=expectation.operator in ("<", ">"))
+        estimate = least_shown_share(number, items, beyond=expectation.operator in ("<", ">"))
     else:
-        found = least_shown_mean(number, items, (low, high))
-    reached = found.low if found.value is None else found.value
+        estimate = least_shown_mean(number, items, (low, high))
+    reached = estimate.low if estimate.value is None else estimate.value
     assert reached is not None
     shown = figure.constant + mean.factor * (reached if upward else low + high - reached)
-    if found.value is None:
+    if estimate.value is None:
         return None, f"at best that end is {shown:.3g}"
     return shown, POWER if _is_share(mean) else WORST
 
@@ -733,7 +738,7 @@ def _variance(means: Sequence[SequentialMean]) -> float:
     """Return the maximum variance of an item's contribution to a sum of means that correlate as two models are assumed
     to."""
     reaches = [mean.factor * (mean.ends[1] - mean.ends[0]) / 2 for mean in means]
-    alone, together = math.fsum(each**2 for each in reaches), math.fsum(reaches) ** 2
+    alone, together = math.fsum(reach**2 for reach in reaches), math.fsum(reaches) ** 2
     return (1 - CORRELATION) * alone + CORRELATION * together
 
 

@@ -42,8 +42,8 @@ class Start:
 
 _JUDGES = {"judge": ("mock/fair:ada", "mock/noisy:ben")}
 TEMPLATES = {
-    each.name: each
-    for each in (
+    start.name: start
+    for start in (
         Start("qa", "questions with four options and a key"),
         Start("judge", "explanations that judges grade on a rubric", roles=_JUDGES),
         Start(
@@ -119,12 +119,12 @@ def shipped_start(name: str) -> Start:
     compilation = find_spec(str(place)).compile()
     specs = [Path(source.path).resolve() for source in compilation.sources]
     folder = specs[0].parent
-    beside = [each for each in sorted(folder.rglob("*")) if each.is_file() and each.suffix != ".tripos"]
-    moved = {each: each.relative_to(folder) for each in beside if not _is_generated(each.relative_to(folder))}
-    for each in specs:
-        moved[each] = each.relative_to(folder) if each.is_relative_to(folder) else Path("shared", each.name)
-    read = {each: each.read_bytes() for each in moved}
-    read.update((each, _moved_uses(each, moved)) for each in moved if each.suffix == ".tripos")
+    paths = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix != ".tripos"]
+    moved = {path: path.relative_to(folder) for path in paths if not _is_generated(path.relative_to(folder))}
+    for spec in specs:
+        moved[spec] = spec.relative_to(folder) if spec.is_relative_to(folder) else Path("shared", spec.name)
+    read = {path: path.read_bytes() for path in moved}
+    read.update((path, _moved_uses(path, moved)) for path in moved if path.suffix == ".tripos")
     settings = load_config(folder, environ={}) if (folder / SETTINGS_FILE).is_file() else None
     assert compilation.plan is not None
     return Start(
@@ -132,7 +132,7 @@ def shipped_start(name: str) -> Start:
         compilation.plan.benchmark.title or compilation.plan.benchmark.name,
         mocks=settings.models if settings is not None else MOCKS,
         roles=settings.roles if settings is not None else {},
-        shipped={moved[each].as_posix(): content for each, content in read.items()},
+        shipped={moved[path].as_posix(): content for path, content in read.items()},
         main=specs[0].name,
     )
 

@@ -16,9 +16,9 @@ from tripos.cli.context import compile_command_spec, open_store, show_diagnostic
 from tripos.releases.artefacts import open_roles
 from tripos.releases.locations import DataFetcher, fetch_release, is_pinned
 from tripos.releases.manifest import RELEASES, SIGNATURES
+from tripos.releases.network_policy import policy_of
 from tripos.releases.opening import read_pins, store_fetched
 from tripos.releases.publish import WrittenRelease
-from tripos.releases.reach import policy_of
 from tripos.releases.signing import RESULT_NAMESPACE, attest, check_result, sign
 from tripos.releases.verification import Verification
 from tripos.runs.compilation import CompiledSpec, find_spec
@@ -66,11 +66,11 @@ def _findings(found: Verification) -> list[str]:
     lines = [f"{found.name}: {'not as it was released' if found.wrong else 'as it was released'}"]
     if found.digest is not None:
         lines.append(f"  digest {found.digest}")
-    lines += [f"  wrong: {each.what} {each.told}" for each in found.wrong]
-    good = [each for each in found.checks if each.outcome == "good"]
+    lines += [f"  wrong: {check.what} {check.told}" for check in found.wrong]
+    good = [check for check in found.checks if check.outcome == "good"]
     if not found.wrong:
         lines.append(f"  good: {len(good):,} checks")
-    lines += [f"  not checked: {each.what}: {each.told}" for each in found.checks if each.outcome == "unchecked"]
+    lines += [f"  not checked: {check.what}: {check.told}" for check in found.checks if check.outcome == "unchecked"]
     return lines
 
 
@@ -154,7 +154,7 @@ def main(options: Namespace) -> ExitCode:
     if plan is None:
         return ExitCode.USAGE
     refuse_if_untrusted(trust_of(options), options.push or "")
-    written = freeze_benchmark(
+    release = freeze_benchmark(
         CompiledSpec(options.path, compilation, plan, folders),
         config,
         Path(options.to),
@@ -163,18 +163,18 @@ def main(options: Namespace) -> ExitCode:
         artefacts=by_role(options.artefact),
         sign_key=None if options.sign_key is None else Path(options.sign_key),
     )
-    warn_of_open_roles(open_roles(plan, written.manifest.artefacts))
-    elsewhere = write_copies(written, options.zip, options.push)
+    warn_of_open_roles(open_roles(plan, release.manifest.artefacts))
+    elsewhere = write_copies(release, options.zip, options.push)
     if options.json:
-        print_json(_summary(written))
+        print_json(_summary(release))
         return ExitCode.SUCCESS
-    said = "is there already, the same" if written.was_there else "was released"
-    manifest = written.manifest
-    items = sum(each.rows for each in manifest.items)
-    show_message(f"{manifest.benchmark} {manifest.version} {said}: {written.path}")
+    text = "is there already, the same" if release.was_there else "was released"
+    manifest = release.manifest
+    items = sum(item.rows for item in manifest.items)
+    show_message(f"{manifest.benchmark} {manifest.version} {text}: {release.path}")
     for place in elsewhere:
         show_message(f"  also    {place}")
-    show_message(f"  digest  {written.digest}")
+    show_message(f"  digest  {release.digest}")
     if manifest.parent is not None:
         show_message(f"  follows {manifest.parent.version}, {manifest.parent.digest}")
     show_message(f"  holds   {len(manifest.files):,} files, {items:,} items, {manifest.license}")
@@ -183,11 +183,11 @@ def main(options: Namespace) -> ExitCode:
         show_message(f"  extends {one.name} {one.version}, {one.digest}{held}")
     for artefact in manifest.artefacts:
         show_message(f"  scores  {artefact.role} by {artefact.digest[:12]}, {artefact.path or 'which is not in it'}")
-    if written.private is not None:
-        show_message(f"  private {written.private}: the text of what is withheld")
-    for each in manifest.external:
-        show_message(f"  needs   {each.path}, which is not in it")
-    signed = [name for name in SIGNATURES if (written.path / name).exists()]
+    if release.private is not None:
+        show_message(f"  private {release.private}: the text of what is withheld")
+    for file in manifest.external:
+        show_message(f"  needs   {file.path}, which is not in it")
+    signed = [name for name in SIGNATURES if (release.path / name).exists()]
     show_message(f"  signed  {', '.join(signed) or 'no'}")
     return ExitCode.SUCCESS
 
@@ -234,7 +234,9 @@ def fetch_main(options: Namespace) -> ExitCode:
     data = DataFetcher(reach)
     folders = replace(spec.folders, bring=data.bring)
     compilation = replace(spec, folders=folders, releases=replace(spec.releases, into=into)).compile()
-    failed = [each for each in compilation.diagnostics if each.code in ("E0912", "E0913", "E0914", "E0307")]
+    failed = [
+        diagnostic for diagnostic in compilation.diagnostics if diagnostic.code in ("E0912", "E0913", "E0914", "E0307")
+    ]
     show_diagnostics(failed)
     _tell(into, set(read_pins(into)) - set(before), options, data.brought)
     return ExitCode.USAGE if failed else ExitCode.SUCCESS
@@ -302,22 +304,25 @@ def verify_result(options: Namespace) -> ExitCode:
     if options.store is not None:
         store = Store.open(chosen_settings(options).config.store, create=False)
     statement, checks = check_result(Path(options.result), store, options.key)
-    wrong = [each for each in checks if each.outcome == "wrong"]
-    good = sum(each.outcome == "good" for each in checks)
+    wrong = [release_check for release_check in checks if release_check.outcome == "wrong"]
+    good = sum(release_check.outcome == "good" for release_check in checks)
     code = ExitCode.SUCCESS if good and not wrong else ExitCode.SOME_FAILED
-    told = statement.predicate
+    predicate = statement.predicate
     if options.json:
-        found = [{"what": each.what, "outcome": each.outcome, "told": each.told} for each in checks]
-        print_json({"run_id": told.run.run_id, "good": code == ExitCode.SUCCESS, "checks": found})
+        found = [
+            {"what": release_check.what, "outcome": release_check.outcome, "told": release_check.told}
+            for release_check in checks
+        ]
+        print_json({"run_id": predicate.run.run_id, "good": code == ExitCode.SUCCESS, "checks": found})
         return code
-    head = f"{told.benchmark} {told.version}, run {told.run.run_id}"
+    head = f"{predicate.benchmark} {predicate.version}, run {predicate.run.run_id}"
     outcome = "not as it was attested" if wrong else "as it was attested" if good else "nothing was checked"
     show_message(f"{head}: {outcome}")
-    for each in wrong:
-        show_message(f"  wrong: {each.what} {each.told}")
+    for check in wrong:
+        show_message(f"  wrong: {check.what} {check.told}")
     if not wrong:
         show_message(f"  good: {good:,} checks")
-    for each in checks:
-        if each.outcome == "unchecked":
-            show_message(f"  not checked: {each.what}: {each.told}")
+    for check in checks:
+        if check.outcome == "unchecked":
+            show_message(f"  not checked: {check.what}: {check.told}")
     return code

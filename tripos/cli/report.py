@@ -130,8 +130,8 @@ def main(options: Namespace) -> ExitCode:
         if options.confusion:
             show_text("", figure_tables_text(tables, table_width()).rstrip("\n") or localized(NO_TABLES), sep="\n")
         if options.items:
-            told = items_text(items, report.run.benchmark, table_width()).rstrip("\n")
-            show_text("", told or localized(NO_ITEMS), sep="\n")
+            text = items_text(items, report.run.benchmark, table_width()).rstrip("\n")
+            show_text("", text or localized(NO_ITEMS), sep="\n")
     if report.failed:
         return ExitCode.SOME_FAILED
     return ExitCode.SUCCESS if report.passed else ExitCode.EXPECTATION_FAILED

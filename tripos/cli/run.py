@@ -262,8 +262,8 @@ class _Run:
                 lines += wrap_labelled(f"  {role}: ", ", ".join(models), "    ") if models else ()
             if (shard := job.selection.shard) is not None:
                 lines.append(localized(f"  shard {shard} of the items; without {SHARD} a run has them all"))
-            if told := withheld_note(job.source, job.selection):
-                lines.append(hanging_indent("  ", localized(told), sys.stderr))
+            if text := withheld_note(job.source, job.selection):
+                lines.append(hanging_indent("  ", localized(text), sys.stderr))
             print_stderr("\n".join(lines))
 
     def _ended(self, ending: RunResult, failure: TriposError | None, elapsed_s: float) -> RunSummary:
@@ -436,7 +436,7 @@ def teach_main(options: Namespace) -> ExitCode:
         sys.stdin.reconfigure(errors="replace")  # a byte that is not UTF-8 must not end the session
     options.model = [name]
     chosen = chosen_settings(options)
-    limits = chosen.config.limits.model_copy(update={each.key: PATIENCE_S for each in (TIMEOUT, PATIENCE)})
+    limits = chosen.config.limits.model_copy(update={option.key: PATIENCE_S for option in (TIMEOUT, PATIENCE)})
     chosen = replace(chosen, config=chosen.config.model_copy(update={"limits": limits}))
     compilation, folders = compile_command_spec(options, chosen.config)
     person = HumanModel(name, Terminal(sys.stdin, sys.stdout))

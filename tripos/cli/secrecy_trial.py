@@ -139,18 +139,18 @@ def _lines(path: str, trial: WorldTrial, plan: Plan) -> Iterator[str]:
         requests = f"{trial.differing[name]:,} requests to the compared role"
         yield f"  {pad(name, width)}  {of}, {requests}{_remarks(trial, name)}"
     if plan.plugins:
-        names = _listed([f"`{each.name}`" for each in plan.plugins])
+        names = _listed([f"`{plugin.name}`" for plugin in plan.plugins])
         yield f"  Python functions are not called: other values stand in for what {names} would give"
 
 
 def _remarks(trial: WorldTrial, scenario: str) -> str:
     """Return the remark that follows the counts of a scenario."""
-    said = "" if trial.units.get(scenario) else "; there was no item to go through"
+    text = "" if trial.units.get(scenario) else "; there was no item to go through"
     if any(name == scenario for name, _ in trial.indirect):
-        said += "; secrets of other items are shown"
+        text += "; secrets of other items are shown"
     if any(name == scenario for name, _ in trial.undecided):
-        said += "; not every item that differs was looked at by itself"
-    return said
+        text += "; not every item that differs was looked at by itself"
+    return text
 
 
 def _listed(names: list[str]) -> str:

@@ -39,7 +39,9 @@ def snippet_text(statements: Sequence[str]) -> str:
     import duckdb
 
     schemas = [
-        each.removeprefix("create schema if not exists ") for each in statements if each.startswith("create sch")
+        statement.removeprefix("create schema if not exists ")
+        for statement in statements
+        if statement.startswith("create sch")
     ]
     version = ".".join(duckdb.__version__.split(".")[:2])
     head = HEAD.format(version=version, benchmark=schemas[1] if len(schemas) > 1 else "BENCHMARK")
@@ -132,11 +134,11 @@ def quick_answer(options: Namespace) -> bool:
 
 def _store_of(options: Namespace) -> Path | None:
     """Return the folder of the store, or None for a bucket. Settings are read only if there may be any."""
-    here = Path.cwd()
+    path = Path.cwd()
     set_ = any(name.startswith(PREFIX) and (name, value) not in LANGUAGE_VALUES for name, value in os.environ.items())
     if address_of(options.store or ""):
         return None
-    if options.profile or set_ or any((each / name).exists() for each in (here, *here.parents) for name in SETTINGS):
+    if options.profile or set_ or any((each / name).exists() for each in (path, *path.parents) for name in SETTINGS):
         from tripos.settings.load import chosen_settings
 
         return Path(chosen_settings(options).config.store).expanduser().resolve()
@@ -224,10 +226,10 @@ class Completer:
         >>> completer.complete("from runs where run"), completer.complete("from runs g"), completer.complete(".t")
         (['run_id'], ['group by all'], ['.tables'])
         """
-        found = _WORD.search(line)
-        begun = found[0] if found is not None else ""
+        match = _WORD.search(line)
+        begun = match[0] if match is not None else ""
         if not line.strip() or (line.lstrip() == begun and begun.startswith(".")):
-            return [each for each in COMMANDS if each.startswith(begun)] if begun else []
+            return [command for command in COMMANDS if command.startswith(begun)] if begun else []
         if _TABLE_NEXT.search(line):
             return self._that_begin(begun, (name.replace("()", "(") for name in self.names))
         row, point, _ = begun.rpartition(".")

@@ -111,8 +111,8 @@ def _tell_merged(done: Merged) -> None:
     if not done.added:
         show_text("nothing to add")
     if done.conflicts:
-        told = f"{counted(done.conflicts, 'reply')} had another one under the same name: the earliest counts"
-        show_text(told)
+        text = f"{counted(done.conflicts, 'reply')} had another one under the same name: the earliest counts"
+        show_text(text)
     for table, count in done.left_out.items():
         show_text(f"{counted(count, 'row')} of {table} left out: the reply that they are about does not count")
     if done.given:
@@ -124,13 +124,13 @@ def _mirror(store: Store, options: Namespace) -> ExitCode:
 
     publish, folder = (mirror_iceberg, options.iceberg) if options.iceberg else (mirror_delta, options.delta)
     done = publish(store, Path(folder).expanduser().resolve())
-    changed = [each for each in done if each.added or each.removed]
+    changed = [mirrored_table for mirrored_table in done if mirrored_table.added or mirrored_table.removed]
     if options.json:
-        print_json({"tables": [asdict(each) for each in done]})
+        print_json({"tables": [asdict(mirrored_table) for mirrored_table in done]})
         return ExitCode.SUCCESS
-    for each in changed:
-        parts = "part" if each.added == 1 else "parts"
-        show_message(f"{each.table}: {each.added:,} {parts} added, {each.removed:,} removed")
+    for table in changed:
+        parts = "part" if table.added == 1 else "parts"
+        show_message(f"{table.table}: {table.added:,} {parts} added, {table.removed:,} removed")
     if not changed:
         show_message("the mirror is up to date")
     return ExitCode.SUCCESS
@@ -145,11 +145,11 @@ def _check(store: Store, options: Namespace) -> ExitCode:
         return ExitCode.SOME_FAILED if damaged_parts.damages else ExitCode.SUCCESS
     tables = damaged_parts.tables
     columns = (
-        Column("table", tuple(each.table for each in tables)),
-        Column("parts", tuple(each.parts for each in tables), "count"),
-        Column("rows", tuple(each.rows for each in tables), "count"),
-        Column("doubles", tuple(each.doubles for each in tables), "count"),
-        Column("content", tuple(None if each.digest is None else each.digest[:32] for each in tables)),
+        Column("table", tuple(table.table for table in tables)),
+        Column("parts", tuple(table.parts for table in tables), "count"),
+        Column("rows", tuple(table.rows for table in tables), "count"),
+        Column("doubles", tuple(table.doubles for table in tables), "count"),
+        Column("content", tuple(None if table.digest is None else table.digest[:32] for table in tables)),
     )
     show_text(*printed_lines(*columns), sep="\n", styled=True)
     replaced = f", and {damaged_parts.replaced:,} that were compacted" if damaged_parts.replaced else ""
@@ -177,23 +177,23 @@ def show_batches(store: Store, options: Namespace) -> ExitCode:
     uncollected = list(batches)
     if options.give_up is None:
         if options.json:
-            print_json({"batches": [_row(each) for each in uncollected]})
+            print_json({"batches": [_row(way) for way in uncollected]})
             return ExitCode.SUCCESS
         if not uncollected:
             show_message("no batch is under way")
             return ExitCode.SUCCESS
         columns = (
-            Column("batch", tuple(each.batch for each in uncollected)),
-            Column("model", tuple(each.model for each in uncollected)),
-            Column("requests", tuple(each.requests for each in uncollected), "count"),
-            Column("made_at", tuple(f"{each.made_at:%Y-%m-%d %H:%M}" for each in uncollected), heading="made (UTC)"),
-            Column("expires", tuple(_left(each.expires_at) for each in uncollected)),
+            Column("batch", tuple(way.batch for way in uncollected)),
+            Column("model", tuple(way.model for way in uncollected)),
+            Column("requests", tuple(way.requests for way in uncollected), "count"),
+            Column("made_at", tuple(f"{way.made_at:%Y-%m-%d %H:%M}" for way in uncollected), heading="made (UTC)"),
+            Column("expires", tuple(_left(way.expires_at) for way in uncollected)),
         )
         show_text(*printed_lines(*columns), sep="\n", styled=True)
         return ExitCode.SUCCESS
-    given_up = next((each for each in uncollected if each.batch == options.give_up), None)
+    given_up = next((way for way in uncollected if way.batch == options.give_up), None)
     if given_up is None:
-        known = ", ".join(each.batch for each in uncollected)
+        known = ", ".join(way.batch for way in uncollected)
         hint = f"name one of these: {known}" if known else "no batch is under way"
         raise TriposError("R0202", f"no batch under way is called `{options.give_up}`", hint)
     batches.give_up(given_up)

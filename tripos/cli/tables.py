@@ -21,12 +21,12 @@ from tripos_warehouse.tables.text import lay_out
 def printed_lines(*columns: Column, totals: frozenset[int] = frozenset()) -> Iterator[str]:
     """Yield the lines of a table for standard output. The heading and the rows of totals are bold if colours are
     on."""
-    shown = lay_out(Table(columns, totals=totals), table_width())
+    text_lines = lay_out(Table(columns, totals=totals), table_width())
     bold = "\x1b[1m{}\x1b[0m".format if is_colored(sys.stdout) else str
-    yield from map(bold, shown.head[:-1])  # without the rule
-    for row, lines in enumerate(shown.rows):
-        yield from map(bold, lines) if shown.head and row in totals else lines
-    yield from shown.notes
+    yield from map(bold, text_lines.head[:-1])  # without the rule
+    for row, lines in enumerate(text_lines.rows):
+        yield from map(bold, lines) if text_lines.head and row in totals else lines
+    yield from text_lines.notes
 
 
 PAPER_FORMATS = ("md", "latex", "html")

@@ -40,13 +40,13 @@ def main(options: Namespace) -> ExitCode:
     store = open_store(options)
     connection = connect(store)
     try:
-        told = find_trace(connection, options.key)
+        trace = find_trace(connection, options.key)
     finally:
         connection.close()
     if options.json:
-        show_json(orjson.dumps(trace_json(told), default=str, option=orjson.OPT_INDENT_2).decode())
+        show_json(orjson.dumps(trace_json(trace), default=str, option=orjson.OPT_INDENT_2).decode())
     else:
-        show_text("\n".join(trace_lines(told, terminal_width(), full=options.full)))
+        show_text("\n".join(trace_lines(trace, terminal_width(), full=options.full)))
     return ExitCode.SUCCESS
 
 
@@ -73,7 +73,7 @@ def trace_json(trace: Trace) -> dict[str, Any]:
         "rubric": trace.rubric,
         "made_from": None if trace.reply is None else _reply(trace.reply),
         "sample": None if trace.sample is None else _reply(trace.sample),
-        "further_replies": [_reply(each) for each in trace.other_replies],
+        "further_replies": [_reply(other_reply) for other_reply in trace.other_replies],
     }
 
 
@@ -86,7 +86,7 @@ def _reply(reply: TracedReply) -> dict[str, Any]:
         "settings": reply.settings,
         "messages": list(reply.messages),
         "first_try": reply.draft,
-        "builds_on": [_reply(each) for each in reply.builds_on],
+        "builds_on": [_reply(traced_reply) for traced_reply in reply.builds_on],
         "judgements": list(reply.judgements),
         "scores": list(reply.scores),
     }
@@ -116,22 +116,26 @@ class _TraceText:
         if trace.score is not None:
             yield from self.score(trace)
         yield from self.item(trace.item)
-        replies = [each for each in (trace.reply, trace.sample, *trace.other_replies) if each is not None]
-        for each in replies:
+        replies = [
+            traced_reply
+            for traced_reply in (trace.reply, trace.sample, *trace.other_replies)
+            if traced_reply is not None
+        ]
+        for reply in replies:
             yield ""
-            yield from self.reply(each)
+            yield from self.reply(reply)
         if not replies:
             yield from self.line("made from", "no reply: a condition ruled it out, or what it needs was not there")
 
     def score(self, trace: Trace) -> Iterator[str]:
         score, metric = trace.score or {}, trace.metric
-        for each in element_rows(score):
-            value = _value(each)
-            why = f": {each['error']}" if each["error"] else ""
-            by = f" by {each['evaluator']}" if each["evaluator"] and not score["evaluator"] else ""
-            yield from self.line("value", f"{value} ({each['status']}{why}){by}")
-            if each["element_place"] is not None:
-                yield from self.text(f"element {each['element_place']}", each["element_value"], most=2)
+        for element_row in element_rows(score):
+            value = _value(element_row)
+            why = f": {element_row['error']}" if element_row["error"] else ""
+            by = f" by {element_row['evaluator']}" if element_row["evaluator"] and not score["evaluator"] else ""
+            yield from self.line("value", f"{value} ({element_row['status']}{why}){by}")
+            if element_row["element_place"] is not None:
+                yield from self.text(f"element {element_row['element_place']}", element_row["element_value"], most=2)
         if score.get("element_value") is not None:
             yield from self.text(f"element {score['element_place']}", score["element_value"], most=2)
         title = "" if metric is None else f" ({metric.title.get('en') or next(iter(metric.title.values()))})"
@@ -164,8 +168,8 @@ class _TraceText:
         fields = _parsed(item["fields"])
         if isinstance(fields, Mapping):
             for name, value in fields.items():
-                shown = value if isinstance(value, str) else orjson.dumps(value).decode()
-                yield from self.text(f"  {name}", shown, most=2)
+                text = value if isinstance(value, str) else orjson.dumps(value).decode()
+                yield from self.text(f"  {name}", text, most=2)
 
     def reply(self, reply: TracedReply, indent: str = "") -> Iterator[str]:
         row = reply.row
@@ -215,7 +219,7 @@ class _TraceText:
                 f"{judgement['judgement_id']}: {judgement['scorer']} by {judgement['evaluator']}, {judgement['status']}"
             )
             yield from self.line("judgement", text, indent)
-        for score in (each for row in reply.scores for each in element_rows(row)):
+        for score in (element_row for row in reply.scores for element_row in element_rows(row)):
             value = _value(score)
             by = f" by {score['evaluator']}" if score["evaluator"] else ""
             yield from self.line(
@@ -242,7 +246,7 @@ class _TraceText:
             )
             folded = [*folded[:most], *fold(told, room)]
         if cell_len(label) >= LABEL:
-            yield from (f"{indent}{each}" for each in chop_cells(label, self.width - len(indent)))
+            yield from (f"{indent}{chop_cell}" for chop_cell in chop_cells(label, self.width - len(indent)))
             label = ""
         pad = " " * (LABEL - cell_len(label))
         yield f"{indent}{label}{pad}{folded[0]}".rstrip()
@@ -259,8 +263,8 @@ def is_conversation(row: Row) -> bool:
 def _settings(settings: Row | None) -> str:
     if settings is None:
         return "unknown: the plan of the run cannot be read"
-    told = [f"{name} {value}" for name, value in settings.items()]
-    return ", ".join(told) or "the model's own"
+    texts = [f"{name} {value}" for name, value in settings.items()]
+    return ", ".join(texts) or "the model's own"
 
 
 def _took(row: Row) -> str:
@@ -363,7 +367,7 @@ def _key_of(finder: Finder, text: str) -> str:
 
 def _conversation(finder: Finder, row: Row) -> Transcript:
     about = orjson.loads(row["parsed"])
-    instructions = tuple(Turn(f"{each['name']} is told", each["content"]) for each in orjson.loads(row["messages"]))
+    instructions = tuple(Turn(f"{load['name']} is told", load["content"]) for load in orjson.loads(row["messages"]))
     dialogue = _turns(finder, row["sample_id"])
     by, count = about["ended_by"], len(about["turns"])
     turns = f"{count} {'turn' if count == 1 else 'turns'}"
@@ -421,7 +425,7 @@ def _follow_ups(finder: Finder, talk: Row) -> list[Row]:
 def _builds_on(finder: Finder, row: Row, ask: Ask, talk: str) -> bool:
     """Return true if a reply was produced from this conversation, compared by the hash in its id."""
     if len(ask.needs) > 1:
-        return any(each.row.get("sample_id") == talk for each in finder.sample(row).builds_on)
+        return any(reply.row.get("sample_id") == talk for reply in finder.sample(row).builds_on)
     upon = [talk, *finder.made_by(row["run_id"], ask)]
     name = sample_id(row["fingerprint"], row["item_id"], row["identity"] or row["model"], row["sample_number"], upon)
     return bool(name == row["sample_id"])
@@ -461,7 +465,7 @@ def _current_first(finder: Finder, benchmark: str, scores: Sequence[Row]) -> lis
     shown = {row["sample_id"] for row in current_rows(finder.connection, benchmark, "samples", samples)}
     views = ("scores", "columns") if shown else ()
     current = {row["score_id"] for view in views for row in current_rows(finder.connection, benchmark, view, samples)}
-    elements = [each for row in scores for each in element_rows(row)]
+    elements = [element_row for row in scores for element_row in element_rows(row)]
     rows = [{**row, "outdated": row["sample_id"] in shown and row["score_id"] not in current} for row in elements]
     return sorted(rows, key=lambda row: bool(row["outdated"]))
 
@@ -487,12 +491,15 @@ def _reply_transcript(finder: Finder, row: Row) -> Transcript:
     reply: TracedReply = finder.sample(row)
     names = {"assistant": row["role"], "user": "user", "system": f"{row['role']} is told"}
     names |= {TOOL: "tool", CALLED: row["role"]}
-    lines = [Turn(names.get(str(each["role"]), str(each["role"])), format_message(each)) for each in reply.messages]
+    lines = [
+        Turn(names.get(str(message["role"]), str(message["role"])), format_message(message))
+        for message in reply.messages
+    ]
     instructions = tuple(line for line in lines if line.speaker in (names["system"], names[TOOL]))
     dialogue = [line for line in lines if line not in instructions]
     dialogue.append(Turn(row["role"], format_reply(row["reply"] or "", reply.messages)))
     problem = f": {row['error']}" if row["error"] else ""
-    talk = next((each.row for each in reply.builds_on if is_conversation(each.row)), row)
+    talk = next((traced_reply.row for traced_reply in reply.builds_on if is_conversation(traced_reply.row)), row)
     scores = _scores(finder, talk, [row]).get(row["sample_id"], [])
     models = {row["role"]: row["model"]}
     return Transcript(
@@ -515,19 +522,22 @@ def transcript_json(shown: Transcript) -> dict[str, Any]:
         "id": shown.key,
         **{name: row[name] for name in ("benchmark", "scenario", "step", "item_id", "status", "run_id")},
         "models": dict(shown.models),
-        "told": [{"speaker": each.speaker, "text": each.text} for each in shown.instructions],
+        "told": [{"speaker": instruction.speaker, "text": instruction.text} for instruction in shown.instructions],
         "said": [
-            {"speaker": each.speaker, "text": each.text, "number": each.number, "note": each.note}
-            for each in shown.dialogue
+            {"speaker": turn.speaker, "text": turn.text, "number": turn.number, "note": turn.note}
+            for turn in shown.dialogue
         ],
         "ended": shown.ended,
-        "scores": [_score(each) for each in shown.scores],
+        "scores": [_score(score) for score in shown.scores],
         "sittings": [
             {
-                **{name: each.row[name] for name in ("sample_id", "step", "model", "sample_number", "status", "reply")},
-                "scores": [_score(score) for score in each.scores],
+                **{
+                    name: follow_up.row[name]
+                    for name in ("sample_id", "step", "model", "sample_number", "status", "reply")
+                },
+                "scores": [_score(score) for score in follow_up.scores],
             }
-            for each in shown.follow_ups
+            for follow_up in shown.follow_ups
         ],
     }
 
@@ -557,8 +567,8 @@ def listing(connection: Connection, width: int) -> str:
     last = LAST.format(shown=SHOWN)
     rows = run_query(connection, LISTED.format(counts=_counts(connection, last), reply=reply, last=last))
     [count] = run_query(connection, "select count(*) as n from samples")["n"].to_pylist()
-    shown = "all" if rows.num_rows == count else f"the last {rows.num_rows}"
-    told = f"{shown} of {count} replies, with the number of their current scores; `tripos show KEY` prints one"
+    text = "all" if rows.num_rows == count else f"the last {rows.num_rows}"
+    told = f"{text} of {count} replies, with the number of their current scores; `tripos show KEY` prints one"
     table, _, _ = render_table(rows, width).rpartition("\n\n")  # without the line that counts the rows
     others = localized("others: ") + "tripos sql \"select sample_id from samples where status <> 'ok'\""
     return f"{table}\n\n{wrapped(localized(told), width)}\n{others}"
@@ -596,13 +606,13 @@ def show_main(options: Namespace) -> ExitCode:
         if options.key is None:
             show_text(listing(connection, max(table_width(), NARROWEST)))
             return ExitCode.SUCCESS
-        shown = find_transcript(connection, options.key)
+        transcript = find_transcript(connection, options.key)
     finally:
         connection.close()
     if options.json:
-        show_json(orjson.dumps(transcript_json(shown), option=orjson.OPT_INDENT_2).decode())
+        show_json(orjson.dumps(transcript_json(transcript), option=orjson.OPT_INDENT_2).decode())
     else:
-        show_text("\n".join(transcript_lines(shown, max(terminal_width(), NARROWEST), full=options.full)))
+        show_text("\n".join(transcript_lines(transcript, max(terminal_width(), NARROWEST), full=options.full)))
     return ExitCode.SUCCESS
 
 
@@ -628,16 +638,16 @@ def _parts(shown: Transcript, width: int, full: bool) -> Iterator[list[str]]:
     if shown.follow_ups:
         count = len(shown.follow_ups)
         yield ["", localized(f"followed by {count} {'reply' if count == 1 else 'replies'}")]
-    some = shown.follow_ups if full else shown.follow_ups[:MOST_FOLLOW_UPS]
-    for each in some:
-        row = each.row
+    ups = shown.follow_ups if full else shown.follow_ups[:MOST_FOLLOW_UPS]
+    for up in ups:
+        row = up.row
         about = localized(f"{row['step']} {row['sample_number']} by {row['model']}, {row['status']}")
-        told = _scores_text(each.scores) or localized("no scores")
-        yield _text(f"{about}{localized(': ')}{told}", width, INDENT)
+        text = _scores_text(up.scores) or localized("no scores")
+        yield _text(f"{about}{localized(': ')}{text}", width, INDENT)
         yield _text(_short(row["reply"] or "", width), width, 2 * INDENT)
-    if len(some) < len(shown.follow_ups):
+    if len(ups) < len(shown.follow_ups):
         yield _text(
-            localized(f"… {len(shown.follow_ups) - len(some):,} more; {ShowParameters.full} shows all"), width, INDENT
+            localized(f"… {len(shown.follow_ups) - len(ups):,} more; {ShowParameters.full} shows all"), width, INDENT
         )
 
 
@@ -648,14 +658,14 @@ def _turn_lines(line: Turn, width: int) -> list[str]:
 
 
 def _scores_text(scores: Sequence[Row]) -> str:
-    told = []
-    for each in scores:
-        by = f" by {each['evaluator']}" if each["evaluator"] else ""
-        value = f"{each['value']:g}" if each["value"] is not None else each["given"] or each["status"]
-        outdated = localized(" (outdated)") if each["outdated"] else ""
-        name = each["metric"] if each["element_place"] is None else f"{each['metric']}[{each['element_place']}]"
-        told.append(localized(f"{name} {value}{by}") + outdated)
-    return ", ".join(told)
+    texts = []
+    for score in scores:
+        by = f" by {score['evaluator']}" if score["evaluator"] else ""
+        value = f"{score['value']:g}" if score["value"] is not None else score["given"] or score["status"]
+        outdated = localized(" (outdated)") if score["outdated"] else ""
+        name = score["metric"] if score["element_place"] is None else f"{score['metric']}[{score['element_place']}]"
+        texts.append(localized(f"{name} {value}{by}") + outdated)
+    return ", ".join(texts)
 
 
 def _short(text: str, width: int) -> str:
@@ -694,7 +704,7 @@ def format_message(message: Row) -> str:
 
 def format_reply(reply: str, messages: Sequence[Row]) -> str:
     """Return a reply as people read it: for a step with tools, its text and one line for each call."""
-    return _with_calls(reply) if any(each.get("role") == TOOL for each in messages) else reply
+    return _with_calls(reply) if any(message.get("role") == TOOL for message in messages) else reply
 
 
 def _with_calls(content: str) -> str:

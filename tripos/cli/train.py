@@ -114,7 +114,7 @@ def _exported(options: Namespace, path: Path) -> Path:
     plan = compile_command_spec(spec, chosen_settings(options).config)[0].plan
     if plan is None:
         raise TriposError("S0813", f"`{options.source}` has mistakes, so nothing is exported of it", "mend those above")
-    names = [each.name for each in plan.exports if each.kind == "best"]
+    names = [export.name for export in plan.exports if export.kind == "best"]
     name = options.export or (names[0] if len(names) == 1 else None)
     if name is None or name not in names:
         some = ", ".join(f"`{each}`" for each in names) or "none"
@@ -175,22 +175,26 @@ def _audit_table(audit: Mapping[str, Any]) -> Table:
     shuffled = [f"shuffled labels, {len(null['values'])} times"] if null["values"] else []
     more = [None] * (len(rules) + len(shuffled))
     right = [
-        *(_estimate(each["model"]["mean"], each["model"]["interval"]) for each in variants),
+        *(_estimate(variant["model"]["mean"], variant["model"]["interval"]) for variant in variants),
         *(Estimate(value, "a rule") for value in rules.values()),
         *(Estimate(null["mean"], "shuffled labels") for _ in shuffled),
     ]
     columns = (
         Column("learned", (*map(_variant, variants), *rules, *shuffled)),
-        Column("pairs", (*(each["pairs"] for each in variants), *more), "count"),
+        Column("pairs", (*(variant["pairs"] for variant in variants), *more), "count"),
         Column("right", tuple(right), "number", decimals=3),
         Column(
             "SD", (*[None] * (len(variants) + len(rules)), *(null["deviation"] for _ in shuffled)), "number", decimals=3
         ),
-        Column("bag of words", (*(each["bag_of_words"]["mean"] for each in variants), *more), "number", decimals=3),
-        Column("criteria", (*(_mean(each["criteria"]) for each in variants), *more), "number", decimals=3),
+        Column(
+            "bag of words", (*(variant["bag_of_words"]["mean"] for variant in variants), *more), "number", decimals=3
+        ),
+        Column("criteria", (*(_mean(variant["criteria"]) for variant in variants), *more), "number", decimals=3),
     )
     optional = ("SD", "criteria")
-    return Table(tuple(each for each in columns if each.key not in optional or any(c is not None for c in each.cells)))
+    return Table(
+        tuple(column for column in columns if column.key not in optional or any(c is not None for c in column.cells))
+    )
 
 
 def _estimate(mean: float, interval: Sequence[float] | None) -> Estimate:
@@ -216,7 +220,7 @@ def train_reward_model(options: Namespace) -> ExitCode:
     folder = Path(options.output)
     own = {*NOT_MODEL_FILES, TEST, f"{TEST}.provenance.json"} - {REPORT_FILE}
     if (folder.exists() and not folder.is_dir()) or (
-        folder.is_dir() and any(each.name not in own for each in folder.iterdir())
+        folder.is_dir() and any(path.name not in own for path in folder.iterdir())
     ):
         raise TriposError("S0818", f"there is something in `{folder}`", "give a new folder with `-o DIR`")
     from tripos.training.environment import choose_device
@@ -267,26 +271,26 @@ def _reward_recipe(options: Namespace) -> RewardRecipe:
 
 def _files(options: Namespace, folder: Path) -> tuple[Path, Path | None]:
     """Return the files to train and to test on. Exports of a spec are written to the folder."""
-    given = Path(options.source)
+    path = Path(options.source)
     tests = listed_names(options.test)
-    if not (given.is_dir() or given.suffix in ("", ".tripos")):
+    if not (path.is_dir() or path.suffix in ("", ".tripos")):
         if options.export:
             raise TriposError(
                 "R0202", f"`{TrainRewardParameters.export}` has no meaning for a file", "it is an option of specs"
             )
         if len(tests) > 1:
             raise TriposError("R0202", "one file is tested", "put the pairs into one file")
-        return given, Path(tests[0]) if tests else None
+        return path, Path(tests[0]) if tests else None
     plan, source = compiled_pairs(options, options.source)
     of_files = [name for name in tests if name.endswith(".jsonl")]
     named = listed_names(options.export)
-    for_test = [each.name for each in pairings_of(plan) if each.use == "test" and each.name not in named]
+    for_test = [pairing.name for pairing in pairings_of(plan) if pairing.use == "test" and pairing.name not in named]
     tested = named_pairings(plan, [name for name in tests if name not in of_files] if tests else for_test)
     learned = named_pairings(plan, named or _for_training(plan, tested))
     if not learned:
         hint = "declare one: `export NAME { pairs from DATASET … }`, or test fewer"
         raise TriposError("S0601", "the spec has no pairs to learn", hint)
-    if both := [each.name for each in learned if each in tested]:
+    if both := [pairing.name for pairing in learned if pairing in tested]:
         raise TriposError(
             "R0202",
             f"`{both[0]}` is learned and tested",
@@ -303,5 +307,5 @@ def _files(options: Namespace, folder: Path) -> tuple[Path, Path | None]:
 
 def _for_training(plan: Plan, tested: Sequence[Pairing]) -> list[str]:
     """Return the exports to train on if none is named: those for training, or else all that are not for testing."""
-    rest = [each for each in pairings_of(plan) if each not in tested and each.use != "test"]
-    return [each.name for each in rest if each.use == "training"] or [each.name for each in rest]
+    pairings = [pairing for pairing in pairings_of(plan) if pairing not in tested and pairing.use != "test"]
+    return [pairing.name for pairing in pairings if pairing.use == "training"] or [pairing.name for pairing in pairings]

@@ -57,10 +57,10 @@ def rows_of_files(
     links in it. Raises `TriposError` R0209."""
     place = near if source.startswith(HUB) else near.parent / source  # downloaded files are cached next to the spec
     named = SourceFolder.of_pattern(place, trust, outside=outside, folders=folders)
-    looked = replace(named.data, folders=tuple(folders))
+    data_folders = replace(named.data, folders=tuple(folders))
     try:
-        files = looked.find(source, str(near))
-        rows = ({**file.captures, **row} for file in files for row in looked.rows(file))
+        files = data_folders.find(source, str(near))
+        rows = ({**file.captures, **row} for file in files for row in data_folders.rows(file))
         found = list(islice(rows, SAMPLE_ROWS))
     except DataError as error:
         raise TriposError(PROPOSAL_ERROR, error.message, error.hint) from error
@@ -84,7 +84,7 @@ def files_of_hub(names: Sequence[str], split: str | None) -> str:
     known = [name for name in names if DATA.fullmatch(name) and Path(name).name not in METADATA_FILES]
     patterns = list(dict.fromkeys(SHARD_SUFFIX.sub("-*", name) for name in known))
     if split is not None:
-        patterns = [each for each in patterns if split in _words(each)]
+        patterns = [pattern for pattern in patterns if split in _words(pattern)]
     if len(patterns) == 1:
         return patterns[0]
     listed = list(dict.fromkeys(SHARD_SUFFIX.sub("-*", name) for name in known))
@@ -92,12 +92,12 @@ def files_of_hub(names: Sequence[str], split: str | None) -> str:
         raise TriposError(
             PROPOSAL_ERROR, "the data set has no file that Tripos reads", "see its page: rows may be made by a program"
         )
-    shown = ", ".join(listed[:6]) + (f" and {len(listed) - 6:,} more" if len(listed) > 6 else "")
+    text = ", ".join(listed[:6]) + (f" and {len(listed) - 6:,} more" if len(listed) > 6 else "")
     if split is not None and not patterns:
-        hint = suggest(split, sorted({word for each in listed for word in _words(each)}), f"its files: {shown}")
+        hint = suggest(split, sorted({word for each in listed for word in _words(each)}), f"its files: {text}")
         raise TriposError(PROPOSAL_ERROR, f"the data set has no files of `{split}`", hint)
     hint = f"give the path of one, hf://OWNER/NAME/PATH, or `{ImportDatasetParameters.split} NAME`"
-    raise TriposError(PROPOSAL_ERROR, f"the data set has several files: {shown}", hint)
+    raise TriposError(PROPOSAL_ERROR, f"the data set has several files: {text}", hint)
 
 
 def _words(path: str) -> list[str]:
@@ -195,12 +195,12 @@ def _reader(type_: Any) -> Callable[[Any], Any]:
 
 def _only_table(names: Sequence[str], path: Path) -> str:
     if len(names) != 1:
-        told = (
+        text = (
             f"`{path.name}` has {len(names):,} tables: {', '.join(names[:8])}"
             if names
             else f"`{path.name}` has no table"
         )
-        raise TriposError(PROPOSAL_ERROR, told, f'say which rows: {ImportDatasetParameters.query} "select … from …"')
+        raise TriposError(PROPOSAL_ERROR, text, f'say which rows: {ImportDatasetParameters.query} "select … from …"')
     quoted = names[0].replace('"', '""')
     return f'select * from "{quoted}"'
 
@@ -306,15 +306,15 @@ def find_unfit_value(values: Sequence[Any]) -> str | None:
     >>> find_unfit_value([1, 2.5, "x", [None]]), find_unfit_value([{"a": 2**64}]), find_unfit_value([float("nan")])
     (None, 'a whole number beyond 64 bits, which belongs in quotation marks', 'a number that is NaN or past ±1e70')
     """
-    held = [each for value in values for each in _parts(value)]
+    held = [part for value in values for part in _parts(value)]
     if any(isinstance(each, bytes) for each in held):
         return None if _type(list(values)) in SUFFIXES else localized("bytes of no known kind")
     numbers = [each for each in held if isinstance(each, int | float)]
     if not all(map(in_bounds, numbers)):
         return localized("a number that is NaN or past ±1e70")
     # JSON readers return integers beyond 64 bits as floats.
-    whole = all(isinstance(each, int) or (each.is_integer() and abs(each) >= 2**63) for each in numbers)
-    if whole and any(abs(each) >= 2**63 for each in numbers):
+    whole = all(isinstance(number, int) or (number.is_integer() and abs(number) >= 2**63) for number in numbers)
+    if whole and any(abs(number) >= 2**63 for number in numbers):
         return localized("a whole number beyond 64 bits, which belongs in quotation marks")
     return None
 
@@ -379,9 +379,9 @@ def _type_of_texts(held: list[str]) -> str:
         return "bool"
     names = list(dict.fromkeys(held))
     if len(names) > 1 and len(held) >= ROWS_A_NAME * len(names) and len(names) <= MOST_NAMES:
-        if all(LETTER.fullmatch(each) for each in names):
+        if all(LETTER.fullmatch(name) for name in names):
             return choice(letters(ord(max(names)) - ord("A") + 1))
-        if all(_is_short(each) for each in names):
+        if all(_is_short(name) for name in names):
             return choice(names)
     if all(each.lstrip().startswith(("[", "{")) for each in held):
         parsed = [_parsed(each) for each in held]
@@ -434,8 +434,8 @@ def _type_of_contents(held: list[Any]) -> str:
     from tripos_runtime.datasets.media import type_of as mime_of
 
     contents = [each if isinstance(each, bytes) else each["bytes"] for each in held]
-    mimes = {mime_of(each) if isinstance(each, bytes) else "" for each in contents}
-    kinds = {"file" if each == "application/pdf" else each.partition("/")[0] for each in mimes}
+    mimes = {mime_of(content) if isinstance(content, bytes) else "" for content in contents}
+    kinds = {"file" if mime == "application/pdf" else mime.partition("/")[0] for mime in mimes}
     kind = kinds.pop() if len(kinds) == 1 else ""
     return kind if kind in SUFFIXES else "json"
 
@@ -568,9 +568,9 @@ def _folded(text: str) -> str:
 
 @cache
 def _pattern() -> re.Pattern[str]:
-    words = {_folded(word) for some in WORDS_OF_PARTS.values() for word in some.split()}
-    told = "|".join(sorted(re.escape(word).replace(r"\*", "[^_]*") for word in words))
-    return re.compile(f"(?<=_)(?:{told})(?=_)")
+    words = {_folded(word) for part in WORDS_OF_PARTS.values() for word in part.split()}
+    text = "|".join(sorted(re.escape(word).replace(r"\*", "[^_]*") for word in words))
+    return re.compile(f"(?<=_)(?:{text})(?=_)")
 
 
 @cache
@@ -654,12 +654,12 @@ class ProposedDataset:
     @property
     def secrets(self) -> list[str]:
         """Names of the fields that are hidden from the models under test."""
-        return [each.name for each in self.fields if each.secret]
+        return [field.name for field in self.fields if field.secret]
 
     @property
     def text(self) -> str:
         """The data set as a block of a spec."""
-        lines = [f"dataset {self.name} from {_quoted(self.source)} {{", *(each.line for each in self.fields)]
+        lines = [f"dataset {self.name} from {_quoted(self.source)} {{", *(field.line for field in self.fields)]
         if self.key is not None:
             lines.append(f"  key {self.key}  # {localized('rows with one value belong together')}")
         return "\n".join([*lines, "}"]) + "\n"
@@ -668,14 +668,14 @@ class ProposedDataset:
         """Return the proposal as JSON values, field by field."""
         fields = [
             {
-                "column": each.column,
-                "name": each.name,
-                "type": each.type,
-                "secret": each.secret,
-                "left_out": each.left_out or None,
-                "remark": each.remark or None,
+                "column": field.column,
+                "name": field.name,
+                "type": field.type,
+                "secret": field.secret,
+                "left_out": field.left_out or None,
+                "remark": field.remark or None,
             }
-            for each in self.fields
+            for field in self.fields
         ]
         told = {"name": self.name, "source": self.source, "rows": self.rows, "fields": fields}
         return {**told, "key": self.key, "languages": list(self.languages), "text": self.text}
@@ -720,7 +720,7 @@ def _field(
     axes: Collection[str],
     folder: Path | None,
 ) -> ProposedField:
-    held = [each for each in values if not missing(each)]
+    held = [value for value in values if not missing(value)]
     if name in axes:
         return ProposedField(column, name, None)
     if column.strip().casefold() in TIMESTAMP_HEADERS:
@@ -751,7 +751,7 @@ def _field(
     elif type_.rstrip("?") == "text" and (medium := _medium(held, folder)) is not None:
         return ProposedField(column, name, medium + optional, remark=localized("paths of files"))
     elif type_.rstrip("?") == "text" and all(str(each) in names and LETTER.fullmatch(str(each)) for each in held):
-        type_ = choice([each for each in letters(10) if each in names]) + optional
+        type_ = choice([letter for letter in letters(10) if letter in names]) + optional
     elif type_.rstrip("?") == "text" and not secret:
         remark = _several(held)
     return ProposedField(column, name, type_, secret, remark=remark)
@@ -853,7 +853,7 @@ def _names(columns: Iterable[str]) -> dict[str, str]:
     for number, column in enumerate(columns, 1):
         name = re.sub(r"\W+", "_", column.strip()).strip("_")
         if len(name) > LONGEST:
-            words = [each for each in name.casefold().split("_") if each not in SMALL]
+            words = [part for part in name.casefold().split("_") if part not in SMALL]
             name = "_".join(words[:MOST_WORDS])[:LONGEST].strip("_")
         if not NAME.fullmatch(name):
             name = f"column_{number}"
@@ -888,7 +888,7 @@ def _languages(columns: Mapping[str, Sequence[Any]], fields: Sequence[ProposedFi
     for column, values in columns.items():
         if column.strip().casefold() in LANGUAGES:
             codes = list(dict.fromkeys(str(each) for each in values))
-            return tuple(codes) if all(CODE.fullmatch(each) for each in codes) else ()
+            return tuple(codes) if all(CODE.fullmatch(code) for code in codes) else ()
     found: dict[str, int] = {}
     looked = 0
     for field in fields:
@@ -902,10 +902,10 @@ def _languages(columns: Mapping[str, Sequence[Any]], fields: Sequence[ProposedFi
                     found[language] = found.get(language, 0) + 1
             if looked > MAX_LETTERS:
                 break
-    told = {language for language, many in found.items() if many >= SHARE * looked}
+    texts = {language for language, many in found.items() if many >= SHARE * looked}
     if found.get("ja", 0) >= 0.05 * looked and looked:
-        told = (told - {"zh"}) | {"ja"}
-    return tuple(sorted(told))
+        texts = (texts - {"zh"}) | {"ja"}
+    return tuple(sorted(texts))
 
 
 def _plain(text: str) -> str:

@@ -99,7 +99,7 @@ class ImportedReplies:
     def scenarios(self) -> tuple[Scenario, ...]:
         """The scenarios that have replies, in the order of the plan."""
         names = {scenario for scenario, _ in self.by_item}
-        return tuple(each for each in self.plan.scenarios if each.name in names)
+        return tuple(scenario for scenario in self.plan.scenarios if scenario.name in names)
 
     def cases(self, source: CaseSource, binding: RoleBinding) -> Iterator[CaseReplies]:
         """Yield the cases that have replies, under the sample ids that a run would give them."""
@@ -173,12 +173,12 @@ class _ReplyReader:
 
     def _check_names(self) -> None:
         known = {*FIELDS, *self.items.field_names, *self.arms}
-        told = self.table.records[0].mapping
-        for name in (*told.columns, *told.set):
+        column_map = self.table.records[0].mapping
+        for name in (*column_map.columns, *column_map.set):
             if name not in known:
                 hint = suggest(name, known, f"its fields are {', '.join(FIELDS)}, and those of the items")
                 raise TriposError("S0502", f"a reply has no field `{name}`", hint)
-        if not any(told.column("reply", record.cells) for record in self.table.records):
+        if not any(column_map.column("reply", record.cells) for record in self.table.records):
             hint = f"say which it is: `{COLUMN} reply=COLUMN`; the file has {', '.join(self.table.columns[:10])}"
             raise TriposError("S0502", "no column has the replies", hint)
 
@@ -202,21 +202,21 @@ class _ReplyReader:
 
     def _step(self, record: FileRow, scenario: Scenario) -> Ask:
         asks = {step.name: step for step in scenario.steps if isinstance(step, Ask)}
-        said = record.text("step")
-        if said is not None:
-            if said not in asks:
-                raise InvalidValue("step", said, f"`{scenario.name}` asks {', '.join(asks)}")
-            return asks[said]
+        text = record.text("step")
+        if text is not None:
+            if text not in asks:
+                raise InvalidValue("step", text, f"`{scenario.name}` asks {', '.join(asks)}")
+            return asks[text]
         chosen = [step for step in asks.values() if step.role == self.replies.compared]
         if len(chosen) != 1:
             raise InvalidValue("step", None, f"`{scenario.name}` has several steps: {', '.join(asks)}; name one")
         return chosen[0]
 
     def _arm(self, record: FileRow, arm: str) -> str | None:
-        said = record.text(arm)
-        if said is not None and said not in self.arms[arm]:
-            raise InvalidValue(arm, said, f"the arm has {', '.join(sorted(self.arms[arm]))}")
-        return said
+        text = record.text(arm)
+        if text is not None and text not in self.arms[arm]:
+            raise InvalidValue(arm, text, f"the arm has {', '.join(sorted(self.arms[arm]))}")
+        return text
 
     def _number(self, record: FileRow, step: Ask, key: object) -> int:
         """Return the sample number of a row. Rows without one are numbered in file order."""
@@ -257,11 +257,11 @@ def _token_probabilities(said: Any, name: str) -> str:
     """Return token probabilities as the store writes them. Raises `InvalidValue` if they are not in OpenAI's form."""
     try:
         found = json.loads(said) if isinstance(said, str) else said
-        written = write_token_probabilities([dict(each) for each in found])
-        read_token_probabilities(written)
+        text = write_token_probabilities([dict(each) for each in found])
+        read_token_probabilities(text)
     except (TypeError, ValueError) as error:
         raise InvalidValue(name, said, "not the probabilities of tokens in OpenAI's form") from error
-    return written
+    return text
 
 
 # Generated data sets
@@ -287,19 +287,19 @@ def load_generated_rows(
     Raises `TriposError` R0201 if several models generated the rows, and E0307 if no rows exist yet; its hint is the
     command that generates them.
     """
-    making = [made for made in plan.made if made.name not in source.sources.generated.frozen]
+    making = [dataset for dataset in plan.made if dataset.name not in source.sources.generated.frozen]
     if not making:
         return GeneratedRows({}, {})
     models: dict[str, str] = {}
     known = _recorded_role_models(Path(config.store), making)
-    for role in dict.fromkeys(ask.role for made in making for ask in made.asks):
+    for role in dict.fromkeys(ask.role for dataset in making for ask in dataset.asks):
         filled = [given[role]] if role in given else sorted(known.get(role, ()))
         if len(filled) > 1:
             names = ", ".join(filled)
             message = f"several models made rows as `{role}`: {names}"
             raise TriposError("R0201", message, f"name the model that wrote the rows: {ROLE} {role}={filled[0]}")
         models |= {role: filled[0]} if filled else {}
-    lacking = {ask.role for made in making for ask in made.asks} - models.keys()
+    lacking = {ask.role for dataset in making for ask in dataset.asks} - models.keys()
     if lacking:
         raise _rows_missing(plan, making, models, command)
     compared = next(role.name for role in plan.roles if role.kind == "compared")
@@ -319,7 +319,7 @@ def _recorded_role_models(root: Path, making: Sequence[GeneratedDataset]) -> dic
     found: dict[str, set[str]] = {}
     if not is_store(root):
         return found
-    wanted = {each for made in making for each in made.fingerprints}
+    wanted = {fingerprint for dataset in making for fingerprint in dataset.fingerprints}
     with connect(Store.open(root, create=False)) as connection:
         runs = connection.execute("select roles, fingerprints from main.runs").fetchall()
     for roles, fingerprints in runs:
@@ -335,8 +335,8 @@ def _rows_missing(
 ) -> TriposError:
     """Return the failure whose hint is the command that generates the rows. Roles that are not needed get a model
     without cost, since their replies are not the imported ones."""
-    named = " and ".join(f"`{made.name}`" for made in making if made.asks)
-    makers = {ask.role for made in making for ask in made.asks}
+    named = " and ".join(f"`{dataset.name}`" for dataset in making if dataset.asks)
+    makers = {ask.role for dataset in making for ask in dataset.asks}
     words = [*command, MODEL.flag, FREE]
     for role in plan.roles:
         if role.kind != "compared":
@@ -434,16 +434,16 @@ def record(
     try:
         functions = load_plugins(plan, folder, releases, source.trust, programs_of(config))
         with with_functions(functions):
-            made = load_generated_rows(plan, source, config, ledger, roles, command)
+            rows = load_generated_rows(plan, source, config, ledger, roles, command)
             replies = read_replies(table, plan, source)
             check_recordable(replies.scenarios)
-            binding = with_identities(_binding(plan, replies, {**made.models, **roles}), config)
+            binding = with_identities(_binding(plan, replies, {**rows.models, **roles}), config)
             recorded = _record(table, plan, source, root, replies, binding, ledger)
-            recorded.summary["unmade"] = dict(made.unmade)
+            recorded.summary["unmade"] = dict(rows.unmade)
             return recorded
     finally:
-        for each in functions.values():
-            each.close()
+        for function in functions.values():
+            function.close()
         ledger.close()
 
 
@@ -464,17 +464,19 @@ def _record(
     marks: SubsetTags | None = None
     rejected = replies.rejected
     costs: list[float | None] = []
-    for each, refused in _recorded_cases(recorder, replies.cases(source, binding)):
+    for case_replies, refused in _recorded_cases(recorder, replies.cases(source, binding)):
         for name, why in refused.items():
-            rejected.append(RowError(each.records[name], "reply", each.replies[name]["reply"], why.reason))
-        taken = each.replies.keys() - refused.keys()
+            rejected.append(
+                RowError(case_replies.records[name], "reply", case_replies.replies[name]["reply"], why.reason)
+            )
+        taken = case_replies.replies.keys() - refused.keys()
         if taken:
             items += 1
             names += len(taken)
-            costs += [each.replies[name]["cost_usd"] for name in sorted(taken)]
+            costs += [case_replies.replies[name]["cost_usd"] for name in sorted(taken)]
             marks = marks or SubsetTags(source, source.drawn())
-            member = membership_row(run_id, each.case, marks, None)
-            recorder.collected.keep({"run_items": [member], "items": [item_row(plan, each.case)]})
+            member = membership_row(run_id, case_replies.case, marks, None)
+            recorder.collected.keep({"run_items": [member], "items": [item_row(plan, case_replies.case)]})
     new, scores = len(rows.get("samples", ())), Counter(row["status"] for row in rows.get("scores", ()))
     scenarios = [scenario.name for scenario in replies.scenarios]
     told: dict[str, Any] = {
@@ -510,7 +512,7 @@ def _recorded_cases(
 ) -> Iterator[tuple[CaseReplies, dict[str, Refusal]]]:
     """Yield every case with its refused replies."""
     while batch := list(islice(cases, LOOKUP_BATCH)):
-        yield from zip(batch, recorder.take((each.units, each.replies) for each in batch), strict=True)
+        yield from zip(batch, recorder.take((replies.units, replies.replies) for replies in batch), strict=True)
 
 
 def is_store(root: Path) -> bool:

@@ -199,9 +199,9 @@ class FileRows:
 
     def unused(self, names: Iterable[str], more: Collection[str]) -> tuple[str, ...]:
         """Return the columns that hold none of the fields `names` and are not among `more`."""
-        told = self.records[0].mapping
+        column_map = self.records[0].mapping
         used = {
-            *told.columns.values(),
+            *column_map.columns.values(),
             *more,
             *(column for name in names for column in DEFAULT_COLUMNS.get(name, (name,))),
         }
@@ -296,8 +296,8 @@ class RowError:
     @property
     def summary(self) -> str:
         """The rejection in one line, without the row."""
-        said = "" if self.value is None else f" `{_short(str(self.value))}`"
-        return escape_controls(f"{self.field}{said}: {self.reason}").replace("\n", " ")
+        text = "" if self.value is None else f" `{_short(str(self.value))}`"
+        return escape_controls(f"{self.field}{text}: {self.reason}").replace("\n", " ")
 
     def is_of(self, options: Collection[str]) -> bool:
         """Return true if one of these options gave the wrong value or could supply the missing one."""
@@ -354,10 +354,10 @@ def report_row_errors(
         _write(rejected, Path(file))
     if not rejected:
         return
-    bad = len({(each.record.file, each.record.place) for each in rejected})
+    bad = len({(row_error.record.file, row_error.record.place) for row_error in rejected})
     groups: dict[str, list[RowError]] = {}
-    for each in rejected:
-        groups.setdefault(each.summary, []).append(each)
+    for error in rejected:
+        groups.setdefault(error.summary, []).append(error)
     told = list(_lines(groups, whole_file=bad == rows))
     for line, _ in told[:SHOWN_LINES]:
         show_message(line, stderr=True)
@@ -381,13 +381,13 @@ def report_row_errors(
 
 def _lines(groups: Mapping[str, Sequence[RowError]], *, whole_file: bool) -> Iterator[tuple[str, int]]:
     """Yield each line with the number of rejections that it covers. Rejections with the same reason share a line."""
-    for what, alike in groups.items():
-        if len(alike) <= MAX_SINGLE_LINES:
-            yield from ((each.line, 1) for each in alike)
+    for what, group in groups.items():
+        if len(group) <= MAX_SINGLE_LINES:
+            yield from ((error.line, 1) for error in group)
         elif whole_file and len(groups) == 1:
-            yield f"every row: {what}", len(alike)
+            yield f"every row: {what}", len(group)
         else:
-            yield f"{alike[0].record.place} and {len(alike) - 1:,} more: {what}", len(alike)
+            yield f"{group[0].record.place} and {len(group) - 1:,} more: {what}", len(group)
 
 
 def _write(rejected: Sequence[RowError], path: Path) -> None:
@@ -397,12 +397,12 @@ def _write(rejected: Sequence[RowError], path: Path) -> None:
                 delimiter = "\t" if path.suffix.casefold() == ".tsv" else ","
                 writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
                 writer.writerow(("file", "row", "field", "value", "reason"))
-                for each in rejected:
-                    place = each.record.place.removeprefix("row ")
-                    writer.writerow((each.record.file, place, each.field, each.value, each.reason))
+                for row_error in rejected:
+                    place = row_error.record.place.removeprefix("row ")
+                    writer.writerow((row_error.record.file, place, row_error.field, row_error.value, row_error.reason))
                 return
-            for each in rejected:
-                told = {**each.to_json(), "record": dict(each.record.cells)}
+            for row_error in rejected:
+                told = {**row_error.to_json(), "record": dict(row_error.record.cells)}
                 file.write(json.dumps(told, ensure_ascii=False, default=str) + "\n")
     except OSError as error:
         raise TriposError(
@@ -450,14 +450,14 @@ class ItemIndex:
     @property
     def field_names(self) -> frozenset[str]:
         """Every name that can identify an item: the fields of the data sets, and the axes."""
-        return frozenset({each.name for each in self._every_field} | self.axes.keys())
+        return frozenset({data_field.name for data_field in self._every_field} | self.axes.keys())
 
     @property
     def columns(self) -> frozenset[str]:
         """The columns that can identify an item: the names of its fields, and the columns of the data that hold
         them.
         """
-        return self.field_names | {column for each in self._every_field for column in each.columns}
+        return self.field_names | {column for data_field in self._every_field for column in data_field.columns}
 
     @property
     def _every_field(self) -> Iterator[DataField]:
@@ -467,8 +467,8 @@ class ItemIndex:
     @property
     def _fields_of(self) -> dict[str, tuple[DataField, ...]]:
         """The fields of every data set, by the name of the data set."""
-        read = {each.name: each.fields for each in self.plan.datasets}
-        return read | {each.name: each.fields for each in self.plan.made}
+        read = {dataset.name: dataset.fields for dataset in self.plan.datasets}
+        return read | {dataset.name: dataset.fields for dataset in self.plan.made}
 
     def scenario(self, record: FileRow) -> Scenario | None:
         """Return the scenario that a row gives by name or title, or None if it gives none. Raises `InvalidValue` for an
@@ -480,58 +480,60 @@ class ItemIndex:
             titles = self.plan.titles.get("scenario", {}).get(each.name, {}).values()
             if said.casefold() in {text.casefold() for text in (each.name, each.title, *titles)}:
                 return each
-        known = [each.name for each in self.plan.scenarios]
+        known = [scenario.name for scenario in self.plan.scenarios]
         close = nearest(said, known)
         raise InvalidValue("scenario", said, f"no such scenario; {_suggestion(close, known)}")
 
     def find(self, record: FileRow) -> PlannedItem:
         """Return the item that a row belongs to. Raises `InvalidValue` if no item or several items match."""
-        found, field, value = self.candidates(record)
-        return _only_item(found, field, value)
+        items, field, value = self.candidates(record)
+        return _only_item(items, field, value)
 
     def candidates(self, record: FileRow) -> tuple[list[PlannedItem], str, Any]:
         """Return the items that match a row, the field that identified them, and its value. Raises `InvalidValue` if
         none matches."""
-        found, field, value = self._candidates(record)
-        return found or [_only_item(found, field, value)], field, value
+        items, field, value = self._candidates(record)
+        return items or [_only_item(items, field, value)], field, value
 
     def _candidates(self, record: FileRow) -> tuple[list[PlannedItem], str, Any]:
         scenario = self.scenario(record)
         within = [each.name for each in self.plan.scenarios if scenario is None or each is scenario]
-        if (said := record.text("item")) is not None:
-            known = [each for each in self.by_id.get(said, ()) if each.scenario in within]
-            if not known:
-                fields = dict.fromkeys(each.name for name in within for each in self._fields(self.plan_scenario(name)))
+        if (text := record.text("item")) is not None:
+            items = [planned_item for planned_item in self.by_id.get(text, ()) if planned_item.scenario in within]
+            if not items:
+                fields = dict.fromkeys(
+                    data_field.name for name in within for data_field in self._fields(self.plan_scenario(name))
+                )
                 told = f"; a column may say it by what it holds: {', '.join([*fields][:4])}" if fields else ""
-                raise InvalidValue("item", said, f"no item of the benchmark has this id{told}")
-            return known, "item", said
+                raise InvalidValue("item", text, f"no item of the benchmark has this id{told}")
+            return items, "item", text
         if (place := parse_whole_number(record.get("position"), "position")) is not None:
             if scenario is None:
                 raise InvalidValue(
                     "position", place, "a position counts the items of a scenario, and no scenario is named"
                 )
-            found = self.by_place.get((scenario.name, place))
-            return [] if found is None else [found], "position", place
+            item = self.by_place.get((scenario.name, place))
+            return [] if item is None else [item], "position", place
         return self._match_by_fields(record, within)
 
     def _match_by_fields(self, record: FileRow, within: Iterable[str]) -> tuple[list[PlannedItem], str, Any]:
-        found: list[PlannedItem] = []
+        items: list[PlannedItem] = []
         tried: dict[str, Any] = {}
         for name in within:
             said = self._typed_fields(record, self.plan_scenario(name))
             if said:
                 tried |= said
-                found += self._index(name, tuple(said)).get(_key(said), ())
+                items += self._index(name, tuple(said)).get(_key(said), ())
         if not tried:
             raise InvalidValue(
                 "item", None, "nothing says which item it is about: no item_id, position, or field of an item"
             )
         names = ", ".join(tried)
-        return found, names, next(iter(tried.values())) if len(tried) == 1 else None
+        return items, names, next(iter(tried.values())) if len(tried) == 1 else None
 
     def plan_scenario(self, name: str) -> Scenario:
         """Return the scenario with this name."""
-        return next(each for each in self.plan.scenarios if each.name == name)
+        return next(scenario for scenario in self.plan.scenarios if scenario.name == name)
 
     def _typed_fields(self, record: FileRow, scenario: Scenario) -> dict[str, Any]:
         """Return the fields of an item that a row gives, typed as in the data set. A value of the wrong type is left
@@ -540,20 +542,20 @@ class ItemIndex:
         taken = {record.mapping.column(name, record.cells) for name in self.own_fields} | set(
             record.mapping.columns.values()
         )
-        for each in self._fields(scenario):
-            if each.name in record.mapping.columns or each.name in record.mapping.set:
-                value = record.get(each.name)
+        for data_field in self._fields(scenario):
+            if data_field.name in record.mapping.columns or data_field.name in record.mapping.set:
+                value = record.get(data_field.name)
             else:
-                free = (c for c in (each.name, *each.columns) if c not in taken)
+                free = (c for c in (data_field.name, *data_field.columns) if c not in taken)
                 value = next((v for c in free if not is_blank(v := record.cells.get(c))), None)
             if value is None:
                 continue
             try:
-                said[each.name] = read_value(each.type, value, self.axes)
+                said[data_field.name] = read_value(data_field.type, value, self.axes)
             except DoesNotFit:
-                if each.name in record.mapping.columns or each.name in record.mapping.set:
-                    raise InvalidValue(each.name, value, f"no item of `{scenario.name}` can have this") from None
-        named = {each for each in scenario.axes if each not in said}
+                if data_field.name in record.mapping.columns or data_field.name in record.mapping.set:
+                    raise InvalidValue(data_field.name, value, f"no item of `{scenario.name}` can have this") from None
+        named = {axis for axis in scenario.axes if axis not in said}
         return said | {axis: value for axis in sorted(named) if (value := self._axis(record, axis)) is not None}
 
     def _fields(self, scenario: Scenario) -> tuple[DataField, ...]:

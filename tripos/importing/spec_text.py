@@ -47,7 +47,7 @@ class ImportedTask:
     @property
     def is_complete(self) -> bool:
         """Return true if every part was translated."""
-        return all(each.how != "not" for each in self.notes)
+        return all(note.how != "not" for note in self.notes)
 
 
 @dataclass(frozen=True)
@@ -99,12 +99,12 @@ def template(pieces: Pieces, indent: int = 0) -> str:
     >>> print(template(["Q: ", Code("doc.question"), "\nA:"]))
     "Q: {{ doc.question }}\nA:"
     """
-    literals = "".join(each for each in pieces if isinstance(each, str))
+    literals = "".join(piece for piece in pieces if isinstance(piece, str))
     if "{{" in literals or "}}" in literals:
         raise NotTranslatable("two braces in a row in a text")
     if any(ord(each) < 32 and each not in _ESCAPES for each in literals):
         raise NotTranslatable("a control character in a text")
-    text = "".join(each if isinstance(each, str) else f"{{{{ {each.text} }}}}" for each in pieces)
+    text = "".join(piece if isinstance(piece, str) else f"{{{{ {piece.text} }}}}" for piece in pieces)
     if indent and _fits_block(text):
         space = " " * indent
         lines = [space + line if line else "" for line in text.split("\n")]
@@ -127,7 +127,7 @@ def joined(pieces: Pieces) -> str:
     >>> joined(["A: ", Code("doc.a")]), joined([Code("doc.a")]), joined([])
     ('join(("A: ", doc.a), "")', 'doc.a', '""')
     """
-    parts = [each.as_text if isinstance(each, Code) else quoted(each) for each in pieces if each != ""]
+    parts = [piece.as_text if isinstance(piece, Code) else quoted(piece) for piece in pieces if piece != ""]
     if not parts:
         return '""'
     return parts[0] if len(parts) == 1 else f'join(({", ".join(parts)}), "")'

@@ -84,12 +84,12 @@ def read_tree_file(path: Path) -> ParsedTree:
         hint = f"the draft is `{draft}`" if draft.is_file() else "name the draft that you have read"
         raise TriposError("S0836", f"there is no file `{path}`", hint)
     try:
-        read = read_tree(file.placed())
+        tree_read = read_tree(file.placed())
     except DataError as error:
         raise TriposError("S0836", error.message, error.hint) from error
     except OSError as error:
         raise TriposError("S0836", f"cannot read `{path}`: {error.strerror}", "check the path") from error
-    return check_tree(read, str(path), "S0836")
+    return check_tree(tree_read, str(path), "S0836")
 
 
 def check_tree(read: TreeRead, shown: str, code: str) -> ParsedTree:
@@ -173,9 +173,9 @@ def read_draft(store: Store, run: str | None, step: str, only: Sequence[str]) ->
     of several models; and S0835 if a reply is not an outline.
     """
     wanted = _conditions(only)
-    connection, found = connect_run(store, run)
+    connection, record = connect_run(store, run)
     with connection:
-        schema = '"' + found.benchmark.replace('"', '""') + '"'
+        schema = '"' + record.benchmark.replace('"', '""') + '"'
         rows = connection.execute(QUERY.format(schema=schema), [step]).fetchall()
         steps = [name for (name,) in connection.execute(STEPS.format(schema=schema)).fetchall()]
     replies = []
@@ -185,7 +185,7 @@ def read_draft(store: Store, run: str | None, step: str, only: Sequence[str]) ->
             replies.append((_sort_key(fields), model, status, reply))
     replies.sort(key=lambda each: each[:2])
     if not replies:
-        raise _no_replies(found.run_id, step, steps, len(rows), only)
+        raise _no_replies(record.run_id, step, steps, len(rows), only)
     models = sorted({model for _, model, _, _ in replies})
     if len(models) > 1:
         hint = "run the spec with one model in each role: a draft is by one"
@@ -197,7 +197,7 @@ def read_draft(store: Store, run: str | None, step: str, only: Sequence[str]) ->
     branches: dict[str, Any] = {}
     for number, (_, model, _, reply) in enumerate(replies, 1):
         _merge(branches, check_tree(read_outline(reply), f"reply {number} of {model}", "S0835").branches)
-    said = f"Drafted by run {found.run_id}, step {step} by {models[0]}."
+    said = f"Drafted by run {record.run_id}, step {step} by {models[0]}."
     return DraftedTree(ParsedTree(branches), said)
 
 
@@ -289,9 +289,9 @@ def read_outline(text: str) -> TreeRead:
     ('Algebra / Sets', 'Algebra / Groups', 'Logic')
     """
     points, faults = _points(text)
-    read = read_tree([_node(point) for point in points])
-    every = [*faults, *read.faults] if points or not faults else faults
-    return TreeRead(read.tree, tuple(sorted(every, key=lambda fault: fault.line or 0)))
+    tree_read = read_tree([_node(point) for point in points])
+    tree_faults = [*faults, *tree_read.faults] if points or not faults else faults
+    return TreeRead(tree_read.tree, tuple(sorted(tree_faults, key=lambda fault: fault.line or 0)))
 
 
 def _points(text: str) -> tuple[list[_Point], list[TreeFault]]:
@@ -351,8 +351,8 @@ def _point(line: str, number: int) -> _Point | None:
         kind = ("decimal", "." * (kind[1].count(".") + kind[1].count("．")))
     elif kind[0] == "number" and kind[1] not in ")）":
         kind = ("number", ".")
-    said = BOLD.sub(r"\2", LEADER.sub("", rest)).strip().rstrip(":：").strip()
-    return _Point(width, kind, LocatedText(" ".join(said.split()), number)) if said else None
+    text = BOLD.sub(r"\2", LEADER.sub("", rest)).strip().rstrip(":：").strip()
+    return _Point(width, kind, LocatedText(" ".join(text.split()), number)) if text else None
 
 
 def _indent(line: str) -> tuple[int, int]:

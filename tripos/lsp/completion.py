@@ -97,7 +97,7 @@ def _bindings(scope: Mapping[str, Binding]) -> Iterator[Proposal]:
 
 
 def _functions(names: SpecNames) -> Iterator[Proposal]:
-    yield from (_called(each) for each in names.of("function", "scorer"))
+    yield from (_called(proposal) for proposal in names.of("function", "scorer"))
     for name, function in FUNCTIONS.items():
         yield Proposal(name, Kind.Function, function.shown, of_function(function), f"{name}($0)")
     yield from (Proposal(word, Kind.Keyword) for word in ("true", "false", "not"))
@@ -105,7 +105,7 @@ def _functions(names: SpecNames) -> Iterator[Proposal]:
 
 def _aggregates(names: SpecNames) -> Iterator[Proposal]:
     yield from names.of("score", "compare", "scorer", "metric", "measure")
-    yield from (_called(each) for each in names.of("aggregate"))
+    yield from (_called(proposal) for proposal in names.of("aggregate"))
     for name, function in AGGREGATES.items():
         yield Proposal(name, Kind.Function, function.shown, of_aggregate(function), f"{name}($0)")
 
@@ -118,8 +118,8 @@ def _slice(names: SpecNames, bracket: Bracket) -> Iterator[Proposal]:
     if bracket.label:
         yield from names.values(bracket.label)
     else:
-        for each in names.dimensions():
-            yield Proposal(each.label, each.kind, each.detail, text=f"{each.label}: ")
+        for dimension in names.dimensions():
+            yield Proposal(dimension.label, dimension.kind, dimension.detail, text=f"{dimension.label}: ")
 
 
 def _compared(cursor: Cursor, scope: Mapping[str, Binding]) -> ChoiceType | None:
@@ -136,15 +136,15 @@ def _compared(cursor: Cursor, scope: Mapping[str, Binding]) -> ChoiceType | None
 
 
 def _choice_values(names: SpecNames, choice: ChoiceType) -> Iterator[Proposal]:
-    labels = {each.label: each.detail for each in names.values(choice.axis)} if choice.axis else {}
+    labels = {proposal.label: proposal.detail for proposal in names.values(choice.axis)} if choice.axis else {}
     for value in choice.values:
         yield Proposal(value, Kind.EnumMember, labels.get(value, ""))
 
 
 def _arguments(names: SpecNames, bracket: Bracket, *, measured: bool) -> Iterator[Proposal]:
     """Yield the names of a call's arguments."""
-    for each in names.of("parameter", owner=f"scorer {bracket.name}"):
-        yield Proposal(each.label, Kind.Variable, each.detail, text=f"{each.label}: ")
+    for proposal in names.of("parameter", owner=f"scorer {bracket.name}"):
+        yield Proposal(proposal.label, Kind.Variable, proposal.detail, text=f"{proposal.label}: ")
     function, aggregate = FUNCTIONS.get(bracket.name), AGGREGATES.get(bracket.name)
     if aggregate is not None and (measured or function is None):
         for setting in aggregate.parameters:
@@ -161,7 +161,14 @@ def _argument_words(names: SpecNames, bracket: Bracket, *, measured: bool) -> It
     """Yield the words that a named argument accepts."""
     function, aggregate = FUNCTIONS.get(bracket.name), AGGREGATES.get(bracket.name)
     if aggregate is not None and (measured or function is None):
-        words = next((each.words for each in aggregate.parameters if each.name == bracket.label), ())
+        words = next(
+            (
+                aggregate_parameter.words
+                for aggregate_parameter in aggregate.parameters
+                if aggregate_parameter.name == bracket.label
+            ),
+            (),
+        )
         words = aggregate.missing if bracket.label == "missing" else words
         yield from (Proposal(word, Kind.EnumMember) for word in words)
     elif function is not None:
@@ -178,8 +185,8 @@ def snippet_of(construct: Construct) -> str:
     'tree ${1:name} from "${2:path}"'
     """
     numbers = count(1)
-    written = " ".join(_parts(construct.shape.items, numbers))
-    return written + (" {\n\t$0\n}" if construct.shape.block == "required" else "")
+    text = " ".join(_parts(construct.shape.items, numbers))
+    return text + (" {\n\t$0\n}" if construct.shape.block == "required" else "")
 
 
 def _parts(items: Sequence[Item], numbers: count[int]) -> list[str]:

@@ -145,16 +145,18 @@ def _enclosing_block(text: str, block: Block, start: int) -> _EnclosingBlock:
         before = [entry for entry in lines[-1].entries if entry.span.start < start]
         entry = before[-1]
         constructs = constructs_in(place).get(_first(text, before[0].span), [])
-        listed = any(each.shape.takes_list for each in constructs) and not any(each.block for each in before[:-1])
+        listed = any(construct.shape.takes_list for construct in constructs) and not any(
+            each.block for each in before[:-1]
+        )
         head = before[0].span.start if listed else entry.span.start
         if entry.block is None or not _holds(text, entry.block, start):
             opened = _opened(text, place, lines)
             head = head if opened is None else opened
             return _EnclosingBlock(place, owners, head, entry.span.end, True, listed, entry.broken)
         block, begin = entry.block, entry.block.span.start + 1
-        [own] = _braces(_tokens(text, head, begin - 1))[:1]
-        owners = (*owners, own)
-        place = _body_of(place, own)
+        [tokens] = _braces(_tokens(text, head, begin - 1))[:1]
+        owners = (*owners, tokens)
+        place = _body_of(place, tokens)
 
 
 def _first(text: str, span: Span) -> str:
@@ -245,29 +247,31 @@ def _in_string(text: str, cursor: Cursor, string: Token, opening: int, closing: 
 
 def _words_of(constructs: Iterable[Construct]) -> frozenset[str]:
     """Return the words of statements that are operators elsewhere."""
-    return frozenset(word for each in constructs for word in each.signature.split() if word in ("in", "and", "or"))
+    return frozenset(
+        word for construct in constructs for word in construct.signature.split() if word in ("in", "and", "or")
+    )
 
 
 def _brackets(before: Sequence[Token]) -> tuple[Bracket, ...]:
-    found: list[Bracket] = []
+    brackets: list[Bracket] = []
     last: Token | None = None
     for token in before:
         if token.kind in ROUND:
             named = token.kind in ("_CALL", "_INDEX") and last is not None and last.kind == "NAME"
-            found.append(Bracket(token.text, token.start, last.text if last is not None and named else ""))
-        elif found and token.kind in CLOSERS and PAIRS[found[-1].sign] == token.text:
-            found.pop()
-        elif found and token.kind == "_COMMA":
-            found[-1] = replace(found[-1], commas=found[-1].commas + 1, label="")
-        elif found and token.kind == "_COLON" and last is not None:
-            found[-1] = replace(found[-1], label=last.text)
+            brackets.append(Bracket(token.text, token.start, last.text if last is not None and named else ""))
+        elif brackets and token.kind in CLOSERS and PAIRS[brackets[-1].sign] == token.text:
+            brackets.pop()
+        elif brackets and token.kind == "_COMMA":
+            brackets[-1] = replace(brackets[-1], commas=brackets[-1].commas + 1, label="")
+        elif brackets and token.kind == "_COLON" and last is not None:
+            brackets[-1] = replace(brackets[-1], label=last.text)
         last = token
-    return tuple(found)
+    return tuple(brackets)
 
 
 def _elements(before: Sequence[Token], words: frozenset[str]) -> list[Element]:
     """Split the tokens of a head into elements. A new one begins between two tokens that nothing joins."""
-    found: list[Element] = []
+    elements: list[Element] = []
     depth = generics = 0
     last: Token | None = None
     for token in before:
@@ -278,17 +282,17 @@ def _elements(before: Sequence[Token], words: frozenset[str]) -> list[Element]:
         joins = token.kind in JOINING and token.text not in words
         alone = (token.kind in SINGLE_TOKENS and depth == 0) or (token.kind == "_RBRACE" and not generics)
         touching = token.kind in ("_CALL", "_INDEX")
-        new = not found or last is None or found[-1].alone or alone
-        if new or not (depth or found[-1].open or (joins and token.kind != "NOT") or touching):
-            found.append(Element(alone=alone))
-        element = found[-1]
+        new = not elements or last is None or elements[-1].alone or alone
+        if new or not (depth or elements[-1].open or (joins and token.kind != "NOT") or touching):
+            elements.append(Element(alone=alone))
+        element = elements[-1]
         element.tokens.append(token)
         generics += (token.kind == "_LANGLE") - closes_type
         depth += (token.kind in ROUND) - (token.kind in CLOSERS)
         needs = joins and token.kind != "_QUESTION" and not closes_type
         element.open = depth > 0 or (needs and not alone)
         last = token
-    return found
+    return elements
 
 
 # Expected words and slots
@@ -307,9 +311,9 @@ def _candidates(place: str, keyword: str) -> list[Construct]:
 def _body_of(place: str, head: Sequence[Token]) -> str:
     """Return the kind of block that a statement opens, by the signature that fits its head."""
     constructs = _candidates(place, head[0].text if head else "")
-    opening = [each for each in constructs if each.shape.block != "none"]
+    opening = [construct for construct in constructs if construct.shape.block != "none"]
     elements = _elements(head, _words_of(constructs))
-    fitting = [each for each in opening if any(True for _ in _next(each.shape.items, elements))]
+    fitting = [construct for construct in opening if any(True for _ in _next(construct.shape.items, elements))]
     chosen = next(iter(fitting or opening[-1:]), None)
     return (chosen.body if chosen is not None else None) or RECORD
 

@@ -41,7 +41,7 @@ def quick_fixes(view: View, wanted: Range) -> list[CodeAction]:
             continue
         span = mistake.labels[0].span
         if span.start <= end and start <= span.end:
-            found.append(_action(session, finding, [each.benchmark.main for each in view.checked]))
+            found.append(_action(session, finding, [benchmark.benchmark.main for benchmark in view.checked]))
     return found
 
 
@@ -81,12 +81,12 @@ class SharedMistake:
 def mistakes_by_file(checked: Iterable[CheckedBenchmark]) -> dict[str, list[SharedMistake]]:
     """Return the mistakes of benchmarks by file."""
     found: dict[str, dict[object, SharedMistake]] = {}
-    for each in checked:
-        for mistake in each.compilation.diagnostics:
-            path = mistake.labels[0].span.source.path if mistake.labels else each.benchmark.main
+    for benchmark in checked:
+        for mistake in benchmark.compilation.diagnostics:
+            path = mistake.labels[0].span.source.path if mistake.labels else benchmark.benchmark.main
             same = (mistake.code, mistake.message, mistake.severity, _places(mistake))
             finding = found.setdefault(path, {}).setdefault(same, SharedMistake(mistake))
-            finding.within.append(each.benchmark.main)
+            finding.within.append(benchmark.benchmark.main)
     return {path: list(of_file.values()) for path, of_file in found.items()}
 
 
@@ -98,7 +98,7 @@ def to_lsp(session: EditorSession, finding: SharedMistake, mains: Iterable[str] 
     """Return a mistake as a diagnostic of the protocol. `mains` are the benchmarks of its file; if only some of them
     have the mistake, the message names these."""
     mistake = finding.mistake
-    first, rest = mistake.labels[:1], mistake.labels[1:]
+    first, labels = mistake.labels[:1], mistake.labels[1:]
     colon = localized(": ")
     lines = [localized(mistake.message) + (f" ({localized(first[0].text)})" if first and first[0].text else "")]
     lines += [f"{localized('note')}{colon}{localized(note)}" for note in mistake.notes]
@@ -114,7 +114,7 @@ def to_lsp(session: EditorSession, finding: SharedMistake, mains: Iterable[str] 
         source="tripos",
         tags=[DiagnosticTag.Unnecessary] if mistake.code in UNNECESSARY else None,
         related_information=[
-            DiagnosticRelatedInformation(session.location(label.span), label.text or "here") for label in rest
+            DiagnosticRelatedInformation(session.location(label.span), label.text or "here") for label in labels
         ]
         or None,
     )
@@ -131,7 +131,7 @@ def syntax_of(session: EditorSession, path: str, text: str) -> list[Diagnostic]:
     diagnostics = Diagnostics()
     source = Source(path, text)
     parse(source, diagnostics)
-    return [to_lsp(session, SharedMistake(each)) for each in diagnostics.sorted()]
+    return [to_lsp(session, SharedMistake(diagnostic)) for diagnostic in diagnostics.sorted()]
 
 
 class Reports:
@@ -151,18 +151,18 @@ class Reports:
         if document is not None and not session.is_spec(path):
             return [self._params(path, syntax_of(session, path, document.text))]
         try:
-            own = session.checked(path)
+            benchmarks = session.checked(path)
         except TooLong:
             return [self._params(path, [too_long()])]
         touched = {path}
-        for each in own:
-            touched |= {*each.paths, *self._files.get(each.benchmark.main, ())}
-            self._files[each.benchmark.main] = set(each.paths)
+        for benchmark in benchmarks:
+            touched |= {*benchmark.paths, *self._files.get(benchmark.benchmark.main, ())}
+            self._files[benchmark.benchmark.main] = set(benchmark.paths)
         return self._show(touched, always=path)
 
     def everything(self) -> list[PublishDiagnosticsParams]:
         """Return changed diagnostics of all files, including files that no longer have any."""
-        everywhere = {path for each in self.session.all_checked() for path in each.paths}
+        everywhere = {path for benchmark in self.session.all_checked() for path in benchmark.paths}
         return self._show(everywhere | {path for path in self._published if self.session.is_spec(path)})
 
     def _show(self, paths: set[str], always: str | None = None) -> list[PublishDiagnosticsParams]:
@@ -170,7 +170,7 @@ class Reports:
         by_file = mistakes_by_file(checked)
         params = []
         for path in sorted(paths):
-            mains = [each.benchmark.main for each in checked if path in each.paths]
+            mains = [benchmark.benchmark.main for benchmark in checked if path in benchmark.paths]
             shown = [to_lsp(self.session, finding, mains) for finding in by_file.get(path, ())]
             if path == always or shown != self._published.get(path, []):
                 params.append(self._params(path, shown))

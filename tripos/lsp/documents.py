@@ -62,7 +62,7 @@ class Lines:
     @cached_property
     def starts(self) -> list[int]:
         """The offsets of line starts, in code points."""
-        return [0, *(found.end() for found in LINE_BREAK.finditer(self.text))]
+        return [0, *(match.end() for match in LINE_BREAK.finditer(self.text))]
 
     @cached_property
     def _plain(self) -> bool:
@@ -201,13 +201,13 @@ class DataCache:
     def renewed(self) -> DataCache:
         """Return this cache if all files and folders are unchanged, or else a new one."""
         now = {path: stamp for path, old in self._stamps.items() if (stamp := _stamp(path)) != old}
-        gone = {path for path in now if path not in self._names or _names(path) != self._names[path]}
-        if not gone:
+        paths = {path for path in now if path not in self._names or _names(path) != self._names[path]}
+        if not paths:
             self._stamps.update(now)
             return self
         other = DataCache(self.folders)
         for kept, target in ((self._rows, other._rows), (self._documents, other._documents)):
-            target.update({path: what for path, what in kept.items() if path not in gone})
+            target.update({path: what for path, what in kept.items() if path not in paths})
         other._stamps.update({path: self._stamps[path] for path in (*other._rows, *other._documents)})
         return other
 
@@ -334,10 +334,10 @@ class Documents:
         if found.st_size > MOST_TEXT_BYTES:
             raise OSError(errno.EFBIG, f"it has more than {MOST_TEXT_BYTES:,} bytes", path)
         stamp = (found.st_mtime_ns, found.st_size)
-        known = self._disk.get(path)
-        if known is None or known.stamp != stamp:
-            known = self._disk[path] = _DiskText(stamp, Path(path).read_bytes().decode("utf-8"))
-        return known.text
+        disk_text = self._disk.get(path)
+        if disk_text is None or disk_text.stamp != stamp:
+            disk_text = self._disk[path] = _DiskText(stamp, Path(path).read_bytes().decode("utf-8"))
+        return disk_text.text
 
     def find_text(self, path: str) -> str | None:
         """Return the text of a file, or None if it cannot be read."""

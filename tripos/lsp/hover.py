@@ -60,7 +60,7 @@ def code_block(text: str) -> str:
 
 def of_construct(constructs: Iterable[Construct]) -> str:
     """Return the signatures and summaries of constructs that share their first word."""
-    return "\n\n".join(f"{code_block(each.shape.shown)}\n{each.summary}" for each in constructs)
+    return "\n\n".join(f"{code_block(construct.shape.shown)}\n{construct.summary}" for construct in constructs)
 
 
 def of_function(function: Function) -> str:
@@ -137,14 +137,14 @@ def _signature(view: View, bracket: Bracket, *, measured: bool) -> tuple[str, st
 
 def _signature_help(label: str, text: str, bracket: Bracket) -> SignatureHelp:
     parameters = list(parameters_in(label))
-    names = [each.partition(":")[0].rstrip("…") for each in parameters]
+    names = [parameter.partition(":")[0].rstrip("…") for parameter in parameters]
     active = names.index(bracket.label) if bracket.label in names else bracket.commas
     if parameters and active >= len(parameters) and parameters[-1].partition(":")[0].endswith("…"):
         active = len(parameters) - 1
     signature = SignatureInformation(
         label,
         documentation=MarkupContent(MarkupKind.Markdown, text) if text else None,
-        parameters=[ParameterInformation(each) for each in parameters],
+        parameters=[ParameterInformation(parameter) for parameter in parameters],
         active_parameter=active if active < len(parameters) else None,
     )
     return SignatureHelp([signature], active_signature=0, active_parameter=signature.active_parameter)
@@ -179,14 +179,14 @@ def call_counts(plan: Plan, scenario: str) -> str:
     if found is None:
         return ""
     parts = [_number(found.cells, "context"), _number(found.row_count, "item")]
-    calls = [each for each in plan.calls if each.scenario == scenario]
-    for role in dict.fromkeys(each.role for each in calls):
-        parts.append(f"{role}: {_span([each for each in calls if each.role == role])}")
+    calls = [call for call in plan.calls if call.scenario == scenario]
+    for role in dict.fromkeys(call.role for call in calls):
+        parts.append(f"{role}: {_span([call for call in calls if call.role == role])}")
     return " · ".join(parts)
 
 
 def _span(calls: list[CallCount]) -> str:
-    least, most = sum(each.least for each in calls), sum(each.most for each in calls)
+    least, most = sum(call.least for call in calls), sum(call.most for call in calls)
     return _number(most, "call") if least == most else f"{least:,} to {_number(most, 'call')}"
 
 
@@ -196,7 +196,7 @@ def _number(count: int, noun: str) -> str:
 
 def lenses(view: View) -> list[CodeLens]:
     """Return the counts of every scenario in a document, if one of its benchmarks compiles."""
-    plan = next((each.plan for each in view.compilations if each.plan is not None), None)
+    plan = next((compilation.plan for compilation in view.compilations if compilation.plan is not None), None)
     if plan is None:
         return []
     found: list[CodeLens] = []
@@ -240,12 +240,12 @@ def _statement(view: View, symbol: Symbol) -> Statement | None:
 def _heading(symbol: Symbol, statement: Statement | None, type_: str) -> str:
     """Return the declaration on one line, with its type if the declaration does not show it."""
     if statement is None or symbol.kind in ("value", "group"):
-        shown = type_ or (symbol.detail if symbol.kind in ("parameter", "field") else "")
-        return f"{symbol.kind} {symbol.name}" + (f": {shown}" if shown else "")
+        text = type_ or (symbol.detail if symbol.kind in ("parameter", "field") else "")
+        return f"{symbol.kind} {symbol.name}" + (f": {text}" if text else "")
     head = " ".join(text_of(statement.head).split())
     kind = "" if head.startswith((symbol.kind, statement.construct, "dataset", "score")) else f"{symbol.kind} "
-    shown = type_ or (symbol.detail if symbol.kind in ("let", "ask", "retrieve", "field") else "")
-    return f"{kind}{head}" + (f"  # {shown}" if shown and shown not in head else "")
+    text = type_ or (symbol.detail if symbol.kind in ("let", "ask", "retrieve", "field") else "")
+    return f"{kind}{head}" + (f"  # {text}" if text and text not in head else "")
 
 
 def _details(view: View, named: NameAtCursor, symbol: Symbol, statement: Statement | None) -> list[str]:
@@ -281,7 +281,7 @@ def _details(view: View, named: NameAtCursor, symbol: Symbol, statement: Stateme
 
 
 def _values(index: Index, owner: str) -> str:
-    return _listed([(each.name, each.detail) for each in symbols_in(index, owner) if each.kind == "value"])
+    return _listed([(symbol.name, symbol.detail) for symbol in symbols_in(index, owner) if symbol.kind == "value"])
 
 
 def _listed(rows: list[tuple[str, str]]) -> str:
@@ -309,8 +309,8 @@ def _word(view: View, start: int, word: str) -> str | None:
 
 def _in_head(cursor: Cursor, word: str) -> str | None:
     """Return the description of a keyword inside a statement, or of a type."""
-    fitting = [each for each in candidates(cursor) if word in each.signature.replace("|", " ").split()]
-    bracketed = [each for each in candidates(cursor) if f"[{word}" in each.signature]
+    fitting = [candidate for candidate in candidates(cursor) if word in candidate.signature.replace("|", " ").split()]
+    bracketed = [candidate for candidate in candidates(cursor) if f"[{word}" in candidate.signature]
     if fitting or bracketed:
         return of_construct(dict.fromkeys([*fitting, *bracketed]))
     if word in TYPES:

@@ -54,14 +54,14 @@ def scope_at(view: View, cursor: Cursor) -> Mapping[str, Binding]:
     It may recompile the view's benchmarks with another text, so earlier results can be invalid afterwards.
     """
     for compilation in view.compilations:
-        found = _recorded(compilation, view.path, cursor.start, cursor.offset)
-        if found is not None:
-            return found
+        bindings = _recorded(compilation, view.path, cursor.start, cursor.offset)
+        if bindings is not None:
+            return bindings
     text = _with_placeholder(view.text, cursor)
-    for each in view.checked:
-        found = _recorded(each.benchmark.compile_with(view.path, text), view.path, cursor.start, cursor.start)
-        if found is not None:
-            return found
+    for benchmark in view.checked:
+        bindings = _recorded(benchmark.benchmark.compile_with(view.path, text), view.path, cursor.start, cursor.start)
+        if bindings is not None:
+            return bindings
     return {}
 
 
@@ -130,12 +130,12 @@ def _is_name(token: Token) -> bool:
 
 def find_binding(scope: Mapping[str, Binding], names: Sequence[str]) -> Binding | None:
     """Return the binding of a dotted name, or None."""
-    found: Binding | None = None
+    binding: Binding | None = None
     for name in names:
-        found = (scope if found is None else fields_of(found)).get(name)
-        if found is None:
+        binding = (scope if binding is None else fields_of(binding)).get(name)
+        if binding is None:
             return None
-    return found
+    return binding
 
 
 def fields_of(binding: Binding) -> Mapping[str, Binding]:
@@ -162,22 +162,22 @@ def paths_at(view: View, cursor: Cursor) -> tuple[int, Iterator[Proposal]]:
     if not view.session.is_spec(view.path) or "\n" in typed:
         return begin, iter(())
     folder = typed[: typed.rfind("/") + 1]
-    beside = Path(view.path).parent
+    path = Path(view.path).parent
     if words[:1] == ["use"]:
-        return begin, _paths_below(view, [beside], folder, (SUFFIX,))
+        return begin, _paths_below(view, [path], folder, (SUFFIX,))
     reading = "dataset" if words[-1:] == ["join"] else cursor.keyword if words[-1:] == ["from"] else ""
     if reading in READ_SUFFIXES:
-        data = [folder for each in view.checked for folder in each.benchmark.data_folders]
+        data = [folder for benchmark in view.checked for folder in benchmark.benchmark.data_folders]
         suffixes = READ_SUFFIXES[reading]
-        packed = tuple(f"{each}{pack}" for each in suffixes for pack in PACKED if each != ".py")
-        return begin, _paths_below(view, [beside, *data, beside / SHIPPED], folder, (*suffixes, *packed))
+        packed = tuple(f"{suffix}{pack}" for suffix in suffixes for pack in PACKED if suffix != ".py")
+        return begin, _paths_below(view, [path, *data, path / SHIPPED], folder, (*suffixes, *packed))
     return begin, iter(())
 
 
 def _paths_below(view: View, roots: list[Path], inside: str, suffixes: tuple[str, ...]) -> Iterator[Proposal]:
     """Yield the files and folders in a folder that the benchmark may read."""
-    given = [each.benchmark.access for each in view.checked]
-    accesses = [each for each in given if each is not None] or [access_of(Path(view.path))]
+    file_accesses = [benchmark.benchmark.access for benchmark in view.checked]
+    accesses = [access for access in file_accesses if access is not None] or [access_of(Path(view.path))]
     for root in dict.fromkeys(roots):
         if not _allowed(accesses, root / inside / f"any{suffixes[0]}"):
             continue
@@ -268,8 +268,8 @@ class SpecNames:
     def languages(self) -> list[str]:
         """Return the languages that the benchmarks declare."""
         found: dict[str, None] = {}
-        for each in self.view.checked:
-            for statement in walk_statements(self.view.session.outline(each.benchmark.main).statements):
+        for benchmark in self.view.checked:
+            for statement in walk_statements(self.view.session.outline(benchmark.benchmark.main).statements):
                 if statement.construct == "languages":
                     found.update({name.text: None for name in statement.many("languages") if isinstance(name, Name)})
         return list(found)

@@ -72,8 +72,8 @@ def header_of(path: str, text: str) -> Header:
     entries = [entry for line in parse(source, Diagnostics()).lines for entry in line.entries]
     main, uses = False, []
     for entry in entries:
-        word, *rest = islice(raw_tokens(source.text[entry.span.start : entry.span.end]), 2)
-        main = main or (word.text == "benchmark" and not any(token.kind in NOT_A_STATEMENT for token in rest))
+        word, *tokens = islice(raw_tokens(source.text[entry.span.start : entry.span.end]), 2)
+        main = main or (word.text == "benchmark" and not any(token.kind in NOT_A_STATEMENT for token in tokens))
         match entry.elements:
             case [Name(text="use"), Text(value=used)]:
                 uses.append(path_beside(path, used))
@@ -121,7 +121,7 @@ class Membership:
         above."""
         if self._benchmarks is None:
             self._benchmarks = {each for folder in self.folders for each in _below(folder)}
-        found = self._benchmarks | {each.path for each in self.documents if each.path.endswith(SUFFIX)}
+        found = self._benchmarks | {document.path for document in self.documents if document.path.endswith(SUFFIX)}
         if path and path not in self._benchmarks:
             folder = Path(path).parent.as_posix()
             if folder not in self._near:
@@ -138,7 +138,7 @@ class Membership:
 
     def _mains_of(self, path: str) -> list[str]:
         users: dict[str, list[str]] = {}
-        headers = {each: header for each in self.files(path) if (header := self.header(each)) is not None}
+        headers = {file: header for file in self.files(path) if (header := self.header(file)) is not None}
         for each, header in headers.items():
             for used in header.uses:
                 users.setdefault(used, []).append(each)
@@ -172,8 +172,8 @@ def _beside_and_above(folder: Path) -> Iterable[str]:
     itself if there is none."""
     above = [folder, *folder.parents]
     top = next((index for index, each in enumerate(above) if any((each / root).exists() for root in PROJECT_MARKS)), 0)
-    for each in above[: top + 1]:
-        yield from (Path(entry.path).as_posix() for entry in _entries(str(each)) if entry.name.endswith(SUFFIX))
+    for path in above[: top + 1]:
+        yield from (Path(entry.path).as_posix() for entry in _entries(str(path)) if entry.name.endswith(SUFFIX))
 
 
 def _entries(folder: str) -> list[os.DirEntry[str]]:
@@ -200,7 +200,7 @@ class Project:
 def project_of(path: str, log: Callable[[str], None], *, trusted: bool = False) -> Project:
     """Return the settings of the nearest `tripos.toml` above a file, and log errors in them. Unless `trusted`, folders
     outside the project are ignored, since opening a folder in an editor is not consent."""
-    folder = next((each for each in Path(path).parents if (each / SETTINGS_FILE).is_file()), None)
+    folder = next((parent for parent in Path(path).parents if (parent / SETTINGS_FILE).is_file()), None)
     config = Config()
     denied: Mapping[str, str] = {}
     if folder is not None:
@@ -211,8 +211,8 @@ def project_of(path: str, log: Callable[[str], None], *, trusted: bool = False) 
             log(f"{failure.message}; {failure.hint}" if failure.hint else failure.message)
     data, releases = (tuple(Path(each) for each in folders) for folders in (config.data, config.releases))
     if folder is not None and not trusted:
-        given = {Path(each) for each in os.environ.get(DATA.variable, "").split(os.pathsep)}
-        outside = {each for each in (*data, *releases) if not each.resolve().is_relative_to(folder.resolve())} - given
+        paths = {Path(part) for part in os.environ.get(DATA.variable, "").split(os.pathsep)}
+        outside = {each for each in (*data, *releases) if not each.resolve().is_relative_to(folder.resolve())} - paths
         for each in sorted(outside):
             log(f"{folder / SETTINGS_FILE}: `{each}` lies outside of the project, and is not read in an editor")
         data, releases = (tuple(each for each in folders if each not in outside) for folders in (data, releases))
@@ -332,8 +332,10 @@ class OpenBenchmark:
             raise
         diagnostics = deny(compilation.diagnostics, project.denied)
         if self.alone:
-            diagnostics = tuple(each for each in diagnostics if not _lacks_benchmark(each, compilation.sources[0]))
-        failed = any(each.severity == "error" for each in diagnostics)
+            diagnostics = tuple(
+                diagnostic for diagnostic in diagnostics if not _lacks_benchmark(diagnostic, compilation.sources[0])
+            )
+        failed = any(diagnostic.severity == "error" for diagnostic in diagnostics)
         return replace(compilation, diagnostics=diagnostics, plan=None if failed else compilation.plan)
 
 
@@ -355,13 +357,15 @@ class Outline:
 
     def around(self, offset: int) -> list[Statement]:
         """Return the statements that contain an offset, outermost first."""
-        found: list[Statement] = []
+        statements: list[Statement] = []
         inside: tuple[Statement, ...] = self.statements
         while True:
-            inner = next((each for each in inside if each.span.start <= offset <= each.span.end), None)
+            inner = next(
+                (statement for statement in inside if statement.span.start <= offset <= statement.span.end), None
+            )
             if inner is None:
-                return found
-            found.append(inner)
+                return statements
+            statements.append(inner)
             inside = inner.body
 
     def declared_at(self, start: int) -> Statement | None:
@@ -469,7 +473,7 @@ class EditorSession:
             self.membership.changed(document.path)
             self._outlines.pop(document.path, None)
             used = {key for each in self.documents for key in self._keys(each.path)}
-            self._benchmarks = {key: each for key, each in self._benchmarks.items() if key in used}
+            self._benchmarks = {key: benchmark for key, benchmark in self._benchmarks.items() if key in used}
         return document
 
     def refresh(self) -> None:
@@ -488,24 +492,28 @@ class EditorSession:
         """
         if not self.is_spec(path):
             return []
-        found = [each for key in self._keys(path) if (each := self._check(key)) is not None and path in each.paths]
-        if not found and (path, False) not in self._keys(path):
+        benchmarks = [
+            benchmark
+            for key in self._keys(path)
+            if (benchmark := self._check(key)) is not None and path in benchmark.paths
+        ]
+        if not benchmarks and (path, False) not in self._keys(path):
             alone = self._check((path, True))
-            found = [alone] if alone is not None else []
-        return found
+            benchmarks = [alone] if alone is not None else []
+        return benchmarks
 
     def all_checked(self) -> Iterator[CheckedBenchmark]:
         """Yield every benchmark that an open document belongs to, without repetition."""
         seen: set[int] = set()
         for document in list(self.documents):
             try:
-                found = self.checked(document.path)
+                benchmarks = self.checked(document.path)
             except TooLong:
                 continue
-            for each in found:
-                if id(each.benchmark) not in seen:
-                    seen.add(id(each.benchmark))
-                    yield each
+            for benchmark in benchmarks:
+                if id(benchmark.benchmark) not in seen:
+                    seen.add(id(benchmark.benchmark))
+                    yield benchmark
 
     def is_spec(self, path: str) -> bool:
         """Return true if a document is a file or will be saved as one, rather than an old version or a remote
@@ -599,7 +607,7 @@ class View:
     @property
     def compilations(self) -> list[Compilation]:
         """The compilations of those benchmarks."""
-        return [each.compilation for each in self.checked]
+        return [benchmark.compilation for benchmark in self.checked]
 
     @property
     def outline(self) -> Outline:

@@ -64,7 +64,10 @@ def _file(view: View, statement: Statement, written: str) -> str | None:
     if statement.construct in ("use", "function", "python_scorer", "program_scorer", "aggregate"):
         used = path_beside(view.path, name)
         return used if view.session.documents.find_text(used) is not None else None
-    folders = [Path(view.path).parent, *(folder for each in view.checked for folder in each.benchmark.data_folders)]
+    folders = [
+        Path(view.path).parent,
+        *(folder for benchmark in view.checked for folder in benchmark.benchmark.data_folders),
+    ]
     return next((path.as_posix() for folder in folders if (path := folder / written).is_file()), None)
 
 
@@ -89,10 +92,10 @@ class NameAtCursor:
 
 def named_at(view: View, offset: int) -> Iterator[NameAtCursor]:
     """Yield the name at an offset, for every benchmark that knows it."""
-    for each in view.checked:
-        span = span_at(each.compilation.index, view.path, offset)
+    for benchmark in view.checked:
+        span = span_at(benchmark.compilation.index, view.path, offset)
         if span is not None:
-            yield NameAtCursor(each, span)
+            yield NameAtCursor(benchmark, span)
 
 
 def definitions(view: View, position: Position) -> list[Location]:
@@ -107,32 +110,32 @@ def definitions(view: View, position: Position) -> list[Location]:
 
 def references(view: View, position: Position, *, declared: bool) -> list[Location]:
     """Return all occurrences of the name at a position, with its declaration if `declared` is true."""
-    found, declarations = _places(view, view.offset(position))
-    return [view.session.location_of(place) for place in sorted(found if declared else found - declarations)]
+    places, declarations = _places(view, view.offset(position))
+    return [view.session.location_of(place) for place in sorted(places if declared else places - declarations)]
 
 
 def highlights(view: View, position: Position) -> list[DocumentHighlight]:
     """Return the occurrences of the name at a position within the document."""
-    found, declarations = _places(view, view.offset(position))
+    places, declarations = _places(view, view.offset(position))
     return [
         DocumentHighlight(
             view.range(place.start, place.end),
             DocumentHighlightKind.Write if place in declarations else DocumentHighlightKind.Read,
         )
-        for place in sorted(found)
+        for place in sorted(places)
         if place.path == view.path
     ]
 
 
 def _places(view: View, offset: int) -> tuple[set[DocumentPlace], set[DocumentPlace]]:
     """Return the occurrences of a name, and its declarations."""
-    found: set[DocumentPlace] = set()
+    places: set[DocumentPlace] = set()
     declarations: set[DocumentPlace] = set()
     for named in named_at(view, offset):
         index = named.checked.compilation.index
-        found |= {place_of(span) for span in named.all}
+        places |= {place_of(span) for span in named.all}
         declarations |= {place_of(span) for span in named.all if span in index.symbols or span not in index.uses}
-    return found, declarations
+    return places, declarations
 
 
 # Renaming
@@ -158,21 +161,21 @@ def rename(view: View, position: Position, new: str) -> WorkspaceEdit:
     benchmark would get a new error."""
     if re.fullmatch(NAME, new) is None or new in (*CONSTANTS, *WORD_OPERATORS):
         raise RenameRefused(f"`{new}` is not a name")
-    found: set[DocumentPlace] = set()
+    places: set[DocumentPlace] = set()
     old = ""
     for named in named_at(view, view.offset(position)):
         index = named.checked.compilation.index
         name = _declared_name(index, named.span)
         if name is not None and is_named(named.span, name):
             old = name
-            found |= {place_of(span) for span in occurrences(index, root_declaration(index, named.span))}
-    if not found:
+            places |= {place_of(span) for span in occurrences(index, root_declaration(index, named.span))}
+    if not places:
         raise RenameRefused("there is no name here that can be changed")
     for named in named_at(view, view.offset(position)):
         for release in named.checked.compilation.releases:
-            if any(release.inside(place.path) for place in found):
+            if any(release.inside(place.path) for place in places):
                 raise RenameRefused(f"`{old}` is of the release {release.title}, which is never changed")
-    edits = _edits(view, found, old, new)
+    edits = _edits(view, places, old, new)
     _require_no_new_errors(view, edits, new)
     return _to_lsp(view, edits)
 
@@ -214,8 +217,8 @@ def _require_no_new_errors(view: View, edits: Edits, new: str) -> None:
         before = _errors(checked.compilation.diagnostics)
         after = _errors(checked.benchmark.trying(texts))
         if len(after) > len(before):
-            known = {each.message for each in before}
-            first = next((each for each in after if each.message not in known), after[0])
+            known = {diagnostic.message for diagnostic in before}
+            first = next((diagnostic for diagnostic in after if diagnostic.message not in known), after[0])
             raise RenameRefused(f"not to `{new}`: {first.message}")
 
 
@@ -231,7 +234,7 @@ def apply_edits(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
 
 
 def _errors(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    return [each for each in diagnostics if each.severity == "error"]
+    return [diagnostic for diagnostic in diagnostics if diagnostic.severity == "error"]
 
 
 def _to_lsp(view: View, edits: Edits) -> WorkspaceEdit:
@@ -254,18 +257,18 @@ def span_at(index: Index, path: str, offset: int) -> Span | None:
     taken.
     """
     named = {*index.symbols, *index.uses, *(use.symbol for use in index.uses.values())}
-    found = [span for span in named if span.source.path == path and span.start <= offset <= span.end]
-    return min(found, key=lambda span: (offset == span.end, span.high - span.low), default=None)
+    spans = [span for span in named if span.source.path == path and span.start <= offset <= span.end]
+    return min(spans, key=lambda span: (offset == span.end, span.high - span.low), default=None)
 
 
 def declaration(index: Index, span: Span) -> Span:
     """Return the span of a name's declaration. An implicit name of rows refers to the data set."""
-    seen = {span}
+    spans = {span}
     while span in index.uses:
         span = index.uses[span].symbol
-        if span in index.symbols or span in seen:
+        if span in index.symbols or span in spans:
             break
-        seen.add(span)
+        spans.add(span)
     return span
 
 
@@ -276,9 +279,9 @@ def symbol_at(index: Index, span: Span) -> Symbol:
 
 def root_declaration(index: Index, span: Span) -> Span:
     """Return the declaration that a name gets its text from: for a field named like its axis, the axis."""
-    seen: set[Span] = set()
-    while span in index.uses and span not in seen:
-        seen.add(span)
+    spans: set[Span] = set()
+    while span in index.uses and span not in spans:
+        spans.add(span)
         above = index.uses[span].symbol
         if text_of(above) != text_of(span).strip('"'):
             break
@@ -289,7 +292,7 @@ def root_declaration(index: Index, span: Span) -> Span:
 def occurrences(index: Index, first: Span) -> set[Span]:
     """Return every span whose name comes from a declaration, including itself."""
     name = text_of(first)
-    found = {first}
+    spans = {first}
     below: dict[Span, list[Span]] = {}
     for use in index.uses.values():
         if is_named(use.span, name):
@@ -297,10 +300,10 @@ def occurrences(index: Index, first: Span) -> set[Span]:
     waiting = [first]
     while waiting:
         for span in below.get(waiting.pop(), ()):
-            if span not in found:
-                found.add(span)
+            if span not in spans:
+                spans.add(span)
                 waiting.append(span)
-    return found
+    return spans
 
 
 def symbols_in(index: Index, owner: str) -> list[Symbol]:
@@ -360,7 +363,7 @@ DECLARED = {
 TYPES = tuple(dict.fromkeys([*BASE.values(), *DECLARED.values()]))
 MODIFIERS = (SemanticTokenModifiers.Declaration, SemanticTokenModifiers.DefaultLibrary)
 LIBRARY = frozenset({*FUNCTIONS, *AGGREGATES})
-LEGEND = SemanticTokensLegend([each.value for each in TYPES], [each.value for each in MODIFIERS])
+LEGEND = SemanticTokensLegend([each.value for each in TYPES], [modifier.value for modifier in MODIFIERS])
 KINDS = {
     "benchmark": SymbolKind.Package,
     "role": SymbolKind.Class,
@@ -423,27 +426,31 @@ def semantic_tokens(view: View) -> SemanticTokens:
 
 def _coloured(view: View) -> Iterator[ColouredRange]:
     names = _coloured_names(view)
-    held: ColouredRange | None = None
+    range_: ColouredRange | None = None
     for start, kind, text in TriposLexer().get_tokens_unprocessed(view.text):
         type_, end = BASE.get(kind), start + len(text)
-        found: ColouredRange | None = None
+        coloured_range: ColouredRange | None = None
         named = names.get((start, end))
         if named is not None and not is_token_subtype(kind, String):
-            found = ColouredRange(start, end, *named)
+            coloured_range = ColouredRange(start, end, *named)
         elif type_ is Type.Function and text in LIBRARY:
-            found = ColouredRange(start, end, Type.Function, 2)
+            coloured_range = ColouredRange(start, end, Type.Function, 2)
         elif type_ is not None and text:
-            found = ColouredRange(start, end, type_)
-        if found is None:
+            coloured_range = ColouredRange(start, end, type_)
+        if coloured_range is None:
             continue
-        if held is not None and held.type is Type.String is found.type and held.end == found.start:
-            held = held._replace(end=found.end)
+        if (
+            range_ is not None
+            and range_.type is Type.String is coloured_range.type
+            and range_.end == coloured_range.start
+        ):
+            range_ = range_._replace(end=coloured_range.end)
             continue
-        if held is not None:
-            yield held
-        held = found
-    if held is not None:
-        yield held
+        if range_ is not None:
+            yield range_
+        range_ = coloured_range
+    if range_ is not None:
+        yield range_
 
 
 def _coloured_names(view: View) -> dict[tuple[int, int], tuple[Type, int]]:
@@ -488,11 +495,11 @@ def formatted(view: View) -> list[TextEdit] | None:
 
 def symbols(view: View) -> list[DocumentSymbol]:
     """Return the declarations of a document as a tree."""
-    return [found for each in view.outline.statements for found in _symbols(view, each)]
+    return [symbol for statement in view.outline.statements for symbol in _symbols(view, statement)]
 
 
 def _symbols(view: View, statement: Statement) -> Iterator[DocumentSymbol]:
-    children = [found for each in statement.body for found in _symbols(view, each)]
+    children = [symbol for each in statement.body for symbol in _symbols(view, each)]
     name = name_of(statement)
     if name is None or not name.text:
         yield from children
@@ -568,8 +575,8 @@ def _blocks(block: Block, lines: Lines) -> Iterator[FoldingRange]:
 
 
 def _runs(outline: Outline, lines: Lines) -> Iterator[FoldingRange]:
-    alone = [_line(lines, each.span.start) for each in find_comments(outline.source) if each.alone]
-    used = [_line(lines, each.span.start) for each in outline.statements if each.construct == "use"]
+    alone = [_line(lines, comment.span.start) for comment in find_comments(outline.source) if comment.alone]
+    used = [_line(lines, statement.span.start) for statement in outline.statements if statement.construct == "use"]
     for numbers, kind in ((alone, FoldingRangeKind.Comment), (used, FoldingRangeKind.Imports)):
         for _, group in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0]):
             run = [line for _, line in group]

@@ -55,14 +55,14 @@ def heatmap_picture(source: PictureSource) -> Picture:
     )
     across = [source.label("metric", name) for name in _in_order(source, found, "metric")]
     down = [source.label("scenario", name) for name in _in_order(source, found, "scenario")]
-    shown = [model for model in models if any(row["model"] == model for row in rows)]
+    texts = [model for model in models if any(row["model"] == model for row in rows)]
     n = count_range([row["n"] for row in rows])
 
     def draws(width: float, style: Style) -> AnyChart:
-        plots = [(model, _grid(source, rows, model, across, down, width, style, model == shown[-1])) for model in shown]
+        plots = [(model, _grid(source, rows, model, across, down, width, style, model == texts[-1])) for model in texts]
         return plots[0][1] if len(plots) == 1 else titled_plots(plots, style, 1)
 
-    title = f"{source.title}: {words['title_heatmap']}" + (f", {shown[0]}" if len(shown) == 1 else "")
+    title = f"{source.title}: {words['title_heatmap']}" + (f", {texts[0]}" if len(texts) == 1 else "")
     return Picture("heatmap", title, rows, (words["share_note"].format(n=n), *source.caution), draws)
 
 
@@ -172,8 +172,8 @@ def _radar_measure(source: PictureSource) -> Measure:
     if source.options.measure is not None:
         measure = source.measure(source.options.measure)
         if len(measure.by) != 1:
-            told = f"`{measure.name}` goes by {len(measure.by)} dimensions, and a radar shows one"
-            raise nothing_to_draw(told, "choose a measure by one dimension")
+            text = f"`{measure.name}` goes by {len(measure.by)} dimensions, and a radar shows one"
+            raise nothing_to_draw(text, "choose a measure by one dimension")
         return measure
     single = [each for each in source.plan.measures if len(each.by) == 1 and each.by[0] not in ("pair", "evaluator")]
     for wanted in ("metric", "dimension", "scenario"):
@@ -193,8 +193,8 @@ def _ends(source: PictureSource, measure: Measure, value: str) -> tuple[float, f
             ends = metric.ends
     low, high = ends
     if low is None or high is None or not low < high:
-        told = f"the scale of `{measure.name}` has no ends, so nothing has a place on it"
-        raise nothing_to_draw(told, f"choose a measure whose scores have a scale: {PlotParameters.measure}")
+        text = f"the scale of `{measure.name}` has no ends, so nothing has a place on it"
+        raise nothing_to_draw(text, f"choose a measure whose scores have a scale: {PlotParameters.measure}")
     return float(low), float(high)
 
 
@@ -358,11 +358,11 @@ def gain_picture(source: PictureSource) -> Picture:
 def _selected_gain(source: PictureSource) -> Measure:
     """Return the requested measure, or the first gain, preferably one by the arm that it compares."""
     if source.options.measure is not None:
-        wanted = source.measure(source.options.measure)
-        if not base_of(source.plan, wanted.figure):
-            told = f"`{wanted.name}` is no difference to an arm or a slice"
-            raise nothing_to_draw(told, "a gain is such as `right - right[teaching: none]`")
-        return wanted
+        measure = source.measure(source.options.measure)
+        if not base_of(source.plan, measure.figure):
+            text = f"`{measure.name}` is no difference to an arm or a slice"
+            raise nothing_to_draw(text, "a gain is such as `right - right[teaching: none]`")
+        return measure
     gains = [(each, base) for each in source.plan.measures if (base := base_of(source.plan, each.figure))]
     if not gains:
         hint = "declare one, such as `measure gain = right - right[teaching: none] by teaching`"

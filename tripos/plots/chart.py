@@ -131,9 +131,9 @@ def size_of(svg: str) -> tuple[float, float]:
     >>> size_of('<svg version="1.1" width="200" height="80.5">')
     (200.0, 80.5)
     """
-    found = _SIZE.search(svg)
-    assert found is not None, svg[:200]
-    return float(found[1]), float(found[2])
+    match = _SIZE.search(svg)
+    assert match is not None, svg[:200]
+    return float(match[1]), float(match[2])
 
 
 def _titled(chart: AnyChart, picture: Picture, style: Style) -> AnyChart:

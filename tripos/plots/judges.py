@@ -29,7 +29,7 @@ def judges_picture(source: PictureSource) -> Picture:
     pairs = run_query(source.connection, f"from {schema}.agreement(metric := {one})").to_pylist()
     people = _people(source, {name for pair in pairs for name in (pair["evaluator_a"], pair["evaluator_b"])})
     rows: list[dict[str, Any]] = []
-    told: list[str] = []
+    texts: list[str] = []
     for pair in pairs:
         names = pair["evaluator_a"], pair["evaluator_b"]
         if len(people & set(names)) != 1:
@@ -41,9 +41,9 @@ def judges_picture(source: PictureSource) -> Picture:
         )
         metric = source.label("metric", pair["metric"])
         part = f"{judge} | {human}, {metric}" if len(people) > 1 else f"{judge}, {metric}"
-        told.append(f"{part}: {stats}")
+        texts.append(f"{part}: {stats}")
         own = {"part": part, "human": human, "judge": judge, "metric": metric}
-        rows += [{**own, **each} for each in _counts(source, human, judge, pair["metric"])]
+        rows += [{**own, **count} for count in _counts(source, human, judge, pair["metric"])]
     if not rows:
         named = source.options.against
         hint = (
@@ -61,7 +61,7 @@ def judges_picture(source: PictureSource) -> Picture:
 
     judges = ", ".join(dict.fromkeys(str(row["judge"]) for row in rows))
     title = f"{source.title}: {words['judges_title'].format(judges=judges, human=human)}"
-    notes = (*told, words["judges_note"], *source.caution)
+    notes = (*texts, words["judges_note"], *source.caution)
     return Picture("judges", title, tuple(rows), notes, draws, several=min(PLOT_COLUMNS, len(parts)))
 
 
@@ -127,9 +127,9 @@ def calibration_picture(source: PictureSource) -> Picture:
     from tripos_warehouse.measures.judges import report_judges
 
     options, words = source.options, source.words
-    found = report_judges(source.connection, source.plan, source.run, against=_evaluator(source))
+    report = report_judges(source.connection, source.plan, source.run, against=_evaluator(source))
     rows: list[dict[str, Any]] = []
-    for metric in found.metrics:
+    for metric in report.metrics:
         if options.metric not in (None, metric.metric):
             continue
         for judge, curve in metric.calibrations.items():
@@ -138,20 +138,20 @@ def calibration_picture(source: PictureSource) -> Picture:
             rows += [
                 {
                     **own,
-                    "judged": each.judged,
-                    "value": each.graded.value,
-                    "low": each.graded.low,
-                    "high": each.graded.high,
-                    "n": each.graded.n,
+                    "judged": bin_.judged,
+                    "value": bin_.graded.value,
+                    "low": bin_.graded.low,
+                    "high": bin_.graded.high,
+                    "n": bin_.graded.n,
                 }
-                for each in curve.bins
-                if each.graded.value is not None
+                for bin_ in curve.bins
+                if bin_.graded.value is not None
             ]
     if not rows:
         named = options.against or "a person"
         hint = suggest(
             options.metric or "",
-            [metric.metric for metric in found.metrics],
+            [metric.metric for metric in report.metrics],
             f"have a person grade more replies: `tripos annotate {AnnotateParameters.sample} N`",
         )
         raise nothing_to_draw(f"no judge graded enough of what {named} graded", hint)
@@ -161,7 +161,7 @@ def calibration_picture(source: PictureSource) -> Picture:
         plots = [(part, _curve(source, [row for row in rows if row["part"] == part], width, style)) for part in parts]
         return titled_plots(plots, style, PLOT_COLUMNS) if len(plots) > 1 else plots[0][1]
 
-    people = ", ".join(found.people)
+    people = ", ".join(report.people)
     judges = ", ".join(dict.fromkeys(str(row["judge"]) for row in rows))
     title = f"{source.title}: {words['calibration_title'].format(judges=judges, human=people)}"
     notes = (words["calibration_note"], words["interval"], *source.caution)

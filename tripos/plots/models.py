@@ -42,25 +42,27 @@ def leaderboard_picture(source: PictureSource) -> Picture:
     """Return the picture of a leaderboard. Raises `StoreError` S0621 if no model has a value."""
     board, words = source.board(), source.words
     named = source.title_of(board.measure)
-    shown = [each for each in board.entries if each.model in source.models]
-    if not shown:
+    entries = [entry for entry in board.entries if entry.model in source.models]
+    if not entries:
         raise nothing_to_draw("no model has a value", "run the benchmark first")
     rows = tuple(
         {
-            "model": each.model,
-            "value": each.value,
-            "low": each.low,
-            "high": each.high,
-            "rank": f"{each.rank}{'=' if each.tied else ''}",
-            "letters": each.letters,
-            "items": each.items,
-            "n": each.n,
+            "model": entry.model,
+            "value": entry.value,
+            "low": entry.low,
+            "high": entry.high,
+            "rank": f"{entry.rank}{'=' if entry.tied else ''}",
+            "letters": entry.letters,
+            "items": entry.items,
+            "n": entry.n,
         }
-        for each in shown
+        for entry in entries
     )
     lower = (words["lower"],) if board.measure.lower_is_better else ()
-    told = (localized(each.text, source.options.language) for each in board_notes(board) if each.caution)
-    notes = (counts_of(shown, words["n"]), words["interval"], words["letters"], *lower, *told, *source.caution)
+    texts = (
+        localized(board_note.text, source.options.language) for board_note in board_notes(board) if board_note.caution
+    )
+    notes = (counts_of(entries, words["n"]), words["interval"], words["letters"], *lower, *texts, *source.caution)
 
     def draws(width: float, style: Style) -> AnyChart:
         return estimates(
@@ -91,32 +93,32 @@ def runs_picture(store: Store, sources: Sequence[PictureSource], wanted: Sequenc
     rows = tuple(
         {
             "run": run.run_id,
-            "model": each.model,
-            "segment": segments.get((run.run_id, each.model)),
-            "value": each.value,
-            "low": each.low,
-            "high": each.high,
-            "items": each.items,
-            "n": each.n,
+            "model": entry.model,
+            "segment": segments.get((run.run_id, entry.model)),
+            "value": entry.value,
+            "low": entry.low,
+            "high": entry.high,
+            "items": entry.items,
+            "n": entry.n,
             "version": run.version,
         }
         for run, board in found
-        for each in board.entries
-        if not wanted or each.model in wanted
+        for entry in board.entries
+        if not wanted or entry.model in wanted
     )
     if not rows:
         raise nothing_to_draw(f"`{measure}` has no value in these runs", f"choose another: {PlotParameters.measure}")
     words, named = last.words, last.title_of(last.measure(measure))
     models = tuple(wanted) or tuple(dict.fromkeys(str(row["model"]) for row in rows))
-    shown = tuple(dict.fromkeys(str(row["run"]) for row in rows))
-    without = [source.run.run_id for source in sources if source.run.run_id not in shown]
+    texts = tuple(dict.fromkeys(str(row["run"]) for row in rows))
+    without = [source.run.run_id for source in sources if source.run.run_id not in texts]
     told = [words["changed"].format(run=run) for run in _breaks(rows)]
     told += [words["ended"].format(run=run.run_id, status=run.status) for run, _ in found if not run.ended]
     told += [words["valueless"].format(runs=", ".join(without))] if without else []
     lower = (words["lower"],) if found[-1][1].measure.lower_is_better else ()
 
     def draws(width: float, style: Style) -> AnyChart:
-        return estimates(rows, width, style, y="run", title=named, order=shown, models=models, joined="segment")
+        return estimates(rows, width, style, y="run", title=named, order=texts, models=models, joined="segment")
 
     cautions = dict.fromkeys(note for source in sources for note in (*source.stopped, *source.caution))
     notes = (words["interval"], *lower, *told, *cautions)
@@ -168,23 +170,23 @@ def cost_picture(source: PictureSource) -> Picture:
     board, words, options = source.board(), source.words, source.options
     spent = _reply_costs(source)
     named = source.title_of(board.measure)
-    standings = [each for each in board.entries if each.model in source.models]
-    shown = [each for each in standings if each.model in spent and spent[each.model].cost is not None]
-    gone = [each.model for each in standings if each not in shown]
+    standings = [entry for entry in board.entries if entry.model in source.models]
+    entries = [standing for standing in standings if standing.model in spent and spent[standing.model].cost is not None]
+    gone = [standing.model for standing in standings if standing not in entries]
     partial = [
-        f"{each.model} {cost.unknown:,}/{cost.replies:,}" for each in shown if (cost := spent[each.model]).unknown
+        f"{entry.model} {cost.unknown:,}/{cost.replies:,}" for entry in entries if (cost := spent[entry.model]).unknown
     ]
     rows = tuple(
         {
-            "model": each.model,
-            "cost": spent[each.model].cost,
-            "value": each.value,
-            "low": each.low,
-            "high": each.high,
-            "items": each.items,
-            "n": each.n,
+            "model": entry.model,
+            "cost": spent[entry.model].cost,
+            "value": entry.value,
+            "low": entry.low,
+            "high": entry.high,
+            "items": entry.items,
+            "n": entry.n,
         }
-        for each in shown
+        for entry in entries
     )
     if not any(row["cost"] for row in rows):
         hint = (
@@ -221,7 +223,7 @@ def cost_picture(source: PictureSource) -> Picture:
         return alt.layer(line.encode(x=x, y=y), span, dots).properties(width=width, height=width * 0.6)
 
     notes = (
-        counts_of(shown, words["n"]),
+        counts_of(entries, words["n"]),
         words["interval"],
         words["cost_note"],
         words["frontier"],
@@ -299,7 +301,9 @@ def power_picture(source: PictureSource) -> Picture:
         raise nothing_to_draw(f"two models never differ in `{measure.name}`", "choose a measure in which models differ")
     span = None if measure.low is None or measure.high is None else measure.high - measure.low
     differences = [
-        each for each in dict.fromkeys(_rounded(least * times) for times in TIMES) if span is None or each < span
+        fromkey
+        for fromkey in dict.fromkeys(_rounded(least * times) for times in TIMES)
+        if span is None or fromkey < span
     ]
     most = max(design.items * 2, 20)
     counts = sorted({max(2, round(most * at / POINTS)) for at in range(1, POINTS + 1)} | {design.items})
@@ -312,12 +316,12 @@ def power_picture(source: PictureSource) -> Picture:
         for difference in differences
         for items in counts
     ]
-    told = words["detects"].format(items=f"{design.items:,}", difference=f"{least:.2g}")
+    text = words["detects"].format(items=f"{design.items:,}", difference=f"{least:.2g}")
 
     def draws(width: float, style: Style) -> AnyChart:
         import altair as alt
 
-        named = [f"{each:g}" for each in differences]
+        named = [f"{difference:g}" for difference in differences]
         colour = alt.Color(
             "difference:N",
             title=words["difference"],
@@ -350,7 +354,7 @@ def power_picture(source: PictureSource) -> Picture:
         here = alt.Chart(data_of([{"items": design.items}])).mark_rule(**rule).encode(x=x)
         return alt.layer(wanted, here, lines).properties(width=width, height=width * 0.6)
 
-    notes = (told, design.note, *source.caution)
+    notes = (text, design.note, *source.caution)
     return Picture(
         "power", f"{source.title}: {words['title_power']}, {source.title_of(measure)}", tuple(rows), notes, draws
     )
@@ -359,12 +363,12 @@ def power_picture(source: PictureSource) -> Picture:
 def _measure(source: PictureSource) -> Measure:
     if source.options.measure is not None:
         return source.board().measure
-    found = headlines(source.plan)
-    if not found:
+    measures = headlines(source.plan)
+    if not measures:
         raise nothing_to_draw(
             "no measure comes to one value for each model", f"choose a measure: {PlotParameters.measure}"
         )
-    return found[0]
+    return measures[0]
 
 
 def _design(source: PictureSource, measure: Measure) -> _Design:
@@ -377,20 +381,22 @@ def _design(source: PictureSource, measure: Measure) -> _Design:
         a, b = models[:2]
         shared = sorted(of_model[a] & of_model[b])
         half = ModelSide(source.connection, source.plan.benchmark.name, (a, b))
-        found = jackknife_pair_differences(half, source.plan, measure, shared).get((a, b))
-        if found is not None and found.standard_error and found.clusters:
-            error = f"{found.standard_error:.2g}"
-            told = words["power_note"].format(a=a, b=b, items=f"{found.clusters:,}", measure=measure.name, error=error)
-            return _Design(found.standard_error**2 * found.clusters, found.clusters, told)
+        estimate = jackknife_pair_differences(half, source.plan, measure, shared).get((a, b))
+        if estimate is not None and estimate.standard_error and estimate.clusters:
+            error = f"{estimate.standard_error:.2g}"
+            text = words["power_note"].format(
+                a=a, b=b, items=f"{estimate.clusters:,}", measure=measure.name, error=error
+            )
+            return _Design(estimate.standard_error**2 * estimate.clusters, estimate.clusters, text)
     if measure.low is None or measure.high is None or not models:
-        told = f"two models show no error of their difference in `{measure.name}`, and its scale has no ends"
+        text = f"two models show no error of their difference in `{measure.name}`, and its scale has no ends"
         raise nothing_to_draw(
-            told, f"run two models, or choose a measure whose scale has ends: {PlotParameters.measure}"
+            text, f"run two models, or choose a measure whose scale has ends: {PlotParameters.measure}"
         )
     items = len(of_model[models[0]])
     largest = ((measure.high - measure.low) / 2) ** 2
-    told = words["bound_note"].format(measure=measure.name, items=f"{items:,}")
-    return _Design(paired_variance(largest, largest, 0.5), items, told)
+    text = words["bound_note"].format(measure=measure.name, items=f"{items:,}")
+    return _Design(paired_variance(largest, largest, 0.5), items, text)
 
 
 def _rounded(value: float) -> float:

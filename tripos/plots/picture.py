@@ -208,8 +208,8 @@ class PictureSource:
     def title(self) -> str:
         """The title of the benchmark, or its name and version."""
         benchmark = self.plan.benchmark
-        told = self.plan.title_of("benchmark", benchmark.name, self.options.language) or benchmark.title
-        return told or f"{benchmark.name} {benchmark.version}"
+        text = self.plan.title_of("benchmark", benchmark.name, self.options.language) or benchmark.title
+        return text or f"{benchmark.name} {benchmark.version}"
 
     def title_of(self, measure: Measure) -> str:
         """Return the title of a measure in the picture's language, or its name."""
@@ -277,7 +277,7 @@ class PictureSource:
         wanted = {name: [self.options.measure]} if self.options.measure else {}
         runs = list(self.runs) if self.whole_benchmark else [self.run]
         boards = leaderboard(self.connection, runs, wanted, benchmarks=[name], comparable=are_comparable)
-        boards = [board for board in boards if any(each.model in self.models for each in board.entries)]
+        boards = [board for board in boards if any(entry.model in self.models for entry in board.entries)]
         if not boards:
             raise nothing_to_draw(
                 f"no model of `{name}` has a value of a headline", f"choose a measure: {PlotParameters.measure}"
@@ -291,14 +291,14 @@ def open_source(store: Store, run_id: str | None, options: PlotOptions, *, whole
     Raises `StoreError`."""
     connection, run = connect_run(store, run_id)
     with connection:
-        runs = [each for each in all_runs(connection) if each.benchmark == run.benchmark]
+        runs = [record for record in all_runs(connection) if record.benchmark == run.benchmark]
         plan = get_selected(connection, run)
         words = words_for(options.language)
         if run_id is not None or not whole:
             yield PictureSource(connection, plan, run, runs, options, False, words)
             return
-    with connect(store) as every:
-        yield PictureSource(every, plan, run, runs, options, True, words)
+    with connect(store) as store_connection:
+        yield PictureSource(store_connection, plan, run, runs, options, True, words)
 
 
 @contextmanager
@@ -309,11 +309,14 @@ def open_sources(store: Store, run_ids: Sequence[str], options: PlotOptions) -> 
         if not run_ids:
             with open_source(store, None, options, whole=False) as source:
                 run_ids = [run.run_id for run in source.runs]
-        found = {}
+        picture_sources = {}
         for name in run_ids:
             source = stack.enter_context(open_source(store, name, replace(options, models=()), whole=False))
-            found[source.run.run_id] = source
-        sources = sorted(found.values(), key=lambda each: (each.run.started_at, each.run.run_id))
+            picture_sources[source.run.run_id] = source
+        sources = sorted(
+            picture_sources.values(),
+            key=lambda picture_source: (picture_source.run.started_at, picture_source.run.run_id),
+        )
         every = tuple(dict.fromkeys(model for source in sources for model in source.run.models))
         for name in options.models:
             if name not in every:

@@ -57,15 +57,15 @@ def make_picture(
 ) -> Picture:
     """Return a picture of `KINDS`, of one run, several runs, or the store. Raises `StoreError` as `connect_run` does,
     S0602 for an unknown measure, S0614 for an unknown model, and S0621 if there is nothing to draw."""
-    chosen, wanted = KINDS[kind], options or PlotOptions()
+    chosen, plot_options = KINDS[kind], options or PlotOptions()
     names = [] if run is None else [run] if isinstance(run, str) else list(run)
     if chosen.of_several is not None:
-        with open_sources(store, names, wanted) as sources:
-            return chosen.of_several(store, sources, wanted.models)
+        with open_sources(store, names, plot_options) as sources:
+            return chosen.of_several(store, sources, plot_options.models)
     assert chosen.make is not None
     if len(names) > 1:
         raise nothing_to_draw(f"`{kind}` shows one run", "for several: tripos plot runs RUN RUN")
-    with open_source(store, names[0] if names else None, wanted, whole=chosen.whole_benchmark) as source:
+    with open_source(store, names[0] if names else None, plot_options, whole=chosen.whole_benchmark) as source:
         return chosen.make(source)
 
 
@@ -125,8 +125,8 @@ def plot(store: Store, kind: PlotKind, run: str | Sequence[str] | None, choices:
         bare=choices.get("bare") or None,
     )
     drawing = draw(make_picture(kind, store, run, options), style)
-    if (told := missing_font(drawing)) is not None:
-        warnings.warn(f"{NO_FONT}: {told}", FontWarning, stacklevel=3)
+    if (text := missing_font(drawing)) is not None:
+        warnings.warn(f"{NO_FONT}: {text}", FontWarning, stacklevel=3)
     if (out := choices.get("out")) is not None:
         write_drawing(drawing, Path(out))
     return drawing

@@ -54,8 +54,8 @@ def artefact_checks(folder: Path, manifest: Manifest, given: Mapping[str, Path] 
         if artefact.role in given:
             yield _check_digest(what, given[artefact.role], artefact.digest)
         elif artefact.path is None:
-            told = f"it is not in the release: {ReleaseParameters.artefact} {artefact.role}=DIR, from {artefact.source}"
-            yield ReleaseCheck(what, "unchecked", told)
+            text = f"it is not in the release: {ReleaseParameters.artefact} {artefact.role}=DIR, from {artefact.source}"
+            yield ReleaseCheck(what, "unchecked", text)
 
 
 def _check_digest(what: str, folder: Path, digest: str) -> ReleaseCheck:
@@ -86,25 +86,25 @@ class InheritedModel:
 def inherited_models(plan: Plan, extended: Sequence[ResolvedRelease]) -> dict[str, InheritedModel]:
     """Return the models that extended releases name for roles of the plan's scorers, by role. If several name the same
     model, one with files is taken. Raises `TriposError` S0878 if two releases name different models for a role."""
-    found: dict[str, InheritedModel] = {}
+    models: dict[str, InheritedModel] = {}
     for release in extended:
         opened = open_release(Path(release.folder))
         if not opened.manifest.artefacts:
             continue
         theirs = [scorer for scorer in opened.plan().scorers if scorer.source == "reward"]
         taken = {scorer.role for scorer in theirs if scorer in plan.scorers}
-        for said in opened.manifest.artefacts:
-            if said.role not in taken:
+        for artefact in opened.manifest.artefacts:
+            if artefact.role not in taken:
                 continue
-            earlier = found.get(said.role)
-            if earlier is not None and earlier.artefact.digest != said.digest:
-                message = f"{earlier.release.title} and {release.title} name two reward models for `{said.role}`"
+            earlier = models.get(artefact.role)
+            if earlier is not None and earlier.artefact.digest != artefact.digest:
+                message = f"{earlier.release.title} and {release.title} name two reward models for `{artefact.role}`"
                 raise TriposError(
                     "S0878", message, "extend only one of them; or `take` only declarations that need no reward model"
                 )
-            if earlier is None or _rank(said) < _rank(earlier.artefact):
-                found[said.role] = InheritedModel(said, release)
-    return found
+            if earlier is None or _rank(artefact) < _rank(earlier.artefact):
+                models[artefact.role] = InheritedModel(artefact, release)
+    return models
 
 
 def with_inherited(
@@ -114,34 +114,36 @@ def with_inherited(
 
     Raises `TriposError` S0882 if its own model differs from the one by which an extended release gave the same scores.
     """
-    found = {each.entry.role: each for each in own}
-    for role, each in lent.items():
-        mine = found.get(role)
-        if mine is not None and mine.entry.digest != each.artefact.digest:
-            message = f"cannot release the reward model of `{role}`: {each.release.title} scores by another"
-            raise TriposError("S0882", message, f"leave it out: the release has {each.artefact.digest[:12]}")
-        path = _path_of(each, extends)
+    artefacts = {artefact.entry.role: artefact for artefact in own}
+    for role, model in lent.items():
+        mine = artefacts.get(role)
+        if mine is not None and mine.entry.digest != model.artefact.digest:
+            message = f"cannot release the reward model of `{role}`: {model.release.title} scores by another"
+            raise TriposError("S0882", message, f"leave it out: the release has {model.artefact.digest[:12]}")
+        path = _path_of(model, extends)
         if mine is not None and path is None:
             continue
-        source = each.artefact.source or (f"the release {each.release.title}" if path is None else None)
-        size = None if path is None else each.artefact.bytes
-        found[role] = Artefact(each.artefact.model_copy(update={"path": path, "bytes": size, "source": source}), {})
-    return tuple(found[role] for role in sorted(found))
+        source = model.artefact.source or (f"the release {model.release.title}" if path is None else None)
+        size = None if path is None else model.artefact.bytes
+        artefacts[role] = Artefact(
+            model.artefact.model_copy(update={"path": path, "bytes": size, "source": source}), {}
+        )
+    return tuple(artefacts[role] for role in sorted(artefacts))
 
 
 def _path_of(lent: InheritedModel, extends: Sequence[ExtendedRelease]) -> str | None:
     """Return the path of an inherited model within a release, or None if its files are not inside."""
     if lent.artefact.path is None:
         return None
-    by_label = {f"{each.name}-{each.version}": each for each in extends}
-    held = by_label[lent.release.label]
+    by_label = {f"{extended.name}-{extended.version}": extended for extended in extends}
+    release = by_label[lent.release.label]
     parts = [lent.artefact.path]
-    while held.path is None:
-        if held.within is None:
+    while release.path is None:
+        if release.within is None:
             return None
-        parts.insert(0, f"releases/{held.name}-{held.version}")
-        held = by_label[held.within]
-    return "/".join([held.path, *parts])
+        parts.insert(0, f"releases/{release.name}-{release.version}")
+        release = by_label[release.within]
+    return "/".join([release.path, *parts])
 
 
 def _rank(said: ReleasedArtefact) -> int:
@@ -171,16 +173,16 @@ def with_artefacts(
     and S0878 if two releases name different ones.
     """
     filled = dict(roles)
-    own = None if given is None else open_location(given)
-    for artefact, folder in _artefacts(own, plan, extended):
+    path = None if given is None else open_location(given)
+    for artefact, folder in _artefacts(path, plan, extended):
         named = roles.get(artefact.role, ())
         same = [name for name in named if _is_model(name, artefact)]
         if artefact.role in by_hand and len(same) < len(named):
-            if own is None:
+            if path is None:
                 continue
             other = next(name for name in named if name not in same)
             message = f"`{other}` is not the reward model of the release, {artefact.digest[:SHORT]}"
-            hint = f"leave it out; to score otherwise run the spec in {own / 'spec'}"
+            hint = f"leave it out; to score otherwise run the spec in {path / 'spec'}"
             raise TriposError("R0262", message, hint)
         if folder is None and not same:
             message = f"the release only names its reward model, {artefact.digest[:SHORT]}"
@@ -195,15 +197,15 @@ def artefact_folders(
 ) -> dict[str, Path]:
     """Return the folders of a release's models by name: inside the release, or among the `names` given for roles, such
     as `reward/DIR`."""
-    found = {}
+    paths = {}
     for artefact, folder in _artefacts(None if given is None else open_location(given), plan, extended):
         if folder is not None:
-            found[artefact_name(artefact)] = folder
+            paths[artefact_name(artefact)] = folder
             continue
         for name in map(pinned_name, names):
             if _is_model(name, artefact):
-                found[artefact_name(artefact)] = Path(name[len(_PREFIX) :].rpartition("@")[0]).expanduser()
-    return found
+                paths[artefact_name(artefact)] = Path(name[len(_PREFIX) :].rpartition("@")[0]).expanduser()
+    return paths
 
 
 def open_artefact(name: str, folder: Path) -> BatchedReward:
@@ -230,7 +232,7 @@ def _artefacts(
 
     lent = inherited_models(plan, extended)
     if own is None:
-        yield from ((each.artefact, each.folder) for each in lent.values())
+        yield from ((model.artefact, model.folder) for model in lent.values())
         return
     for artefact in open_release(own).manifest.artefacts:
         other = lent.get(artefact.role)
@@ -289,14 +291,14 @@ class _Terms:
 
 
 def _terms(role: str, terms: ArtefactTerms, given: Mapping[str, str], beside: Path) -> _Terms:
-    said = given.get(role)
-    if said is None:
+    text = given.get(role)
+    if text is None:
         return _Terms(None if terms.path is None else beside / terms.path, terms.digest, terms)
-    if DIGEST.fullmatch(said) and not Path(said).exists():
-        if terms.digest not in (None, said):
+    if DIGEST.fullmatch(text) and not Path(text).exists():
+        if terms.digest not in (None, text):
             raise _unfit(role, f"release.toml says {terms.digest}", "give the same digest in both, or in one")
-        return _Terms(None, said, terms)
-    return _Terms(Path(said).expanduser(), terms.digest, terms)
+        return _Terms(None, text, terms)
+    return _Terms(Path(text).expanduser(), terms.digest, terms)
 
 
 def _artefact(role: str, found: _Terms) -> Artefact:
@@ -309,9 +311,9 @@ def _artefact(role: str, found: _Terms) -> Artefact:
         manifest = read_manifest(folder)
         held = digest_of(folder)
     except (ModelError, OSError) as error:
-        told = error.message if isinstance(error, ModelError) else str(error.strerror)
+        text = error.message if isinstance(error, ModelError) else str(error.strerror)
         hint = "give the folder that `tripos train reward` wrote, or the model's SHA-256"
-        raise _unfit(role, told, hint) from error
+        raise _unfit(role, text, hint) from error
     if manifest.kind != KIND:
         raise _unfit(role, f"it is of the kind `{manifest.kind}`, which this version cannot load", "update Tripos")
     if held != manifest.digest:
@@ -326,8 +328,8 @@ def _artefact(role: str, found: _Terms) -> Artefact:
     files = {f"{ARTEFACTS}/{role}/{name}": path for name, path in sorted(_copied(folder))}
     size = sum(path.stat().st_size for path in files.values())
     path = f"{ARTEFACTS}/{role}"
-    said = ReleasedArtefact(role=role, digest=held, path=path, bytes=size, source=terms.source, license=license_)
-    return Artefact(said, files)
+    artefact = ReleasedArtefact(role=role, digest=held, path=path, bytes=size, source=terms.source, license=license_)
+    return Artefact(artefact, files)
 
 
 def _copied(folder: Path) -> Iterator[tuple[str, Path]]:

@@ -50,31 +50,31 @@ def croissant_of(
     error."""
     import mlcroissant as mlc
 
-    known = {each.path: each for each in files}
+    released_files = {file.path: file for file in files}
     distribution, records = [], []
-    for each in items:
-        if each.path is None:
+    for item in items:
+        if item.path is None:
             continue
         distribution.append(
             mlc.FileObject(
-                id=each.path,
-                name=each.path,
-                content_url=each.path,
-                content_size=f"{known[each.path].bytes} B",
+                id=item.path,
+                name=item.path,
+                content_url=item.path,
+                content_size=f"{released_files[item.path].bytes} B",
                 encoding_formats=[PARQUET],
-                sha256=known[each.path].sha256,
+                sha256=released_files[item.path].sha256,
             )
         )
         fields = [
             mlc.Field(
-                id=f"{each.scenario}/{column.name}",
+                id=f"{item.scenario}/{column.name}",
                 name=column.name,
                 data_types=[getattr(mlc.DataType, _TYPES.get(str(column.type), "TEXT"))],
-                source=mlc.Source(file_object=each.path, extract=mlc.Extract(column=column.name)),
+                source=mlc.Source(file_object=item.path, extract=mlc.Extract(column=column.name)),
             )
-            for column in pq.read_schema(folder / each.path)
+            for column in pq.read_schema(folder / item.path)
         ]
-        records.append(mlc.RecordSet(id=each.scenario, name=each.scenario, fields=fields))
+        records.append(mlc.RecordSet(id=item.scenario, name=item.scenario, fields=fields))
     with _quiet():
         metadata = mlc.Metadata(
             name=plan.benchmark.name,
@@ -151,8 +151,8 @@ def citation_of(plan: Plan, license_: str, about: ReleaseToml, terms: CitationTe
         "version": plan.benchmark.version,
         "abstract": describe_measures(plan, about),
         "authors": [
-            {name.replace("_", "-"): text for name, text in each.model_dump().items() if text is not None}
-            for each in terms.authors
+            {name.replace("_", "-"): text for name, text in author.model_dump().items() if text is not None}
+            for author in terms.authors
         ],
     }
     said |= {"license": license_} if not _is_other(license_) else {}
@@ -177,16 +177,17 @@ def card_of(
     measures, its limits and baselines, what it reveals of secrets, and how to run and verify it."""
     from huggingface_hub import DatasetCardData
 
-    shown = [each for each in items if each.path is not None]
+    itemses = [item for item in items if item.path is not None]
     more: dict[str, Any] = {"license_name": license_, "license_link": "LICENSE"} if _is_other(license_) else {}
     data = DatasetCardData(
         pretty_name=plan.benchmark.title,
         language=list(plan.benchmark.languages),
         license="other" if _is_other(license_) else license_.lower(),
-        size_categories=size_category(sum(each.rows for each in items)),
+        size_categories=size_category(sum(item.rows for item in items)),
         tags=["benchmark", "tripos"],
         configs=[
-            {"config_name": each.scenario, "data_files": [{"split": "test", "path": each.path}]} for each in shown
+            {"config_name": released_items.scenario, "data_files": [{"split": "test", "path": released_items.path}]}
+            for released_items in itemses
         ],
         **more,
     )
@@ -236,9 +237,9 @@ def _body(
     yield from ("## Items", "")
     titles = {scenario.name: _scenario_title(plan, scenario) for scenario in plan.scenarios}
     columns = (
-        Column("scenario", tuple(f"`{each.scenario}`" for each in items), has_code=True),
+        Column("scenario", tuple(f"`{item.scenario}`" for item in items), has_code=True),
         Column("items", tuple(map(_item_count, items)), right=True),
-        Column("what is asked", tuple(titles[each.scenario] for each in items)),
+        Column("what is asked", tuple(titles[item.scenario] for item in items)),
     )
     yield from to_markdown([Table(columns)]).splitlines()
     yield from ("", "## Measures", "")
@@ -250,14 +251,14 @@ def _body(
         yield f"- `{measure.name}`{by}{bounds}"
     yield from _list("Known limits", about.limits, "None were stated by those who released it.")
     yield from _list("Baselines", about.baselines, "None were stated by those who released it.")
-    reveals = [f"`{each.scenario}`, `{each.step}`: {each.shown}" for each in plan.reveals]
+    reveals = [f"`{reveal.scenario}`, `{reveal.step}`: {reveal.shown}" for reveal in plan.reveals]
     yield from _list(
         "What is revealed", reveals, "Nothing that the spec marks as secret is shown to a model under test."
     )
     if plan.extends:
-        extends = [f"{each.name} {each.version}, digest `{each.digest}`" for each in plan.extends]
+        extends = [f"{extended.name} {extended.version}, digest `{extended.digest}`" for extended in plan.extends]
         yield from _list("Extends", extends, "")
-    models = [_artefact(each) for each in artefacts]
+    models = [_artefact(artefact) for artefact in artefacts]
     models += [
         f"`{role}` takes a reward model, and this release does not say which: figures may be compared where the same "
         "one gave the rewards"
@@ -266,15 +267,15 @@ def _body(
     if models:
         yield from _list("Models that score", models, "")
     needed = [
-        f"`{each.path}` from `{each.source}`, SHA-256 `{each.sha256}`" + (f", {each.license}" if each.license else "")
-        for each in external
+        f"`{file.path}` from `{file.source}`, SHA-256 `{file.sha256}`" + (f", {file.license}" if file.license else "")
+        for file in external
     ]
     if needed:
         yield from _list("Data that is not in this folder", needed, "")
         yield from ("", f"Put it below a folder and say so: `{DATA} DIR`.")
     yield from ("", "## Licence", "", f"{license_}, see `LICENSE`.")
     if benchmark.cites:
-        yield from ("", "## Cite", "", *(f"- {each}" for each in benchmark.cites))
+        yield from ("", "## Cite", "", *(f"- {cite}" for cite in benchmark.cites))
 
 
 def _artefact(said: ReleasedArtefact) -> str:
@@ -286,7 +287,7 @@ def _artefact(said: ReleasedArtefact) -> str:
 
 def _list(title: str, entries: Sequence[str], nothing: str) -> Iterator[str]:
     yield from ("", f"## {title}", "")
-    yield from ([f"- {each}" for each in entries] or [nothing])
+    yield from ([f"- {entry}" for entry in entries] or [nothing])
 
 
 def _item_count(items: ReleasedItems) -> str:

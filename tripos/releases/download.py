@@ -24,7 +24,7 @@ from urllib.parse import SplitResult, quote, urljoin, urlsplit
 from tripos.errors import first_line
 from tripos.files import read_untrusted
 from tripos.releases.manifest import MANIFEST, MOST_FILES, UNLISTED, digest_of, parse_manifest
-from tripos.releases.reach import NetworkPolicy
+from tripos.releases.network_policy import NetworkPolicy
 from tripos.settings.options import ALLOW_PRIVATE
 from tripos_compiler.diagnostics.text_format import duration
 from tripos_compiler.errors import ExitCode, TriposError
@@ -229,7 +229,7 @@ class Web:
                         raise OSError(f"`{url}` answers {answer.status}")
                     chunks = iter(lambda: answer.read(_CHUNK), b"")  # noqa: B023 - read before the next turn
                     size = _write_limited(path, chunks, most, self.ends)
-                    if (said := answer.getheader("Content-Length")) is not None and said != str(size):
+                    if (text := answer.getheader("Content-Length")) is not None and text != str(size):
                         raise OSError(f"`{url}` was cut short")
                     return size
                 except http.client.HTTPException as error:

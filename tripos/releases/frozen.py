@@ -94,9 +94,13 @@ def load_public(source: CaseSource, folder: Path, manifest: Manifest) -> None:
 
 def withhold(source: CaseSource, manifest: Manifest, dataset: str) -> None:
     """Mark the items of a data set that a release withholds as missing."""
-    over = {each.name for each in source.plan.scenarios if each.rows is not None and each.rows.dataset == dataset}
+    over = {
+        scenario.name
+        for scenario in source.plan.scenarios
+        if scenario.rows is not None and scenario.rows.dataset == dataset
+    }
     source.withheld.update(
-        {each.scenario: frozenset(each.withheld) for each in manifest.items if each.scenario in over}
+        {item.scenario: frozenset(item.withheld) for item in manifest.items if item.scenario in over}
     )
 
 
@@ -162,8 +166,8 @@ def _public_line(row: SourceRow, canary: str) -> bytes:
 
 def _public_rows(path: Path) -> Iterator[SourceRow]:
     with frozen_file(path):
-        for said in read_untrusted_lines(path):
-            yield SourceRow(whole(said["values"]), (said["file"], said["row"]))
+        for untrusted_line in read_untrusted_lines(path):
+            yield SourceRow(whole(untrusted_line["values"]), (untrusted_line["file"], untrusted_line["row"]))
 
 
 @contextmanager
@@ -186,13 +190,13 @@ def _is_available(source: CaseSource, dataset: Dataset) -> bool:
 
 def evaluated_by(plan: Plan, name: str) -> str | None:
     """Return the part of a plan that evaluates the rows of a data set, besides running over them, or None."""
-    told = f'"dataset":"{name}"'
+    text = f'"dataset":"{name}"'
     for scenario in plan.scenarios:
         rest = scenario.model_copy(update={"rows": None})
         where = scenario.rows.where if scenario.rows is not None else None
-        if told in rest.model_dump_json() or (where is not None and told in where.model_dump_json()):
+        if text in rest.model_dump_json() or (where is not None and text in where.model_dump_json()):
             return f"scenario `{scenario.name}`"
-    return next((f"data set `{each.name}`" for each in plan.made if told in each.model_dump_json()), None)
+    return next((f"data set `{dataset.name}`" for dataset in plan.made if text in dataset.model_dump_json()), None)
 
 
 # Items of scenarios
@@ -227,7 +231,7 @@ def frozen_items(source: CaseSource, canary: str, held_back: frozenset[str] = fr
     """Yield the items of every scenario of a plan. Items of an extended release keep its canary, and those in
     `held_back` stay withheld. Raises `DataError` if items are not generated yet."""
     held = withheld_of(source) | held_back
-    homes = {name: each.name for each in source.plan.extends for name in each.scenarios}
+    homes = {name: extended.name for extended in source.plan.extends for name in extended.scenarios}
     for scenario in source.plan.scenarios:
         cases = list(source.of(scenario, Selection()))
         hidden = [case.item_id for case in cases if case.item_id in held]
@@ -246,19 +250,24 @@ def withheld_of(source: CaseSource) -> frozenset[str]:
         return frozenset()
     drawn = source.drawn()
     known = {item for name in names for _, item in drawn[name]}
-    made = {each.name for each in source.plan.made}
-    over = [each for each in source.plan.scenarios if each.rows is not None and each.rows.dataset in made]
+    made = {dataset.name for dataset in source.plan.made}
+    over = [
+        scenario for scenario in source.plan.scenarios if scenario.rows is not None and scenario.rows.dataset in made
+    ]
     # A generated item was sampled by the name of its place, before its content was known.
-    written = {
-        case.item_id for each in over for case in source.of(each, Selection()) if source.draw_name(case) in known
+    texts = {
+        case.item_id
+        for scenario in over
+        for case in source.of(scenario, Selection())
+        if source.draw_name(case) in known
     }
-    return frozenset(known | written)
+    return frozenset(known | texts)
 
 
 def withheld_by(extended: Sequence[ResolvedRelease]) -> frozenset[str]:
     """Return the ids of items that extended releases withhold."""
-    opened = [open_release(Path(each.folder)).manifest for each in extended]
-    return frozenset(item for manifest in opened for each in manifest.items for item in each.withheld)
+    opened = [open_release(Path(release.folder)).manifest for release in extended]
+    return frozenset(item for manifest in opened for items in manifest.items for item in items.withheld)
 
 
 def write_items(frozen: FrozenItems, folder: Path) -> str:
@@ -286,8 +295,8 @@ def _table(plan: Plan, scenario: Scenario, cases: list[Case], canary: str) -> pa
     names = dict.fromkeys(name for case in cases for name in case.fields)
     columns |= {name: _column([case.fields.get(name) for case in cases]) for name in names if name not in columns}
     if any(case.origins is not None for case in cases):
-        written = [case.origins.written_by if case.origins is not None else None for case in cases]
-        columns["written_by"] = pa.array(written, pa.string())
+        texts = [case.origins.written_by if case.origins is not None else None for case in cases]
+        columns["written_by"] = pa.array(texts, pa.string())
     return pa.table(columns)
 
 
@@ -327,7 +336,7 @@ def restore_given(source: CaseSource, given: str, extended: Iterable[ResolvedRel
 
 def restore_extended(source: CaseSource, extended: Iterable[ResolvedRelease]) -> None:
     """Make the frozen rows of extended releases available to `source`, for the plan's data sets."""
-    made = {each.name: set(each.made) for each in source.plan.extends}
+    made = {extended_release.name: set(extended_release.made) for extended_release in source.plan.extends}
     for release in extended:
         restore(source, Path(release.folder), made.get(release.name, set()))
 
@@ -404,15 +413,15 @@ def load_generated_from_store(
 
     Raises `TriposError` S0854 if the store has no such run, or rows are missing.
     """
-    made = [each for each in plan.made if each.name not in source.sources.generated.frozen]
-    if not made:
+    datasets = [dataset for dataset in plan.made if dataset.name not in source.sources.generated.frozen]
+    if not datasets:
         return {}
     try:
         kept = Store.open(store, create=False)
         kept.verify()
         with connect(kept) as connection:
-            told = "roles, models, identities, fingerprints"
-            query = f"select {told} from main.runs where benchmark = ? order by started_at desc"
+            text = "roles, models, identities, fingerprints"
+            query = f"select {text} from main.runs where benchmark = ? order by started_at desc"
             runs = connection.execute(query, [plan.benchmark.name]).fetchall()
             query = "select dataset, item_id, max(created_at) from main.slots where item_id is not null group by all"
             times: dict[str, dict[str, datetime]] = {}
@@ -420,7 +429,7 @@ def load_generated_from_store(
                 times.setdefault(name, {})[item] = at
     except StoreError as error:
         raise TriposError("S0854", f"the items are made by models: {error.message}", _HINT) from error
-    needed = set().union(*(each.fingerprints for each in made))
+    needed = set().union(*(dataset.fingerprints for dataset in datasets))
     found = next((told for *told, prints in runs if needed <= set(prints)), None)
     if found is None:
         raise TriposError("S0854", f"the items are made by models, and no run in `{store}` made them", _HINT)
@@ -434,7 +443,7 @@ _HINT = f"run the benchmark first, and give its store with {STORE} DIR"
 def _binding(plan: Plan, roles: str, models: list[str], identities: str | None) -> RoleBinding:
     known = {role.name for role in plan.roles}
     compared = next(role.name for role in plan.roles if role.kind == "compared")
-    others = {name: tuple(each) for name, each in orjson.loads(roles).items() if name in known and name != compared}
+    others = {name: tuple(load) for name, load in orjson.loads(roles).items() if name in known and name != compared}
     try:
         return replace(bind(plan, tuple(models), others), identities=orjson.loads(identities or "{}"))
     except BindingError as error:
@@ -510,7 +519,7 @@ def copy_frozen_rows(plan: Plan, extended: Sequence[ResolvedRelease], folder: Pa
     """
     counts: dict[str, int] = {}
     outer: list[ExternalFile] = []
-    made = {each.name: each.made for each in plan.extends}
+    made = {extended_release.name: extended_release.made for extended_release in plan.extends}
     for release in extended:
         paths = {f"{MADE}/{name}.jsonl" for name in made.get(release.name, ())}
         for path in sorted(paths):
@@ -519,7 +528,7 @@ def copy_frozen_rows(plan: Plan, extended: Sequence[ResolvedRelease], folder: Pa
             (folder / MADE).mkdir(exist_ok=True)
             shutil.copyfile(Path(release.folder) / path, folder / path)
             counts[path] = (folder / path).read_bytes().count(b"\n")
-        outer += [each for each in open_release(Path(release.folder)).manifest.external if each.path in paths]
+        outer += [file for file in open_release(Path(release.folder)).manifest.external if file.path in paths]
     return FrozenRows(counts, tuple(outer))
 
 
@@ -533,7 +542,7 @@ def _generated_line(row: GeneratedRow, item: str, at: datetime | None, canary: s
         "written_by": row.origins.written_by,
         "written_at": None if at is None else at.isoformat(),
         "attempts": row.origins.attempts,
-        "rejections": [dict(each) for each in row.origins.rejections],
+        "rejections": [dict(rejection) for rejection in row.origins.rejections],
         "canary": canary,
     }
     return _dumped(said)

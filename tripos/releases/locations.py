@@ -26,7 +26,7 @@ from typing import IO, TYPE_CHECKING, Any
 from tripos.errors import first_line
 from tripos.files import opened_regular, read_untrusted
 from tripos.releases.manifest import FORMAT, HUB, MANIFEST, MOST_FILES, UNLISTED
-from tripos.releases.reach import USER_GIVEN, NetworkPolicy
+from tripos.releases.network_policy import USER_GIVEN, NetworkPolicy
 from tripos.settings.options import SIGNED
 from tripos.source_files import BROKEN_ZIP, member_faults
 from tripos_compiler.errors import ExitCode, TriposError
@@ -61,17 +61,17 @@ def unpack(path: Path, folder: Path) -> Path:
         for name, fault in member_faults(archive, there).items():
             raise zipfile.BadZipFile(f"`{name}` {fault}")
         _check_edges(archive, file, there)
-        size = sum(each.file_size for each in members)
+        size = sum(member.file_size for member in members)
         if size > max(ALWAYS_ALLOWED_BYTES, MOST_GROWTH * there):
             raise zipfile.BadZipFile(f"it would be {size:,} bytes, far more than a release of its size")
         archive.extractall(folder)
-    tops = {each.filename.partition("/")[0] for each in members}
+    tops = {member.filename.partition("/")[0] for member in members}
     return folder / tops.pop() if len(tops) == 1 else folder
 
 
 def _check_edges(archive: zipfile.ZipFile, file: IO[bytes], size: int) -> None:
     """Raise `BadZipFile` for bytes before the first member or after the end, which programs interpret differently."""
-    first = min((each.header_offset for each in archive.infolist()), default=0)
+    first = min((member.header_offset for member in archive.infolist()), default=0)
     file.seek(max(0, size - END.size - len(archive.comment)))
     mark, comment = END.unpack(file.read(END.size))
     if mark != END_MARK or comment != len(archive.comment):
@@ -246,10 +246,10 @@ def parse_hub_address(given: str) -> HubDataset:
     >>> parse_hub_address("hf://lab/quiz@1.0.0"), parse_hub_address("hf://datasets/lab/quiz").revision
     (HubDataset(name='lab/quiz', revision='1.0.0'), None)
     """
-    found = _PLACE.fullmatch(given)
-    if found is None:
+    match = _PLACE.fullmatch(given)
+    if match is None:
         raise TriposError("R0202", f"`{given}` is no place on the Hub", _HUB_ADDRESS_HINT)
-    return HubDataset(found["name"], found["revision"])
+    return HubDataset(match["name"], match["revision"])
 
 
 def push_to_hub(folder: Path, given: str) -> str:
@@ -399,8 +399,8 @@ def _commit(api: HfApi, place: HubDataset, folder: Path, there: set[str], head: 
     files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
     added = [CommitOperationAdd(path_in_repo=name, path_or_fileobj=str(path)) for name, path in sorted(files.items())]
     gone = [CommitOperationDelete(path_in_repo=name) for name in sorted(there - files.keys())]
-    said = f"{manifest.benchmark} {manifest.version}"
-    done = api.create_commit(place.name, [*gone, *added], commit_message=said, repo_type=_KIND, parent_commit=head)
+    text = f"{manifest.benchmark} {manifest.version}"
+    done = api.create_commit(place.name, [*gone, *added], commit_message=text, repo_type=_KIND, parent_commit=head)
     return str(done.oid)
 
 
@@ -479,8 +479,8 @@ def _failure(where: str, error: BaseException) -> TriposError:
                 "S0877", message, f"see the network, and {_ENDPOINT} if you set it", ExitCode.SOME_FAILED
             )
         case ValueError():
-            told = next(iter(str(error).strip().splitlines()), "it gave no reason")
-            return TriposError("S0876", f"the Hub does not take {where}: {told}", "see the card, README.md")
+            text = next(iter(str(error).strip().splitlines()), "it gave no reason")
+            return TriposError("S0876", f"the Hub does not take {where}: {text}", "see the card, README.md")
     message = f"sending to {where} failed: {type(error).__name__}"
     return TriposError("S0877", message, "try again later", ExitCode.SOME_FAILED)
 

@@ -116,11 +116,11 @@ def read_lock(path: Path) -> Lock:
 
 def check_lock(lock: Lock, now: Lock) -> None:
     """Raise `TriposError` R0260 if the dependencies of a run differ from the pinned ones."""
-    told = list(_drift(lock, now))
-    if told:
-        more = f"; and {len(told) - MOST_TOLD} more" if len(told) > MOST_TOLD else ""
+    texts = list(_drift(lock, now))
+    if texts:
+        more = f"; and {len(texts) - MOST_TOLD} more" if len(texts) > MOST_TOLD else ""
         hint = "restore the pinned state, or pin the current one: tripos lock"
-        raise TriposError("R0260", f"the run would drift from its lock: {'; '.join(told[:MOST_TOLD])}{more}", hint)
+        raise TriposError("R0260", f"the run would drift from its lock: {'; '.join(texts[:MOST_TOLD])}{more}", hint)
 
 
 def check_served(lock: Lock, served: Mapping[str, Sequence[str]]) -> None:

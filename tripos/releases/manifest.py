@@ -148,12 +148,12 @@ class Manifest(Canonical):
     @model_validator(mode="after")
     def _names_its_own_files(self) -> Manifest:
         """Raise `ValueError` if the manifest names a file outside the release, or a file twice."""
-        listed = [each.path for each in self.files]
+        listed = [file.path for file in self.files]
         if len(set(listed)) < len(listed):
             raise ValueError("a file is named twice")
         if same := colliding_names([*listed, *UNLISTED]):
             raise ValueError(f"`{same[0]}` and `{same[1]}` are one file on some systems")
-        for name in (self.main, *(each.path for each in self.items if each.path is not None)):
+        for name in (self.main, *(item.path for item in self.items if item.path is not None)):
             if name not in listed:
                 raise ValueError(f"`{name}` is none of its files")
         for name in listed:
@@ -263,7 +263,7 @@ def file_digest(path: Path) -> str:
 
 def spec_digest(files: tuple[ReleasedFile, ...]) -> str:
     """Return the digest of a release's spec, from the paths and digests of all files below `spec/`."""
-    return set_digest([f"{each.sha256} {each.path}" for each in files if each.path.startswith("spec/")])
+    return set_digest([f"{file.sha256} {file.path}" for file in files if file.path.startswith("spec/")])
 
 
 # Statements of the publisher
@@ -295,7 +295,11 @@ def check_license(expression: str | None, what: str) -> str:
     spdx = get_spdx_licensing()
     try:
         found = spdx.validate(expression)
-        unknown = [each for each in found.invalid_symbols if not each.startswith(OWN_LICENSE_PREFIX)]
+        unknown = [
+            invalid_symbol
+            for invalid_symbol in found.invalid_symbols
+            if not invalid_symbol.startswith(OWN_LICENSE_PREFIX)
+        ]
         bad = bool(unknown) or (bool(found.errors) and not found.invalid_symbols)
     except AttributeError:  # the library raises this for an incomplete expression
         unknown, bad = [], True

@@ -34,7 +34,7 @@ from tripos.releases.manifest import (
     parse_manifest,
     parse_strict_json,
 )
-from tripos.releases.reach import NetworkPolicy
+from tripos.releases.network_policy import NetworkPolicy
 from tripos.settings.options import ReleaseParameters, RunParameters
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.errors import ExitCode, TriposError
@@ -210,16 +210,16 @@ class Release:
         """Yield the extended releases: from its own folder, from another extended release, or from elsewhere."""
         places = [self.main.as_posix()]
         places += [
-            (self.folder / each.path).as_posix() for each in self.manifest.files if _is_manifest_of_another(each.path)
+            (self.folder / file.path).as_posix() for file in self.manifest.files if _is_manifest_of_another(file.path)
         ]
-        for each in plan.extends:
-            asked = ReleaseRequest(each.name, each.version, None, each.digest)
-            found = (_find_or_error(releases, asked, place) for place in places)
+        for extended in plan.extends:
+            request = ReleaseRequest(extended.name, extended.version, None, extended.digest)
+            found = (_find_or_error(releases, request, place) for place in places)
             release = next((one for one in found if isinstance(one, ResolvedRelease)), None)
             if release is None:
-                error = _find_or_error(releases, asked, places[0])
+                error = _find_or_error(releases, request, places[0])
                 assert isinstance(error, UnfitRelease)
-                message = f"{self.manifest.name} extends {each.name} {each.version}: {error.message}"
+                message = f"{self.manifest.name} extends {extended.name} {extended.version}: {error.message}"
                 raise TriposError("S0871", message, error.hint) from error
             yield release
 
@@ -258,8 +258,8 @@ def recompiled_digest(
     release: Release, outer: Sequence[Path] = (), releases: ReleaseFinder | None = None
 ) -> str | None:
     """Return the digest of the plan that a release's sources compile to, or None if they do not compile."""
-    found = recompile(release, outer, releases)
-    return None if found.plan is None else found.plan.digest
+    compilation = recompile(release, outer, releases)
+    return None if compilation.plan is None else compilation.plan.digest
 
 
 def recompile(release: Release, outer: Sequence[Path] = (), releases: ReleaseFinder | None = None) -> Compilation:
@@ -280,13 +280,13 @@ def recompile(release: Release, outer: Sequence[Path] = (), releases: ReleaseFin
 
 def _sources(release: Release, extended: Sequence[ResolvedRelease]) -> Iterator[Source]:
     """Yield the files of the spec, with the main file first, and then those of the releases that it extends."""
-    spec = [each for each in release.manifest.files if each.path.startswith(f"{SPEC}/")]
-    paths = [release.folder / each.path for each in spec if each.path.endswith(".tripos")]
+    spec = [file for file in release.manifest.files if file.path.startswith(f"{SPEC}/")]
+    paths = [release.folder / file.path for file in spec if file.path.endswith(".tripos")]
     main = release.main
     for path in [main, *(path for path in paths if path != main)]:
         yield Source(path.as_posix(), path.read_text("utf-8"))
-    for each in extended:
-        yield from _sources(open_release(Path(each.folder)), ())
+    for resolved_release in extended:
+        yield from _sources(open_release(Path(resolved_release.folder)), ())
 
 
 def _is_manifest_of_another(path: str) -> bool:
@@ -335,19 +335,23 @@ class ReleaseFolders:
         Raises `UnfitRelease` E0912 if none is found, E0913 if the digest differs, and E0914 if it is damaged.
         """
         candidates = list(self._candidates(asked, near)) if asked.place is None or asked.sha256 is not None else []
-        fitting = [each for each in candidates if asked.fits(each.version)]
+        fitting = [candidate for candidate in candidates if asked.fits(candidate.version)]
         if asked.sha256 is not None:
-            same = next((each for each in fitting if each.digest == asked.sha256), None)
+            same = next((candidate for candidate in fitting if candidate.digest == asked.sha256), None)
             if same is not None:  # the digest identifies it wherever it is, so it need not be downloaded
                 return _found(same, asked)
         if asked.place is not None:
             return self._placed(asked, near)
         if not fitting:
             raise self._nothing(asked, near, candidates)
-        highest = max(fitting, key=lambda each: version_order(each.version))
+        highest = max(fitting, key=lambda candidate: version_order(candidate.version))
         if asked.sha256 is not None:
             raise _digest_mismatch(asked, highest)
-        others = [each for each in fitting if each.version == highest.version and each.digest != highest.digest]
+        others = [
+            candidate
+            for candidate in fitting
+            if candidate.version == highest.version and candidate.digest != highest.digest
+        ]
         if others:
             message = f"two releases are called {highest.version}: `{highest.folder}` and `{others[0].folder}`"
             raise UnfitRelease("E0913", message, f'say which is meant: sha256 "{highest.digest}"')
@@ -389,23 +393,23 @@ class ReleaseFolders:
     def _candidates(self, asked: ReleaseRequest, near: str) -> Iterator[_Candidate]:
         """Yield every release of the benchmark, in the order of the places."""
         for place in self._places(near):
-            found = [place] if is_release(place) or _is_zip(place) else sorted(_release_paths(place, asked.name))
-            for path in found:
+            paths = [place] if is_release(place) or _is_zip(place) else sorted(_release_paths(place, asked.name))
+            for path in paths:
                 candidate = _candidate(open_location(str(path)) or path)
                 if candidate is not None and candidate.name == asked.name:
                     yield candidate
 
     def _places(self, near: str) -> Iterator[Path]:
-        beside = Path(near).parent
-        above = [beside, *beside.parents]
-        if not beside.is_absolute():
+        path = Path(near).parent
+        above = [path, *path.parents]
+        if not path.is_absolute():
             above += Path.cwd().parents
         yield from (each / RELEASES for each in above)
         yield from self.folders
 
     def _nothing(self, asked: ReleaseRequest, near: str, candidates: list[_Candidate]) -> UnfitRelease:
         if candidates:
-            versions = sorted({each.version for each in candidates}, key=version_order, reverse=True)
+            versions = sorted({candidate.version for candidate in candidates}, key=version_order, reverse=True)
             more = f" and {len(versions) - MOST_SHOWN} more" if len(versions) > MOST_SHOWN else ""
             message = f"no version of `{asked.name}` fits `{asked.text}`"
             return UnfitRelease("E0912", message, f"there is {', '.join(versions[:MOST_SHOWN])}{more}")
@@ -477,12 +481,12 @@ def _release_paths(place: Path, name: str) -> Iterator[Path]:
     folder."""
     label = re.compile(rf"{re.escape(name)}-\d+\.\d+\.\d+([-+][\w.]+)?(\.zip)?")
     try:
-        there = [path for path in place.iterdir() if label.fullmatch(path.name)]
+        paths = [path for path in place.iterdir() if label.fullmatch(path.name)]
     except OSError:
         return
-    folders = {path.name for path in there if (path / MANIFEST).is_file()}
-    yield from (path for path in there if path.name in folders)
-    yield from (path for path in there if path.suffix == ZIP and path.stem not in folders)
+    folders = {path.name for path in paths if (path / MANIFEST).is_file()}
+    yield from (path for path in paths if path.name in folders)
+    yield from (path for path in paths if path.suffix == ZIP and path.stem not in folders)
 
 
 def _is_zip(path: Path) -> bool:

@@ -103,68 +103,68 @@ class Lineage:
 def find_parent(plan: Plan, among: Path) -> Release | None:
     """Return the release of the benchmark with the highest version below that of the plan, or None."""
     below = [
-        each
-        for each in _releases(plan, among)
-        if version_order(each.manifest.version) < version_order(plan.benchmark.version)
+        release
+        for release in _releases(plan, among)
+        if version_order(release.manifest.version) < version_order(plan.benchmark.version)
     ]
-    return max(below, key=lambda each: version_order(each.manifest.version), default=None)
+    return max(below, key=lambda release: version_order(release.manifest.version), default=None)
 
 
 def check_siblings(plan: Plan, among: Path) -> None:
     """Raise `TriposError` E0901 if a release in a folder has a version that claims comparable figures although the
     plans differ in what counts, or has this very version with another plan."""
     version = plan.benchmark.version
-    for each in _releases(plan, among):
-        other = each.manifest.version
-        if other == version and (found := find_changes(each.plan(), plan)):
-            told = _first([change.text for change in found if change.part == found[0].part])
-            message = f"version {version} is released already, and changed since: {told}"
-            least = least_version(version, found[0].part)
-            raise TriposError("E0901", message, f"call it {least} or higher; see `tripos diff {each.folder} SPEC`")
+    for release in _releases(plan, among):
+        other = release.manifest.version
+        if other == version and (changes := find_changes(release.plan(), plan)):
+            text = _first([change.text for change in changes if change.part == changes[0].part])
+            message = f"version {version} is released already, and changed since: {text}"
+            least = least_version(version, changes[0].part)
+            raise TriposError("E0901", message, f"call it {least} or higher; see `tripos diff {release.folder} SPEC`")
         if other == version or not are_comparable(other, version):
             continue
-        there = each.plan()
+        there = release.plan()
         before, after = (there, plan) if version_order(other) <= version_order(version) else (plan, there)
         major = [change.text for change in find_changes(before, after) if change.part == "major"]
         if major:
             message = f"version {version} says that its figures compare with those of {other}, and they do not: "
-            hint = f"raise the major part of the version; see `tripos diff {each.folder} SPEC`"
+            hint = f"raise the major part of the version; see `tripos diff {release.folder} SPEC`"
             raise TriposError("E0901", message + _first(major), hint)
 
 
 def check_comparable_scores(manifest: Manifest, plan: Plan, among: Path, parent: Manifest | None = None) -> None:
     """Raise `TriposError` E0901 if a release claims figures comparable with its `parent` or another release, but uses
     another reward model or other generated items. The plan determines neither of these."""
-    others = [each.manifest for each in _releases(plan, among)] + ([] if parent is None else [parent])
-    made = {each.name for each in plan.made}
-    over = {each.name for each in plan.scenarios if each.rows is not None and each.rows.dataset in made}
-    for other in others:
+    manifests = [release.manifest for release in _releases(plan, among)] + ([] if parent is None else [parent])
+    made = {dataset.name for dataset in plan.made}
+    over = {scenario.name for scenario in plan.scenarios if scenario.rows is not None and scenario.rows.dataset in made}
+    for other in manifests:
         if other.version == manifest.version or not are_comparable(other.version, manifest.version):
             continue
-        models = {each.role: each.digest for each in other.artefacts}
-        items = {each.scenario: each.digest for each in other.items if each.scenario in over}
-        told = [
-            f"`{each.role}` is another reward model"
-            for each in manifest.artefacts
-            if models.get(each.role, each.digest) != each.digest
+        models = {artefact.role: artefact.digest for artefact in other.artefacts}
+        items = {item.scenario: item.digest for item in other.items if item.scenario in over}
+        texts = [
+            f"`{artefact.role}` is another reward model"
+            for artefact in manifest.artefacts
+            if models.get(artefact.role, artefact.digest) != artefact.digest
         ]
-        told += [
-            f"the items of `{each.scenario}` were written anew"
-            for each in manifest.items
-            if items.get(each.scenario, each.digest) != each.digest
+        texts += [
+            f"the items of `{item.scenario}` were written anew"
+            for item in manifest.items
+            if items.get(item.scenario, item.digest) != item.digest
         ]
-        if told:
+        if texts:
             message = f"version {manifest.version} says that its figures compare with those of {other.version}, "
             hint = "raise the major part of the version, or release with the models and items of before"
-            raise TriposError("E0901", f"{message}and they do not: {_first(told)}", hint)
+            raise TriposError("E0901", f"{message}and they do not: {_first(texts)}", hint)
 
 
 def _releases(plan: Plan, among: Path) -> list[Release]:
     """Return the releases of the plan's benchmark in a folder."""
     if not among.is_dir():
         return []
-    found = [open_release(path) for path in sorted(among.iterdir()) if is_release(path)]
-    return [each for each in found if each.manifest.benchmark == plan.benchmark.name]
+    releases = [open_release(path) for path in sorted(among.iterdir()) if is_release(path)]
+    return [release for release in releases if release.manifest.benchmark == plan.benchmark.name]
 
 
 def follow(parent: Release, plan: Plan) -> Lineage:
@@ -177,18 +177,18 @@ def follow(parent: Release, plan: Plan) -> Lineage:
     if manifest.benchmark != plan.benchmark.name:
         message = f"`{plan.benchmark.name}` cannot follow a release of `{manifest.benchmark}`"
         raise TriposError("E0902", message, f"give a release of the same benchmark with {ReleaseParameters.parent}")
-    found = find_changes(before, plan)
-    least = least_version(manifest.version, found[0].part if found else "patch")
-    if not found and version_order(version) <= version_order(manifest.version):
+    changes = find_changes(before, plan)
+    least = least_version(manifest.version, changes[0].part if changes else "patch")
+    if not changes and version_order(version) <= version_order(manifest.version):
         message = f"nothing changed since {manifest.version}, and {version} is not above it"
         raise TriposError("E0902", message, f"call it {least} or higher, or cite the release that there is")
-    if found and version_numbers(version) < version_numbers(least):
-        told = _first([each.text for each in found if each.part == found[0].part])
-        message = f"version {version} understates what changed since {manifest.version}: {told}"
+    if changes and version_numbers(version) < version_numbers(least):
+        text = _first([change.text for change in changes if change.part == changes[0].part])
+        message = f"version {version} understates what changed since {manifest.version}: {text}"
         raise TriposError("E0901", message, f"call it {least} or higher; see `tripos diff {parent.folder} SPEC`")
-    if found and version_order(version) <= version_order(manifest.version):
+    if changes and version_order(version) <= version_order(manifest.version):
         raise TriposError("E0902", f"version {version} is not above {manifest.version}", f"call it {least} or higher")
-    return Lineage(Parent(version=manifest.version, digest=parent.digest), tuple(found), _read_change_log(parent))
+    return Lineage(Parent(version=manifest.version, digest=parent.digest), tuple(changes), _read_change_log(parent))
 
 
 def _first(told: list[str]) -> str:
@@ -259,9 +259,9 @@ def make_release(wanted: ReleaseInput, to: Path) -> WrittenRelease:
     require_extra()
     check_pinned(wanted.compilation)
     benchmark = wanted.plan.benchmark
-    beside = Path(wanted.compilation.sources[0].path).parent
-    about = read_release_toml(beside)
-    artefacts = artefacts_of(wanted.plan, about, wanted.artefacts, beside)
+    path = Path(wanted.compilation.sources[0].path).parent
+    about = read_release_toml(path)
+    artefacts = artefacts_of(wanted.plan, about, wanted.artefacts, path)
     license_ = check_license(benchmark.license, f"`{benchmark.name}`")
     source = CaseSource(wanted.plan, wanted.folders, tuple(each.path for each in wanted.compilation.sources))
     restore_extended(source, wanted.compilation.releases)
@@ -269,9 +269,9 @@ def make_release(wanted: ReleaseInput, to: Path) -> WrittenRelease:
     times = load_generated_from_store(wanted.plan, source, wanted.store or Path("results"), folders)
     held = withheld_files(wanted.plan, source, withheld_by(wanted.compilation.releases))
     contents = contents_of(wanted.compilation, wanted.plan, wanted.folders, about, held)
-    for each in contents.external:
-        if each.license is not None:
-            check_license(each.license, f"`{each.path}`")
+    for file in contents.external:
+        if file.license is not None:
+            check_license(file.license, f"`{file.path}`")
     try:
         to.mkdir(parents=True, exist_ok=True)
         building = Path(tempfile.mkdtemp(prefix=".release-", dir=to))
@@ -288,8 +288,10 @@ def make_release(wanted: ReleaseInput, to: Path) -> WrittenRelease:
         _check(building, wanted, contents)
         if wanted.sign_key is not None:
             sign(building / MANIFEST, wanted.sign_key, f"{manifest.name} {digest_of(written)}", os.environ)
-        made = _move_into_place(building, to / manifest.name, manifest)
-        return made if not any(private.iterdir()) else replace(made, private=separate_private(private, made.path))
+        release = _move_into_place(building, to / manifest.name, manifest)
+        return (
+            release if not any(private.iterdir()) else replace(release, private=separate_private(private, release.path))
+        )
     except OSError as error:
         raise _unwritable(to, error) from error
     finally:
@@ -327,7 +329,7 @@ def _write(
     rows |= frozen.rows
     held_back = withheld_by(wanted.compilation.releases)
     held = withheld_of(source) | held_back
-    if any(each.source == WITHHELD for each in contents.external):
+    if any(file.source == WITHHELD for file in contents.external):
         rows |= write_public(source, folder, withheld_datasets(source, held_back), held, canary)
     if held and plan.subsets:
         write_subsets(source, folder)
@@ -335,7 +337,7 @@ def _write(
     rows |= lent.rows
     external = (*contents.external, *frozen.withheld, *lent.withheld)
     items = _items(wanted, source, contents, folder, canary)
-    rows |= {each.path: pq.read_metadata(folder / each.path).num_rows for each in items if each.path is not None}
+    rows |= {item.path: pq.read_metadata(folder / item.path).num_rows for item in items if item.path is not None}
     (folder / LICENSE).write_bytes(_license_text(wanted, about, license_))
     (folder / CHANGELOG).write_text(_new_change_log(wanted, about), "utf-8")
     named = tuple(artefact.entry for artefact in artefacts)
@@ -373,19 +375,21 @@ def _items(
 ) -> list[ReleasedItems]:
     """Write the items of every scenario whose data may be copied."""
     plan = wanted.plan
-    outer = {each.sha256 for each in contents.external}
+    outer = {file.sha256 for file in contents.external}
     # Only a data set that knows which items of a file are withheld may publish the others.
     held_back = withheld_by(wanted.compilation.releases)
     known = (
-        withheld_datasets(source, held_back) if any(each.source == WITHHELD for each in contents.external) else set()
+        withheld_datasets(source, held_back) if any(file.source == WITHHELD for file in contents.external) else set()
     )
-    kept_back = {each.name for each in plan.datasets if outer & {file.sha256 for file in each.every_file}} - known
-    over = {each.name: each.rows.dataset if each.rows is not None else None for each in plan.scenarios}
-    made = []
+    kept_back = {
+        dataset.name for dataset in plan.datasets if outer & {file.sha256 for file in dataset.every_file}
+    } - known
+    over = {scenario.name: scenario.rows.dataset if scenario.rows is not None else None for scenario in plan.scenarios}
+    itemses = []
     try:
         for frozen in frozen_items(source, canary, held_back):
             path = None if over[frozen.scenario] in kept_back else write_items(frozen, folder)
-            made.append(
+            itemses.append(
                 ReleasedItems(
                     scenario=frozen.scenario,
                     rows=frozen.rows,
@@ -396,12 +400,12 @@ def _items(
             )
     except DataError as error:
         raise TriposError("S0854", f"cannot freeze the items: {error.message}", error.hint) from error
-    return made
+    return itemses
 
 
 def _files(folder: Path, rows: dict[str, int]) -> tuple[ReleasedFile, ...]:
-    found = sorted(path for path in folder.rglob("*") if path.is_file())
-    named = [(path.relative_to(folder).as_posix(), path) for path in found]
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    named = [(path.relative_to(folder).as_posix(), path) for path in paths]
     return tuple(
         ReleasedFile(path=name, sha256=file_digest(path), bytes=path.stat().st_size, rows=rows.get(name))
         for name, path in sorted(named)
@@ -410,8 +414,8 @@ def _files(folder: Path, rows: dict[str, int]) -> tuple[ReleasedFile, ...]:
 
 def _license_text(wanted: ReleaseInput, about: ReleaseToml, license_: str) -> bytes:
     """Return the text of the licence if the spec's folder has it, or else its SPDX expression."""
-    beside = Path(wanted.compilation.sources[0].path).parent
-    named = beside / (about.license_file or LICENSE)
+    path = Path(wanted.compilation.sources[0].path).parent
+    named = path / (about.license_file or LICENSE)
     if named.is_file():
         return named.read_bytes()
     if about.license_file is not None:
@@ -422,11 +426,11 @@ def _license_text(wanted: ReleaseInput, about: ReleaseToml, license_: str) -> by
 
 def _new_change_log(wanted: ReleaseInput, about: ReleaseToml) -> str:
     """Return the change log: the changes of this version above those of earlier ones."""
-    told = [*about.changes, *wanted.changes] or (
+    texts = [*about.changes, *wanted.changes] or (
         ["first release"] if wanted.parent is None else ["no change was found"]
     )
     day = f" ({wanted.day.isoformat()})" if wanted.day is not None else ""
-    head = f"## {wanted.plan.benchmark.version}{day}\n\n" + "".join(f"- {each}\n" for each in told)
+    head = f"## {wanted.plan.benchmark.version}{day}\n\n" + "".join(f"- {each}\n" for each in texts)
     _, _, former = wanted.former.partition("\n\n")
     return f"# Changes\n\n{head}" + (f"\n{former}" if former else "")
 
@@ -434,10 +438,10 @@ def _new_change_log(wanted: ReleaseInput, about: ReleaseToml) -> str:
 def _check(folder: Path, wanted: ReleaseInput, contents: Contents) -> None:
     """Check that the written sources compile to the plan. Raises `TriposError` S0858."""
     outer = list(_outer(wanted))
-    releases = ReleaseFolders(tuple(Path(each.folder) for each in wanted.compilation.releases))
-    if any(each.source == WITHHELD for each in contents.external):
-        beside = [Path(path).resolve().parent for path in own_sources(wanted.compilation)]
-        outer += [*beside, *(each / SHIPPED for each in beside)]
+    releases = ReleaseFolders(tuple(Path(release.folder) for release in wanted.compilation.releases))
+    if any(file.source == WITHHELD for file in contents.external):
+        paths = [Path(path).resolve().parent for path in own_sources(wanted.compilation)]
+        outer += [*paths, *(path / SHIPPED for path in paths)]
     found = recompiled_digest(open_release(folder), outer, releases)
     if found != wanted.plan.digest:
         message = "the release would not compile to its own plan"
@@ -446,7 +450,7 @@ def _check(folder: Path, wanted: ReleaseInput, contents: Contents) -> None:
 
 def _outer(wanted: ReleaseInput) -> Sequence[Path]:
     main = Path(wanted.compilation.sources[0].path).resolve().parent
-    return [each.resolve() for each in wanted.folders.folders if not each.resolve().is_relative_to(main)]
+    return [folder.resolve() for folder in wanted.folders.folders if not folder.resolve().is_relative_to(main)]
 
 
 def _move_into_place(building: Path, target: Path, manifest: Manifest) -> WrittenRelease:

@@ -152,17 +152,17 @@ def _check_minisign(path: Path, raw: bytes, public: str | None) -> ReleaseCheck:
 def _check_ssh(path: Path, raw: bytes, public: str | None, namespace: str) -> ReleaseCheck:
     if public is None:
         said = _ssh_keygen(["-Y", "check-novalidate", "-n", namespace, "-s", str(path)], raw)
-        told = f"give the public key of whoever signed it: {VerifyParameters.key} FILE"
+        text = f"give the public key of whoever signed it: {VerifyParameters.key} FILE"
     else:
         with tempfile.TemporaryDirectory(prefix="tripos-") as there:
             allowed = Path(there) / "signers"
             allowed.write_text(f"{_SIGNER} {public}\n", "utf-8")
             arguments = ["-Y", "verify", "-f", str(allowed), "-I", _SIGNER, "-n", namespace, "-s", str(path)]
             said = _ssh_keygen(arguments, raw)
-        told = ""
+        text = ""
     if said.returncode:
         return ReleaseCheck(path.name, "wrong", "is no signature of this file" + (" by that key" if public else ""))
-    return ReleaseCheck(path.name, "good" if public is not None else "unchecked", told)
+    return ReleaseCheck(path.name, "good" if public is not None else "unchecked", text)
 
 
 def _public(key: str) -> str:
@@ -401,8 +401,8 @@ def check_result(path: Path, store: Store | None, key: str | None) -> tuple[Resu
     checks = signature_checks(path, key, RESULT_NAMESPACE)
     if store is None:
         checks += [
-            ReleaseCheck(each.name, "unchecked", f"name the store that has it: {STORE} DIR")
-            for each in statement.subject
+            ReleaseCheck(result_subject.name, "unchecked", f"name the store that has it: {STORE} DIR")
+            for result_subject in statement.subject
         ]
         return statement, checks
     predicate = statement.predicate
@@ -414,16 +414,16 @@ def check_result(path: Path, store: Store | None, key: str | None) -> tuple[Resu
         return statement, [*checks, ReleaseCheck("run", "wrong", f"the store has no run `{predicate.run.run_id}`")]
     with connection:
         checks += [*_check_run(predicate, run), *_check_parts(predicate, store)]
-        for each in statement.subject:
-            found, rows = table_digest(connection, run, each.name)
-            if found == each.digest.sha256:
-                checks.append(ReleaseCheck(each.name, "good"))
+        for subject in statement.subject:
+            found, rows = table_digest(connection, run, subject.name)
+            if found == subject.digest.sha256:
+                checks.append(ReleaseCheck(subject.name, "good"))
             else:
-                was = predicate.rows.get(each.name, 0)
+                was = predicate.rows.get(subject.name, 0)
                 counted = (
                     f"has {rows:,} rows, and {was:,} were attested" if rows != was else f"has other rows ({rows:,})"
                 )
-                checks.append(ReleaseCheck(each.name, "wrong", counted))
+                checks.append(ReleaseCheck(subject.name, "wrong", counted))
         figures = figures_of(connection, get_selected(connection, run), run)
     return statement, [*checks, *_check_figures(predicate.figures, figures)]
 
@@ -457,7 +457,7 @@ def _check_parts(told: ResultPredicate, store: Store) -> Iterable[ReleaseCheck]:
 
 
 def _check_figures(told: Iterable[ResultFigure], found: Iterable[ResultFigure]) -> Iterable[ReleaseCheck]:
-    now = {(each.measure, each.model): each for each in found}
+    now = {(result_figure.measure, result_figure.model): result_figure for result_figure in found}
     for was in told:
         name = f"{was.measure} of {was.model}"
         figure = now.pop((was.measure, was.model), None)
@@ -465,7 +465,7 @@ def _check_figures(told: Iterable[ResultFigure], found: Iterable[ResultFigure]) 
             yield ReleaseCheck(name, "wrong", "is not there any more")
             continue
         numbers = ("value", "low", "high", "items", "n", "total")
-        other = [each for each in numbers if not _alike(getattr(was, each), getattr(figure, each))]
+        other = [number for number in numbers if not _alike(getattr(was, number), getattr(figure, number))]
         if other:
             words = ", ".join(f"{each} {getattr(figure, each)}, not {getattr(was, each)}" for each in other)
             yield ReleaseCheck(name, "wrong", f"is another: {words}")

@@ -13,8 +13,8 @@ from tripos.errors import disk_failure
 from tripos.files import read_untrusted
 from tripos.releases.locations import open_location
 from tripos.releases.manifest import RELEASES
+from tripos.releases.network_policy import USER_GIVEN, NetworkPolicy
 from tripos.releases.opening import ReleaseFolders
-from tripos.releases.reach import USER_GIVEN, NetworkPolicy
 from tripos.settings.options import DATA, JSON
 from tripos.settings.trust import refuse_if_untrusted
 from tripos_compiler.compile import Compilation, compile_spec
@@ -90,7 +90,7 @@ class SpecSource:
         except (OSError, UnicodeDecodeError) as error:
             raise self._unreadable(error) from error
         diagnostics = deny(compilation.diagnostics, denied)
-        failed = any(each.severity == "error" for each in diagnostics)
+        failed = any(diagnostic.severity == "error" for diagnostic in diagnostics)
         return replace(compilation, diagnostics=diagnostics, plan=None if failed else compilation.plan)
 
     def _unreadable(self, error: OSError | UnicodeDecodeError) -> Exception:
@@ -189,7 +189,7 @@ def _main_file(folder: Path) -> Path:
     named = folder / f"{folder.resolve().name}.tripos"
     if named.is_file():
         return named
-    mains = [each for each in sorted(folder.glob("*.tripos")) if BENCHMARK.search(_text(each))]
+    mains = [path for path in sorted(folder.glob("*.tripos")) if BENCHMARK.search(_text(path))]
     if len(mains) == 1:
         return mains[0]
     found = f"it holds {len(mains)} benchmarks: {', '.join(m.name for m in mains)}" if mains else "it holds none"
@@ -202,7 +202,7 @@ def has_benchmark(path: Path) -> bool:
     if open_location(str(path)) is not None:
         return True
     files = [path] if path.is_file() else [path / f"{path.resolve().name}.tripos", *path.glob("*.tripos")]
-    return any(each.suffix == ".tripos" and BENCHMARK.search(_text(each)) for each in files)
+    return any(file.suffix == ".tripos" and BENCHMARK.search(_text(file)) for file in files)
 
 
 def has_shared_parts(path: Path) -> bool:

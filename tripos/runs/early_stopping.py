@@ -312,10 +312,14 @@ class EarlyStopper:
     _open: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        measures: list[tuple[str, Measure | Expectation]] = [(each.name, each) for each in self.plan.measures]
+        measures: list[tuple[str, Measure | Expectation]] = [(measure.name, measure) for measure in self.plan.measures]
         candidates = [
             *measures,
-            *((each.shown, each) for each in self.plan.expectations if each.operator in DECIDABLE_OPERATORS),
+            *(
+                (expectation.shown, expectation)
+                for expectation in self.plan.expectations
+                if expectation.operator in DECIDABLE_OPERATORS
+            ),
         ]
         why: dict[str, str] = {}
         self._scenarios = {scenario.name: scenario for scenario in self.selection.chosen(self.plan)}
@@ -357,8 +361,8 @@ class EarlyStopper:
                 count = figure.items[cell]
                 for model in self.models:
                     sequence = BettingSequence(figure.ends(cell), count)
-                    own = FigureSequence(name, model, figure, cell, sequence, gate, margin, asked)
-                    self.followed[name, model, cell] = own
+                    figure_sequence = FigureSequence(name, model, figure, cell, sequence, gate, margin, asked)
+                    self.followed[name, model, cell] = figure_sequence
                 if gate is None and compares:
                     span, planned = figure.span(cell), len(figure.cases[cell])
                     self.comparisons += [
@@ -380,10 +384,10 @@ class EarlyStopper:
         return each.until or (self.plan.benchmark.until if headline else None)
 
     def _hint(self, why: Mapping[str, str]) -> str:
-        told = "; ".join(f"`{name}` {reason}" for name, reason in list(why.items())[:3])
+        text = "; ".join(f"`{name}` {reason}" for name, reason in list(why.items())[:3])
         if self.rule.margin is None and self.followed:
             return f"one model alone is compared with none: give {MARGIN} too, or declare an `expect`"
-        return f"leave out {UNTIL}: {told}" if told else f"leave out {UNTIL}: there is no measure"
+        return f"leave out {UNTIL}: {text}" if text else f"leave out {UNTIL}: there is no measure"
 
     def _count(self) -> None:
         """Count the items of the run and of each cell of each figure."""
@@ -395,16 +399,16 @@ class EarlyStopper:
 
     def _questions(self, model: str) -> list[bool]:
         """Return for each question about a model that the rule asks whether it is settled."""
-        own = [each.settled for each in self.followed.values() if each.model == model and each.decides]
+        own = [sequence.settled for sequence in self.followed.values() if sequence.model == model and sequence.decides]
         if self.rule.margin is not None:
             return own
         apart = zip(self.comparisons, self._corrected(), strict=True)
-        return own + [p <= LEVEL for each, p in apart if model in (each.model, each.other)]
+        return own + [p <= LEVEL for comparison, p in apart if model in (comparison.model, comparison.other)]
 
     def _corrected(self) -> list[float]:
         from tripos_warehouse.statistics.multiple_tests import holm
 
-        return [1.0 if p is None else p for p in holm([each.sequence.p(0.0) for each in self.comparisons])]
+        return [1.0 if p is None else p for p in holm([comparison.sequence.p(0.0) for comparison in self.comparisons])]
 
     def _estimate(self, each: ModelComparison) -> float | None:
         """Return the estimated difference: the mean, corrected for the bias of stopping if the run stopped because of
@@ -440,27 +444,27 @@ class EarlyStopper:
                 for model in self._open:
                     if (followed := self.followed.get((name, model, cell))) is not None:
                         added[name, model, cell] = followed.add(places, values.get((model, cell), {}))
-        for each in self.comparisons:
-            both = [(each.name, model, each.cell) for model in (each.model, each.other)]
+        for comparison in self.comparisons:
+            both = [(comparison.name, model, comparison.cell) for model in (comparison.model, comparison.other)]
             if all(key in added for key in both):
                 one, two = (added[key] for key in both)
-                each.add(self._cluster(case), None if one is None or two is None else one - two)
+                comparison.add(self._cluster(case), None if one is None or two is None else one - two)
         questions = {model: self._questions(model) for model in self._open}
-        self._open = [model for model, own in questions.items() if not own or not all(own)]
+        self._open = [model for model, question in questions.items() if not question or not all(question)]
 
     def _cluster(self, case: Case) -> str:
         return self.source.cluster(case) or case.item_id
 
     def state(self) -> dict[str, Any]:
         """Return the state for JSON: the rule, the number of items read, and every figure."""
-        figures = [each.state() for each in self.followed.values()]
-        for each, p in zip(self.comparisons, self._corrected(), strict=True):
-            alone = each.sequence.p(0.0)
-            low, high = each.sequence.interval(LEVEL)
-            where: dict[str, Any] = {"name": each.name, "model": each.model, "other": each.other}
-            where |= {"by": each.by} if each.by else {}
-            count = {"items": each.sequence.n, "of": len(each.figure.cases[each.cell])}
-            sizes = {"value": self._estimate(each), "mean": each.sequence.mean}
+        figures = [sequence.state() for sequence in self.followed.values()]
+        for comparison, p in zip(self.comparisons, self._corrected(), strict=True):
+            alone = comparison.sequence.p(0.0)
+            low, high = comparison.sequence.interval(LEVEL)
+            where: dict[str, Any] = {"name": comparison.name, "model": comparison.model, "other": comparison.other}
+            where |= {"by": comparison.by} if comparison.by else {}
+            count = {"items": comparison.sequence.n, "of": len(comparison.figure.cases[comparison.cell])}
+            sizes = {"value": self._estimate(comparison), "mean": comparison.sequence.mean}
             found = {**sizes, "low": low, "high": high, "level": LEVEL, "p": p, "p_alone": alone}
             figures.append({"kind": "comparison", **where, **count, **found, "settled": p <= LEVEL})
         rule = {
@@ -519,7 +523,7 @@ class EarlyStoppingForecast:
             "models": list(self.models),
             "not_learned_from": list(self.others),
             "items_scored": self.scored,
-            "orders": [round(each, 1) for each in self.items],
+            "orders": [round(item, 1) for item in self.items],
             "orders_unsettled": self.unsettled,
             "share": None if self.unknown else self.share,
             "calls": self._saved(self.calls),
@@ -545,14 +549,14 @@ def forecast_early_stopping(
         if not runs:
             return replace(blank, unknown="the store has no run of this benchmark")
         models = _models(runs, asked)
-        kept = get_selected(connection, runs[0])
-        known = _scores(connection, kept, models)
+        plan = get_selected(connection, runs[0])
+        known = _scores(connection, plan, models)
     seen = {score.model for scores in known.values() for score in scores}
     models = tuple(model for model in models if model in seen)
     if not models:
         return replace(blank, unknown="the last run of this benchmark has no scores")
-    told = replace(blank, models=models, others=tuple(model for model in asked if model not in models))
-    return _replayed(source, selection, told, known)
+    forecast = replace(blank, models=models, others=tuple(model for model in asked if model not in models))
+    return _replayed(source, selection, forecast, known)
 
 
 def _models(runs: Sequence[RunRecord], asked: Sequence[str]) -> tuple[str, ...]:
@@ -590,9 +594,9 @@ def _replayed(
     unsettled, orders = 0, ORDERS
     seed = -1
     while (seed := seed + 1) < orders:
-        own = replace(rule, seed=rule.seed + seed)
-        drawn = replace(selection, until=own)
-        settler = EarlyStopper(source.plan, told.models, source, drawn, own)
+        stop_rule = replace(rule, seed=rule.seed + seed)
+        drawn = replace(selection, until=stop_rule)
+        settler = EarlyStopper(source.plan, told.models, source, drawn, stop_rule)
         if not settler.asks:
             return replace(told, unknown="the store has scores of one model, and it is compared with none")
         orders = max(1, min(ORDERS, MOST_READS // max(1, told.of * settler.sequences)))

@@ -340,9 +340,9 @@ def forecast_run(prepared: PreparedRun, config: Config, tell: DamageListener) ->
         **known_prices(prepared.binding, config, batch=prepared.wiring.batch),
         **dict.fromkeys(prepared.wiring.recorded, FREE),
     }
-    others = open_others(config.reuse, config.store, tell)
+    replies = open_others(config.reuse, config.store, tell)
     return forecast_plan(
-        prepared.plan, prepared.source, prepared.selection, prepared.binding, config.store, prices, others
+        prepared.plan, prepared.source, prepared.selection, prepared.binding, config.store, prices, replies
     )
 
 

@@ -36,7 +36,7 @@ class NextRun:
     def to_json(self) -> dict[str, Any]:
         """Return the counts, and the forecast by scenario, arm, step, role and model, for JSON."""
         tables = {"replies": ("samples", "turns"), "judgements": ("judgements",), "vectors": ("vectors",)}
-        counts = {name: self.call_range(*each) for name, each in tables.items()}
+        counts = {name: self.call_range(*table) for name, table in tables.items()}
         return {
             "runs": list(self.runs),
             "models": list(self.models),
@@ -67,14 +67,14 @@ def forecast_next_run(
     prepared = prepare(spec, choices, config, approved=False)
     estimate = forecast_run(prepared, config, lambda error: warn(damage_warning(error)))
     asked = prepared.binding.of(prepared.binding.compared)
-    return NextRun(estimate, tuple(each.run_id for each in repeated), asked)
+    return NextRun(estimate, tuple(row.run_id for row in repeated), asked)
 
 
 def _comparable_runs(runs: Sequence[RunRow], before: Plan) -> list[RunRow]:
     """Return the newest run of a version (or of the benchmark, if that version has none), and the runs of the same
     version that differ from it only in the models under test."""
-    same = [each for each in runs if each.plan_digest == before.digest] or runs[:1]
-    return [each for each in same if _run_setup(each) == _run_setup(same[0])]
+    same = [run for run in runs if run.plan_digest == before.digest] or runs[:1]
+    return [row for row in same if _run_setup(row) == _run_setup(same[0])]
 
 
 def _run_setup(run: RunRow) -> object:
@@ -92,15 +92,15 @@ def _repeated_request(runs: Sequence[RunRow], before: Plan, after: Plan, request
     others = {role: tuple(names) for role, names in newest.roles.items() if role != newest.compared_role}
     known = [role.name for role in after.roles if role.name != compared]
     old_roles, new_roles = (
-        [each for each in others if each not in known],
+        [other for other in others if other not in known],
         [each for each in known if each not in others],
     )
     if len(old_roles) == len(new_roles) == 1:  # the role was renamed
         others[new_roles[0]] = others[old_roles[0]]
     roles = {role: others[role] for role in known if others.get(role)}
     named = request.roles.get(compared, ())
-    has_all_scenarios = {each.name for each in before.scenarios} <= set(newest.scenarios)
-    scenarios = [each.name for each in after.scenarios if each.name in newest.scenarios]
+    has_all_scenarios = {scenario.name for scenario in before.scenarios} <= set(newest.scenarios)
+    scenarios = [scenario.name for scenario in after.scenarios if scenario.name in newest.scenarios]
     return replace(
         request,
         models=request.models or (() if named else models),

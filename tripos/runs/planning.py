@@ -110,7 +110,7 @@ class FigureDesign:
         common."""
         labels: Sequence[Any] = self.mean.labels[place]
         values = {dim: {label[at] for label in labels} for at, dim in enumerate(self.dims)}
-        own = [(dim, next(iter(found))) for dim, found in values.items() if len(found) == 1]
+        own = [(dim, next(iter(value))) for dim, value in values.items() if len(value) == 1]
         return ", ".join(f"{dim.rpartition('.')[2]}: {'none' if value is None else value}" for dim, value in own)
 
 
@@ -176,16 +176,16 @@ class Detection:
         counted = "cluster" if self.clustered else "item"
         same, different = _percent(self.same_items), _percent(self.different_items)
         scale = "a scale" if self.measure is None else f"the scale of `{self.measure}`"
-        told = (
+        text = (
             f"{self.items:,} {counted}{'s' if self.items > 1 else ''}: a test detects a difference of {same} of"
             f" {scale} between two models on the same items, and of {different} on different items (80 % power, worst"
             " case)."
         )
         if self.within is None:
-            return [told, *self.unevenness]
+            return [text, *self.unevenness]
         name, items = self.within
         least = _percent(least_difference(paired_variance(WORST, WORST, VARIANCE_CORRELATION) / items, items - 1))
-        return [told, f"Within `{name}`, with {items:,}: {least}.", *self.unevenness]
+        return [text, f"Within `{name}`, with {items:,}: {least}.", *self.unevenness]
 
     @property
     def unevenness(self) -> list[str]:
@@ -258,7 +258,7 @@ def _listed(sizes: Sequence[int]) -> str:
 
 def independent_items(items: Mapping[str, int], clusterings: Sequence[Clustering]) -> dict[str, int]:
     """Return the number of independent items of each scenario: of clusters, if items were drawn together."""
-    known = {name: each for each in clusterings for name in each.scenarios}
+    known = {name: clustering for clustering in clusterings for name in clustering.scenarios}
     return {
         name: round(count * known[name].clusters / known[name].items) if name in known else count
         for name, count in items.items()
@@ -284,7 +284,9 @@ def find_detection(
     inner = None if measure is None else _mean_of(plan, measure.figure)
     names = set(items)
     if inner is not None:
-        names &= {each.name for scored in scored_inputs(scored_values_of(plan), inner) for each in scored.scenarios}
+        names &= {
+            scenario.name for scored in scored_inputs(scored_values_of(plan), inner) for scenario in scored.scenarios
+        }
     independent = independent_items(items, clusterings)
     counts = {name: count for name, count in independent.items() if count and name in names}
     if not counts:
@@ -294,7 +296,7 @@ def find_detection(
     return Detection(
         None if inner is None or measure is None else measure.name,
         sum(counts.values()) if design is None else design.mean.units,
-        any(name in each.scenarios for each in clusterings for name in counts),
+        any(name in clustering.scenarios for clustering in clusterings for name in counts),
         design,
         (fewest, counts[fewest]) if len(counts) > 1 else None,
     )
@@ -410,7 +412,7 @@ class _Rows:
                 value = case.context.get(head)
                 if not path:
                     return value
-                return next((each.group for each in axis.values if each.name == value), None)
+                return next((axis_value.group for axis_value in axis.values if axis_value.name == value), None)
         names = {element_name(step) for step in self.scored.steps}
         return _at(element if head in names else case.fields, path)
 
@@ -498,7 +500,7 @@ class RunPlan:
         """The calls of the run, without those whose results are in the store."""
         if self.forecast is not None:
             return self.forecast.total.calls
-        least, expected, most = (sum(getattr(each, name) for each in self.steps) for name in ("least", "calls", "most"))
+        least, expected, most = (sum(getattr(step, name) for step in self.steps) for name in ("least", "calls", "most"))
         return EstimateSpan(least, expected, most)
 
     @property
@@ -535,7 +537,7 @@ class RunPlan:
     def to_json(self) -> dict[str, Any]:
         """Return the plan for JSON: with models, the output of `tripos run --dry-run --json`."""
         if self.forecast is None or self.prepared is None:
-            calls = [_step(each) for each in self.steps]
+            calls = [_step(step) for step in self.steps]
             return {"items": dict(self.items), **self._design(), "calls": calls}
         from tripos.runs.forecast import forecast_values
 
@@ -545,15 +547,15 @@ class RunPlan:
         return told if self.settling is None else {**told, "settling": self.settling.to_json()}
 
     def _design(self) -> dict[str, Any]:
-        clusters = {"clusters": [each.to_json() for each in self.clusterings]} if self.clusterings else {}
+        clusters = {"clusters": [clustering.to_json() for clustering in self.clusterings]} if self.clusterings else {}
         return {**clusters, "detects": None if self.detection is None else self.detection.to_json()}
 
     def __repr__(self) -> str:
         benchmark, calls, cost = self.plan.benchmark, self.calls, self.cost_usd
-        told = f"{sum(self.items.values()):,} items, {calls.low:,.0f} to {calls.high:,.0f} calls"
+        text = f"{sum(self.items.values()):,} items, {calls.low:,.0f} to {calls.high:,.0f} calls"
         if self.forecast is not None:
-            told += ", cost unknown" if cost is None else f", {usd(cost.low)} to {usd(cost.high)} USD"
-        return f"<RunPlan of {benchmark.name} {benchmark.version}: {told}>"
+            text += ", cost unknown" if cost is None else f", {usd(cost.low)} to {usd(cost.high)} USD"
+        return f"<RunPlan of {benchmark.name} {benchmark.version}: {text}>"
 
 
 def plan_run(
@@ -606,8 +608,8 @@ def _with_settling(found: RunPlan, config: Config) -> RunPlan:
 
     prepared = found.prepared
     asked = () if prepared is None else prepared.binding.of(prepared.binding.compared)
-    whole = EarlyStoppingForecast(sum(found.items.values()), calls=found.calls, cost_usd=found.cost_usd)
-    settling = forecast_early_stopping(found.source, found.selection, asked, whole, config.store)
+    forecast = EarlyStoppingForecast(sum(found.items.values()), calls=found.calls, cost_usd=found.cost_usd)
+    settling = forecast_early_stopping(found.source, found.selection, asked, forecast, config.store)
     return replace(found, settling=settling)
 
 
@@ -629,10 +631,10 @@ def preview_run(spec: CompiledSpec, choices: RunRequest, config: Config, items: 
     if names_any_model(choices, config):
         binding, _ = bind_roles(choices, spec.path, config, spec.plan, spec.compilation.releases)
     unasked: list[Case] = []
-    found = _prompts(spec.plan, source, selection, binding, items, unasked)
-    looked_at = {*(each.scenario for each in found), *(each.scenario.name for each in unasked)}
-    without = tuple(each.name for each in selection.chosen(spec.plan) if each.name not in looked_at)
-    return RunPreview(found, tuple(unasked), without)
+    previews = _prompts(spec.plan, source, selection, binding, items, unasked)
+    looked_at = {*(preview.scenario for preview in previews), *(case_.scenario.name for case_ in unasked)}
+    without = tuple(scenario.name for scenario in selection.chosen(spec.plan) if scenario.name not in looked_at)
+    return RunPreview(previews, tuple(unasked), without)
 
 
 def _prompts(
@@ -645,9 +647,9 @@ def _prompts(
 ) -> Sequence[PromptPreview]:
     from tripos_runtime.forecast.prompts import placeholder_models, preview_prompts
 
-    known = binding or placeholder_models(plan)
-    seen: list[Case] = [] if unasked is None else unasked
-    return list(preview_prompts(plan, source, selection, known, items, seen.append))
+    role_binding = binding or placeholder_models(plan)
+    cases: list[Case] = [] if unasked is None else unasked
+    return list(preview_prompts(plan, source, selection, role_binding, items, cases.append))
 
 
 def _one_model_each(plan: Plan) -> dict[str, int]:
@@ -689,9 +691,9 @@ def design_prices(
             return "USD", replace(by_usd, batch=_batch_share(run_plan, config), labels=label)
         if label is not None:
             who = ", ".join(run_plan.unpriced) or "these models"
-            told = f"a label costs money, and no price is known of {who}"
+            text = f"a label costs money, and no price is known of {who}"
             raise TriposError(
-                "R0404", told, f"write its price into tripos.toml, or leave out `{PlanParameters.label_price}`"
+                "R0404", text, f"write its price into tripos.toml, or leave out `{PlanParameters.label_price}`"
             )
         if must:
             who = ", ".join(run_plan.unpriced) or "these models"
@@ -728,8 +730,8 @@ def _usd(run_plan: RunPlan, places: MeasureCalls) -> Prices | None:
 
 def _calls(run_plan: RunPlan, places: MeasureCalls) -> Prices:
     """Return prices in calls, per independent item: the number of steps for a reply, and one for a judge."""
-    asked = {(each.place, each.step) for each in run_plan.steps if each.place in places.scenarios}
-    judged = {(each.place, each.step) for each in run_plan.steps if each.role in places.roles}
+    asked = {(step.place, step.step) for step in run_plan.steps if step.place in places.scenarios}
+    judged = {(step.place, step.step) for step in run_plan.steps if step.role in places.roles}
     each = 2.0 * places.rows
     return Prices(each * max(1, len({step for _, step in asked - judged})), tuple(each for _ in places.panel))
 
@@ -851,23 +853,23 @@ class DesignPlan:
                 "with_judges": self.labels.parts.items,
             },
             "not_learned_from": list(self.alternatives),
-            **({"clusters": [each.to_json() for each in self.clusterings]} if self.clusterings else {}),
+            **({"clusters": [clustering.to_json() for clustering in self.clusterings]} if self.clusterings else {}),
             "items_beyond": self.beyond,
             "effective_items": None if self.detection is None else self.detection.effective_items,
             "designs": [
                 {
-                    "label": each.label,
-                    "items": each.design.items,
-                    "samples": each.design.levers.samples,
-                    "judges": list(each.judges),
-                    "repeats": each.design.levers.repeats,
-                    "labels": each.design.labels,
-                    "batch": each.design.levers.batch,
-                    "cost": each.design.cost,
-                    "detects": each.design.detects if math.isfinite(each.design.detects) else None,
-                    "reaches": each.design.reaches,
+                    "label": design.label,
+                    "items": design.design.items,
+                    "samples": design.design.levers.samples,
+                    "judges": list(design.judges),
+                    "repeats": design.design.levers.repeats,
+                    "labels": design.design.labels,
+                    "batch": design.design.levers.batch,
+                    "cost": design.design.cost,
+                    "detects": design.design.detects if math.isfinite(design.design.detects) else None,
+                    "reaches": design.design.reaches,
                 }
-                for each in self.designs
+                for design in self.designs
             ],
         }
 
@@ -933,7 +935,7 @@ def expected_labels(plan: Plan, store_path: str) -> list[LabelGain]:
         if not runs:
             return []
         stored_plan = get_selected(connection, max(runs, key=lambda run: (run.started_at, run.run_id)))
-        same = [each for each in headlines(stored_plan) if each in plan.measures]
+        same = [headline for headline in headlines(stored_plan) if headline in plan.measures]
         return [more for measure in same for more in find_label_gains(connection, stored_plan, measure)]
 
 
@@ -945,8 +947,10 @@ def design_run(run_plan: RunPlan, config: Config, question: DesignQuestion) -> D
     variance.
     """
     models = () if run_plan.prepared is None else run_plan.prepared.binding.models[run_plan.prepared.binding.compared]
-    known = learned_components(run_plan.plan, config.store, question.measure, models, question.label_price is not None)
-    measure, learned = known.measure, known.components
+    estimates = learned_components(
+        run_plan.plan, config.store, question.measure, models, question.label_price is not None
+    )
+    measure, learned = estimates.measure, estimates.components
     if measure is None or isinstance(learned, NotEstimable):
         reason = learned.reason if isinstance(learned, NotEstimable) else None
         if measure is None or measure.low is None or measure.high is None:
@@ -955,7 +959,12 @@ def design_run(run_plan: RunPlan, config: Config, question: DesignQuestion) -> D
     scored = scored_step(run_plan.plan, measure)
     scenarios = run_plan.plan.scenarios if scored is None else scored.scenarios
     samples = max(
-        (step.samples for each in scenarios for step in each.steps if isinstance(step, Ask) and _is_of(step, scored)),
+        (
+            step.samples
+            for scenario in scenarios
+            for step in scenario.steps
+            if isinstance(step, Ask) and _is_of(step, scored)
+        ),
         default=1,
     )
     roles = () if scored is None else scored.judges
@@ -968,15 +977,15 @@ def design_run(run_plan: RunPlan, config: Config, question: DesignQuestion) -> D
         parts = _worst(measure, samples, max(1, len(panel))).scaled(times)
     else:
         parts = learned.planned(times)
-    names = tuple(each.name for each in scenarios)
+    names = tuple(scenario.name for scenario in scenarios)
     rows = sum(run_plan.items.get(name, 0) for name in names) / (
         sum(run_plan.independent.get(name, 0) for name in names) or 1
     )
-    places = MeasureCalls(names, tuple(roles), panel, items * samples, known.costs, max(1.0, rows))
+    places = MeasureCalls(names, tuple(roles), panel, items * samples, estimates.costs, max(1.0, rows))
     unit, prices = design_prices(
         run_plan, config, question.unit, question.spend is not None, question.label_price, places
     )
-    labels = None if isinstance(known.labels, NotEstimable) or prices.labels is None else known.labels
+    labels = None if isinstance(estimates.labels, NotEstimable) or prices.labels is None else estimates.labels
     space = Space(
         parts,
         prices,
@@ -1015,7 +1024,9 @@ def design_run(run_plan: RunPlan, config: Config, question: DesignQuestion) -> D
         () if isinstance(learned, NotEstimable) else _others((*models, *panel), learned),
         space.per_item(now),
         labels,
-        None if question.label_price is None or not isinstance(known.labels, NotEstimable) else known.labels.reason,
+        None
+        if question.label_price is None or not isinstance(estimates.labels, NotEstimable)
+        else estimates.labels.reason,
         run_plan.clusterings,
         detection,
     )
@@ -1024,11 +1035,11 @@ def design_run(run_plan: RunPlan, config: Config, question: DesignQuestion) -> D
 def _measure(plan: Plan, wanted: str | None) -> Measure | None:
     if wanted is None:
         return next(iter(headlines(plan)), None)
-    known = {measure.name: measure for measure in plan.measures}
-    if wanted not in known:
-        hint = suggest(wanted, tuple(known), f"its measures are {', '.join(known)}")
+    measures = {measure.name: measure for measure in plan.measures}
+    if wanted not in measures:
+        hint = suggest(wanted, tuple(measures), f"its measures are {', '.join(measures)}")
         raise TriposError("S0602", f"`{plan.benchmark.name}` has no measure `{wanted}`", hint)
-    return known[wanted]
+    return measures[wanted]
 
 
 def _is_of(step: Ask, scored: Any) -> bool:
@@ -1063,23 +1074,23 @@ def _labelled(ranked: Sequence[Design], planned: Design, panel: Sequence[str]) -
     best, now = ranked[0], planned.levers
     kinds: list[tuple[str, Sequence[Design]]] = [
         ("best", ranked),
-        ("whole panel", [each for each in ranked if each.levers.judges == now.judges]),
-        ("one judge", [each for each in ranked if each.levers.judges == 1]),
-        ("one sample", [each for each in ranked if each.levers.samples == 1]),
-        ("as many samples", [each for each in ranked if each.levers.samples == now.samples]),
-        ("more samples", [each for each in ranked if each.levers.samples > best.levers.samples]),
-        ("more judges", [each for each in ranked if each.levers.judges > best.levers.judges]),
-        ("asked live", [each for each in ranked if not each.levers.batch]),
-        ("judges alone", [each for each in ranked if not each.levers.labels]),
-        ("with labels", [each for each in ranked if each.levers.labels]),
-        ("one mark a judge", [each for each in ranked if each.levers.repeats == 1]),
+        ("whole panel", [design for design in ranked if design.levers.judges == now.judges]),
+        ("one judge", [design for design in ranked if design.levers.judges == 1]),
+        ("one sample", [design for design in ranked if design.levers.samples == 1]),
+        ("as many samples", [design for design in ranked if design.levers.samples == now.samples]),
+        ("more samples", [design for design in ranked if design.levers.samples > best.levers.samples]),
+        ("more judges", [design for design in ranked if design.levers.judges > best.levers.judges]),
+        ("asked live", [design for design in ranked if not design.levers.batch]),
+        ("judges alone", [design for design in ranked if not design.levers.labels]),
+        ("with labels", [design for design in ranked if design.levers.labels]),
+        ("one mark a judge", [design for design in ranked if design.levers.repeats == 1]),
     ]
     listed: dict[Levers, LabelledDesign] = {}
     for label, candidates in kinds:
         if candidates and candidates[0].levers not in listed:
             listed[candidates[0].levers] = _of_panel(label, candidates[0], panel)
-    first, *others = listed.values()
-    return (first, _of_panel("as planned", planned, panel), *others)
+    first, *designs = listed.values()
+    return (first, _of_panel("as planned", planned, panel), *designs)
 
 
 def _of_panel(label: str, design: Design, panel: Sequence[str]) -> LabelledDesign:

@@ -117,7 +117,7 @@ def family_warning(prepared: PreparedRun) -> RunWarning | None:
     return _warning(
         "W1205",
         "a judge would grade its own family, which judges favour",
-        [each.shown for each in prepared.self_judging()],
+        [judging.shown for judging in prepared.self_judging()],
         f"give the role another model: {ROLE} NAME=PROVIDER/MODEL",
     )
 
@@ -127,7 +127,7 @@ def settings_warning(prepared: PreparedRun) -> RunWarning | None:
     return _warning(
         "W1209",
         "a model does not take a setting, and is asked without it",
-        [each.shown for each in prepared.ignored_settings()],
+        [ignored_setting.shown for ignored_setting in prepared.ignored_settings()],
         f"take the setting out of the step, or give the role another model: {ROLE} NAME=PROVIDER/MODEL",
     )
 
@@ -137,7 +137,7 @@ def media_warning(prepared: PreparedRun) -> RunWarning | None:
     return _warning(
         "W1210",
         "nobody knows whether a model takes what it is shown",
-        [each.shown for each in prepared.unknown_media_support()],
+        [support.shown for support in prepared.unknown_media_support()],
         'declare it: `media = ["image"]` of the endpoint in tripos.toml',
     )
 

@@ -114,7 +114,7 @@ def key_by_prefix(text: str, find: Callable[[str], Iterable[tuple[str, str]]], u
         hint = f"write {SHORTEST} characters of the id or more"
         raise StoreError("S0302", f"`{escape_controls(text)}` is too short to look for", hint)
     matches = list(find(prefix))
-    exact = [each for each in matches if each[1] == prefix]
+    exact = [match for match in matches if match[1] == prefix]
     if len(exact or matches) == 1:
         return (exact or matches)[0]
     if not matches:
@@ -130,13 +130,13 @@ def _belongs_to_element(row: Row, score: Row, plan: Plan | None, scored: Step | 
     place = score["element_place"]
     if score["evaluator"] not in (None, row.get("evaluator")) and row.get("evaluator") is not None:
         return False
-    own = scored.value.loop.of if isinstance(scored, Score) and isinstance(scored.value, Each) else None
-    if plan is None or own is None or row.get("element_place") is None:
+    expr = scored.value.loop.of if isinstance(scored, Score) and isinstance(scored.value, Each) else None
+    if plan is None or expr is None or row.get("element_place") is None:
         return True
     steps = (step for scenario in plan.scenarios for step in scenario.steps)
     judged = (step for step in steps if isinstance(step, Verdict) and step.judgement == row["fingerprint"])
     loops = next((step.loops for step in judged if step.loops), ())
-    if not loops or loops[0].of != own:
+    if not loops or loops[0].of != expr:
         return True
     return str(row["element_place"]) == place or str(row["element_place"]).startswith(f"{place}.")
 
@@ -176,23 +176,23 @@ class Finder:
             return Trace(table, key, item, self.judgement(judgements[0]), row, metric, text, sample)
         scored = self.step(row["run_id"], row["fingerprint"])
         stamp, of = row["fingerprint"], scored.of if isinstance(scored, Score) else ""
-        others = self.before(key, row, row, scored, lambda ids: score_id(stamp, ids, row["metric"], None), of)
-        others = others or self.verdicts(row, scored)
+        replies = self.before(key, row, row, scored, lambda ids: score_id(stamp, ids, row["metric"], None), of)
+        replies = replies or self.verdicts(row, scored)
         if place is not None:
-            others = tuple(
-                each for each in others if _belongs_to_element(each.row, row, self.plan(row["run_id"]), scored)
+            replies = tuple(
+                other for other in replies if _belongs_to_element(other.row, row, self.plan(row["run_id"]), scored)
             )
-        return Trace(table, row["score_id"], item, sample, row, metric, None, other_replies=others)
+        return Trace(table, row["score_id"], item, sample, row, metric, None, other_replies=replies)
 
     def compared(self, row: Row) -> Trace:
         """Return the provenance of a comparison: both replies, and the judgement if there was one."""
         sides = [self.sample_of(row[f"{side}_sample_id"]) for side in ("first", "second")]
         judgements = self.rows("judgements", "judgement_id", [row["judgement_id"]]) if row["judgement_id"] else []
         reply = self.judgement(judgements[0]) if judgements else None
-        others = tuple(each for each in sides[1:] if each is not None)
+        replies = tuple(side for side in sides[1:] if side is not None)
         item = self.item(row)
         return Trace(
-            "comparisons", row["comparison_id"], item, reply, sample=sides[0], other_replies=others, comparison=row
+            "comparisons", row["comparison_id"], item, reply, sample=sides[0], other_replies=replies, comparison=row
         )
 
     def sample_of(self, key: str) -> TracedReply | None:
@@ -229,11 +229,11 @@ class Finder:
         before = self.before(
             key, row, row, step, lambda ids: conversation_id(stamp, row["item_id"], models, number, ids)
         )
-        given = [(each.role, each.settings.given) for each in step.speakers]
+        given = [(speaker.role, speaker.settings.given) for speaker in step.speakers]
         settings = {f"{name} of {role}": value for role, some in given for name, value in some.items()}
         judgements = self.rows("judgements", "sample_id", [key]) if upon else []
         scores = self.rows("scores", "sample_id", [key]) if upon else []
-        told = tuple({**each, "role": f"{each['role']} ({each['name']})"} for each in _messages(row))
+        told = tuple({**message, "role": f"{message['role']} ({message['name']})"} for message in _messages(row))
         return TracedReply("samples", row, told, settings, None, before, tuple(judgements), tuple(scores))
 
     def judgement(self, row: Row, upon: bool = False) -> TracedReply:
@@ -296,7 +296,7 @@ class Finder:
                     inner = {need for other in step.needs for need in asks[other].needs}
                     direct = [need for need in step.needs if need not in inner and need != of]
                     return tuple(
-                        found for need in direct if (found := self.result(asks[need], chosen[need])) is not None
+                        reply for need in direct if (reply := self.result(asks[need], chosen[need])) is not None
                     )
         return ()
 
@@ -308,13 +308,15 @@ class Finder:
             return ()
         asks = _sibling_steps(plan, step)
         stamps = [each.judgement for need in step.needs if isinstance(each := asks.get(need), Verdict)]
-        own = [asks[need] for need in step.needs if isinstance(asks.get(need), Ask)]
-        every = [self.result(ask, name) for ask in own for name in self.candidates(row, ask)]
-        later = [each for each in every if each and row["sample_id"] in [on.row["sample_id"] for on in each.builds_on]]
+        steps = [asks[need] for need in step.needs if isinstance(asks.get(need), Ask)]
+        replies = [self.result(ask, name) for ask in steps for name in self.candidates(row, ask)]
+        later = [
+            reply for reply in replies if reply and row["sample_id"] in [on.row["sample_id"] for on in reply.builds_on]
+        ]
         found = self.query(
             "select * from main.judgements where sample_id in (select unnest(?)) and fingerprint in (select unnest(?))"
             " and evaluator in (select unnest(?)) order by fingerprint, element_place, repeat, evaluator",
-            [[row["sample_id"], *(each.row["sample_id"] for each in later)], stamps, list(row["judged_by"])],
+            [[row["sample_id"], *(reply.row["sample_id"] for reply in later)], stamps, list(row["judged_by"])],
         )
         return (*later, *map(self.judgement, found))
 
@@ -389,7 +391,7 @@ class Finder:
                 return step
             if isinstance(step, Grade | Verdict) and step.judgement == fingerprint:
                 return step
-        asks = (ask for made in (plan.made if plan is not None else ()) for ask in made.asks)
+        asks = (ask for dataset in (plan.made if plan is not None else ()) for ask in dataset.asks)
         return next((ask for ask in asks if ask.fingerprint == fingerprint), None)
 
     def rows(self, table: str, column: str, keys: Sequence[str]) -> list[Row]:

@@ -85,7 +85,9 @@ def run_row(
 
 def step_rows(plan: Plan, binding: RoleBinding, run_id: str, scenarios: Iterable[Scenario]) -> list[dict[str, Any]]:
     """Return the rows of `run_steps` for some scenarios of a plan."""
-    return [{"run_id": run_id, **each._asdict()} for each in result_bindings(plan, binding, scenarios)]
+    return [
+        {"run_id": run_id, **result_binding._asdict()} for result_binding in result_bindings(plan, binding, scenarios)
+    ]
 
 
 def find_store(path: str | Path) -> Store | None:
@@ -121,15 +123,15 @@ class RequestSettings:
         if not self.settings.cases or self.question is None:
             return self.settings.otherwise
         try:
-            sent = [Message(each["role"], each["content"]) for each in orjson.loads(messages)]
+            sent = [Message(load["role"], load["content"]) for load in orjson.loads(messages)]
         except (orjson.JSONDecodeError, KeyError, TypeError):
             return None
         return settings_sent(self.settings, self.question, identity, sent, number, request or "")
 
     def any_of(self, messages: str, identity: str, number: int, request: str | None) -> Iterable[Settings]:
         """Return the settings of one request; if the store does not determine them, all possible ones."""
-        found = self.of(messages, identity, number, request)
-        return self.settings.possible if found is None else (found,)
+        settings = self.of(messages, identity, number, request)
+        return self.settings.possible if settings is None else (settings,)
 
 
 def reply_settings(
@@ -139,12 +141,12 @@ def reply_settings(
     the spec; if the spec is unknown, None."""
     if declared is None:
         return None
-    found: Settings | None = None
+    settings: Settings | None = None
     if declared.cases and plan is not None and step is not None:
         question = Questions(plan, plan.axes).widest(step, plan.benchmark.languages[0])
         by = row["identity"] or row["model" if isinstance(step, Ask) else "evaluator"]
-        found = RequestSettings(declared, question).of(row["messages"], by, number, row[REQUEST])
-    return declared.given if found is None else found.given
+        settings = RequestSettings(declared, question).of(row["messages"], by, number, row[REQUEST])
+    return declared.given if settings is None else settings.given
 
 
 REPLAY_PREFIX = "replay/"
@@ -187,15 +189,15 @@ class Recording:
     def _file(self) -> RecordingFile:
         connection = connect(self.store)
         try:
-            asked = _settings_by_step(get_plan(connection, self.run))
+            settingses = _settings_by_step(get_plan(connection, self.run))
             calls = recorded_calls(connection, self.run)
             return RecordingFile(
-                each
+                recorded_request
                 for call in calls
-                for settings in asked[call.fingerprint].any_of(
+                for settings in settingses[call.fingerprint].any_of(
                     call.messages, call.identity or call.model, call.number, call.request
                 )
-                for each in _recorded_requests(call, settings)
+                for recorded_request in _recorded_requests(call, settings)
             )
         finally:
             connection.close()
@@ -272,27 +274,27 @@ def _place(which: str, store_root: Path) -> tuple[Path, str | None]:
 
 def _settings_by_step(plan: Plan) -> dict[str, RequestSettings]:
     """Return the possible settings of every step, by the fingerprint of its replies."""
-    found = {VECTORS: RequestSettings(DeclaredSettings(max_tokens=0))}
+    settingses = {VECTORS: RequestSettings(DeclaredSettings(max_tokens=0))}
     questions, language = Questions(plan, plan.axes), plan.benchmark.languages[0]
     for scenario in plan.scenarios:
         for step in (step for treatment in scenario.treatments for step in treatment.steps):
             match step:
                 case Ask():
-                    found[step.fingerprint] = RequestSettings(step.settings, questions.widest(step, language))
+                    settingses[step.fingerprint] = RequestSettings(step.settings, questions.widest(step, language))
                 case Converse():
                     for speaker in step.speakers:
                         question = questions.longest_turn(step, speaker.role)
                         key = settings_key(step.fingerprint, speaker.role)
-                        found[key] = RequestSettings(speaker.settings, question)
+                        settingses[key] = RequestSettings(speaker.settings, question)
                 case Grade() | Compare() | Verdict():
                     settings = plan.scorer(step.scorer).settings
-                    found[step.judgement] = RequestSettings(settings, questions.widest(step, language))
-    return found
+                    settingses[step.judgement] = RequestSettings(settings, questions.widest(step, language))
+    return settingses
 
 
 def _recorded_requests(call: RecordedCall, settings: Settings) -> Iterator[Recorded]:
     """Yield the requests of a call with their answers; two requests if the first reply could not be parsed."""
-    messages = [(each["role"], each["content"]) for each in orjson.loads(call.messages)]
+    messages = [(load["role"], load["content"]) for load in orjson.loads(call.messages)]
 
     def key(sent: Sequence[tuple[str, str]]) -> bytes:
         return request_key(call.model, sent, call.number, settings.of_sample(call.number))
@@ -305,8 +307,8 @@ def _recorded_requests(call: RecordedCall, settings: Settings) -> Iterator[Recor
     yield Recorded(key(messages), call.made_at, _encode_reply(first))
     if second is not None:
         # If the first reply was kept as the better one, the second is not stored; replay the first again.
-        own = replace(second, usage=second.usage.without(first.usage))
-        yield Recorded(key([*messages, (ASSISTANT, shown_again(first.text))]), call.made_at, _encode_reply(own))
+        reply = replace(second, usage=second.usage.without(first.usage))
+        yield Recorded(key([*messages, (ASSISTANT, shown_again(first.text))]), call.made_at, _encode_reply(reply))
 
 
 def _encode_reply(reply: RecordedReply) -> bytes:
@@ -341,9 +343,9 @@ def allow_user_aggregates(plan: Plan, folder: Path, releases: Mapping[str, str])
     """
     for plugin in plan.plugins:
         if plugin.aggregate and plugin.path is not None:
-            beside = folder if plugin.release is None else Path(releases.get(plugin.release, folder))
+            path = folder if plugin.release is None else Path(releases.get(plugin.release, folder))
             try:
-                text = (beside / plugin.path).read_text("utf-8")
+                text = (path / plugin.path).read_text("utf-8")
             except (OSError, UnicodeDecodeError):
                 continue
             if sha256(text.encode()).hexdigest() == plugin.version:
@@ -399,27 +401,27 @@ class BatchesUnderWay:
 
     def __init__(self, store: Store) -> None:
         log = RecordedBatches(store, "")
-        places = dict.fromkeys((each.model, each.endpoint) for each in log.load())
+        places = dict.fromkeys((record.model, record.endpoint) for record in log.load())
         self._books = {place: BatchBook(log, *place) for place in places}
         for book in self._books.values():
             book.refresh(datetime.now(UTC))
 
     def __iter__(self) -> Iterator[BatchUnderWay]:
         """Yield the batches, oldest first."""
-        found = [
+        ways = [
             BatchUnderWay(
-                _name(each), model, endpoint, book.request_count(each), each.created_at, each.created_at + EXPIRY
+                _name(batch), model, endpoint, book.request_count(batch), batch.created_at, batch.created_at + EXPIRY
             )
             for (model, endpoint), book in self._books.items()
-            for each in book.open
+            for batch in book.open
         ]
-        return iter(sorted(found, key=lambda batch: (batch.made_at, batch.batch)))
+        return iter(sorted(ways, key=lambda batch: (batch.made_at, batch.batch)))
 
     def give_up(self, batch: BatchUnderWay) -> None:
         """Record that a batch is lost, which releases its requests. Raises `StoreError`."""
         book = self._books[batch.model, batch.endpoint]
-        found = next(each for each in book.open if _name(each) == batch.batch)
-        book.close(found, DROPPED, datetime.now(UTC), "it was given up")
+        open_batch = next(each for each in book.open if _name(each) == batch.batch)
+        book.close(open_batch, DROPPED, datetime.now(UTC), "it was given up")
 
 
 def _name(batch: OpenBatch) -> str:

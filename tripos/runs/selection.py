@@ -107,8 +107,8 @@ def bind_roles(
                 f"tripos.toml has a model for a role `{name}`, which this benchmark does not have",
                 f"did you mean `{close}`?",
             )
-    shared = {name: each for name, each in config.roles.items() if name in known}
-    others = {name: each for name, each in flags.items() if name != compared}
+    shared = {name: role for name, role in config.roles.items() if name in known}
+    others = {name: flag for name, flag in flags.items() if name != compared}
     recording = find_recording(models, others, config.store)
     if recording is not None:
         shared = dict(recording.binding_models)

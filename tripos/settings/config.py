@@ -155,7 +155,7 @@ class ProgramConfig(BaseModel):
         return None if text is None else checked_address(text)
 
 
-SHORT_FORMS = tuple(each.key for each in (MAX_CONNECTIONS, MAX_RETRIES))
+SHORT_FORMS = tuple(option.key for option in (MAX_CONNECTIONS, MAX_RETRIES))
 """Settings of `[limits]` that may also be written at the top level."""
 
 
@@ -188,9 +188,9 @@ class ProfileSettings(BaseModel):
             foreign = why_no_folder(place)
             if info.field_name in ("store", "reuse") and address_of(place):
                 if info.context != TYPED_BY_USER:
-                    told = f"`{place}` is a bucket, and your keys go to none that a file names"
+                    text = f"`{place}` is a bucket, and your keys go to none that a file names"
                     option = SETTINGS[info.field_name]
-                    raise ValueError(f"{told}: give it with {option} or {option.variable}")
+                    raise ValueError(f"{text}: give it with {option} or {option.variable}")
             elif foreign is not None:
                 raise ValueError(": ".join(foreign))
         return places
@@ -231,9 +231,9 @@ def expand_short_forms(table: Mapping[str, Any]) -> dict[str, Any]:
 
 def find_file(folder: Path) -> Path | None:
     """Return the `tripos.toml` of a folder or of its nearest parent that has one."""
-    for each in (folder.absolute(), *folder.absolute().parents):
-        if (each / SETTINGS_FILE).is_file():
-            return each / SETTINGS_FILE
+    for path in (folder.absolute(), *folder.absolute().parents):
+        if (path / SETTINGS_FILE).is_file():
+            return path / SETTINGS_FILE
     return None
 
 
@@ -262,7 +262,7 @@ def with_programs(config: Config, allowed: Iterable[str], unsandboxed: Iterable[
 
 def programs_of(config: Config) -> AllowedPrograms:
     """Return the allowed programs in the form of the runtime."""
-    return AllowedPrograms({name: ProgramLimits(**each.model_dump()) for name, each in config.programs.items()})
+    return AllowedPrograms({name: ProgramLimits(**program.model_dump()) for name, program in config.programs.items()})
 
 
 UNDENIABLE = ("W0824", "W0875", "W1208")

@@ -53,8 +53,8 @@ def env_files(folder: Path) -> list[Path]:
 
 
 def _env_file_in(folder: Path) -> list[Path]:
-    found = find_file(folder)
-    folders = dict.fromkeys([folder.absolute(), *([found.parent] if found is not None else [])])
+    path = find_file(folder)
+    folders = dict.fromkeys([folder.absolute(), *([path.parent] if path is not None else [])])
     return [each / NAME for each in folders if (each / NAME).is_file()]
 
 
@@ -116,8 +116,8 @@ def _warn(path: Path, refused: list[str]) -> None:
         if name not in misspelt:
             kinds.setdefault(_hint(name), []).append(name)
     for hint, names in kinds.items():
-        shown = [*(f"`{_shown(name)}`" for name in names[:MOST_NAMES]), *(["…"] if len(names) > MOST_NAMES else [])]
-        message = f"{path} sets variables that a file `.env` may not set, and they are ignored: {', '.join(shown)}"
+        texts = [*(f"`{_shown(name)}`" for name in names[:MOST_NAMES]), *(["…"] if len(names) > MOST_NAMES else [])]
+        message = f"{path} sets variables that a file `.env` may not set, and they are ignored: {', '.join(texts)}"
         show_diagnostic("warning", UNKNOWN_VARIABLE, message, hint)
 
 
@@ -166,7 +166,7 @@ def _own_keys(folder: Path) -> frozenset[str]:
         return frozenset()
     profiles = table.get("profiles", {})
     places = [table, *(profiles.values() if isinstance(profiles, Mapping) else ())]
-    tables = [each.get("endpoints", {}) for each in places if isinstance(each, Mapping)]
+    tables = [place.get("endpoints", {}) for place in places if isinstance(place, Mapping)]
     found = [end.get("api_key_env") for each in tables if isinstance(each, Mapping) for end in _tables(each)]
     return frozenset(name for name in found if isinstance(name, str) and not name.startswith(PREFIX))
 

@@ -17,7 +17,7 @@ from tripos_compiler.source.inputs import DataError
 PREFIX = "TRIPOS_"
 ROLE = "TRIPOS_ROLE_"
 ENV_FILE_VARIABLES = (
-    *sorted(name for name, each in VARIABLES.items() if each.setting and not each.kind.place),
+    *sorted(name for name, variable in VARIABLES.items() if variable.setting and not variable.kind.place),
     PROFILE.variable,
 )
 """The variables that a `.env` file may set besides roles and keys of providers. None of them names a file or a
@@ -70,7 +70,7 @@ def is_allowed_in_env_file(name: str, text: str) -> bool:
     if role or name == MODEL.variable:
         from tripos_runtime.models.kinds import kind_of  # a command without settings needs none
 
-        return not any(kind_of(each.strip()).file for each in text.split(","))  # a file `.env` names no other file
+        return not any(kind_of(part.strip()).file for part in text.split(","))  # a file `.env` names no other file
     return name in ENV_FILE_VARIABLES
 
 
@@ -81,11 +81,11 @@ def variable_of(place: tuple[str, ...], environ: Mapping[str, str]) -> str | Non
 
 def check_language(environ: Mapping[str, str]) -> None:
     """Raise `TriposError` if `TRIPOS_LANG` names a language that Tripos has no messages in."""
-    said = environ.get(LANGUAGE, "").strip()
-    if said and named_language(said) is None:
-        known = " or ".join(f"`{each}`" for each in LANGUAGES)
+    text = environ.get(LANGUAGE, "").strip()
+    if text and named_language(text) is None:
+        known = " or ".join(f"`{language}`" for language in LANGUAGES)
         raise TriposError(
-            "R0203", f"`{LANGUAGE}` cannot be `{said}`", f"it is {known}, or not set: then the system says it"
+            "R0203", f"`{LANGUAGE}` cannot be `{text}`", f"it is {known}, or not set: then the system says it"
         )
 
 

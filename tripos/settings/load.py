@@ -148,7 +148,7 @@ def load_settings(
     except ValidationError as error:
         raise _of_environment(error, environ) from error
     odd = tuple((f"no setting is called `{name}`", hint) for name, hint in unknown_variables(environ))
-    variables = [each.api_key_env for each in config.endpoints.values() if each.api_key_env]
+    variables = [endpoint.api_key_env for endpoint in config.endpoints.values() if endpoint.api_key_env]
     return ChosenSettings(config, path, wanted, odd, key_values(environ, variables))
 
 

@@ -137,10 +137,10 @@ def length_pt(given: str) -> float:
     >>> round(length_pt("8.4cm"), 1), length_pt("3 in")
     (238.1, 216.0)
     """
-    found = re.fullmatch(r"(\d+(?:\.\d+)?|\.\d+) ?(pt|in|cm|mm)", given.strip())
-    if found is None or float(found[1]) <= 0:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?|\.\d+) ?(pt|in|cm|mm)", given.strip())
+    if match is None or float(match[1]) <= 0:
         raise ValueError(f"{given} is no length such as 8.4cm")
-    return float(found[1]) * POINTS[found[2]]
+    return float(match[1]) * POINTS[match[2]]
 
 
 def _seconds(given: str) -> float:
@@ -364,7 +364,7 @@ class Parameters:
             own = vars(base).values() if base is cls else getattr(base, "options", ())
             declared |= {each.name: each for each in own if isinstance(each, Option)}
         cls.options = tuple(declared.values())
-        cls.alternatives = tuple(each for each in vars(cls).values() if isinstance(each, Alternatives))
+        cls.alternatives = tuple(var for var in vars(cls).values() if isinstance(var, Alternatives))
 
     @classmethod
     def check_needs(cls, given: Callable[[Option[Any]], bool], *, python: bool = False) -> None:

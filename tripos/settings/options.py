@@ -628,7 +628,7 @@ class PlotParameters(Parameters):
     measure = option(
         text("NAME"),
         "draw this measure (default: the headline, or the first that fits)",
-        only_for=tuple(each for each in PLOTS if each not in ("heatmap", "judges")),
+        only_for=tuple(plot for plot in PLOTS if plot not in ("heatmap", "judges")),
     )
     models = repeated(text("A,B", completes="model"), "draw these models only, in this order")
     against = option(text("NAME"), "judges: hold judges against this evaluator (default: people)", only_for=("judges",))

@@ -35,8 +35,15 @@ TOKENS = 1_000_000
 def endpoints_of(config: Config) -> dict[str, Endpoint]:
     """Return the endpoints of models, by name of a model or a provider."""
     return {
-        name: Endpoint(each.base_url, each.api_key_env, each.name, each.replicas, each.warm_up_s, each.media)
-        for name, each in config.endpoints.items()
+        name: Endpoint(
+            endpoint.base_url,
+            endpoint.api_key_env,
+            endpoint.name,
+            endpoint.replicas,
+            endpoint.warm_up_s,
+            endpoint.media,
+        )
+        for name, endpoint in config.endpoints.items()
     }
 
 
@@ -57,12 +64,12 @@ def prices_of(config: Config) -> dict[str, Price]:
     """
     return {
         name: Price(
-            each.input / TOKENS,
-            each.output / TOKENS,
-            None if each.cached_input is None else each.cached_input / TOKENS,
-            each.max_output,
+            price.input / TOKENS,
+            price.output / TOKENS,
+            None if price.cached_input is None else price.cached_input / TOKENS,
+            price.max_output,
         )
-        for name, each in config.prices.items()
+        for name, price in config.prices.items()
     }
 
 
@@ -97,7 +104,11 @@ def limits_of(config: Config, models: Mapping[str, Model]) -> Limits:
 def _connections(config: Config, models: Mapping[str, Model]) -> dict[str, int]:
     """Return the configured number of concurrent calls by endpoint; by default, for a reward model, the number it
     supports."""
-    found = {name: each.max_connections for name, each in config.endpoints.items() if each.max_connections is not None}
+    found = {
+        name: endpoint.max_connections
+        for name, endpoint in config.endpoints.items()
+        if endpoint.max_connections is not None
+    }
     for name, model in models.items():
         if isinstance(model, BatchedReward) and not {name, name.partition("/")[0]} & found.keys():
             found[name] = model.at_once

@@ -63,7 +63,7 @@ def indices_within(tokens: Iterable[Tokens | None], most: int) -> list[int]:
     >>> indices_within([Tokens((1, 2), 1), Tokens((1, 2, 3), 1)], most=2)
     [0]
     """
-    return [place for place, each in enumerate(tokens) if each is not None and len(each.ids) <= most]
+    return [place for place, token in enumerate(tokens) if token is not None and len(token.ids) <= most]
 
 
 def _ids(tokenizer: Any, text: str) -> tuple[int, ...]:
@@ -74,13 +74,13 @@ def _written(tokenizer: Any, messages: Iterable[Message], *, asked: bool) -> str
     try:
         return str(
             tokenizer.apply_chat_template(
-                [dict(each) for each in messages], tokenize=False, add_generation_prompt=asked
+                [dict(message) for message in messages], tokenize=False, add_generation_prompt=asked
             )
         )
     except Exception as error:  # a template may raise any exception
-        told = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        text = (str(error).strip().splitlines() or [type(error).__name__])[0]
         hint = "take another model, or ask without a system message"
-        raise TriposError("S0814", f"the model's chat template refuses a chat: {told}", hint) from error
+        raise TriposError("S0814", f"the model's chat template refuses a chat: {text}", hint) from error
 
 
 def loss_of(model: Any, tokens: Sequence[Tokens], at_once: int, pad: int) -> float | None:
@@ -116,9 +116,9 @@ def loss_of(model: Any, tokens: Sequence[Tokens], at_once: int, pad: int) -> flo
 
 
 def _padded(batch: Sequence[Tokens], pad: int) -> tuple[list[list[int]], list[list[int]]]:
-    longest = max(len(each.ids) for each in batch)
-    ids = [[*each.ids, *[pad] * (longest - len(each.ids))] for each in batch]
-    return ids, [[*each.labels, *[IGNORED] * (longest - len(each.ids))] for each in batch]
+    longest = max(len(tokens.ids) for tokens in batch)
+    ids = [[*tokens.ids, *[pad] * (longest - len(tokens.ids))] for tokens in batch]
+    return ids, [[*tokens.labels, *[IGNORED] * (longest - len(tokens.ids))] for tokens in batch]
 
 
 # Files of chats

@@ -50,10 +50,10 @@ class QuestionBuilder:
         scenario = next(each for each in plan.scenarios if each.name == asks.scenario)
         treatment = next(each for each in scenario.treatments if each.arms == asks.arms)
         self._ask = ask = treatment.ask(asks.step)
-        found = (step for step in treatment.steps if isinstance(step, Retrieve) and step.name in ask.needs)
+        retrieves = (step for step in treatment.steps if isinstance(step, Retrieve) and step.name in ask.needs)
         compared = next(role.name for role in plan.roles if role.kind == "compared")
         binding = RoleBinding({role.name: (role.name,) for role in plan.roles}, compared)  # no model is called
-        self._bound = BoundTreatment(scenario, treatment.model_copy(update={"steps": (*found, ask)}), plan, binding)
+        self._bound = BoundTreatment(scenario, treatment.model_copy(update={"steps": (*retrieves, ask)}), plan, binding)
 
     def messages(self, row: SourceRow) -> Messages | None:
         """Return the messages for a row, or None if the scenario would not run over it or not ask. Raises `Unavailable`
@@ -73,7 +73,7 @@ class QuestionBuilder:
             return pending(self._ask.name)
 
         drive(program.go(), meet, program.out.clear)
-        return [{"role": each.role, "content": each.content} for each in asked] or None
+        return [{"role": message.role, "content": message.content} for message in asked] or None
 
 
 class PartnerRows:
@@ -101,14 +101,16 @@ which questions share. If a row has no longer text, its longest one is compared 
 def find_examples(plan: Plan, names: Sequence[str]) -> list[Pairing] | None:
     """Return the exports with these names if the first one makes examples, or else None. Raises `TriposError` S0601 for
     a name that does not."""
-    known = {each.name: each for each in plan.exports if isinstance(each, Pairing) and each.kind == "examples"}
-    if not names or names[0] not in known:
+    pairings = {
+        export.name: export for export in plan.exports if isinstance(export, Pairing) and export.kind == "examples"
+    }
+    if not names or names[0] not in pairings:
         return None
     for name in names:
-        if name not in known:
-            hint = suggest(name, known, f"there is {', '.join(f'`{each}`' for each in known)}")
+        if name not in pairings:
+            hint = suggest(name, pairings, f"there is {', '.join(f'`{each}`' for each in pairings)}")
             raise TriposError("S0601", f"the spec makes no examples called `{name}`", hint)
-    return [known[name] for name in names]
+    return [pairings[name] for name in names]
 
 
 def write_examples(plan: Plan, exports: Sequence[Pairing], source: CaseSource, path: Path) -> dict[str, Any]:
@@ -119,18 +121,18 @@ def write_examples(plan: Plan, exports: Sequence[Pairing], source: CaseSource, p
     Raises `TriposError` E0301 if a row has no value for an export's expression, S0821 if there is no example, and
     `StoreError` S0604 if the file cannot be written.
     """
-    asked = ScenarioTexts.of(plan, source)
+    texts = ScenarioTexts.of(plan, source)
     left_out: Counter[str] = Counter()
     near: dict[str, dict[str, Any]] = {}
-    made = [list(_examples(plan, export, source, asked, left_out, near)) for export in exports]
-    if not any(made):
+    exampleses = [list(_examples(plan, export, source, texts, left_out, near)) for export in exports]
+    if not any(exampleses):
         hint = "check `where` and `beside`, and that the rows are not items of a scenario"
-        named = " and ".join(f"`{each.name}`" for each in exports)
+        named = " and ".join(f"`{export.name}`" for export in exports)
         raise TriposError("S0821", f"no row gives {named} an example", hint)
-    lines = _mixed(made)
-    written = write_lines(path, (each.line for each in lines))
+    lines = _mixed(exampleses)
+    written = write_lines(path, (line.line for line in lines))
     datasets = dict.fromkeys(export.dataset for export in exports)
-    one = {"export": exports[0].name} if len(exports) == 1 else {"exports": [each.name for each in exports]}
+    one = {"export": exports[0].name} if len(exports) == 1 else {"exports": [export.name for export in exports]}
     said = {
         "format": FORMAT,
         "file": path.name,
@@ -148,8 +150,8 @@ def write_examples(plan: Plan, exports: Sequence[Pairing], source: CaseSource, p
             for file in plan.dataset(name).files
         ],
         "left_out": dict(sorted(left_out.items())),
-        "held_out": {"questions": len(asked), "alike": NEAR_DUPLICATE_OVERLAP, "near": list(near.values())},
-        "lines": [{"export": each.export, "item": each.item} for each in lines],
+        "held_out": {"questions": len(texts), "alike": NEAR_DUPLICATE_OVERLAP, "near": list(near.values())},
+        "lines": [{"export": line.export, "item": line.item} for line in lines],
     }
     write_lines(provenance_path(path), [json.dumps(said, ensure_ascii=False, indent=1).encode()])
     return said
@@ -201,13 +203,13 @@ def _examples(
         except Unavailable as error:
             message = f"row {number} of `{export.dataset}` gives export `{export.name}` no value: {error}"
             raise TriposError("E0301", message, "mend the row, or guard the value") from error
-        like = next((found for each in rows.values() if (found := asked.like(each)) is not None), None)
+        like = next((found for source_row in rows.values() if (found := asked.like(source_row)) is not None), None)
         if like is not None:
             left_out["asked, or nearly so"] += 1
             near[row.item_id] = {"item": row.item_id, "like": like[0], "overlap": round(like[1], 4)}
             continue
-        for told in replies:
-            chat = [*sent, {"role": "assistant", "content": told.text}]
+        for rated_reply in replies:
+            chat = [*sent, {"role": "assistant", "content": rated_reply.text}]
             yield ExportedExample(export.name, row.item_id, orjson.dumps({"messages": chat}))
 
 
@@ -221,7 +223,11 @@ def _about(export: Pairing) -> str:
 
 def _mixed(made: Sequence[Sequence[ExportedExample]]) -> list[ExportedExample]:
     """Return the examples of several exports, each spread evenly over the whole."""
-    placed = [((at + 0.5) / len(each), which, line) for which, each in enumerate(made) for at, line in enumerate(each)]
+    placed = [
+        ((at + 0.5) / len(examples), which, line)
+        for which, examples in enumerate(made)
+        for at, line in enumerate(examples)
+    ]
     return [line for _, _, line in sorted(placed, key=lambda each: each[:2])]
 
 
@@ -243,13 +249,13 @@ class ScenarioTexts:
     @classmethod
     def of(cls, plan: Plan, source: CaseSource) -> ScenarioTexts:
         """Return the texts of a plan's rows from files. Rows that a run generates do not exist yet."""
-        found = cls()
-        read = {dataset.name: dataset for dataset in plan.datasets}
+        texts = cls()
+        datasets = {dataset.name: dataset for dataset in plan.datasets}
         names = [scenario.rows.dataset for scenario in plan.scenarios if scenario.rows is not None]
         for name in dict.fromkeys(names):
-            for row in source.sources.stream(read[name]) if name in read else ():
-                found._add(row.item_id, row.values)
-        return found
+            for row in source.sources.stream(datasets[name]) if name in datasets else ():
+                texts._add(row.item_id, row.values)
+        return texts
 
     def like(self, row: SourceRow) -> tuple[str, float] | None:
         """Return the most similar item of a row with the similarity, or None."""

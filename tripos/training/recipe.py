@@ -45,8 +45,8 @@ def settings_of(name: str | None, lora: int) -> dict[str, Any]:
     """
     if name is None:
         return {}
-    found = RECIPES[name]
-    told = found.lora if lora else found.full
+    recipe = RECIPES[name]
+    told = recipe.lora if lora else recipe.full
     if told is None:
         message = f"the recipe `{name}` trains all weights, and `{TrainSftParameters.lora}` adapters"
         raise TriposError("R0202", message, "leave out one of them")

@@ -64,14 +64,14 @@ def open_base(recipe: RewardRecipe) -> RewardNetwork:
     where = find_base(recipe.model)
     try:
         config = AutoConfig.from_pretrained(where, local_files_only=Path(where).exists())
-        causal = any("CausalLM" in each for each in config.architectures or ())
+        causal = any("CausalLM" in architecture for architecture in config.architectures or ())
         most = getattr(config, "max_position_embeddings", None)
         recipe = recipe.with_context_length(most)
         network = load_base(where, recipe.shape(causal=causal))
     except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
-        told = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        text = (str(error).strip().splitlines() or [type(error).__name__])[0]
         hint = "a model in the form of transformers: a folder, or a name of the Hub"
-        raise TriposError("S0814", f"cannot load `{recipe.model}`: {told}", hint) from error
+        raise TriposError("S0814", f"cannot load `{recipe.model}`: {text}", hint) from error
     if most is not None and (recipe.context or 0) + recipe.max_tokens + SPECIAL_TOKENS > most:
         hint = (
             f"it reads {most:,} tokens: give a lower `{TrainRewardParameters.max_tokens}` or "
@@ -88,7 +88,7 @@ def describe_base(recipe: RewardRecipe, network: RewardNetwork) -> dict[str, Any
         "name": where.name if where.exists() and recipe.model != ENCODER else recipe.model,
         "sha256": digest_of(where) if where.exists() else None,
         "commit": getattr(network.model.config, "_commit_hash", None),
-        "parameters": sum(each.numel() for each in network.model.parameters()),
+        "parameters": sum(parameter.numel() for parameter in network.model.parameters()),
     }
 
 
@@ -145,10 +145,12 @@ def train_reward(
         need_criteria(learned)
         given = _features(network, recipe, (learned, test.preferences), device, tell)
         learner = CriteriaLearner(*given, recipe.held_out)
-        found = learner.fit(learned, recipe.seed)
-        network.head = _as_tensors(weight=found.weight, bias=found.bias, mean=found.mean, scale=found.scale)
-        chosen = {"penalty": found.penalty, "held_out": dict(found.held_out)}
-        reward = learner.reward(found)
+        classifiers = learner.fit(learned, recipe.seed)
+        network.head = _as_tensors(
+            weight=classifiers.weight, bias=classifiers.bias, mean=classifiers.mean, scale=classifiers.scale
+        )
+        chosen = {"penalty": classifiers.penalty, "held_out": dict(classifiers.held_out)}
+        reward = learner.reward(classifiers)
     else:
         learner = TunedLearner(network, recipe, device, tell)
         network = learner.fit(learned, recipe.seed)
@@ -236,7 +238,7 @@ def _features(
 def _as_tensors(**arrays: Any) -> dict[str, Any]:
     import torch
 
-    return {name: torch.tensor(np.asarray(each, dtype=np.float32)) for name, each in arrays.items()}
+    return {name: torch.tensor(np.asarray(array, dtype=np.float32)) for name, array in arrays.items()}
 
 
 def _count(pairs: Preferences) -> int:

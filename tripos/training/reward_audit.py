@@ -100,14 +100,14 @@ class Audit:
         }
         variants = [
             {
-                "learned": each.kind,
-                "source": each.source,
-                "pairs": each.model.pairs,
-                "model": each.model.to_json(),
-                "bag_of_words": each.words.to_json(),
-                "criteria": None if each.criteria is None else each.criteria.to_json(),
+                "learned": variant.kind,
+                "source": variant.source,
+                "pairs": variant.model.pairs,
+                "model": variant.model.to_json(),
+                "bag_of_words": variant.words.to_json(),
+                "criteria": None if variant.criteria is None else variant.criteria.to_json(),
             }
-            for each in self.variants
+            for variant in self.variants
         ]
         return {
             "variants": variants,
@@ -155,8 +155,8 @@ def audit(
         null += (accuracy(model.learn(shuffled(learned, n), n)(tested), tested),)
     if nulls:
         tell(f"  {' '.join(f'{value:.3f}' for value in null)}")
-    whole = variants[0].model
-    p = (1 + sum(value >= whole.mean for value in null)) / (1 + nulls) if nulls else None
+    figure = variants[0].model
+    p = (1 + sum(value >= figure.mean for value in null)) / (1 + nulls) if nulls else None
     rules = {name: accuracy(rule(tested), tested) for name, rule in RULES.items()}
     return Audit(tuple(variants), rules, null, p, error, tuple(_warnings(variants, rules, p, nulls)))
 
@@ -199,7 +199,7 @@ def _learned(learned: Preferences, tested: Preferences) -> list[tuple[str, str |
 
 def shared_sources(learned: Preferences, tested: Preferences) -> tuple[str, ...]:
     """Return the authors of replies in both sets, sorted by name."""
-    one, two = ({name for by in each.by for name in by if name} for each in (learned, tested))
+    one, two = ({name for by in preferences.by for name in by if name} for preferences in (learned, tested))
     return tuple(sorted(one & two))
 
 
@@ -219,23 +219,23 @@ def clustered_error(values: Any, groups: Sequence[str]) -> float | None:
 
 def _warnings(variants: Sequence[Variant], rules: dict[str, float], p: float | None, nulls: int) -> list[str]:
     found = []
-    whole = variants[0]
-    low = whole.model.interval[0] if whole.model.interval is not None else whole.model.mean
+    variant = variants[0]
+    low = variant.model.interval[0] if variant.model.interval is not None else variant.model.mean
     for each in variants:
         if each.kind == "alone":
             continue
         least = each.model.interval[0] if each.model.interval is not None else each.model.mean
         if each.words.mean >= least:
             with_ = "" if each.source is None else f" {_variant_name(each.kind, each.source)},"
-            told = f"{with_} a bag of words does as well as the model: {each.words.mean:.3f} and {each.model.mean:.3f}"
-            found.append(told.strip())
+            text = f"{with_} a bag of words does as well as the model: {each.words.mean:.3f} and {each.model.mean:.3f}"
+            found.append(text.strip())
     for name, value in rules.items():
         if value >= low:
-            found.append(f"a rule does as well as the model: “{name}” {value:.3f}, the model {whole.model.mean:.3f}")
+            found.append(f"a rule does as well as the model: “{name}” {value:.3f}, the model {variant.model.mean:.3f}")
     for each in variants:
         high = each.model.interval[1] if each.model.interval is not None else each.model.mean
         if each.kind == "without" and high < low:
-            fall = f"{whole.model.mean:.3f} to {each.model.mean:.3f}"
+            fall = f"{variant.model.mean:.3f} to {each.model.mean:.3f}"
             found.append(f"without {each.source}, which wrote on both sides, it falls from {fall}")
     if p is not None and p > LEVEL:
         found.append(f"training on shuffled labels reaches as much: p = {p:.3f}")

@@ -197,7 +197,7 @@ class HeadLearner(FeatureLearner):
         """Return the head whose penalty is best on the groups that the seed holds out. Raises `TriposError` S0815."""
         rows = self.rows(learned)
         split = split_by_group(learned.groups, self.share, seed)
-        taught, kept = learned.only(split.learned), learned.only(split.held_out)
+        taught, preferences = learned.only(split.learned), learned.only(split.held_out)
         used = np.unique(np.concatenate([taught.better, taught.worse]))
         mean, scale = rows[used].mean(0), rows[used].std(0) + 1e-6
         even = (rows - mean) / scale
@@ -206,7 +206,7 @@ class HeadLearner(FeatureLearner):
         for penalty in sorted(self.penalties, reverse=True):  # each begins where the stricter one ended
             weight = fit_head(even, taught, penalty, weight)
             rewards = even @ weight.astype(even.dtype)
-            on = kept if len(kept) else taught
+            on = preferences if len(preferences) else taught
             found = {"loss": preference_loss(rewards, on, margins=False), "accuracy": accuracy(rewards, on)}
             if best is None or found["loss"] < best.held_out["loss"]:
                 best = LinearHead(weight, mean, scale, penalty, found)
@@ -463,7 +463,7 @@ class TunedLearner:
         torch.manual_seed(seed)
         recipe = self.recipe
         split = split_by_group(learned.groups, recipe.held_out, seed)
-        taught, kept = learned.only(split.learned), learned.only(split.held_out)
+        taught, preferences = learned.only(split.learned), learned.only(split.held_out)
         network = RewardNetwork(copy.deepcopy(self.base.model), self.base.tokenizer, self.base.shape)
         device = self.device.kind
         network.model.to(device)
@@ -486,7 +486,7 @@ class TunedLearner:
                 self._step(network, weight, taught.only(batches[place]), optimizer)
                 schedule.step()
             network.head = {"weight": weight.detach().cpu().float(), **even}
-            on = kept if len(kept) else taught
+            on = preferences if len(preferences) else taught
             rewards = _rewards_of(network, on, self._at_once)
             loss = preference_loss(rewards, on, margins=False)
             if not math.isfinite(loss):
@@ -511,7 +511,7 @@ class TunedLearner:
         import torch
 
         used, places = np.unique(np.concatenate([pairs.better, pairs.worse]), return_inverse=True)
-        better, worse = (torch.tensor(each, device=weight.device) for each in np.split(places, 2))
+        better, worse = (torch.tensor(part, device=weight.device) for part in np.split(places, 2))
         rows = [network.ids(*pairs.texts[place]) for place in used]
         margins = torch.tensor(pairs.margins, device=weight.device, dtype=torch.float32)
         try:

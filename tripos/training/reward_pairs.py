@@ -64,8 +64,11 @@ def exclude_authors(pairs: Preferences, sources: Sequence[str]) -> Preferences:
     kept = [place for place, by in enumerate(pairs.by) if not set(by) & set(sources)]
     if not kept:
         raise TriposError("S0815", "every pair has a reply by one of these", "leave out fewer")
-    left = pairs.only(kept).trimmed()
-    return replace(left, facts={**left.facts, "pairs": len(kept), "replies": len(left.texts), "without": list(sources)})
+    preferences = pairs.only(kept).trimmed()
+    return replace(
+        preferences,
+        facts={**preferences.facts, "pairs": len(kept), "replies": len(preferences.texts), "without": list(sources)},
+    )
 
 
 Numbers = np.ndarray[Any, np.dtype[Any]]
@@ -195,7 +198,7 @@ def joined_groups(keys: Sequence[frozenset[str]]) -> tuple[str, ...]:
         first, *rest = sorted(map(root, each))
         for other in rest:
             of[root(other)] = min(first, root(first))
-    return tuple(root(min(each)) for each in keys)
+    return tuple(root(min(key)) for key in keys)
 
 
 def _provenance(path: Path, sha256: str, count: int) -> Mapping[str, Any] | None:
@@ -271,7 +274,7 @@ def pairs_of(plan: Plan, pairing: Pairing, source: CaseSource) -> tuple[list[Rep
     Raises `TriposError` E0301 if a row has no value for an expression of the export.
     """
     dataset = plan.dataset(pairing.dataset)
-    made: list[ReplyPair] = []
+    pairs: list[ReplyPair] = []
     left_out: Counter[str] = Counter()
     kept_out = held_out_texts(plan, pairing, source)
     for number, row in enumerate(source.sources.stream(dataset), 1):
@@ -284,8 +287,8 @@ def pairs_of(plan: Plan, pairing: Pairing, source: CaseSource) -> tuple[list[Rep
                 left_out[HELD_OUT_REASON] += 1
                 continue
             prompt = "" if pairing.prompt is None else prompt_of(plan, pairing, source, names)
-            replies = [told for reply in pairing.replies for told in replies_of(reply, names)]
-            groups = tuple(str(found) for each in pairing.groups if (found := evaluate(each, names)))
+            replies = [rated_reply for reply in pairing.replies for rated_reply in replies_of(reply, names)]
+            groups = tuple(str(found) for group in pairing.groups if (found := evaluate(group, names)))
         except Unavailable as error:
             hint = "mend the row, or guard the value"
             message = f"row {number} of `{pairing.dataset}` gives export `{pairing.name}` no value: {error}"
@@ -300,19 +303,19 @@ def pairs_of(plan: Plan, pairing: Pairing, source: CaseSource) -> tuple[list[Rep
                 left_out["below the margin"] += 1
             else:
                 better, worse = (one, two) if difference > 0 else (two, one)
-                made.append(ReplyPair(prompt, better, worse, row.item_id, groups))
-    return made, left_out
+                pairs.append(ReplyPair(prompt, better, worse, row.item_id, groups))
+    return pairs, left_out
 
 
 def held_out_texts(plan: Plan, pairing: Pairing, source: CaseSource) -> HeldOutTexts[str] | None:
     """Return the texts of the data sets that an export holds out, or None if it names none."""
     if not pairing.holds_out:
         return None
-    found: HeldOutTexts[str] = HeldOutTexts()
+    texts: HeldOutTexts[str] = HeldOutTexts()
     for name in pairing.holds_out:
         for row in source.sources.stream(plan.dataset(name)):
-            found.add(row.item_id, row.values)
-    return found
+            texts.add(row.item_id, row.values)
+    return texts
 
 
 def prompt_of(plan: Plan, pairing: Pairing, source: CaseSource, names: Mapping[str, Any]) -> str:
@@ -404,4 +407,4 @@ def _line(pair: ReplyPair) -> bytes:
 
 
 def _names(pairings: Sequence[Pairing]) -> str:
-    return " and ".join(f"`{each.name}`" for each in pairings)
+    return " and ".join(f"`{pairing.name}`" for pairing in pairings)

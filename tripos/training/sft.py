@@ -59,9 +59,9 @@ def load_language_model(name: str, *, half: bool = False) -> LanguageModel:
         tokenizer = AutoTokenizer.from_pretrained(where, **options)
         model = AutoModelForCausalLM.from_pretrained(where, dtype=torch.bfloat16 if half else torch.float32, **options)
     except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
-        told = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        text = (str(error).strip().splitlines() or [type(error).__name__])[0]
         hint = "a causal model in the form of transformers: a folder, a .gguf file, or a name of the Hub"
-        raise TriposError("S0814", f"cannot load `{name}`: {told}", hint) from error
+        raise TriposError("S0814", f"cannot load `{name}`: {text}", hint) from error
     _unpacked(model)
     if tokenizer.eos_token_id is None:
         raise TriposError("S0814", f"the tokenizer of `{name}` has no token that ends a text", "take another model")
@@ -127,7 +127,7 @@ def prepare(data: Chats, tokenizer: Any, recipe: Recipe) -> Prepared:
     learned = tuple(tokens[place] for place in split.learned if place in fitting)
     held_out = tuple(tokens[place] for place in split.held_out if place in fitting)
     if not learned:
-        shortest = min(len(each.ids) for each in tokens)
+        shortest = min(len(token.ids) for token in tokens)
         hint = f"allow more with `{TrainSftParameters.max_tokens}`: the shortest has {shortest:,}"
         raise TriposError("S0815", f"every chat has more than {recipe.max_tokens:,} tokens", hint)
     return Prepared(split, learned, held_out, len(tokens) - len(fitting))
@@ -247,7 +247,7 @@ def _trainer(
             r=recipe.lora, lora_alpha=2 * recipe.lora, target_modules="all-linear", task_type="CAUSAL_LM"
         )
     rows = Dataset.from_dict(
-        {"input_ids": [list(each.ids) for each in learned], "labels": [list(each.labels) for each in learned]}
+        {"input_ids": [list(tokens.ids) for tokens in learned], "labels": [list(tokens.labels) for tokens in learned]}
     )
     from transformers.trainer_callback import PrinterCallback
 
@@ -311,7 +311,7 @@ def _base(name: str, loaded: LanguageModel) -> dict[str, Any]:
         "name": path.name if path.exists() else name,
         "sha256": digest_of(path) if path.exists() else None,
         "commit": getattr(loaded.model.config, "_commit_hash", None),
-        "parameters": sum(each.numel() for each in loaded.model.parameters()),
+        "parameters": sum(parameter.numel() for parameter in loaded.model.parameters()),
         "own_template": not loaded.plain,
     }
 

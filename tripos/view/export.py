@@ -82,7 +82,7 @@ def _files(view: ViewFiles, wanted: set[str]) -> Iterator[tuple[str, bytes | Pat
     yield "index.json", orjson.dumps(index)
     paths = [f"benchmarks/{name}.json" for name in index["benchmarks"]]
     for run in index["runs"]:
-        paths += [f"runs/{run['run_id']}/{what}.json" for what in RUN_FILES]
+        paths += [f"runs/{run['run_id']}/{run_file}.json" for run_file in RUN_FILES]
     paths += [f"compare/{a}~{b}.json" for a, b in _pairs(index["runs"])]
     for path in paths:
         if (data := view.json(path)) is not None:
@@ -164,7 +164,7 @@ def write_report(view: ViewFiles, run: str, most: int = MOST_BYTES) -> str:
     index["benchmarks"] = sorted({each["benchmark"] for each in index["runs"]})
     data: dict[str, Any] = {}
     # The page has the whole list, so `first.json`, which may have left-out replies, is not needed.
-    paths = [f"runs/{run}/{what}.json" for what in RUN_FILES if what != "first"]
+    paths = [f"runs/{run}/{run_file}.json" for run_file in RUN_FILES if run_file != "first"]
     paths.append(f"benchmarks/{index['runs'][0]['benchmark']}.json")
     for path in paths:
         data[path] = orjson.loads(view.json(path) or b"{}")
@@ -185,7 +185,7 @@ def write_board(view: ViewFiles, run: str) -> str:
 
     The content is an explicit list of files, so that a new kind of file is left out by default.
     """
-    read = {what: orjson.loads(view.json(f"runs/{run}/{what}.json") or b"{}") for what in BOARD_FILES}
+    read = {board_file: orjson.loads(view.json(f"runs/{run}/{board_file}.json") or b"{}") for board_file in BOARD_FILES}
     index = orjson.loads(view.json("index.json") or b"{}")
     index["runs"] = [each for each in index["runs"] if each["run_id"] == run]
     index["benchmarks"] = [index["runs"][0]["benchmark"]]

@@ -94,9 +94,9 @@ def section_json(section: Section, tests: int) -> dict[str, Any]:
                 "q": row.q,
                 "method": SEQUENCE if row.by_sequence else None,
                 "lower_is_better": row.lower_is_better,
-                "verdict": said,
+                "verdict": verdict,
             }
-            for row, said in zip(section.rows, verdicts(section, tests), strict=True)
+            for row, verdict in zip(section.rows, verdicts(section, tests), strict=True)
         ],
     }
 
@@ -108,7 +108,7 @@ def time_json(value: datetime | None) -> str | None:
 
 def board_json(board: Board) -> dict[str, Any]:
     """Return a board with its notes."""
-    return {**board.to_json(), "notes": [each.text for each in board_notes(board)]}
+    return {**board.to_json(), "notes": [board_note.text for board_note in board_notes(board)]}
 
 
 def headline_figures(connection: Connection) -> dict[str, list[dict[str, Any]]]:
@@ -140,7 +140,7 @@ def uses_own_aggregates(plans: Iterable[Plan]) -> bool:
 def headline_of(plan: Plan | None, figures: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the figures of a plan's headline, in its order."""
     order = [] if plan is None else list(plan.benchmark.headline)
-    found = [each for each in figures if each["measure"] in order]
+    found = [figure for figure in figures if figure["measure"] in order]
     return sorted(found, key=lambda each: order.index(each["measure"]))
 
 
@@ -188,12 +188,12 @@ DECLARING = frozenset(
 def spec_file(plan: Plan, kept: str | None) -> dict[str, Any]:
     """Return the file of a spec: `files`, `places` (the kind, name, file and lines of each declaration), `measures` and
     the `labels` of their aggregates by language. The first two are empty for an older run without text."""
-    files = [each for each in orjson.loads(kept or "[]") if each["text"] is not None]
-    missing = [each["path"] for each in orjson.loads(kept or "[]") if each["text"] is None]
+    files = [load for load in orjson.loads(kept or "[]") if load["text"] is not None]
+    missing = [load["path"] for load in orjson.loads(kept or "[]") if load["text"] is None]
     return {
         "files": files,
         "missing": missing,
-        "places": [place for each in files for place in _places(each["path"], each["text"])],
+        "places": [place for file in files for place in _places(file["path"], file["text"])],
         "measures": [measure.model_dump(mode="json") for measure in plan.measures],
         "labels": _labels(plan),
     }
@@ -203,7 +203,7 @@ def _labels(plan: Plan) -> dict[str, dict[str, str]]:
     """Return what the aggregates of a plan are called, by their name and the language. Functions of the user have their
     name alone."""
     measures = measures_of(plan)
-    names = {each.function for measure in plan.measures for each in aggregates_of(measure.figure, measures)}
+    names = {aggregate.function for measure in plan.measures for aggregate in aggregates_of(measure.figure, measures)}
     declared = [AGGREGATES[name] for name in sorted(names & set(AGGREGATES))]
     return {aggregate.name: {"en": aggregate.label, "zh": aggregate.chinese} for aggregate in declared}
 
@@ -255,7 +255,7 @@ def describe(plan: Plan) -> dict[str, Any]:
                 "low": metric.low,
                 "high": metric.high,
                 "asks": dict(metric.asks),
-                "levels": [{"low": each.low, "high": each.high, "text": dict(each.text)} for each in metric.levels],
+                "levels": [{"low": level.low, "high": level.high, "text": dict(level.text)} for level in metric.levels],
             }
             for metric in plan.metrics
         ],
@@ -285,7 +285,7 @@ def names_of_run(plan: Plan | None, run: RunRecord) -> dict[str, Any]:
 
 
 def _dimension(name: str, values: Sequence[AxisValue | ArmValue]) -> dict[str, Any]:
-    return {"name": name, "values": [{"name": each.name, "labels": dict(each.labels)} for each in values]}
+    return {"name": name, "values": [{"name": value.name, "labels": dict(value.labels)} for value in values]}
 
 
 # The cache
@@ -308,7 +308,7 @@ class FileCache:
     deleted with the process."""
 
     def __init__(self, folder: Path, lasting: Path | None = None) -> None:
-        self._folders = [each.parent.resolve() / each.name for each in (lasting, folder) if each is not None]
+        self._folders = [path.parent.resolve() / path.name for path in (lasting, folder) if path is not None]
         self._states: set[str] = set()
         self._complete: dict[Path, int] = {}
         """The modification time of each file whose content was checked against its name."""
@@ -362,8 +362,8 @@ class FileCache:
         self._states.add(state)
         with suppress(OSError):
             os.utime(folder / state)
-            ages = {each: each.lstat().st_mtime_ns for each in folder.iterdir() if not each.is_symlink()}
-            for old in sorted(ages, key=lambda each: ages[each])[:-MOST_STATES]:
+            ages = {path: path.lstat().st_mtime_ns for path in folder.iterdir() if not path.is_symlink()}
+            for old in sorted(ages, key=lambda path: ages[path])[:-MOST_STATES]:
                 shutil.rmtree(old, ignore_errors=True)
 
 
@@ -462,7 +462,7 @@ class ViewFiles:
             place = self.table(about["path"])
             if place is not None and "messages" in pq.read_schema(place).names:
                 for text in pq.read_table(place, columns=["messages"])["messages"].to_pylist():
-                    found.update(each.sha256 for each in media_in(text or ""))
+                    found.update(medium.sha256 for medium in media_in(text or ""))
         return found
 
     def table(self, path: str) -> Path | None:
@@ -494,9 +494,9 @@ class ViewFiles:
     def _json(self, path: str, state: str) -> Any:
         if path == "index.json":
             return self._index(state)
-        if found := re.fullmatch(r"benchmarks/(\w+)\.json", path):
-            return self._benchmark(found[1])
-        if found := re.fullmatch(rf"runs/{_RUN}/(?P<what>{'|'.join(RUN_FILES)}|tables)\.json", path):
+        if match := re.fullmatch(r"benchmarks/(\w+)\.json", path):
+            return self._benchmark(match[1])
+        if match := re.fullmatch(rf"runs/{_RUN}/(?P<what>{'|'.join(RUN_FILES)}|tables)\.json", path):
             make = {
                 "about": self._about,
                 "first": self._first,
@@ -508,9 +508,9 @@ class ViewFiles:
                 "spec": self._spec,
                 "tables": self._tables,
             }
-            return make[found["what"]](found["run"], state)
-        if found := _COMPARED.fullmatch(path):
-            return self._comparison(found["a"], int(found["m"]), found["b"], int(found["n"]), state)
+            return make[match["what"]](match["run"], state)
+        if match := _COMPARED.fullmatch(path):
+            return self._comparison(match["a"], int(match["m"]), match["b"], int(match["n"]), state)
         return None
 
     def _index(self, state: str) -> dict[str, Any]:
@@ -544,7 +544,7 @@ class ViewFiles:
             self._complete = self._complete and not uses_own_aggregates(readable_plans(connection, mine).values())
             boards = leaderboard(connection, runs, benchmarks=[name], comparable=are_comparable)
             measures = list(dict.fromkeys(board.measure.name for board in boards))
-            history = [each.to_json() for each in histories_of(store, connection, name, measures)]
+            history = [measure_history.to_json() for measure_history in histories_of(store, connection, name, measures)]
         return {"boards": [board_json(board) for board in boards], "history": history}
 
     def _opened(self, run: str, state: str, lane: WorkLane | None = None) -> OpenRun:
@@ -556,23 +556,23 @@ class ViewFiles:
                 opened.pop(old)[0].close()
             with ExitStack() as closed:
                 store = self._store()
-                connection, found = connect_run(store, run)
+                connection, record = connect_run(store, run)
                 # A damaged store reports its skipped parts when it is opened; a lasting file would hide them.
                 self._complete = self._complete and not store.damages
                 closed.enter_context(closing(connection))
-                plan = get_selected(connection, found)
+                plan = get_selected(connection, record)
                 self._complete = self._complete and not uses_own_aggregates([plan])
-                opened[key] = closed.pop_all(), OpenRun(connection, found, plan, [])
+                opened[key] = closed.pop_all(), OpenRun(connection, record, plan, [])
         opened.move_to_end(key)
         return opened[key][1]
 
     def _about(self, run: str, state: str) -> dict[str, Any]:
-        connection, found, plan, _ = self._opened(run, state)
-        query = f"select distinct metric::varchar, evaluator from {sql.name(found.benchmark)}.scores order by all"
+        connection, record, plan, _ = self._opened(run, state)
+        query = f"select distinct metric::varchar, evaluator from {sql.name(record.benchmark)}.scores order by all"
         pairs = connection.execute(query).fetchall()
         places, metrics = metric_ranks(plan), {metric for metric, _ in pairs}
         return {
-            "run": {"run_id": found.run_id, "models": found.models, "roles": found.roles},
+            "run": {"run_id": record.run_id, "models": record.models, "roles": record.roles},
             "state": state,
             "about": describe(plan),
             "metrics": sorted(metrics, key=lambda metric: (places.get(metric, len(places)), metric)),
@@ -580,9 +580,9 @@ class ViewFiles:
         }
 
     def _report(self, run: str, state: str) -> dict[str, Any]:
-        connection, found, plan, _ = self._opened(run, state, self._slow)
-        with copied_scores(connection, found.benchmark):
-            made = self._reports.get(run) or report(connection, plan, found)
+        connection, record, plan, _ = self._opened(run, state, self._slow)
+        with copied_scores(connection, record.benchmark):
+            made = self._reports.get(run) or report(connection, plan, record)
             return {
                 **made.to_json(),
                 "state": state,
@@ -591,17 +591,17 @@ class ViewFiles:
             }
 
     def _boards(self, run: str, state: str) -> dict[str, Any]:
-        connection, found, _, _ = self._opened(run, state, self._slow)
-        schema = sql.name(found.benchmark)
+        connection, record, _, _ = self._opened(run, state, self._slow)
+        schema = sql.name(record.benchmark)
         there = " or ".join(f"exists (from {schema}.{table})" for table in ("scores", "columns", "comparisons"))
         boards: list[Board] = []
         if connection.execute(f"select {there}").fetchall() == [(True,)]:
-            boards = leaderboard(connection, [found], benchmarks=[found.benchmark], comparable=are_comparable)
+            boards = leaderboard(connection, [record], benchmarks=[record.benchmark], comparable=are_comparable)
         return {"state": state, "boards": [board_json(board) for board in boards]}
 
     def _judges(self, run: str, state: str) -> dict[str, Any]:
-        connection, found, plan, _ = self._opened(run, state)
-        schema = sql.name(found.benchmark)
+        connection, record, plan, _ = self._opened(run, state)
+        schema = sql.name(record.benchmark)
         agreement = run_query(connection, f"from {schema}.agreement(per := 'metric')").to_pylist()
         return {
             "state": state,
@@ -612,17 +612,17 @@ class ViewFiles:
         }
 
     def _items(self, run: str, state: str) -> dict[str, Any]:
-        connection, found, _, _ = self._opened(run, state, self._slow)
-        return {"state": state, **items_json(analysed_items(connection, found.benchmark), KEPT)}
+        connection, record, _, _ = self._opened(run, state, self._slow)
+        return {"state": state, **items_json(analysed_items(connection, record.benchmark), KEPT)}
 
     def _confusion(self, run: str, state: str) -> dict[str, Any]:
         opened = self._opened(run, state, self._slow)
         return {"state": state, **tables_json(figure_tables(opened.connection, opened.plan))}
 
     def _spec(self, run: str, state: str) -> dict[str, Any]:
-        connection, found, plan, _ = self._opened(run, state)
+        connection, record, plan, _ = self._opened(run, state)
         query = "select spec from main.runs where run_id = ?"
-        [(kept,)] = connection.execute(query, [found.run_id]).fetchall()
+        [(kept,)] = connection.execute(query, [record.run_id]).fetchall()
         return {"state": state, **spec_file(plan, kept)}
 
     def _first(self, run: str, state: str) -> dict[str, Any]:
@@ -646,9 +646,9 @@ class ViewFiles:
         }
 
     def _tables_of(self, run: str, state: str, lane: WorkLane) -> RunTables:
-        connection, found, plan, tables = self._opened(run, state, lane)
+        connection, record, plan, tables = self._opened(run, state, lane)
         if not tables:
-            tables.append(RunTables(connection, plan, found.compared_role))
+            tables.append(RunTables(connection, plan, record.compared_role))
         return tables[0]
 
     def _write(self, run: str, state: str, table: str, lane: WorkLane) -> Path:
@@ -674,18 +674,18 @@ class ViewFiles:
         }
         try:
             changes, by_judge = changes_between(*sides)
-            made = compare(*sides, by_judge=by_judge)
+            comparison = compare(*sides, by_judge=by_judge)
         except StoreError as error:
             told = {"code": error.code, "message": error.message, "hint": error.hint}
             return {**about, "error": told}
         return {
             **about,
             "changes": [str(change) for change in changes],
-            "pairs": made.pairs,
-            "items": made.items,
-            "only_a": made.only_a,
-            "only_b": made.only_b,
-            "unpaired": [{"name": name, "reason": reason} for name, reason in made.unpaired],
-            "cautions": list(made.cautions),
-            "sections": [section_json(section, made.tests) for section in made.sections],
+            "pairs": comparison.pairs,
+            "items": comparison.items,
+            "only_a": comparison.only_a,
+            "only_b": comparison.only_b,
+            "unpaired": [{"name": name, "reason": reason} for name, reason in comparison.unpaired],
+            "cautions": list(comparison.cautions),
+            "sections": [section_json(section, comparison.tests) for section in comparison.sections],
         }

@@ -194,11 +194,11 @@ def has_comparisons(connection: Connection, benchmark: str) -> bool:
 def _rows(connection: Connection, plan: Plan, keys: list[str], where: str) -> list[dict[str, Any]]:
     """Return the mean rescaled score of each group. A group with an unscaled score has no mean, since the mean of the
     others would be another quantity."""
-    named = [sql.name(each) for each in keys]
-    told = ", ".join(f"cast({each} as varchar)" for each in named)
+    named = [sql.name(key) for key in keys]
+    text = ", ".join(f"cast({each} as varchar)" for each in named)
     groups = ", ".join(named)
     found = connection.execute(
-        f"""select {told}, case when count(place) = count(value) then avg(place) end,
+        f"""select {text}, case when count(place) = count(value) then avg(place) end,
           case when count(place) = count(value) then count(place) else 0 end
         from (select *, {rescale(plan)} as place from {sql.name(plan.benchmark.name)}.scores where {where})
         group by {groups} order by {groups}"""
@@ -263,8 +263,8 @@ class RunTables:
             "rows": total,
             "compared": compared,
             "values": {
-                name: sorted(each for each in some or () if each is not None)
-                for name, some in zip(chosen, values, strict=True)
+                name: sorted(each for each in value or () if each is not None)
+                for name, value in zip(chosen, values, strict=True)
             },
         }
 
@@ -310,8 +310,8 @@ class RunTables:
         if first is not None:
             few = f"select * exclude (messages, parsed, logprobs) from {samples} order by {order} limit {first}"
             return f"select *, row_number() over (order by {order}) - 1 as n from ({few})"
-        told = "* exclude (messages, reply, parsed, logprobs, error)"
-        return f"select {told}, row_number() over (order by {order}) - 1 as n from {samples}"
+        text = "* exclude (messages, reply, parsed, logprobs, error)"
+        return f"select {text}, row_number() over (order by {order}) - 1 as n from {samples}"
 
     def _joined(self, table: str, replies: str = "shown") -> str:
         """Return the SQL that joins the rows of `table`, as `row`, to their replies, as `shown`."""
@@ -327,7 +327,9 @@ class RunTables:
                 select shown.n, count(*)::integer as many from {self._joined(table, replies)} group by all)"""
 
     def _samples(self, replies: str = "shown") -> str:
-        text = [f"cast(shown.{sql.name(each)} as varchar) as {sql.name(each)}" for each in self.dimensions]
+        text = [
+            f"cast(shown.{sql.name(dimension)} as varchar) as {sql.name(dimension)}" for dimension in self.dimensions
+        ]
         # A row for each reply: its case, its score (of its first scaled metric), the largest spread between evaluators,
         # and the start and number of its rows in the tables of scores, judgements and turns.
         return f"""

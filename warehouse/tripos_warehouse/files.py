@@ -70,8 +70,8 @@ def export_path(path: Path) -> Iterator[Path]:
         with atomic_path(path, mode=0o644) as new:
             yield new
     except OSError as error:
-        told = error.strerror or str(error)
-        raise StoreError("S0604", f"cannot write `{path}`: {told}", "write it somewhere else") from error
+        text = error.strerror or str(error)
+        raise StoreError("S0604", f"cannot write `{path}`: {text}", "write it somewhere else") from error
 
 
 def write_lines(path: Path, lines: Iterable[bytes]) -> Written:

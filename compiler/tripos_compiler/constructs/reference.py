@@ -155,7 +155,7 @@ def filled(page: str) -> str:
     <!-- end -->
     <BLANKLINE>
     """
-    return PART.sub(lambda found: f"{found['what']} -->\n\n{part(found['what'])}\n", page)
+    return PART.sub(lambda match: f"{match['what']} -->\n\n{part(match['what'])}\n", page)
 
 
 def reference_parts(page: str) -> list[str]:
@@ -164,7 +164,7 @@ def reference_parts(page: str) -> list[str]:
     >>> reference_parts("<!-- generated: slots -->\\n<!-- end -->")
     ['slots']
     """
-    return [found["what"] for found in PART.finditer(page)]
+    return [match["what"] for match in PART.finditer(page)]
 
 
 def part(what: str) -> str:
@@ -192,7 +192,7 @@ def influences_table() -> str:
     names: dict[str, list[str]] = {}
     for function in AGGREGATES.values():
         names.setdefault(function.influence, []).append(f"`{function.name}`")
-    return _table(("aggregate", "the influence of an item"), [(", ".join(each), text) for text, each in names.items()])
+    return _table(("aggregate", "the influence of an item"), [(", ".join(name), text) for text, name in names.items()])
 
 
 def page_of(construct: Construct) -> str:
@@ -211,8 +211,8 @@ def page_of(construct: Construct) -> str:
 def construct_part(construct: Construct) -> str:
     """Return the signature of a construct, where it may stand, and the contents of its block."""
     places = " or ".join(_place(body) for body in construct.inside)
-    said = _wrapped(f"{_sentence(construct.summary)} Stands {places}.")
-    return f"```text\n{construct.shape.shown}\n```\n\n{said}\n" + "".join(f"\n{table}" for table in _blocks(construct))
+    text = _wrapped(f"{_sentence(construct.summary)} Stands {places}.")
+    return f"```text\n{construct.shape.shown}\n```\n\n{text}\n" + "".join(f"\n{table}" for table in _blocks(construct))
 
 
 def _blocks(construct: Construct) -> Iterator[str]:
@@ -236,7 +236,7 @@ def _how_many(construct: Construct, inside: Sequence[Construct]) -> str:
     if construct.once:
         often = "at most once for each condition" if construct.for_each_condition else "at most once"
     there = {each.name for each in inside}
-    names = (name for each in construct.excludes for name in each.constructs if name in there)
+    names = (name for exclude in construct.excludes for name in exclude.constructs if name in there)
     if construct.counts is not None:
         least, most = construct.counts
         often += f", `COUNT` {least} or more" if most is None else f", `COUNT` {least} to {most}"
@@ -249,7 +249,7 @@ def _how_many(construct: Construct, inside: Sequence[Construct]) -> str:
 
 def statements_table(body: str) -> str:
     """Return a table of the statements of a body with their pages."""
-    rows = [(_linked(each, "index"), each.summary) for each in CONSTRUCTS if body in each.inside]
+    rows = [(_linked(construct, "index"), construct.summary) for construct in CONSTRUCTS if body in construct.inside]
     return _table(("statement", "is"), rows)
 
 
@@ -319,15 +319,15 @@ def _construct(name: str) -> Construct:
 def _place(body: str) -> str:
     if body in PLACES:
         return PLACES[body]
-    page = page_of(next(each for each in CONSTRUCTS if each.body == body))
+    page = page_of(next(construct for construct in CONSTRUCTS if construct.body == body))
     return f"in {'an' if body[0] in 'aeiou' else 'a'} [`{body}`]({page}.md)"
 
 
 def _linked(construct: Construct, page: str) -> str:
     """Return a signature for a table, with a link if another page describes it."""
-    shown = f"`{_cell(construct.shape.shown)}`"
+    text = f"`{_cell(construct.shape.shown)}`"
     own = page_of(construct)
-    return shown if own == page else f"[{shown}]({own}.md)"
+    return text if own == page else f"[{text}]({own}.md)"
 
 
 def _lies(function: AggregateFunction) -> str:
@@ -443,15 +443,15 @@ def _example(example: doctest.Example) -> str:
     expression = ast.parse(example.source.strip()).body[0]
     if not isinstance(expression, ast.Expr):
         return ""
-    written = expression.value
+    expr = expression.value
     try:
-        match written:
+        match expr:
             case ast.Call(func=ast.Name(id="print"), args=[inner]):
                 return f"\n```tripos fragment\n{_spelt(inner)}\n```\n\n```text\n{example.want}```\n"
             case ast.Tuple(elts=several):
                 each = zip(several, ast.literal_eval(example.want), strict=True)
             case _:
-                each = zip([written], [ast.literal_eval(example.want)], strict=True)
+                each = zip([expr], [ast.literal_eval(example.want)], strict=True)
     except _NotWritable:
         return ""
     lines = "".join(_line(one, result) for one, result in each)

@@ -70,13 +70,13 @@ def _moved_word(entry: Entry, construct: Construct) -> tuple[Name, str] | None:
     for place, word in enumerate(entry.elements):
         if not isinstance(word, Name) or word.text not in construct.shape.flags:
             continue
-        others = [*entry.elements[:place], *entry.elements[place + 1 :]]
-        for end in range(len(others), 0, -1):
-            matched = construct.shape.match([*others[:end], word, *others[end:]])
+        nodes = [*entry.elements[:place], *entry.elements[place + 1 :]]
+        for end in range(len(nodes), 0, -1):
+            matched = construct.shape.match([*nodes[:end], word, *nodes[end:]])
             fits = not isinstance(matched, Mismatch) and (matched.get(word.text) is True or matched.get("type") is word)
             if fits:  # without a type the word stands where the type would
-                written = [_as_written(each) for each in (*others[:end], word, *others[end:])]
-                return word, " ".join(written) + (" { … }" if entry.block is not None else "")
+                texts = [_as_written(other) for other in (*nodes[:end], word, *nodes[end:])]
+                return word, " ".join(texts) + (" { … }" if entry.block is not None else "")
     return None
 
 
@@ -223,17 +223,17 @@ def _joined(line: Line, table: dict[str, list[Construct]], diagnostics: Diagnost
         if not constructs:
             yield from () if first.broken else (first,)
             continue
-        rest = line.entries[start:]
-        if names := with_commas(first, rest, constructs[0], table):
+        entries = line.entries[start:]
+        if names := with_commas(first, entries, constructs[0], table):
             start += len(names)
             yield as_product(first, names, diagnostics)
             continue
         takes_list = any(construct.shape.takes_list for construct in constructs)
-        count = next((place for place, each in enumerate(rest) if _begins_statement(each, table)), len(rest))
-        listed = rest[:count] if takes_list else ()
-        if listed and not any(each.block for each in listed):
+        count = next((place for place, entry in enumerate(entries) if _begins_statement(entry, table)), len(entries))
+        listed = entries[:count] if takes_list else ()
+        if listed and not any(entry.block for entry in listed):
             start += count
-            elements = first.elements + tuple(element for each in listed for element in each.elements)
+            elements = first.elements + tuple(element for entry in listed for element in entry.elements)
             first = Entry(first.span.to(listed[-1].span), elements, first.block)
         yield first
 
@@ -279,7 +279,7 @@ def _read(
             diagnostics.lose(block.span, _names(entry))
             return None
     diagnostics.lose(block.span, _names(entry))
-    words = {each.text for each in entry.elements[1:] if isinstance(each, Name)}
+    words = {element.text for element in entry.elements[1:] if isinstance(element, Name)}
     miss, construct = max(misses, key=lambda pair: (pair[0].index, len(words & set(pair[1].shape.text.split()))))
     if not known and table.keys() != {""} and isinstance(first, Name):
         close = nearest(first.text, [word for word in table if word])
@@ -374,7 +374,7 @@ def _unknown(
         help_ = f"write it as a field of the provider: `provider {{ {keyword} … }}`"
         diagnostics.error("E0204", f"there is no statement `{keyword}`", first.span, help=help_)
         return
-    close = meant if (meant := MEANT.get(keyword)) in table else nearest(keyword, [word for word in table if word])
+    close = text if (text := MEANT.get(keyword)) in table else nearest(keyword, [word for word in table if word])
     known = ", ".join(f"`{word}`" for word in sorted(word for word in table if word))
     help_ = f"did you mean `{close}`?" if close else f"{here} there can be {known}"
     diagnostics.error("E0204", f"there is no statement `{keyword}`", first.span, help=help_)

@@ -183,8 +183,8 @@ def place_of_setting(name: str) -> str | None:
     bare = name.lstrip("-").replace("-", "_")
     if bare not in SETTINGS and bare not in PROVIDER_FIELDS:
         return None
-    written = f"{bare} …" if bare in SETTINGS else f"provider {{ {bare} … }}"
-    return f"it is set in the spec, as part of what is asked: `{written}` inside of `ask`, beside its `prompt`"
+    text = f"{bare} …" if bare in SETTINGS else f"provider {{ {bare} … }}"
+    return f"it is set in the spec, as part of what is asked: `{text}` inside of `ask`, beside its `prompt`"
 
 
 SETTINGS: Mapping[str, Setting] = MappingProxyType(
@@ -532,15 +532,15 @@ CONSTRUCTS: tuple[Construct, ...] = (
     *(
         Construct(
             name,
-            each.places or SETTINGS_BODIES,
-            f"{name} {each.signature}",
-            each.summary,
-            body=name if each.notation == "BLOCK" else None,
-            once=each.notation != "LABELS",
-            for_each_condition=not each.one,
-            excludes=each.excludes,
+            setting.places or SETTINGS_BODIES,
+            f"{name} {setting.signature}",
+            setting.summary,
+            body=name if setting.notation == "BLOCK" else None,
+            once=setting.notation != "LABELS",
+            for_each_condition=not setting.one,
+            excludes=setting.excludes,
         )
-        for name, each in SETTINGS.items()
+        for name, setting in SETTINGS.items()
     ),
     Construct(
         "extra",

@@ -137,8 +137,8 @@ class Diagnostics:
             raise KeyError(f"undocumented diagnostic code {code}")
         labels = tuple(place if isinstance(place, Label) else Label(place) for place in where)
         edits = tuple(edits) or tuple(_suggested_edits(labels, help))
-        said, mend = _one_line(message), None if help is None else _one_line(help)
-        self.items.append(Diagnostic(code, said, labels, mend, tuple(map(_one_line, notes)), severity, edits))
+        text, mend = _one_line(message), None if help is None else _one_line(help)
+        self.items.append(Diagnostic(code, text, labels, mend, tuple(map(_one_line, notes)), severity, edits))
 
     @property
     def failed(self) -> bool:
@@ -170,12 +170,12 @@ SUGGESTION = re.compile(r"did you mean `(\w+)`\?")
 
 def _suggested_edits(labels: tuple[Label, ...], help: str | None) -> Iterator[Edit]:
     """Yield the edit that replaces a single wrong word by the suggested name."""
-    found = SUGGESTION.match(help or "")
-    if found is None or not labels:
+    match = SUGGESTION.match(help or "")
+    if match is None or not labels:
         return
     span = labels[0].span
     if re.fullmatch(r"\w+", span.source.text[span.start : span.end]):
-        yield Edit(span, found[1])
+        yield Edit(span, match[1])
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
@@ -326,7 +326,7 @@ def _without_reason(shown: Diagnostics, allow: _Allow) -> None:
 
 
 def _without_effect(shown: Diagnostics, allow: _Allow, given: list[Diagnostic], silenced: list[Silenced]) -> None:
-    code, here = f"`{allow.code}`", [item for item in given if item.code == allow.code and _covers(allow, item)]
+    code, diagnostics = f"`{allow.code}`", [item for item in given if item.code == allow.code and _covers(allow, item)]
     if allow.code not in CODES:
         close = nearest(allow.code, CODES)
         help_ = f"did you mean `{close}`?" if close else "`tripos explain` lists all codes"
@@ -335,7 +335,7 @@ def _without_effect(shown: Diagnostics, allow: _Allow, given: list[Diagnostic], 
     elif allow.code in OWN:
         help_ = "mend the comment that it is about, or remove it"
         shown.warning("W0110", f"{code} cannot be silenced", allow.span, help=help_)
-    elif any(item.severity == "error" for item in here):
+    elif any(item.severity == "error" for item in diagnostics):
         help_ = "mend it: only warnings can be silenced"
         shown.warning("W0110", f"{code} is an error here, and stays one", allow.span, help=help_)
     elif any(each.diagnostic.code == allow.code and _covers(allow, each.diagnostic) for each in silenced):

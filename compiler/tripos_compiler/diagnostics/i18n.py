@@ -50,8 +50,8 @@ def reader_language(environ: Mapping[str, str] | None = None) -> str:
     'zh'
     """
     environ = os.environ if environ is None else environ
-    said = environ.get(LANGUAGE, "").strip() or next((environ[name] for name in LOCALES if environ.get(name)), "")
-    return named_language(said) or "en"
+    text = environ.get(LANGUAGE, "").strip() or next((environ[name] for name in LOCALES if environ.get(name)), "")
+    return named_language(text) or "en"
 
 
 # Messages
@@ -124,14 +124,14 @@ def _joined(text: str, language: str, depth: int) -> str | None:
     The part before the sign may also be a place or a number."""
     if depth >= DEEPEST:
         return None
-    for sign, said in JOINTS.items():
-        for found in itertools.islice(re.finditer(re.escape(sign), text), DEEPEST):
-            before, after = text[: found.start()], text[found.end() :]
+    for sign, joint in JOINTS.items():
+        for match in itertools.islice(re.finditer(re.escape(sign), text), DEEPEST):
+            before, after = text[: match.start()], text[match.end() :]
             if before.count("`") % 2 or not after:
                 continue
             first, second = _translated(before, language, depth + 1), _translated(after, language, depth + 1)
             if second != after and (first != before or not _is_prose(before)):
-                return f"{first}{said}{second}"
+                return f"{first}{joint}{second}"
     return None
 
 
@@ -141,12 +141,12 @@ def _loaded(language: str, parts: bool) -> tuple[dict[str, str], list[tuple[Mess
 
     exact: dict[str, str] = {}
     holed: list[tuple[MessageTemplate, str]] = []
-    for key, said in translations(language, parts=parts).items():
+    for key, translation in translations(language, parts=parts).items():
         template = parse_template(key)
         if template.numbers:
-            holed.append((template, said))
+            holed.append((template, translation))
         else:
-            exact[template.constants[0]] = fill_translation(said, (), str)
+            exact[template.constants[0]] = fill_translation(translation, (), str)
     return exact, holed
 
 
@@ -169,10 +169,10 @@ def entries(written: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     >>> list(entries({"{0:n} [row|rows]": "{0} 行"}))
     [('{0:n} row', '{0} 行'), ('{0:n} rows', '{0} 行')]
     """
-    for key, said in written.items():
+    for key, text in written.items():
         constants = CHOICE.split(key)
         parts = [part.split("|") if place % 2 else [part] for place, part in enumerate(constants)]
-        yield from (("".join(way), said) for way in itertools.product(*parts))
+        yield from (("".join(way), text) for way in itertools.product(*parts))
 
 
 # Pages

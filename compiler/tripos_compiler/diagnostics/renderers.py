@@ -78,7 +78,7 @@ def quote_line(labels: Sequence[Label], primary: Label, width: int) -> Snippet:
         column = display_width(before + _untabbed(text[first:start]))
         wide = max(1, min(display_width(_untabbed(text[start:end])), width - column))
         marks.append(_Mark(column, wide, " ".join(printable(localized(label.text)).split()), label is primary))
-    rows = [row for beside in _group_marks(marks, width) for row in _rows(beside, width)]
+    rows = [row for group_mark in _group_marks(marks, width) for row in _rows(group_mark, width)]
     return Snippet(_fit(before + _untabbed(text[first:]), width), tuple(rows))
 
 
@@ -150,10 +150,10 @@ def _group_marks(marks: Sequence[_Mark], width: int) -> list[list[_Mark]]:
 
 
 def _may_share(earlier: _Mark, later: _Mark, width: int) -> bool:
-    left, right = sorted((earlier, later), key=lambda each: each.column)
+    mark, right = sorted((earlier, later), key=lambda each: each.column)
     # The text on the right is read first, so labels in left-to-right order need rows of their own.
     in_order = earlier is right or earlier.primary or not (earlier.text and later.text)
-    return in_order and left.end < right.column and _has_room(left, width) and _has_room(right, width)
+    return in_order and mark.end < right.column and _has_room(mark, width) and _has_room(right, width)
 
 
 def _has_room(mark: _Mark, width: int) -> bool:
@@ -234,19 +234,19 @@ def summary(diagnostics: Iterable[Diagnostic]) -> str:
 def render_silenced(silenced: Iterable[Silenced], *, width: int = 80) -> str:
     """Return the number of silenced warnings, and each with its place and reason, ending in a line feed; empty if there
     are none."""
-    told = []
+    texts = []
     for each in silenced:
         span = each.diagnostic.labels[0].span
         why = printable(each.reason) or localized("no reason given")
         place = f"{printable(span.source.path)}:{span.source.position(span.start)[0]}"
-        told.append(localized(f"{each.diagnostic.code} at {place} ({why})"))
-    if not told:
+        texts.append(localized(f"{each.diagnostic.code} at {place} ({why})"))
+    if not texts:
         return ""
-    head = localized(f"{counted(len(told), 'warning')} silenced:")
-    if len(told) == 1:
-        lines = _hung(f"{head} ", told[0], width, hang=2)
+    head = localized(f"{counted(len(texts), 'warning')} silenced:")
+    if len(texts) == 1:
+        lines = _hung(f"{head} ", texts[0], width, hang=2)
     else:
-        lines = [head, *(line for each in told for line in _hung("  ", each, width, hang=4))]
+        lines = [head, *(line for each in texts for line in _hung("  ", each, width, hang=4))]
     return "\n".join(lines) + "\n"
 
 
@@ -346,15 +346,15 @@ def _command(item: Diagnostic, path_from: Callable[[str], str]) -> str:
         if line == last:
             properties |= {"col": column, "endColumn": end}
     properties["title"] = f"{item.code} {CODES[item.code]}"
-    said = [item.message]
+    texts = [item.message]
     if item.labels and item.labels[0].text:
-        said.append(item.labels[0].text)
-    said.extend(_told(label, path_from) for label in item.labels[1:])
-    said.extend(f"note: {note}" for note in item.notes)
+        texts.append(item.labels[0].text)
+    texts.extend(_told(label, path_from) for label in item.labels[1:])
+    texts.extend(f"note: {note}" for note in item.notes)
     if item.help:
-        said.append(f"help: {item.help}")
-    told = ",".join(f"{name}={_escaped(str(value), ':,')}" for name, value in properties.items())
-    return f"::{item.severity} {told}::{_escaped(chr(10).join(said))}"
+        texts.append(f"help: {item.help}")
+    text = ",".join(f"{name}={_escaped(str(value), ':,')}" for name, value in properties.items())
+    return f"::{item.severity} {text}::{_escaped(chr(10).join(texts))}"
 
 
 def _told(label: Label, path_from: Callable[[str], str]) -> str:
@@ -418,12 +418,12 @@ def _rule(code: str) -> dict[str, Any]:
 
 
 def _result(item: Diagnostic, rule: int, path_from: PathFrom) -> dict[str, Any]:
-    said = [item.message, *(f"note: {note}" for note in item.notes), *([f"help: {item.help}"] if item.help else [])]
+    texts = [item.message, *(f"note: {note}" for note in item.notes), *([f"help: {item.help}"] if item.help else [])]
     result: dict[str, Any] = {
         "ruleId": item.code,
         "ruleIndex": rule,
         "level": item.severity,
-        "message": {"text": "\n".join(said)},
+        "message": {"text": "\n".join(texts)},
         "locations": [_location(label, path_from) for label in item.labels[:1]],
     }
     if item.labels[1:]:

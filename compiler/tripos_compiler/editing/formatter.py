@@ -342,9 +342,9 @@ def _setting(parts: Sequence[HeadPart]) -> Cells:
 def _field(parts: Sequence[HeadPart]) -> Cells:
     if len(parts) == 1:
         return [parts[0].text]
-    rest = parts[2:]
-    secret = bool(rest) and isinstance(rest[0].node, Name) and rest[0].text == "secret"
-    return [parts[0].text, parts[1].text, "secret" if secret else "", _joined(rest[secret:])]
+    head_parts = parts[2:]
+    secret = bool(head_parts) and isinstance(head_parts[0].node, Name) and head_parts[0].text == "secret"
+    return [parts[0].text, parts[1].text, "secret" if secret else "", _joined(head_parts[secret:])]
 
 
 def _labels(parts: Sequence[HeadPart]) -> Cells:

@@ -79,14 +79,14 @@ def heads_in(place: str) -> tuple[Head, ...]:
     >>> [(head.guard != "", head.opens) for head in heads_in("file") if head.keyword == "dataset"]
     [(True, 'dataset'), (False, 'made')]
     """
-    found: list[Head] = []
+    heads: list[Head] = []
     for keyword, constructs in sorted(constructs_in(place).items(), reverse=True):
         openers = {construct.body or RECORD: construct for construct in constructs if construct.shape.block != "none"}
         *guarded, last = openers.items() or [(RECORD, constructs[0])]
         for opens, construct in guarded:
-            found.append(_head(keyword, constructs, opens, _guard(construct.shape.items[1:])))
-        found.append(_head(keyword, constructs, last[0], ""))
-    return tuple(found)
+            heads.append(_head(keyword, constructs, opens, _guard(construct.shape.items[1:])))
+        heads.append(_head(keyword, constructs, last[0], ""))
+    return tuple(heads)
 
 
 def _head(keyword: str, constructs: Sequence[Construct], opens: str, guard: str) -> Head:

@@ -58,7 +58,7 @@ def select_treatments(plan: Plan, only: ArmSelection) -> Plan:
     if not chosen:
         return plan
     scenarios = tuple(scenario_under(scenario, chosen) for scenario in plan.scenarios)
-    calls = tuple(found for count in plan.calls if (found := _calls_under(count, chosen)) is not None)
+    calls = tuple(call_count for count in plan.calls if (call_count := _calls_under(count, chosen)) is not None)
     return plan.model_copy(update={"scenarios": scenarios, "calls": calls})
 
 
@@ -66,19 +66,19 @@ def scenario_under(scenario: Scenario, only: ArmSelection) -> Scenario:
     """Return the scenario with the selected treatments."""
     if not any(arm in only for arm in scenario.arms):
         return scenario
-    kept = tuple(treatment for treatment in scenario.treatments if _selected(treatment.arms, only))
+    treatments = tuple(treatment for treatment in scenario.treatments if _selected(treatment.arms, only))
     fields = {name: getattr(scenario, name) for name in Scenario.model_fields}
-    return Scenario.model_construct(**{**fields, "treatments": kept})
+    return Scenario.model_construct(**{**fields, "treatments": treatments})
 
 
 def left_out_arm_values(plan: Plan, only: ArmSelection) -> str | None:
     """Return the arm values that are not selected, in words, such as `tone warm; lesson none`; None if all are
     selected."""
-    told = []
+    texts = []
     for arm in (each for each in plan.arms if each.name in only):
         values = [value.name for value in arm.values if value.name not in only[arm.name]]
-        told += [f"{arm.name} {', '.join(values)}"] if values else []
-    return "; ".join(told) or None
+        texts += [f"{arm.name} {', '.join(values)}"] if values else []
+    return "; ".join(texts) or None
 
 
 def _calls_under(count: CallCount, only: ArmSelection) -> CallCount | None:
@@ -109,7 +109,7 @@ class ReplySharing:
         >>> ReplySharing(("a", "b"), "same text at temperature 0").shown
         '`a`, `b` share replies: same text at temperature 0'
         """
-        return f"{', '.join(f'`{each}`' for each in self.steps)} share replies: {self.why}"
+        return f"{', '.join(f'`{step}`' for step in self.steps)} share replies: {self.why}"
 
 
 def steps_sharing_replies(plan: Plan, scenario: Scenario) -> list[ReplySharing]:
@@ -143,7 +143,7 @@ def _fixed(settings: DeclaredSettings) -> str:
     """Return the setting that makes replies deterministic."""
     if settings.temperature == 0:
         return "same text at temperature 0"
-    seeds = " or ".join(str(each) for each in settings.values("seed") if each is not None)
+    seeds = " or ".join(str(value) for value in settings.values("seed") if value is not None)
     return f"same text with seed {seeds}" if seeds else "same text with top_k 1"
 
 
@@ -445,24 +445,24 @@ class RowClusters:
     def scenarios(self) -> Mapping[str, str]:
         """Clustering variable of each scenario whose rows may share a cluster."""
         found = {
-            each.name: self.by(each.rows.dataset) or self._shared(each.rows.dataset)
-            for each in self.plan.scenarios
-            if each.rows is not None
+            scenario.name: self.by(scenario.rows.dataset) or self._shared(scenario.rows.dataset)
+            for scenario in self.plan.scenarios
+            if scenario.rows is not None
         }
         return {name: by for name, by in found.items() if by is not None}
 
     def count(self, members: Mapping[str, Iterable[tuple[str, str]]]) -> tuple[Clustering, ...]:
         """Return the clusterings of scenarios in which items share clusters. `members` has item and cluster of each
         row, by scenario."""
-        found = []
+        clusterings = []
         for by in dict.fromkeys(self.scenarios.values()):
             names = tuple(name for name in members if self.scenarios.get(name) == by)
             pairs = {pair for name in names for pair in members[name]}
             clusters, items = ({pair[place] for pair in pairs} for place in (1, 0))
             if len(clusters) < len(items):
                 whole = len(names) == len(self.plan.scenarios)
-                found.append(Clustering(by, names, len(clusters), len(items), whole))
-        return tuple(found)
+                clusterings.append(Clustering(by, names, len(clusters), len(items), whole))
+        return tuple(clusterings)
 
     def of(self, scenario: str, dataset: str | None, values: Mapping[str, Any]) -> str | None:
         """Return the cluster of a row of a scenario; None if it is a cluster of its own."""
@@ -500,8 +500,8 @@ class RowClusters:
     def _shared(self, name: str) -> str | None:
         """Return the source of a data set whose rows scenarios run over in several forms."""
         root = self._root(name)
-        forms = {each.rows.dataset for each in self.plan.scenarios if each.rows is not None}
-        return f"the row of `{root}`" if any(each != name and self._root(each) == root for each in forms) else None
+        forms = {scenario.rows.dataset for scenario in self.plan.scenarios if scenario.rows is not None}
+        return f"the row of `{root}`" if any(form != name and self._root(form) == root for form in forms) else None
 
     def _root(self, name: str) -> str:
         dataset = self._datasets[name]
@@ -519,7 +519,11 @@ class RowClusters:
         if above is None:
             own = _own_fields(dataset)
             return digest(["value", {name: value for name, value in values.items() if name not in own}])
-        source = {each.name: values[each.name] for each in self._datasets[above].fields if each.name in values}
+        source = {
+            data_field.name: values[data_field.name]
+            for data_field in self._datasets[above].fields
+            if data_field.name in values
+        }
         return self._of(above, source) or item_id(source)
 
     def _source(self, made: GeneratedDataset) -> str | None:
@@ -529,8 +533,8 @@ class RowClusters:
 
     @cached_property
     def _datasets(self) -> Mapping[str, Dataset | GeneratedDataset]:
-        found: dict[str, Dataset | GeneratedDataset] = {each.name: each for each in self.plan.datasets}
-        return found | {each.name: each for each in self.plan.made}
+        found: dict[str, Dataset | GeneratedDataset] = {dataset.name: dataset for dataset in self.plan.datasets}
+        return found | {dataset.name: dataset for dataset in self.plan.made}
 
 
 def _own_fields(made: GeneratedDataset) -> set[str]:

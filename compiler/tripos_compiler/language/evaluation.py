@@ -158,7 +158,7 @@ def status_of_call(expr: Call, names: Mapping[str, Any]) -> str:
     function = FUNCTIONS[expr.function]
     if function.partial is None:
         return status_of(expr, names)
-    given = dict(zip((each.name for each in function.parameters), expr.args, strict=False)) | dict(expr.named)
+    given = dict(zip((parameter.name for parameter in function.parameters), expr.args, strict=False)) | dict(expr.named)
     reasons = [status_of(given[name], names) for name in function.partial.of if name in given]
     return UNDEFINED if UNDEFINED in reasons else NOT_APPLICABLE
 
@@ -315,7 +315,8 @@ def _field(expr: Get, names: Mapping[str, Any]) -> Any:
 
 def _of_each(records: list[Any], field: str) -> list[Any]:
     return [
-        _of_each(each, field) if isinstance(each, list) else _require_complete(_at(each, field)) for each in records
+        _of_each(record, field) if isinstance(record, list) else _require_complete(_at(record, field))
+        for record in records
     ]
 
 
@@ -324,13 +325,13 @@ def _at(record: Mapping[str, Any], field: str) -> Any:
 
 
 def _record(expr: RecordValue, names: Mapping[str, Any]) -> dict[str, Any]:
-    found = PartialRecord()
+    record = PartialRecord()
     for name, value in expr.fields.items():
         try:
-            found[name] = _value(value, names)
+            record[name] = _value(value, names)
         except Unavailable as reason:
-            found[name] = MissingValue(reason.step, reason.status, reason.reason)
-    return found if any(isinstance(each, MissingValue) for each in found.values()) else dict(found)
+            record[name] = MissingValue(reason.step, reason.status, reason.reason)
+    return record if any(isinstance(each, MissingValue) for each in record.values()) else dict(record)
 
 
 def _require_complete(value: Any) -> Any:
@@ -417,8 +418,8 @@ def _evaluate_branch(condition: Expr | Let, branch: Expr | Let, names: Mapping[s
 
 
 def _call(expr: Call, function: Function | None, names: Mapping[str, Any]) -> Any:
-    given = (*expr.args, *expr.named.values())
-    values = _all(map(with_shared_parts, given) if expr.is_reveal else given, names)
+    exprs = (*expr.args, *expr.named.values())
+    values = _all(map(with_shared_parts, exprs) if expr.is_reveal else exprs, names)
     for value in values if function is None or not function.takes_missing_fields else ():
         if isinstance(value, PartialRecord | list):
             _require_complete(value)
@@ -431,8 +432,8 @@ def _call(expr: Call, function: Function | None, names: Mapping[str, Any]) -> An
     except AmbiguousAnswer as error:  # no fallback stands in for it: it says something, and nobody knows what
         raise Unavailable("the expression", "parse_failure", str(error)) from error
     except (Undefined, OverflowError) as error:
-        told = str(error) if isinstance(error, Undefined) else OUT_OF_BOUNDS
-        raise NoValue(status_of_call(expr, names), f"`{expr.function}` has no value: {told}") from error
+        text = str(error) if isinstance(error, Undefined) else OUT_OF_BOUNDS
+        raise NoValue(status_of_call(expr, names), f"`{expr.function}` has no value: {text}") from error
     except Exception as error:
         raise InternalError(f"the function `{expr.function}` failed: {type(error).__name__}: {error}") from error
     return _bounded(value, expr, names)

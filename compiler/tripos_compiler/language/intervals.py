@@ -163,10 +163,10 @@ class Ranges:
         if not isinstance(expr, Ref) or len(expr.path) != 2 or expr.path[1] not in parts:
             return ANY
         name, field = expr.path
-        asked = [step for step in scenario.steps if isinstance(step, Ask) and step.name == name]
-        if not asked or any(step.options is None and step.settings.top_logprobs is None for step in asked):
+        asks = [step for step in scenario.steps if isinstance(step, Ask) and step.name == name]
+        if not asks or any(step.options is None and step.settings.top_logprobs is None for step in asks):
             return ANY
-        scales = [step.returns for step in asked if step.returns is not None]
+        scales = [step.returns for step in asks if step.returns is not None]
         return enclosing_range(map(type_range, scales)) if field == "expected" and scales else SHARE
 
     def called(self, scenario: Scenario, call: Call) -> Range:
@@ -184,7 +184,7 @@ class Ranges:
             case Each(value=value):
                 return self.of(scenario, value)
             case Items(values=values) if values:
-                return enclosing_range(self.of(scenario, each) for each in values)
+                return enclosing_range(self.of(scenario, expr) for expr in values)
             case Call():
                 return self.called(scenario, items)
         return self._probability(scenario, items, ("probabilities",))
@@ -206,7 +206,7 @@ class _Arguments:
         return name in self.given
 
     def all(self) -> Sequence[Range]:
-        return [self.ranges.of(self.scenario, each) for each in (*self.call.args, *self.call.named.values())]
+        return [self.ranges.of(self.scenario, argument) for argument in (*self.call.args, *self.call.named.values())]
 
     def of(self, name: str) -> Range:
         return self.ranges.of(self.scenario, self.given[name])
@@ -219,8 +219,8 @@ class _Arguments:
         return (len(items.values), len(items.values)) if isinstance(items, Items) else NO_LESS_THAN_ZERO
 
     def literal(self, name: str) -> object:
-        given = self.given[name]
-        return given.value if isinstance(given, Literal_) else None
+        expr = self.given[name]
+        return expr.value if isinstance(expr, Literal_) else None
 
 
 def ranges_of(plan: Plan) -> Ranges:
@@ -458,7 +458,7 @@ def scored_range(plan: Plan, scored: ScoredStep) -> Range:
             if isinstance(step, Grade) and step.metrics:
                 names = (scored.name,) if scored.kind == "metric" else step.metrics
                 ends = [scales.get(name) for name in names]
-                found += [ANY if each is None else (float(each[0]), float(each[1])) for each in ends]
+                found += [ANY if end is None else (float(end[0]), float(end[1])) for end in ends]
             else:
                 found.append(ranges.of_step(scenario, step))
     return enclosing_range(found) if found else ANY

@@ -83,13 +83,13 @@ class MeasureDependencies:
 
 def dependencies_of(plan: Plan, measure: Measure, cell: Sequence[str | None] = ()) -> MeasureDependencies:
     """Return the dependencies of a measure of a plan, in one cell of its dimensions or, without one, as a whole."""
-    found = _DependencyCollector(plan, _has_independent_cells(plan, measure))
-    definition = found.measure(measure, found.cut_of(dict(zip(measure.by, cell, strict=False))))
-    steps = {(scenario.name, step.name): step for scenario, _, step in found.giving}
-    prints = frozenset((scenario.name, step.fingerprint) for scenario, _, step in found.giving)
+    collector = _DependencyCollector(plan, _has_independent_cells(plan, measure))
+    definition = collector.measure(measure, collector.cut_of(dict(zip(measure.by, cell, strict=False))))
+    steps = {(scenario.name, step.name): step for scenario, _, step in collector.giving}
+    prints = frozenset((scenario.name, step.fingerprint) for scenario, _, step in collector.giving)
     built_on = {
         (scenario.name, step.name): step
-        for scenario, treatment, giving in found.giving
+        for scenario, treatment, giving in collector.giving
         for step in _closure(treatment, giving)
     }
     every = [*built_on.values()]
@@ -98,32 +98,32 @@ def dependencies_of(plan: Plan, measure: Measure, cell: Sequence[str | None] = (
         role for step in steps.values() if isinstance(step, JudgedStep) for role in plan.scorer(step.scorer).roles
     }
     metrics = frozenset(name for step in every if isinstance(step, Grade) for name in step.metrics)
-    scenarios = {scenario.name: scenario for scenario, _, _ in found.giving}
+    scenarios = {scenario.name: scenario for scenario, _, _ in collector.giving}
     rows = [scenario.rows for scenario in scenarios.values() if scenario.rows is not None]
-    roles = {role for step in every for role in _roles(step)} | {role for each in scorers for role in each.roles}
+    roles = {role for step in every for role in _roles(step)} | {role for scorer in scorers for role in scorer.roles}
     # The printed text of a step is in its fingerprint; groups of axes and dimensions of metrics, which form cells,
     # are not.
     cells = [
-        {name: _groups(plan, name) for name in sorted(found.dimensions) if name.endswith(GROUP)},
-        {name: plan.metric(name).dimension for name in sorted(metrics) if "dimension" in found.dimensions},
+        {name: _groups(plan, name) for name in sorted(collector.dimensions) if name.endswith(GROUP)},
+        {name: plan.metric(name).dimension for name in sorted(metrics) if "dimension" in collector.dimensions},
         {name: [plan.role(name).kind, plan.role(name).with_people] for name in sorted(judging)},
     ]
     return MeasureDependencies(
-        digest([definition, sorted(found.sources), cells]),
+        digest([definition, sorted(collector.sources), cells]),
         digest([_rows(plan, scenarios[name]) for name in sorted(scenarios)]),
         prints,
-        frozenset(found.measures),
+        frozenset(collector.measures),
         frozenset(scenarios),
         frozenset(built_on),
         frozenset(each for step in every for each in (step.fingerprint, getattr(step, "judgement", step.fingerprint))),
         frozenset(roles),
         metrics,
-        frozenset(each.dataset for each in rows),
+        frozenset(row.dataset for row in rows),
         frozenset(axis for part in (*every, *scorers) for axis in printed_axes(part))
-        | {name.removesuffix(GROUP) for name in found.dimensions},
-        {name: _fields(each, built_on, scorers, found.dimensions) for name, each in scenarios.items()},
-        {name: tuple(sorted(cuts, key=repr)) for name, cuts in found.cuts.items()},
-        found.of_all_models,
+        | {name.removesuffix(GROUP) for name in collector.dimensions},
+        {name: _fields(scenario, built_on, scorers, collector.dimensions) for name, scenario in scenarios.items()},
+        {name: tuple(sorted(cuts, key=repr)) for name, cuts in collector.cuts.items()},
+        collector.of_all_models,
     )
 
 
@@ -134,7 +134,7 @@ def _has_independent_cells(plan: Plan, measure: Measure) -> bool:
     own = [measures[name] for name in named_by]
     if any(each.corrected or each.missing == "paired" for each in own):
         return False
-    return not any(is_of_all_models(each) for each in aggregates_of(measure.figure, measures))
+    return not any(is_of_all_models(aggregate) for aggregate in aggregates_of(measure.figure, measures))
 
 
 class _DependencyCollector:
@@ -161,7 +161,7 @@ class _DependencyCollector:
             if value is None:
                 continue
             if axis is not None and name.endswith(GROUP):
-                found[axis.name] = frozenset(each.name for each in axis.values if each.group == value)
+                found[axis.name] = frozenset(axis_value.name for axis_value in axis.values if axis_value.group == value)
             elif name not in BUILT_IN_DIMENSIONS or name == "scenario":
                 found[name] = frozenset((value,))
         return found
@@ -195,15 +195,17 @@ class _DependencyCollector:
         self.dimensions |= {*figure.by}
         self.of_all_models |= is_of_all_models(figure)
         own = figure.model_dump(mode="json", exclude={"of"})
-        version = [each.version for each in self.plan.plugins if each.name == figure.function and each.aggregate]
+        version = [
+            plugin.version for plugin in self.plan.plugins if plugin.name == figure.function and plugin.aggregate
+        ]
         if figure.of is not None:
             self.dimensions |= {*figure.of.by}
             cells = self.figure(figure.of, cut)
             return [own, version, cells if isinstance(figure.of, Aggregate) else [figure.of.by, cells]]
-        taken = scored_inputs(self.values, figure)
-        for scored in taken:
+        steps = scored_inputs(self.values, figure)
+        for scored in steps:
             self._take(scored, cut)
-        return [own, version, [[each.kind, each.type.model_dump(mode="json")] for each in taken]]
+        return [own, version, [[step.kind, step.type.model_dump(mode="json")] for step in steps]]
 
     def _take(self, scored: ScoredStep, cut: Values) -> None:
         self.of_all_models |= scored.kind == "compare"
@@ -279,8 +281,8 @@ def _rows(plan: Plan, scenario: Scenario) -> Any:
         ]
         return [scenario.name, axes]
     rows = scenario.rows.model_dump(mode="json")
-    read = [row_identity(each) for each in plan.datasets if each.name == scenario.rows.dataset]
-    made = [each.fingerprint for each in plan.made if each.name == scenario.rows.dataset]
+    read = [row_identity(dataset) for dataset in plan.datasets if dataset.name == scenario.rows.dataset]
+    made = [dataset.fingerprint for dataset in plan.made if dataset.name == scenario.rows.dataset]
     return [scenario.name, rows, read, made]
 
 
@@ -294,7 +296,7 @@ def changes_affecting(
 ) -> list[Change]:
     """Return the changes between two plans that affect a measure. With `items=False`, changes of the set of rows are
     excluded, for callers that know the rows to be the same."""
-    return [each for each in changes if _touches(each, before, after, items)]
+    return [change for change in changes if _touches(change, before, after, items)]
 
 
 def _touches(change: Change, before: MeasureDependencies, after: MeasureDependencies, items: bool) -> bool:

@@ -225,17 +225,17 @@ class Change:
 def step_changes(was: Treatment, now: Treatment, before: Plan, after: Plan) -> Iterator[Change]:
     """Yield the changes between two versions of a treatment. A step without a changed field of its own is reported with
     the input that changed."""
-    pairs, gone, added = _paired(was.steps, now.steps)
-    for step in gone:
+    pairs, steps, added = _paired(was.steps, now.steps)
+    for step in steps:
         yield _change(step, step.step, GONE, ("taken out",), "name", _prints(step))
     for step in added:
         yield _change(step, step.step, NEW, ("new",), "name")
     found = [(old, new, list(field_changes(old, new, before, after))) for old, new in pairs]
     changed = {new.name for _, new, told in found if told}
-    for old, new, told in found:
+    for old, new, changes in found:
         lost = _prints(old) - _prints(new)
-        yield from (replace(each, stale=lost) for each in told)
-        if lost and not told:
+        yield from (replace(change, stale=lost) for change in changes)
+        if lost and not changes:
             inputs = external_input_changes(old, new, before, after)
             moved = any(
                 step.name in new.needs and (step.name in changed or step.fingerprint not in before.fingerprints)
@@ -247,8 +247,12 @@ def step_changes(was: Treatment, now: Treatment, before: Plan, after: Plan) -> I
 def reply_changes(old: Step, new: Step, before: Plan, after: Plan) -> list[str]:
     """Return a short list of what changes the replies or judgements of a step: its own fields, its scorer and rubric,
     or else its inputs from data sets, trees, functions and labels. Empty if only preceding steps changed."""
-    found = [each for each in field_changes(old, new, before, after) if each.field not in _NO_REPLY]
-    return [brief for each in found for brief in each.brief or ()] or external_input_changes(old, new, before, after)
+    changes = [
+        field_change for field_change in field_changes(old, new, before, after) if field_change.field not in _NO_REPLY
+    ]
+    return [brief for change in changes for brief in change.brief or ()] or external_input_changes(
+        old, new, before, after
+    )
 
 
 def field_changes(old: Step, new: Step, before: Plan, after: Plan) -> Iterator[Change]:
@@ -296,7 +300,7 @@ def _paired(was: Sequence[Step], now: Sequence[Step]) -> tuple[list[tuple[Step, 
 
     Several steps may have one name under different conditions. Equal ones correspond first, the others in order.
     """
-    pairs, gone, added = [], [], []
+    pairs, steps, added = [], [], []
     for name in dict.fromkeys(step.name for step in (*was, *now)):
         old, new = ([step for step in each if step.name == name] for each in (was, now))
         for step in list(old):
@@ -306,20 +310,20 @@ def _paired(was: Sequence[Step], now: Sequence[Step]) -> tuple[list[tuple[Step, 
                 old.remove(step)
                 new.remove(same)
         pairs += zip(old, new, strict=False)
-        gone += old[len(new) :]
+        steps += old[len(new) :]
         added += new[len(old) :]
-    return pairs, gone, added
+    return pairs, steps, added
 
 
 def _rubric(old: Grade, new: Grade, before: Plan, after: Plan) -> Iterator[Change]:
-    added = [each for each in new.metrics if each not in old.metrics]
-    gone = [each for each in old.metrics if each not in new.metrics]
-    both = [each for each in old.metrics if each in new.metrics]
+    added = [metric for metric in new.metrics if metric not in old.metrics]
+    gone = [metric for metric in old.metrics if metric not in new.metrics]
+    both = [metric for metric in old.metrics if metric in new.metrics]
     changed = [each for each in both if _metric(before, each) != _metric(after, each)]
     if old.metrics != new.metrics:
         what = ", ".join([*(f"+ {each}" for each in added), *(f"- {each}" for each in gone)]) or "in another order"
         brief = [f"{_named(some)} {verb}" for some, verb in ((added, "added"), (gone, "left out")) if some]
-        if not changed and [each for each in new.metrics if each in both] != both:
+        if not changed and [metric for metric in new.metrics if metric in both] != both:
             brief.append("order of the metrics")
         yield _change(new, "allocation", f"metrics {what}", brief, "metrics")
     for name in changed:
@@ -332,8 +336,8 @@ def _metric(plan: Plan, name: str) -> Any:
 
 
 def _named(metrics: Sequence[str]) -> str:
-    shown = ", ".join(f"`{name}`" for name in metrics[:3])
-    return f"metric{'s' if len(metrics) > 1 else ''} {shown}" + (f" and {len(metrics) - 3} more" * (len(metrics) > 3))
+    text = ", ".join(f"`{name}`" for name in metrics[:3])
+    return f"metric{'s' if len(metrics) > 1 else ''} {text}" + (f" and {len(metrics) - 3} more" * (len(metrics) > 3))
 
 
 def _fields(old: Part, new: Part, of: str = "") -> list[tuple[str, str, list[str]]]:
@@ -422,23 +426,23 @@ def _setting_change(before: DeclaredSettings, after: DeclaredSettings, name: str
 
 def _setting_lines(settings: DeclaredSettings, name: str) -> list[str]:
     """Return the values of a setting, each with its language and condition."""
-    told = []
-    for each in (each for each in settings.cases if each.name == name):
-        words = [f"in {each.language}"] if each.language is not None else []
-        words += [f"when {expression_notation(each.when)}"] if each.when is not None else []
-        value = each.value[0] if name == "stop" else each.settings.given.get(name)
-        told.append(" ".join((_shown(value), *words)))
+    texts = []
+    for case_ in (setting_case for setting_case in settings.cases if setting_case.name == name):
+        words = [f"in {case_.language}"] if case_.language is not None else []
+        words += [f"when {expression_notation(case_.when)}"] if case_.when is not None else []
+        value = case_.value[0] if name == "stop" else case_.settings.given.get(name)
+        texts.append(" ".join((_shown(value), *words)))
     plain = settings.otherwise.given.get(name)
-    return told if plain is None else [*told, _shown(plain)]
+    return texts if plain is None else [*texts, _shown(plain)]
 
 
 def _returns(before: Any, after: Any, title: str) -> str:
     if before is None or after is None or before.kind != "record" or after.kind != "record":
         return title
     was, now = before.fields, after.fields
-    told = [f"+ {name}" for name in now if name not in was] + [f"- {name}" for name in was if name not in now]
-    told += [name for name in now if name in was and _json_value(was[name]) != _json_value(now[name])]
-    return f"{title} ({', '.join(told)})" if told else title
+    texts = [f"+ {name}" for name in now if name not in was] + [f"- {name}" for name in was if name not in now]
+    texts += [name for name in now if name in was and _json_value(was[name]) != _json_value(now[name])]
+    return f"{title} ({', '.join(texts)})" if texts else title
 
 
 def _shown(value: Any) -> str:
@@ -476,9 +480,9 @@ def settling_changes(before: Plan, after: Plan) -> Iterator[Change]:
 
 
 def _settling(plan: Plan) -> dict[tuple[str, str], StoppingCriterion | None]:
-    found = {("measure", each.name): each.until for each in plan.measures}
-    found |= {("expect", each.shown): each.until for each in plan.expectations}
-    return found | {("benchmark", plan.benchmark.name): plan.benchmark.until}
+    criterions = {("measure", measure.name): measure.until for measure in plan.measures}
+    criterions |= {("expect", expectation.shown): expectation.until for expectation in plan.expectations}
+    return criterions | {("benchmark", plan.benchmark.name): plan.benchmark.until}
 
 
 N = TypeVar("N", bound=Named)
@@ -486,7 +490,7 @@ N = TypeVar("N", bound=Named)
 
 def find_changes(before: Plan, after: Plan) -> list[Change]:
     """Return the changes between two plans, the weightiest first; empty if only the version changed."""
-    found = _merged(
+    changes = _merged(
         [
             *_benchmark(before, after),
             *_titles(before, after),
@@ -500,22 +504,22 @@ def find_changes(before: Plan, after: Plan) -> list[Change]:
             *_rest(before, after),
         ]
     )
-    lost = before.fingerprints - after.fingerprints - frozenset().union(*(each.stale for each in found))
+    lost = before.fingerprints - after.fingerprints - frozenset().union(*(change.stale for change in changes))
     if lost:  # whatever it was, it is no matter of words
-        found.append(Change("major", "benchmark", after.benchmark.name, "asks or scores otherwise", frozenset(lost)))
-    if not found and _without_version(before) != _without_version(after):
+        changes.append(Change("major", "benchmark", after.benchmark.name, "asks or scores otherwise", frozenset(lost)))
+    if not changes and _without_version(before) != _without_version(after):
         words = Change("patch", "benchmark", after.benchmark.name, "is described in other words")
-        found += list(_declared(before, after)) or [words]
-    return sorted(found, key=lambda change: WEIGHTS.index(change.part))
+        changes += list(_declared(before, after)) or [words]
+    return sorted(changes, key=lambda change: WEIGHTS.index(change.part))
 
 
 def _merged(found: Iterable[Change]) -> list[Change]:
     """Return changes with those that several treatments have in common reported once."""
-    told: dict[tuple[str, str, str, str], Change] = {}
-    for each in found:
-        key = (each.part, each.kind, each.name, each.what)
-        told[key] = replace(each, stale=each.stale | told[key].stale) if key in told else each
-    return list(told.values())
+    changes: dict[tuple[str, str, str, str], Change] = {}
+    for change in found:
+        key = (change.part, change.kind, change.name, change.what)
+        changes[key] = replace(change, stale=change.stale | changes[key].stale) if key in changes else change
+    return list(changes.values())
 
 
 def _benchmark(before: Plan, after: Plan) -> Iterator[Change]:
@@ -528,8 +532,8 @@ def _benchmark(before: Plan, after: Plan) -> Iterator[Change]:
     if old.headline != new.headline:
         yield _headline(old.headline, new.headline)
     yield from _extended(before, after)
-    gone = [each for each in old.languages if each not in new.languages]
-    added = [each for each in new.languages if each not in old.languages]
+    gone = [language for language in old.languages if language not in new.languages]
+    added = [language for language in new.languages if language not in old.languages]
     yield from (Change("major", "language", each, "is gone") for each in gone)
     yield from (Change("minor", "language", each, "is new") for each in added)
 
@@ -558,18 +562,18 @@ def _titled(plan: Plan) -> dict[str, set[str]]:
 def _headline(old: tuple[str, ...], new: tuple[str, ...]) -> Change:
     """Return the change of the headline measures. Declaring them for the first time invalidates nothing; changing them
     makes the headline another figure."""
-    told = ", ".join(new)
+    text = ", ".join(new)
     if not old:
-        return Change("minor", "headline", told, "is named first")
+        return Change("minor", "headline", text, "is named first")
     if set(old) == set(new):
-        return Change("patch", "headline", told, "stands in another order")
-    return Change("major", "headline", told or "none", f"stands for the benchmark, and {', '.join(old)} did")
+        return Change("patch", "headline", text, "stands in another order")
+    return Change("major", "headline", text or "none", f"stands for the benchmark, and {', '.join(old)} did")
 
 
 def _extended(before: Plan, after: Plan) -> Iterator[Change]:
     """Yield changes of the extended releases. Their consequences are reported for the scenarios and steps."""
-    for gone in _gone(before.extends, after.extends):
-        yield Change("patch", "extends", gone.name, "is no longer extended")
+    for release in _gone(before.extends, after.extends):
+        yield Change("patch", "extends", release.name, "is no longer extended")
     for new in _new(before.extends, after.extends):
         yield Change("patch", "extends", new.name, f"is extended, as {new.version}")
     for old, now in _both(before.extends, after.extends):
@@ -585,8 +589,8 @@ def _roles(before: Plan, after: Plan) -> Iterator[Change]:
             filled = "has no default" if new.default is None else f"defaults to `{new.default}`"
             yield Change("minor", "role", new.name, filled)
         if old.with_people != new.with_people:
-            told = "counts people with its models" if new.with_people else "shows people apart from its models"
-            yield Change("major", "role", new.name, told)
+            text = "counts people with its models" if new.with_people else "shows people apart from its models"
+            yield Change("major", "role", new.name, text)
 
 
 def _scenarios(before: Plan, after: Plan) -> Iterator[Change]:
@@ -613,25 +617,30 @@ def _scenario(old: Scenario, new: Scenario, before: Plan, after: Plan) -> Iterat
         yield Change("major", "items", new.name, "are taken from other rows")
     elif old.row_count != new.row_count:
         yield Change("major", "items", new.name, f"are {new.row_count:,}, and were {old.row_count:,}")
-    was = {_arms(each.arms): each for each in old.treatments}
-    now = {_arms(each.arms): each for each in new.treatments}
+    was = {_arms(treatment.arms): treatment for treatment in old.treatments}
+    now = {_arms(treatment.arms): treatment for treatment in new.treatments}
     for arms in was.keys() - now.keys():
         lost = {step.fingerprint for step in was[arms].steps} - new.fingerprints
         yield Change("major", "treatment", f"{new.name} {arms}".strip(), "is gone", frozenset(lost))
     for arms in now.keys() - was.keys():
         yield Change("major", "treatment", f"{new.name} {arms}".strip(), "is new, and counts in its measures")
     for arms in sorted(now.keys() & was.keys()):
-        for each in step_changes(was[arms], now[arms], before, after):
-            part: Weight = "minor" if each.what == NEW and not _may_count(each, new, before) else "major"
-            yield replace(each, part=part, name=f"{new.name}.{each.step}", stale=each.stale - new.fingerprints)
+        for step_change in step_changes(was[arms], now[arms], before, after):
+            part: Weight = "minor" if step_change.what == NEW and not _may_count(step_change, new, before) else "major"
+            yield replace(
+                step_change,
+                part=part,
+                name=f"{new.name}.{step_change.step}",
+                stale=step_change.stale - new.fingerprints,
+            )
 
 
 def _other_cells(old: Scenario, before: Plan, after: Plan) -> bool:
     """Return true if changed guards allow other cells. Cells are enumerated only if they may differ."""
     was, now = ([axis for axis in plan.axes if axis.name in old.axes] for plan in (before, after))
-    if all(_allowed(each) == _allowed(other) for each, other in _both(was, now)):
+    if all(_allowed(axis) == _allowed(other) for axis, other in _both(was, now)):
         return False
-    left, leaves = ({frozenset(each.items()) for each in allowed_cells(axes)} for axes in (was, now))
+    left, leaves = ({frozenset(allowed_cell.items()) for allowed_cell in allowed_cells(axes)} for axes in (was, now))
     return left != leaves
 
 
@@ -668,10 +677,10 @@ def _items(before: Plan, after: Plan) -> Iterator[Change]:
             yield Change("major", "data set", new.name, what, brief=(brief,))
         elif old.key != new.key:
             yield Change("major", "data set", new.name, "has another key: other rows belong together")
-    for made_before, made in _both(before.made, after.made):
-        if made_before.fingerprint != made.fingerprint or made_before.rows != made.rows:
-            lost = frozenset(made_before.fingerprints - made.fingerprints)
-            yield Change("major", "data set", made.name, "is made another way", lost)
+    for made_before, dataset in _both(before.made, after.made):
+        if made_before.fingerprint != dataset.fingerprint or made_before.rows != dataset.rows:
+            lost = frozenset(made_before.fingerprints - dataset.fingerprints)
+            yield Change("major", "data set", dataset.name, "is made another way", lost)
     for old_tree, tree in _both(before.trees, after.trees):
         if old_tree.sha256 != tree.sha256:
             yield Change("major", "tree", tree.name, "has other branches")
@@ -719,10 +728,12 @@ def _outside(before: Plan, after: Plan) -> Iterator[Change]:
             what = "is withheld now" if new.withheld else "is withheld no longer"
             yield Change("minor", "subset", new.name, what)
     yield from settling_changes(before, after)
-    gates = [{each.shown for each in plan.expectations} for plan in (before, after)]
+    gates = [{expectation.shown for expectation in plan.expectations} for plan in (before, after)]
     yield from (Change("minor", "expect", each, "is gone") for each in sorted(gates[0] - gates[1]))
     yield from (Change("minor", "expect", each, "is new") for each in sorted(gates[1] - gates[0]))
-    least = [{each.shown: each.least_coverage for each in plan.expectations} for plan in (before, after)]
+    least = [
+        {expectation.shown: expectation.least_coverage for expectation in plan.expectations} for plan in (before, after)
+    ]
     for name in sorted(gates[0] & gates[1]):
         if least[0][name] != least[1][name]:
             yield Change("minor", "expect", name, "asks for another coverage")
@@ -794,9 +805,9 @@ def _aggregates(figure: Figure, plan: Plan, seen: tuple[str, ...]) -> Iterator[A
                 yield from _aggregates(value, plan, seen)
         case _:
             name = getattr(figure, "measure", None)
-            for each in plan.measures:
-                if each.name == name and each.name not in seen and each.scenario is None:
-                    yield from _aggregates(each.figure, plan, (*seen, each.name))
+            for measure in plan.measures:
+                if measure.name == name and measure.name not in seen and measure.scenario is None:
+                    yield from _aggregates(measure.figure, plan, (*seen, measure.name))
 
 
 def renamed_from(scenario: Scenario, before: Plan, after: Plan) -> str | None:
@@ -897,22 +908,22 @@ def version_order(version: str) -> tuple[tuple[int, int, int], bool, list[tuple[
 
 def check_version(before: Plan, after: Plan, span: Span, diagnostics: Diagnostics) -> None:
     """Report a version number that understates the changes since `before` or is lower, at the span of the version."""
-    found = find_changes(before, after)
+    changes = find_changes(before, after)
     if before.benchmark.name != after.benchmark.name:
         return
-    if not found:
+    if not changes:
         if version_numbers(after.benchmark.version) < version_numbers(before.benchmark.version):
             message = f"version {after.benchmark.version} is below {before.benchmark.version}, which it is held against"
             diagnostics.error(
                 "E0902", message, span, help="versions go up: nothing else changed, so leave it as it was"
             )
         return
-    wanted = least_version(before.benchmark.version, found[0].part)
+    wanted = least_version(before.benchmark.version, changes[0].part)
     if version_numbers(after.benchmark.version) >= version_numbers(wanted):
         return
     version = after.benchmark.version
-    message = f"version {version} understates what changed since {before.benchmark.version}: {found[0].text}"
-    notes = [change.text for change in found[1:6]]
+    message = f"version {version} understates what changed since {before.benchmark.version}: {changes[0].text}"
+    notes = [change.text for change in changes[1:6]]
     diagnostics.error("E0901", message, span, help=f"call it {wanted} or higher", notes=notes)
 
 

@@ -63,26 +63,26 @@ def _inputs(step: Step, plan: Plan) -> dict[str, object]:
     parts: list[Part] = [step]
     if isinstance(step, JudgedStep):
         parts += [scorer for scorer in plan.scorers if scorer.name == step.scorer]
-    inner = [each for part in parts for expr in expressions_of(part) for each in subexpressions(expr)]
-    data = {each.dataset for each in inner if isinstance(each, Data)}
+    inner = [subexpression for part in parts for expr in expressions_of(part) for subexpression in subexpressions(expr)]
+    data = {expr.dataset for expr in inner if isinstance(expr, Data)}
     data |= {shots.dataset for part in parts if isinstance(part, Ask) for shots in part.shots}
-    trees = {each.tree for each in inner if isinstance(each, Branches)}
-    called = {each.function for each in inner if isinstance(each, Call)}
+    trees = {expr.tree for expr in inner if isinstance(expr, Branches)}
+    called = {expr.function for expr in inner if isinstance(expr, Call)}
     axes = {name for part in parts for name in printed_axes(part)}
     found: dict[str, object] = {
-        f"data set `{each.name}`": row_identity(each) for each in plan.datasets if each.name in data
+        f"data set `{dataset.name}`": row_identity(dataset) for dataset in plan.datasets if dataset.name in data
     }
-    found |= {f"data set `{each.name}`": each.fingerprint for each in plan.made if each.name in data}
-    found |= {f"tree `{each.name}`": each.sha256 for each in plan.trees if each.name in trees}
+    found |= {f"data set `{dataset.name}`": dataset.fingerprint for dataset in plan.made if dataset.name in data}
+    found |= {f"tree `{tree.name}`": tree.sha256 for tree in plan.trees if tree.name in trees}
     found |= {
-        f"function `{each.name}`": (each.function, each.version, each.returns)
-        for each in plan.plugins
-        if each.name in called
+        f"function `{plugin.name}`": (plugin.function, plugin.version, plugin.returns)
+        for plugin in plan.plugins
+        if plugin.name in called
     }
     found |= {
-        f"the labels of `{each.name}`, which it prints": [value.labels for value in each.values]
-        for each in plan.axes
-        if each.name in axes
+        f"the labels of `{axis.name}`, which it prints": [value.labels for value in axis.values]
+        for axis in plan.axes
+        if axis.name in axes
     }
     return found
 
@@ -146,15 +146,15 @@ def find_lookups(scenario: Scenario, dataset: str) -> tuple[DatasetLookup, ...] 
         return None
     if _shows(scenario, dataset):
         return None
-    found: list[DatasetLookup] = []
+    lookups: list[DatasetLookup] = []
     for expr in _exprs(scenario):
         for part in (Items(values=(expr,)), *subexpressions(expr)):
             look = _lookup(part, dataset, scenario.rows.alias)
-            found += [look] if look is not None else []
+            lookups += [look] if look is not None else []
             taken = sum(isinstance(each, Data) and each.dataset == dataset for each in parts_of(part))
             if taken > (look is not None):
                 return None
-    return tuple(found)
+    return tuple(lookups)
 
 
 def _exprs(scenario: Scenario) -> Iterator[Expr]:
@@ -178,7 +178,7 @@ def is_used_by_lookups_only(name: str, scenarios: Sequence[Scenario], made: Sequ
     """Return true if a generated data set is used only by lookups, so that not all of its rows need be generated."""
     if any(scenario.rows is not None and scenario.rows.dataset == name for scenario in scenarios):
         return False
-    if any(_takes(each, name) for each in made if each.name != name):
+    if any(_takes(dataset, name) for dataset in made if dataset.name != name):
         return False
     takers = [scenario for scenario in scenarios if _takes(scenario, name) or _shows(scenario, name)]
     return bool(takers) and all(find_lookups(scenario, name) is not None for scenario in takers)
@@ -191,9 +191,9 @@ def _shows(scenario: Scenario, dataset: str) -> bool:
 
 def _takes(part: Scenario | GeneratedDataset, dataset: str) -> bool:
     return any(
-        isinstance(each, Data) and each.dataset == dataset
+        isinstance(subexpression, Data) and subexpression.dataset == dataset
         for expr in expressions_of(part)
-        for each in subexpressions(expr)
+        for subexpression in subexpressions(expr)
     )
 
 
@@ -324,8 +324,8 @@ def judge_input_names(step: JudgedStep) -> set[str]:
     """Return the names used by the arguments of a judge. Conditions on the call and on its elements are not part of the
     request."""
     loops = tuple(loop.model_copy(update={"where": None}) for loop in step.loops) if isinstance(step, Verdict) else ()
-    asked = Items(values=tuple(step.args.values()))
-    exprs = [nested_loops(loops, asked)] if loops else [*step.args.values()]
+    items = Items(values=tuple(step.args.values()))
+    exprs = [nested_loops(loops, items)] if loops else [*step.args.values()]
     found = {name for expr in exprs for name in names_in(expr)}
     return found | {name for expr in exprs for name in _below_sides(expr)} if isinstance(step, Compare) else found
 
@@ -352,9 +352,9 @@ def step_expressions(step: Step) -> Iterator[Expr]:
             if step.offered is not None:
                 yield step.offered
             for shots in step.shots:
-                own = [*_texts(shots.prompt), *_texts(shots.reply)]
-                own += [each for each in (shots.where, shots.drawn) if each is not None]
-                yield from own
+                exprs = [*_texts(shots.prompt), *_texts(shots.reply)]
+                exprs += [expr for expr in (shots.where, shots.drawn) if expr is not None]
+                yield from exprs
         case Converse():
             for speaker in step.speakers:
                 yield from _texts(speaker.system)
@@ -391,7 +391,7 @@ def required_inputs(step: Step) -> Iterator[Expr]:
         case Ask():
             yield from _in_texts((step.system, step.prompt))
             yield from step.settings.conditions()
-            yield from (each for each in (step.chat, step.options, step.offered) if each is not None)
+            yield from (expr for expr in (step.chat, step.options, step.offered) if expr is not None)
             if step.continues is not None:
                 yield Ref(path=(step.continues, "turns"))
             for shots in step.shots:

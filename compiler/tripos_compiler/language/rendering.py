@@ -72,8 +72,8 @@ def media_printed(template: Template) -> set[MediumKind]:
     """Return the kinds of media that the holes of a template print."""
     parts = [part for each in template.parts for part in (each.parts if isinstance(each, Passage) else (each,))]
     types = [without_optional(part.type) for part in parts if isinstance(part, Hole)]
-    shown = [each.of if each.kind == "list" else each for each in types]
-    return {each.kind for each in shown if each.kind in ("image", "audio", "file")}
+    shown = [type_.of if type_.kind == "list" else type_ for type_ in types]
+    return {type_.kind for type_ in shown if type_.kind in ("image", "audio", "file")}
 
 
 def _holds(when: Expr | None, names: Mapping[str, Any], placeholders: Placeholders | None) -> bool | None:

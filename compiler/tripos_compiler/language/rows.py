@@ -87,8 +87,8 @@ def _turn(value: Any) -> dict[str, str] | None:
 
 
 def _spoken(line: str) -> dict[str, str] | None:
-    found = SPOKEN.fullmatch(line)
-    return None if found is None else {"speaker": found[1], "text": found[2].strip()}
+    match = SPOKEN.fullmatch(line)
+    return None if match is None else {"speaker": match[1], "text": match[2].strip()}
 
 
 ABSENT = object()

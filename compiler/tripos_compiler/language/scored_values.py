@@ -49,7 +49,7 @@ def why_no_headline(measure: Measure, measures: Mapping[str, Measure]) -> str | 
     """
     if measure.by:
         return f"goes by {', '.join(measure.by)}"
-    if any(is_of_all_models(each) for each in aggregates_of(measure.figure, measures)):
+    if any(is_of_all_models(aggregate) for aggregate in aggregates_of(measure.figure, measures)):
         return "is one figure of all models together"
     return None
 
@@ -85,8 +85,8 @@ class ScoredStep:
     def elements(self) -> tuple[str, Type] | None:
         """Name and type of the list elements that are scored separately; None if replies are scored."""
         named = {element_name(step) for step in self.steps}
-        given = [step for step in self.steps if isinstance(step, Score | Column)]
-        types = [step.element for step in given if step.element is not None]
+        steps = [step for step in self.steps if isinstance(step, Score | Column)]
+        types = [step.element for step in steps if step.element is not None]
         name = next(iter(named)) if len(named) == 1 else None
         return None if name is None else (name, types[0])
 
@@ -121,8 +121,8 @@ def lists_of(scored: ScoredStep) -> list[Expr]:
 
 def element_scores(plan: Plan) -> list[str]:
     """Return the names of the scores and columns with a row for each element of a list."""
-    every = (step for scenario in plan.scenarios for step in scenario.steps)
-    return sorted({step.name for step in every if isinstance(step, Score | Column) and step.element is not None})
+    steps = (step for scenario in plan.scenarios for step in scenario.steps)
+    return sorted({step.name for step in steps if isinstance(step, Score | Column) and step.element is not None})
 
 
 @dataclass(frozen=True)
@@ -136,10 +136,10 @@ class ScoredValues:
         """Return the values for a name in a figure of a plan. The name of a judge stands for all scores that it
         gave."""
         if name in self.scorers:
-            found = self.scorer(name, within)
+            step = self.scorer(name, within)
         else:
-            found = self.score(name, within) or self.metric(name, within)
-        return found or self.column(name, within)
+            step = self.score(name, within) or self.metric(name, within)
+        return step or self.column(name, within)
 
     def score(self, name: str, within: str | None) -> ScoredStep | None:
         """Return the scores or comparisons with a name, or None if no scenario has them."""
@@ -280,7 +280,7 @@ def _asks_after_conversations(treatment: Treatment, names: frozenset[str]) -> It
         ask = steps.get(name)
         if isinstance(ask, Ask):
             before = [steps[need] for need in ask.needs if need in steps]
-            counts = [each.repeat for each in before if isinstance(each, Converse) and each.repeat < ask.samples]
+            counts = [step.repeat for step in before if isinstance(step, Converse) and step.repeat < ask.samples]
             yield ask, math.lcm(*counts)
 
 

@@ -158,6 +158,6 @@ def _check_dimensions(plan: Plan, names: list[str], means: tuple[SequentialMean,
 
 def has_stopping_rule(plan: Plan) -> bool:
     """Return true if a benchmark has a stopping rule."""
-    stated = [plan.benchmark.until, *(each.until for each in plan.measures)]
-    stated += [each.until for each in plan.expectations]
-    return any(until is not None for until in stated)
+    criterions = [plan.benchmark.until, *(measure.until for measure in plan.measures)]
+    criterions += [expectation.until for expectation in plan.expectations]
+    return any(until is not None for until in criterions)

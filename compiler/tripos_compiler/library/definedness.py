@@ -61,8 +61,8 @@ def undefinedness_of(expr: Expr, types: Mapping[str, Type] | None = None) -> Und
     known types of a call's arguments, by parameter; for `/` the type of `right`."""
     match expr:
         case Binary(operator="/", right=right):
-            known = static_facts(right, (types or {}).get("right"))
-            if known.nonzero or known.positive:
+            facts = static_facts(right, (types or {}).get("right"))
+            if facts.nonzero or facts.positive:
                 return None
             guard = "say what stands in its place: `default(… / …, …)`"
             return Undefinedness("`/` has no value where it divides by 0", guard, (right,), (compare("!=", right, 0),))
@@ -88,7 +88,11 @@ def find_undefined(expr: Expr) -> Iterator[Undefinedness]:
 def _lacks(expr: Expr, done: dict[int, tuple[Undefinedness, ...]]) -> tuple[Undefinedness, ...]:
     """Return the distinct lacks of an expression. `done` caches results by identity, since a `let` is shared."""
     if id(expr) not in done:
-        done[id(expr)] = tuple({id(each): each for each in _each_lack(expr, partial(_lacks, done=done))}.values())
+        done[id(expr)] = tuple(
+            {
+                id(undefinedness): undefinedness for undefinedness in _each_lack(expr, partial(_lacks, done=done))
+            }.values()
+        )
     return done[id(expr)]
 
 
@@ -115,9 +119,9 @@ def _each_lack(expr: Expr, lacks: Callable[[Expr], tuple[Undefinedness, ...]]) -
             yield from (*lacks(left), *lacks(right))
         case Call():
             yield from _argument_lacks(expr, lacks)
-    own = undefinedness_of(expr)
-    if own is not None:
-        yield own
+    undefinedness = undefinedness_of(expr)
+    if undefinedness is not None:
+        yield undefinedness
 
 
 def _argument_lacks(call: Call, lacks: Callable[[Expr], tuple[Undefinedness, ...]]) -> Iterator[Undefinedness]:
@@ -221,11 +225,11 @@ def _known_call(function: Function, call: Call, type_: Type | None, static_facts
     given = arguments_of(call)
     if function.shape is Shape.SAME:  # only a literal is checked, not the argument of a call
         return replace(static_facts(given[function.names[0]], type_), literal=None)
-    known = {name: static_facts(argument) for name, argument in given.items()}
-    every = [static_facts(argument) for argument in (*call.args, *call.named.values())]
-    least, _ = function.range_of(_KnownRanges(known, every))
-    found = replace(_typed(type_), items=function.least_items(known))
-    return found if math.isinf(least) else replace(found, least=max(least, found.least or least))
+    factses = {name: static_facts(argument) for name, argument in given.items()}
+    static_factses = [static_facts(argument) for argument in (*call.args, *call.named.values())]
+    least, _ = function.range_of(_KnownRanges(factses, static_factses))
+    facts = replace(_typed(type_), items=function.least_items(factses))
+    return facts if math.isinf(least) else replace(facts, least=max(least, facts.least or least))
 
 
 @dataclass(frozen=True)
@@ -239,7 +243,7 @@ class _KnownRanges:
         return name in self.known
 
     def all(self) -> Sequence[Range]:
-        return [_range(known) for known in self.every]
+        return [_range(facts) for facts in self.every]
 
     def of(self, name: str) -> Range:
         return _range(self.known[name])
@@ -276,8 +280,8 @@ def _facts(condition: Expr, held: bool, done: dict[tuple[int, bool], tuple[Expr,
     """Return the distinct facts; `done` caches results by identity."""
     key = id(condition), held
     if key not in done:
-        found = _each_fact(condition, held, partial(_facts, done=done))
-        done[key] = tuple({id(each): each for each in found}.values())
+        exprs = _each_fact(condition, held, partial(_facts, done=done))
+        done[key] = tuple({id(expr): expr for expr in exprs}.values())
     return done[key]
 
 

@@ -233,7 +233,7 @@ class Function:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Return the names of its parameters."""
-        return tuple(each.name for each in self.parameters)
+        return tuple(parameter.name for parameter in self.parameters)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Return its value. Raises `Undefined` if it is undefined, and `OverflowError` if a number is out of bounds."""

@@ -62,8 +62,8 @@ class Medium:
     @classmethod
     def read(cls, mark: str) -> Medium | None:
         """Return the medium of a mark, or None if a text is not a mark."""
-        found = MARK.fullmatch(mark)
-        return None if found is None else cls._of(found)
+        match = MARK.fullmatch(mark)
+        return None if match is None else cls._of(match)
 
     @classmethod
     def _of(cls, found: re.Match[str]) -> Medium:
@@ -86,8 +86,8 @@ def media_in(text: str) -> Iterator[Medium]:
     ([68, 68], [])
     """
     if OPEN in text:
-        for found in MARK.finditer(text):
-            yield Medium._of(found)
+        for match in MARK.finditer(text):
+            yield Medium._of(match)
 
 
 def split_media(text: str) -> list[str | Medium]:
@@ -99,11 +99,11 @@ def split_media(text: str) -> list[str | Medium]:
     """
     parts: list[str | Medium] = []
     end = 0
-    for found in MARK.finditer(text) if OPEN in text else ():
-        if found.start() > end:
-            parts.append(text[end : found.start()])
-        parts.append(Medium._of(found))
-        end = found.end()
+    for match in MARK.finditer(text) if OPEN in text else ():
+        if match.start() > end:
+            parts.append(text[end : match.start()])
+        parts.append(Medium._of(match))
+        end = match.end()
     return [*parts, text[end:]] if text[end:] or not parts else parts
 
 
@@ -122,7 +122,7 @@ def unmarked(text: str) -> str:
     >>> unmarked(str(Medium("image/png", "ab" * 32, 68)))[:24], unmarked("⟦x⟧")
     ('[image/png 68 bytes sha2', '⟦x⟧')
     """
-    return MARK.sub(lambda found: f"[{found[0][1:-1]}]", text) if OPEN in text else text
+    return MARK.sub(lambda match: f"[{match[0][1:-1]}]", text) if OPEN in text else text
 
 
 def joined_media(pieces: Sequence[str]) -> str:
@@ -134,7 +134,7 @@ def joined_media(pieces: Sequence[str]) -> str:
     (True, '[image/png 6')
     """
     text = "".join(pieces)
-    if OPEN not in text or len(MARK.findall(text)) == sum(len(MARK.findall(each)) for each in pieces):
+    if OPEN not in text or len(MARK.findall(text)) == sum(len(MARK.findall(piece)) for piece in pieces):
         return text
-    parts = (part for each in pieces for part in split_media(each))
+    parts = (part for piece in pieces for part in split_media(piece))
     return "".join(part.replace(OPEN, "[") if isinstance(part, str) else str(part) for part in parts)

@@ -25,7 +25,7 @@ def _is_there(given: Arguments) -> bool:
 
 
 def _has_items(name: str) -> Callable[[Arguments], bool]:
-    return lambda given: given[name].items > 0
+    return lambda factses: factses[name].items > 0
 
 
 def _has_numbers(given: Arguments) -> bool:
@@ -33,12 +33,12 @@ def _has_numbers(given: Arguments) -> bool:
 
 
 def _has_reference(name: str) -> Callable[[Arguments], bool]:
-    return lambda given: given[name].text or given[name].items > 0
+    return lambda factses: factses[name].text or factses[name].items > 0
 
 
 def _is_written(name: str) -> Callable[[Arguments], bool]:
     """Return a test that an argument is literal or omitted: the compiler has already checked a literal."""
-    return lambda given: name not in given or given[name].literal is not None
+    return lambda factses: name not in factses or factses[name].literal is not None
 
 
 def _are_columns(given: Arguments) -> bool:
@@ -194,13 +194,13 @@ NO_GROUP = Partial(
     ("pattern", "new"),
     "the pattern is not a regular expression, or lacks a group that is put in",
     "write the pattern and the new text out",
-    lambda given: _is_written("pattern")(given) and _is_written("new")(given),
+    lambda factses: _is_written("pattern")(factses) and _is_written("new")(factses),
 )
 NO_RUN_OR_REFERENCE = Partial(
     ("n", "reference"),
     "the run is shorter than a word, or there is no reference",
     "write the length of the run out, and rule it out: `when length(…) > 0`",
-    lambda given: _is_written("n")(given) and _has_reference("reference")(given),
+    lambda factses: _is_written("n")(factses) and _has_reference("reference")(factses),
     _if_written("n", _not_empty("reference")),
 )
 NO_PLACE = Partial(("at",), "the rows have no such field", "write the field out", _has_fields)
@@ -227,7 +227,7 @@ def one_fewer(given: Arguments) -> int:
 
 def fewest(given: Arguments) -> int:
     """As many as the shortest argument has."""
-    return min(known.items for known in given.values())
+    return min(facts.items for facts in given.values())
 
 
 def all_inner(given: Arguments) -> int:
@@ -237,7 +237,7 @@ def all_inner(given: Arguments) -> int:
 
 def one_if_known(given: Arguments) -> int:
     """At least one if a list has literal items."""
-    return int(any(known.order for known in given.values()))
+    return int(any(facts.order for facts in given.values()))
 
 
 def one_if_drawn(given: Arguments) -> int:
@@ -262,7 +262,7 @@ def rest(given: Arguments) -> int:
 
 def item_of(name: str) -> RangeRule:
     """Return the rule of a function that returns an item of a list, or a mean of its items."""
-    return lambda given: given.items(name)
+    return lambda ranges: ranges.items(name)
 
 
 def same_range(given: ArgumentRanges) -> Range:
@@ -272,7 +272,7 @@ def same_range(given: ArgumentRanges) -> Range:
 
 def either(one: str, other: str) -> RangeRule:
     """Return the rule of a function that returns one of two arguments."""
-    return lambda given: enclosing_range((given.of(one), given.of(other)))
+    return lambda ranges: enclosing_range((ranges.of(one), ranges.of(other)))
 
 
 def number_of_items(given: ArgumentRanges) -> Range:
@@ -287,12 +287,12 @@ def absolute(given: ArgumentRanges) -> Range:
 
 def curved(function: str) -> RangeRule:
     """Return the rule of one of `CURVES`."""
-    return lambda given: curved_range(function, given.of("value")) if "base" not in given else ANY
+    return lambda ranges: curved_range(function, ranges.of("value")) if "base" not in ranges else ANY
 
 
 def mapped(function: Callable[[float], float]) -> RangeRule:
     """Return the rule of a non-decreasing function."""
-    return lambda given: mapped_range(function, given.of("value"))
+    return lambda ranges: mapped_range(function, ranges.of("value"))
 
 
 def rounded(given: ArgumentRanges) -> Range:
@@ -317,4 +317,4 @@ def end(choose: Callable[..., float]) -> RangeRule:
 
 def position_in(name: str) -> RangeRule:
     """Return the rule of a position in a list, counted from 0."""
-    return lambda given: (0.0, max(given.count(name)[1] - 1.0, 0.0))
+    return lambda ranges: (0.0, max(ranges.count(name)[1] - 1.0, 0.0))

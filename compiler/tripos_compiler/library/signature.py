@@ -208,8 +208,8 @@ def _bind(variable: Variable, given: Type, bound: Bindings) -> bool:
         return False
     if variable.limit == "number":
         given = IntegerType() if given.kind == "integer" else given  # `abs` of a -5..5 is none
-    known = bound.get(variable.name)
-    joined = given if known is None else join(known, given)
+    type_ = bound.get(variable.name)
+    joined = given if type_ is None else join(type_, given)
     if joined is None:
         return False
     bound[variable.name] = joined
@@ -360,7 +360,7 @@ def read_signature(python: Callable[..., Any]) -> FunctionSignature:
     hints = typing.get_type_hints(python, include_extras=True)
     parameters = tuple(_parameter(one, hints[one.name]) for one in inspect.signature(python).parameters.values())
     pattern = read_pattern(hints["return"])
-    sequences = frozenset(name for name, each in hints.items() if name != "return" and _is_sequence(each))
+    sequences = frozenset(name for name, hint in hints.items() if name != "return" and _is_sequence(hint))
     return FunctionSignature(parameters, _settled(pattern), pattern, sequences)
 
 

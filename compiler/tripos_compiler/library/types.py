@@ -229,7 +229,7 @@ def _holds(type_: Type, kinds: Collection[str]) -> bool:
         case "list" | "set" | "optional":
             return _holds(type_.of, kinds)
         case "record":
-            return any(_holds(each, kinds) for each in type_.fields.values())
+            return any(_holds(field, kinds) for field in type_.fields.values())
     return type_.kind in kinds
 
 

@@ -172,24 +172,24 @@ def lower_plain(steps: Steps, ask: Statement) -> Plain | bool | None:
 
     An ask with `likelihood` is a plain text too.
     """
-    written, likelihood = ask.one_of("plain"), ask.one_of("likelihood")
-    if written is None and likelihood is None:
+    statement, likelihood = ask.one_of("plain"), ask.one_of("likelihood")
+    if statement is None and likelihood is None:
         if (template := ask.one_of("chat_template")) is not None:
             help_ = "write `plain`; any other ask is sent as a chat, and the model's server puts it into its template"
             message = "`chat_template` is for an ask with `plain` or `likelihood`"
             steps.program.diagnostics.error("E0107", message, template.head, help=help_)
             return False
         return None
-    slots = {} if written is None else {"parted": written.find("separator"), "link": written.find("link")}
+    slots = {} if statement is None else {"parted": statement.find("separator"), "link": statement.find("link")}
     return Plain(**{name: text.value for name, text in slots.items() if isinstance(text, Text)})
 
 
 def lower_likelihood(steps: Steps, ask: Statement) -> Typed | bool | None:
     """Return the texts of `likelihood of`; None without one, False if they are wrong, which is reported."""
-    written = ask.one_of("likelihood")
-    if written is None:
+    statement = ask.one_of("likelihood")
+    if statement is None:
         return None
-    value, check = written.syntax("options"), steps.elaborator()
+    value, check = statement.syntax("options"), steps.elaborator()
     options = check.infer(value)
     if options is not None and options.type.kind in ("text", "choice"):
         options = replace(options, expr=Items(values=(options.expr,)), type=TEXTS)
@@ -200,8 +200,10 @@ def lower_likelihood(steps: Steps, ask: Statement) -> Typed | bool | None:
 
 def may_have_logprobs(steps: Steps, ask: Statement, returns: Type | None) -> bool:
     """Return true if an ask has no `top_logprobs` or may have it; otherwise report why not."""
-    written = ask.one_of("top_logprobs")
-    if written is None or ask.one_of("likelihood") is not None:  # with a likelihood, the setting is reported elsewhere
+    statement = ask.one_of("top_logprobs")
+    if (
+        statement is None or ask.one_of("likelihood") is not None
+    ):  # with a likelihood, the setting is reported elsewhere
         return True
     if returns is None or returns.kind in SINGLE:
         return True
@@ -224,26 +226,26 @@ class OfferedTools:
 
 def lower_offered_tools(steps: Steps, ask: Statement) -> OfferedTools | None:
     """Return the tools of an ask. Reports a mistake and returns None."""
-    written = ask.one_of("tools")
-    if written is None:
+    statement = ask.one_of("tools")
+    if statement is None:
         return OfferedTools()
     good = True
     declared: dict[str, Tool] = {}
     listed: Typed | None = None
-    for syntax in written.many("tools"):
+    for syntax in statement.many("tools"):
         if isinstance(syntax, Name) and syntax.text not in steps.scope:
             tool = _declared(steps, syntax)
             good = good and tool is not None and _is_new(steps, syntax, syntax.text in declared)
             if tool is not None:
                 declared[tool.name] = tool
             continue
-        found = _listed(steps, syntax)
-        good = good and found is not None and _is_new(steps, syntax, listed is not None)
-        listed = found
+        typed = _listed(steps, syntax)
+        good = good and typed is not None and _is_new(steps, syntax, listed is not None)
+        listed = typed
     if declared and listed is not None:
         message = "these tools are declared, and those of a column stand beside them"
         help_ = "take the tools of the column, or those that are declared"
-        steps.program.diagnostics.error("E0107", message, written.head, help=help_)
+        steps.program.diagnostics.error("E0107", message, statement.head, help=help_)
         good = False
     return OfferedTools(tuple(declared.values()), listed) if good else None
 
@@ -284,20 +286,20 @@ def lower_shown_options(steps: Steps, statement: Statement) -> bool:
     name = statement.name()
     good = steps.free(name)
     steps.program.index.scopes.append((statement.syntax("options").span, dict(steps.scope)))
-    found = bind_options(steps.program, steps.scope, statement)
-    if found is None or not good:
+    binding = bind_options(steps.program, steps.scope, statement)
+    if binding is None or not good:
         steps.unknown(name)
         return False
     steps.options.append(statement)
     steps.define("options", name, None, "options, text, letters, right, letter")
-    steps.scope[name.text] = found
+    steps.scope[name.text] = binding
     return True
 
 
 def bind_options(program: Program, scope: Scope, statement: Statement) -> Binding | None:
     """Return the binding of the name of `options`. Reports a mistake and returns None."""
     check = Elaborator(program, scope)
-    given = check.expression(statement.syntax("options"), TEXTS, "what is chosen from")
+    typed = check.expression(statement.syntax("options"), TEXTS, "what is chosen from")
     key = check.expression(statement.syntax("key"))
     draw = statement.find("draw")
     by = check.expression(draw, TextType(), "what shuffles the options") if draw is not None else None
@@ -306,23 +308,23 @@ def bind_options(program: Program, scope: Scope, statement: Statement) -> Bindin
         help_ = "write its position where the key is the text of the option: `rank(answer, options)`"
         program.diagnostics.error("E0301", message, statement.syntax("key").span, help=help_)
         return None
-    if given is None or key is None or (draw is not None and by is None):
+    if typed is None or key is None or (draw is not None and by is None):
         return None
     letters, mark = _literal(statement, "letters"), _literal(statement, "mark")
-    wrong = FUNCTIONS[name_of(texts.lettered)].check({name: each.value for name, each in mark.items()})
+    wrong = FUNCTIONS[name_of(texts.lettered)].check({name: literal.value for name, literal in mark.items()})
     if isinstance(wrong, str):
         program.diagnostics.error("E0303", wrong, statement.syntax("mark").span, help='for example `marked "({}) "`')
         return None
-    options = given.expr if by is None else call(lists.shuffled, given.expr, by.expr)
+    options = typed.expr if by is None else call(lists.shuffled, typed.expr, by.expr)
     shown = call(texts.letters_for, options, **letters)
     place: Expr = key.expr
     if key.type.kind != "integer":
-        place = call(multiple_choice.key_place, key.expr, given.expr, **letters)
+        place = call(multiple_choice.key_place, key.expr, typed.expr, **letters)
     if by is not None:
-        place = call(multiple_choice.shuffled_place, place, given.expr, by.expr)
+        place = call(multiple_choice.shuffled_place, place, typed.expr, by.expr)
     elif key.type.kind == "integer":  # a position or letter beyond the options is undefined
-        place = call(multiple_choice.key_place, call(lists.nth, shown, place), given.expr, **letters)
-    may = tuple(lack for each in (given, key, by) if each is not None for lack in each.may)
+        place = call(multiple_choice.key_place, call(lists.nth, shown, place), typed.expr, **letters)
+    may = tuple(lack for each in (typed, key, by) if each is not None for lack in each.may)
     name, span = statement.name().text, statement.name().span
     fields: dict[str, tuple[Type, Expr]] = {
         "options": (TEXTS, options),
@@ -337,15 +339,15 @@ def bind_options(program: Program, scope: Scope, statement: Statement) -> Bindin
 
 def _literal(statement: Statement, slot: str) -> dict[str, Literal_]:
     """Return the string in a slot as a named argument; empty if the slot is empty."""
-    written = statement.find(slot)
-    return {slot: Literal_(value=written.value)} if isinstance(written, Text) else {}
+    node = statement.find(slot)
+    return {slot: Literal_(value=node.value)} if isinstance(node, Text) else {}
 
 
 def letter_shown(scope: Scope, options: Sequence[Statement], told: Sequence[Expr]) -> Binding | None:
     """Return the letter of the right option of the first `options` that a prompt shows; None if it shows none."""
     shown = {serialized_form(part).model_dump_json() for expr in told for part in subexpressions(expr)}
-    for each in options:
-        fields = scope[each.name().text].fields
+    for option in options:
+        fields = scope[option.name().text].fields
         values = [value for name in ("text", "options") if (value := fields[name].value) is not None]
         if any(serialized_form(value).model_dump_json() in shown for value in values):
             return fields["letter"]
@@ -357,9 +359,9 @@ def letter_shown(scope: Scope, options: Sequence[Statement], told: Sequence[Expr
 
 def lower_shots(steps: Steps, statement: Statement, returns: Type | None) -> tuple[Shots, ...] | None:
     """Lower every `shots` of an ask. Reports a mistake and returns None."""
-    found = [_shots(steps, statement, written, returns) for written in statement.of("shots")]
-    good = tuple(shots for shots in found if shots is not None)
-    return good if len(good) == len(found) else None
+    shotses = [_shots(steps, statement, written, returns) for written in statement.of("shots")]
+    good = tuple(shots for shots in shotses if shots is not None)
+    return good if len(good) == len(shotses) else None
 
 
 def _shots(steps: Steps, ask: Statement, written: Statement, returns: Type | None) -> Shots | None:
@@ -390,8 +392,8 @@ def _shots(steps: Steps, ask: Statement, written: Statement, returns: Type | Non
         texts = _texts_of_ask(steps, ask, written, loaded, alias, returns)
     if texts is None:
         return None
-    shown, chosen = (each.expr if isinstance(each, Typed) else None for each in (when, where))
-    condition = all_of(shown, chosen)  # a shot that is not shown has a condition that fails
+    expr, chosen = (each.expr if isinstance(each, Typed) else None for each in (when, where))
+    condition = all_of(expr, chosen)  # a shot that is not shown has a condition that fails
     prompt, reply = texts
     return Shots(
         count=count,
@@ -435,7 +437,7 @@ def _written(
     steps: Steps, written: Statement, scope: dict[str, Binding]
 ) -> tuple[LocalizedTemplate, LocalizedTemplate] | None:
     """Return the texts of the shots' block."""
-    found: list[LocalizedTemplate] = []
+    templates: list[LocalizedTemplate] = []
     for construct, what in (("shot_prompt", "prompt"), ("reply", "reply")):
         statements = written.of(construct)
         if not statements:
@@ -446,8 +448,8 @@ def _written(
             continue
         texts = lower_texts(steps.program, scope, statements, f"the {what}")
         if texts is not None:
-            found.append(texts)
-    return (found[0], found[1]) if len(found) == 2 else None
+            templates.append(texts)
+    return (templates[0], templates[1]) if len(templates) == 2 else None
 
 
 def _texts_of_ask(
@@ -481,8 +483,8 @@ def _texts_of_ask(
         for name in (field.name for field in loaded.dataset.fields)
         if (alias.text, name) in _paths(hole.typed)
     }
-    wanted = returns if returns is not None else TextType()
-    answers = [f for f in loaded.dataset.fields if f.name not in printed and fits(f.type, wanted)]
+    type_ = returns if returns is not None else TextType()
+    answers = [f for f in loaded.dataset.fields if f.name not in printed and fits(f.type, type_)]
     if len(answers) != 1:
         found = ", ".join(f"`{field.name}`" for field in answers) or "none"
         message = f"which field of `{loaded.dataset.name}` is the answer? {found} would do"
@@ -497,11 +499,11 @@ def _for_the_row(steps: Steps, loaded: LoadedDataset, alias: Name, row: Binding)
 
     The row, its axes and each `let` are those of the shot. Results of other steps remain those of the current row.
     """
-    taken = {steps.alias: row} if steps.alias is not None else {}
-    axes = {each.name: row.fields[each.name] for each in loaded.dataset.fields if _is_axis(each)}
+    bindings = {steps.alias: row} if steps.alias is not None else {}
+    axes = {field.name: row.fields[field.name] for field in loaded.dataset.fields if _is_axis(field)}
     lets = {let.name().text for let in (*steps.lets, *steps.options)}
     given = {name: binding for name, binding in steps.scope.items() if name not in lets}
-    scope = {**given, **{name: axis for name, axis in axes.items() if name in given}, **taken, alias.text: row}
+    scope = {**given, **{name: axis for name, axis in axes.items() if name in given}, **bindings, alias.text: row}
     items = steps.program.diagnostics.items
     mark = len(items)
     for let in steps.lets:
@@ -636,26 +638,26 @@ def _ask(steps: Steps, statement: Statement, when: Typed | bool | None, listed: 
         warn_undefined(steps, chat, REQUEST_UNDEFINED, asked_when)
     if isinstance(options, Typed):
         warn_undefined(steps, options, REQUEST_UNDEFINED, asked_when)
-    draws = [each.drawn for each in ask.shots]
-    told = [each for each in (ask.chat, ask.options, ask.offered, *draws) if each is not None]
+    draws = [shot.drawn for shot in ask.shots]
+    exprs = [expr for expr in (ask.chat, ask.options, ask.offered, *draws) if expr is not None]
     if listed is not None:
-        note_shown_names(steps, question, listed.of, *told)
+        note_shown_names(steps, question, listed.of, *exprs)
         if not (done := add_element_asks(steps, statement, ask, listed)):
             steps.unknown(name)
         return done
     if isinstance(script, PromptSequence):
-        note_shown_names(steps, question, script.prompts.expr, *told)
+        note_shown_names(steps, question, script.prompts.expr, *exprs)
         if not (done := add_prompt_turns(steps, statement, ask, script)):
             steps.unknown(name)
         return done
     if isinstance(loop, ToolLoop):
-        note_shown_names(steps, question, loop.state.expr, *told)
+        note_shown_names(steps, question, loop.state.expr, *exprs)
         add_loop_turns(steps, statement, ask, loop)
         return True
     steps.lowered.append(ask)
     steps.model_steps[name.text] = name
     _bind(steps, statement, ask)
-    note_shown_names(steps, question, *told)
+    note_shown_names(steps, question, *exprs)
     return True
 
 
@@ -686,11 +688,11 @@ def _bind(steps: Steps, statement: Statement, ask: Ask) -> None:
         **{part: Binding((ask.name, part), type_, span=span) for part, type_ in REPLY_PARTS.items()},
         "prompt": Binding((ask.name, "prompt"), TextType(), span=span),
     }
-    whole: Binding = fields["text"]
+    binding: Binding = fields["text"]
     if ask.options is not None:
         fields = {"prompt": fields["prompt"]}
-    type_: Type | None = whole.type
-    path, shown = whole.path, type_ or TextType()
+    type_: Type | None = binding.type
+    path, shown = binding.path, type_ or TextType()
     if ask.returns is not None and ask.returns.kind == "record":
         fields |= record_fields((ask.name,), ask.returns, span)
         for inner in (inner for returns in statement.of("returns") for inner in returns.body):

@@ -217,8 +217,8 @@ class StepReachability:
             case Ask():
                 yield from self._lacking_texts(step.system, case)
                 yield from self._lacking_texts(step.prompt, case)
-                others = (*step.settings.conditions(), *([] if step.offered is None else [step.offered]))
-                yield from (_is_undefined(self._value(each, case)) for each in others)
+                exprs = (*step.settings.conditions(), *([] if step.offered is None else [step.offered]))
+                yield from (_is_undefined(self._value(other, case)) for other in exprs)
                 if step.chat is not None:
                     yield _is_undefined(self._value(step.chat, case))
                     yield self._asks_nothing(step, step.chat, case)
@@ -599,8 +599,8 @@ def _values(program: Program, expr: Expr) -> Iterator[str]:
         case Call(args=(items, *_)) if is_call(expr, lists.picked):
             yield from _values(program, items)  # for all keys together
         case Call(args=args):
-            for each in args:
-                yield from _values(program, each)
+            for argument in args:
+                yield from _values(program, argument)
 
 
 def _flat(value: Any) -> Iterator[str]:
@@ -661,7 +661,7 @@ def count_embeddings_once(counts: Iterable[CallCount], scenarios: Iterable[Scena
     """Yield the calls of all scenarios. A text is embedded once, so only the first scenario that embeds is certain to
     do so.
     """
-    embedding = {step.using for each in scenarios for step in each.steps if isinstance(step, Retrieve)}
+    embedding = {step.using for scenario in scenarios for step in scenario.steps if isinstance(step, Retrieve)}
     first: dict[str, str] = {}
     for count in counts:
         again = count.role in embedding and first.setdefault(count.role, count.scenario) != count.scenario
@@ -706,23 +706,25 @@ class _Counter:
                 times[step.name] = self._times(step, times)
                 before = [] if isinstance(step, SampleList) else [samples[name] for name in _named_by(step)]
                 samples[step.name] = max([getattr(step, "samples", 1), *before])
-                asked = shared.setdefault(self._identity(step), SharedStep(step, times[step.name], samples[step.name]))
-                asked.samples = max(asked.samples, samples[step.name])
+                shared_step = shared.setdefault(
+                    self._identity(step), SharedStep(step, times[step.name], samples[step.name])
+                )
+                shared_step.samples = max(shared_step.samples, samples[step.name])
                 if isinstance(step, Verdict | Grade | Compare):
-                    asked.repeats = max(asked.repeats, self.scorers[step.scorer].samples)
-                both = [asked]
+                    shared_step.repeats = max(shared_step.repeats, self.scorers[step.scorer].samples)
+                steps = [shared_step]
                 if isinstance(step, Grade) and (then := self.scorers[step.scorer].then) is not None:
                     own = self._times(step, times, then)
                     key = f"{step.judgement} {then}"
-                    both.append(escalated.setdefault(key, SharedStep(step, own, samples[step.name])))
-                for each in both:
+                    steps.append(escalated.setdefault(key, SharedStep(step, own, samples[step.name])))
+                for each in steps:
                     each.places.append((places, step))
                     each.arms.extend([treatment.arms] if treatment.arms else [])
-        for asked in shared.values():
-            for count in self._of(asked):
-                yield count.model_copy(update={"arms": tuple(asked.arms)})
-        for asked in escalated.values():
-            yield self._escalated(asked).model_copy(update={"arms": tuple(asked.arms)})
+        for shared_step in shared.values():
+            for count in self._of(shared_step):
+                yield count.model_copy(update={"arms": tuple(shared_step.arms)})
+        for shared_step in escalated.values():
+            yield self._escalated(shared_step).model_copy(update={"arms": tuple(shared_step.arms)})
 
     def _escalated(self, asked: SharedStep) -> CallCount:
         """Return the calls of the second judges of a cascade: between none and all."""
@@ -772,13 +774,13 @@ class _Counter:
             case Ask():
                 yield self._count(step.name, step.role, span, times, row)
             case Converse():
-                held = span
+                range_ = span
                 for speaker in step.speakers:
                     opens = speaker.role == step.opens
                     most = (step.limit + 1) // 2 if opens else step.limit // 2
-                    turns = CallRange(held.calls * most, held.least if opens else 0, held.most * most)
+                    turns = CallRange(range_.calls * most, range_.least if opens else 0, range_.most * most)
                     of_row = None if row is None else (0, row[1] * most)
-                    if opens and held.least:  # only the first turn is certain
+                    if opens and range_.least:  # only the first turn is certain
                         of_row = (0 if row is not None else asked.samples, asked.samples * most)
                     yield self._count(step.name, speaker.role, turns, times, of_row)
             case Retrieve() if step.using is not None:
@@ -814,8 +816,8 @@ class _Counter:
         asked_for = CallRange(span.most, 0, span.most).times(asked.samples * len(pool.queries))
         if queries is None and not asked.times:
             most += asked_for.most
-        known = CallRange(most, least, most)
-        yield self._count(step.name, role, known, (), None if least == most == 0 else (0, most))
+        range_ = CallRange(most, least, most)
+        yield self._count(step.name, role, range_, (), None if least == most == 0 else (0, most))
         if queries is None and asked.times:
             yield self._count(step.name, role, asked_for, asked.times, (0, asked.samples * len(pool.queries)))
 
@@ -825,7 +827,7 @@ class _Counter:
             return None
         certain, possible = set[str](), set[str]()
         for case in self.cases.cases:
-            found = [each.in_case(step, case) for each, step in asked.places]
+            found = [reachability.in_case(step, case) for reachability, step in asked.places]
             if set(found) == {False}:
                 continue
             for query in pool.queries:
@@ -855,13 +857,13 @@ class _Counter:
         """Return the number of cases in which a step runs in some treatment. If a reply decides, the case counts
         towards the most.
         """
-        if any(each.always(step) for each, step in places):
+        if any(reachability.always(step) for reachability, step in places):
             most = certain = self.cases.count
         elif self.cases.cases is None:
-            sure = any(each.in_case(step, {}) for each, step in places)
+            sure = any(reachability.in_case(step, {}) for reachability, step in places)
             most, certain = self.cases.count, self.cases.count if sure else 0
         else:
-            found = [[each.in_case(step, case) for each, step in places] for case in self.cases.cases]
+            found = [[reachability.in_case(step, case) for reachability, step in places] for case in self.cases.cases]
             certain = sum(1 for each in found if True in each)
             most = sum(1 for each in found if set(each) != {False})
         return CallRange(most, certain if self.cases.certain else 0, most)

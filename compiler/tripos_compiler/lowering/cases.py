@@ -140,8 +140,8 @@ def lower_arms_of(program: Program, statement: Statement, cases: ScenarioCases) 
     for name in (product_of(program, written.syntax("arms"), "arms") or []) if written is not None else []:
         if not program.is_declared("arm", name):
             cases.sound = False
-            for meant in (name.text, *program.declared.get("arm", {})):
-                cases.scope.setdefault(meant, Binding((meant,)))
+            for text in (name.text, *program.declared.get("arm", {})):
+                cases.scope.setdefault(text, Binding((text,)))
             continue
         arm = program.arms.get(name.text)
         if arm is None:  # it was reported
@@ -169,8 +169,8 @@ MOST_CELLS = 100_000
 def lower_rows(program: Program, statement: Statement, cases: ScenarioCases) -> ScenarioCases:
     """Add the rows to a context."""
     over = statement.one_of("over")
-    written = [inner for inner in statement.body if inner.construct in KINDS["dataset"]]
-    local = {inner.name().text: inner for inner in written}
+    statements = [inner for inner in statement.body if inner.construct in KINDS["dataset"]]
+    local = {inner.name().text: inner for inner in statements}
     loaded: LoadedDataset | None = None
     if over is not None:
         name = over.name("dataset")
@@ -183,11 +183,11 @@ def lower_rows(program: Program, statement: Statement, cases: ScenarioCases) -> 
             program.index.use(name.span, program.declared["dataset"][name.text].span)
         else:
             program.unknown("dataset", name, tuple(local))
-            for meant in (*local, *program.declared.get("dataset", {})):
-                cases.scope.setdefault(meant, Binding((meant,)))
+            for text in (*local, *program.declared.get("dataset", {})):
+                cases.scope.setdefault(text, Binding((text,)))
     elif local:
         alias = next(iter(local.values())).name()
-        for extra in written[1:]:
+        for extra in statements[1:]:
             label = Label(alias.span, "the first")
             message = "a scenario runs over one data set, and this is its second"
             help_ = "say which: `over NAME`; move the other to the top of the file if it is shared"
@@ -319,9 +319,9 @@ def _check_axis_fields(program: Program, scenario: Statement, cases: ScenarioCas
     types = {f.name: f.type for f in loaded.dataset.fields}
     names = set(types) | set(loaded.poisoned)
     for axis in cases.axes:
-        said = types.get(axis.name)
-        if said is not None and not (said.kind == "choice" and said.axis == axis.name):
-            message = f"field `{axis.name}` is `{type_notation(said)}`, and the context needs the axis of that name"
+        type_ = types.get(axis.name)
+        if type_ is not None and not (type_.kind == "choice" and type_.axis == axis.name):
+            message = f"field `{axis.name}` is `{type_notation(type_)}`, and the context needs the axis of that name"
             help_ = f"write `{axis.name}` alone, with `from` where the column has another name"
             program.diagnostics.error("E0301", message, loaded.spans[axis.name], help=help_)
             cases.sound = False
@@ -329,8 +329,8 @@ def _check_axis_fields(program: Program, scenario: Statement, cases: ScenarioCas
         if axis.name not in names and not local and not (axis.name == "language" and len(axis.values) == 1):
             help_ = f"add `{axis.name}` to its fields, with `from` where the column has another name"
             message = f"the rows do not say their `{axis.name}`"
-            written = scenario.one_of("context")
-            where_ = (written or scenario).head
+            statement = scenario.one_of("context")
+            where_ = (statement or scenario).head
             program.diagnostics.error("E0308", message, where_, help=help_, unknown=axis.name)
             cases.sound = False
 
@@ -340,23 +340,23 @@ def _count_generated_rows(program: Program, cases: ScenarioCases, loaded: Loaded
 
     If the rows are written for every cell, their cells are known, and so is every condition on the cells alone.
     """
-    made = loaded.generated
-    assert made is not None, "it is sound"
+    dataset = loaded.generated
+    assert dataset is not None, "it is sound"
     axes = {axis.name for axis in cases.axes}
     cases.count = loaded.count
-    cases.certain = where is None and not may_have_fewer_rows(program, made)
-    own = made.scenario is not None and made.source is None
-    if not own or made.rows > MOST_CELLS or (where is not None and not names_in(where) <= axes):
+    cases.certain = where is None and not may_have_fewer_rows(program, dataset)
+    own = dataset.scenario is not None and dataset.source is None
+    if not own or dataset.rows > MOST_CELLS or (where is not None and not names_in(where) <= axes):
         return
     if where is not None and any(part.op in ("data", "tree") for part in subexpressions(where)):
         return
-    every = [dict(cell) for cell in each_cell(cases.axes) for _ in range(made.count)]
+    every = [dict(cell) for cell in each_cell(cases.axes) for _ in range(dataset.count)]
     try:
         cases.known_rows = [cell for cell in every if where is None or evaluate(where, cell)]
     except Unavailable:
         return
     cases.count = len(cases.known_rows)
-    cases.certain = not may_have_fewer_rows(program, made)
+    cases.certain = not may_have_fewer_rows(program, dataset)
 
 
 def _outside(program: Program, loaded: LoadedDataset, row: LoadedRow, axis: Axis, cell: dict[str, str]) -> None:

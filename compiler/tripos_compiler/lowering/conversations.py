@@ -17,10 +17,10 @@ def lower_converse(steps: Steps, statement: Statement) -> bool:
     name = statement.name()
     good = steps.named(name)
     when = steps.condition(statement)
-    written = statement.of("speaker")
-    speakers = [_speaker(steps, each) for each in written]
-    good = _two(steps, statement, written) and good
-    names = [each.name() for each in written]
+    statements = statement.of("speaker")
+    speakers = [_speaker(steps, each) for each in statements]
+    good = _two(steps, statement, statements) and good
+    names = [each.name() for each in statements]
     limit = _bound(steps, statement, "limit")
     repeat = _bound(steps, statement, "repeat")
     opens = _opens(steps, statement, names)
@@ -126,19 +126,19 @@ def _opens(steps: Steps, statement: Statement, names: list[Name]) -> str | None:
 
 
 def _until(steps: Steps, statement: Statement, names: list[Name]) -> tuple[Until, ...] | None:
-    found: list[Until] = []
-    written = statement.of("until")
-    if not written:
+    untils: list[Until] = []
+    statements = statement.of("until")
+    if not statements:
         help_ = 'write `until teacher says "done"`; `limit` alone cuts every conversation off'
         lacking = statement.block.span if statement.block is not None else None
         message = "no role can end this conversation"
         steps.program.diagnostics.error("E0803", message, statement.head, help=help_, lacking=lacking)
         return None
-    for each in written:
+    for each in statements:
         role, text = each.name("role"), each.text("string")
         if not text.value.strip():
             message = "every turn would end it: this text is empty"
             steps.program.diagnostics.error("E0803", message, text.span, help='write what is said: "done"')
         elif _role(steps, role, names):
-            found.append(Until(role=role.text, text=text.value))
-    return tuple(found) if len(found) == len(written) else None
+            untils.append(Until(role=role.text, text=text.value))
+    return tuple(untils) if len(untils) == len(statements) else None

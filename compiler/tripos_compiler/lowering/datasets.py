@@ -93,7 +93,7 @@ class _Reading:
         self.rows: list[LoadedRow] = []
         self.repeated: list[LoadedRow] = []
         self.good = True
-        declared = {name for each in self.fields for name in each.columns}
+        declared = {name for data_field in self.fields for name in data_field.columns}
         self.keys: dict[str, list[Any]] = {
             join.column: [] for join in columns.dataset.joins if join.column not in declared
         }
@@ -103,14 +103,18 @@ class _Reading:
         """By kind and cell, the identities of the files that cells name."""
         self.absent: dict[str, list[tuple[str, list[str]]]] = {}
         """By field, the files without its column, each with the columns it has."""
-        self.parts = {each.name: 0 for each in self.fields if _is_text(each)}
+        self.parts = {data_field.name: 0 for data_field in self.fields if _is_text(data_field)}
         """By text field, the number of rows with a list or record in it, as long as every row has one."""
 
     def file(self, file: ResolvedFile) -> DataFile:
         """Read and check one file, and return its record in the plan."""
         count, bad = 0, 0
         repeats: list[int] = []
-        unseen = {each.name: MissingColumn(each) for each in self.fields if each.type.kind != "optional"}
+        unseen = {
+            data_field.name: MissingColumn(data_field)
+            for data_field in self.fields
+            if data_field.type.kind != "optional"
+        }
         had: dict[str, None] = {}
         dates: dict[str, list[int]] = {}
         marks: list[str] = []
@@ -170,7 +174,7 @@ class _Reading:
     def finish(self) -> None:
         """Report what is known only after all rows."""
         for name, files in self.absent.items():
-            self._no_column(next(each for each in self.fields if each.name == name), files)
+            self._no_column(next(data_field for data_field in self.fields if data_field.name == name), files)
         if not self.good:
             return
         for name, rows in self.parts.items():
@@ -213,19 +217,19 @@ class _Reading:
         return not any(lacking.rows for lacking in unseen.values())
 
     def _look_for_parts(self, raw: dict[str, Any]) -> None:
-        for each in self.fields:
-            if each.name in self.parts:
-                value = find_value(each, raw)[1]
-                if is_structured(each.type, value):
-                    self.parts[each.name] += 1
+        for data_field in self.fields:
+            if data_field.name in self.parts:
+                value = find_value(data_field, raw)[1]
+                if is_structured(data_field.type, value):
+                    self.parts[data_field.name] += 1
                 elif value is not ABSENT and value is not None:
-                    del self.parts[each.name]
+                    del self.parts[data_field.name]
 
     def _look_for_dates(self, raw: dict[str, Any], number: int, dates: dict[str, list[int]]) -> None:
         """Note the text fields for which a spreadsheet has a date."""
-        for each in self.fields:
-            if _is_text(each) and isinstance(find_value(each, raw)[1], DateCell):
-                dates.setdefault(each.name, []).append(number)
+        for data_field in self.fields:
+            if _is_text(data_field) and isinstance(find_value(data_field, raw)[1], DateCell):
+                dates.setdefault(data_field.name, []).append(number)
 
     def _repeats(self, file: ResolvedFile, number: int, row: dict[str, Any], warn: bool) -> bool:
         """Return true if a row repeats an earlier one; otherwise keep it."""
@@ -260,7 +264,7 @@ class _Reading:
 
     def _misfit(self, file: ResolvedFile, number: int, misfit: Misfit) -> None:
         """Report a value that does not fit its field, with the most specific hint."""
-        field = next(each for each in self.fields if each.name == misfit.field)
+        field = next(data_field for data_field in self.fields if data_field.name == misfit.field)
         if misfit.value is None:
             self._nothing(file, number, field)
             return
@@ -332,9 +336,9 @@ def lower_joins(program: Program, statement: Statement, dataset: Dataset) -> Fou
 
     From each file, only the columns are taken that a field or a later join reads.
     """
-    wanted = {name for each in dataset.fields for name in each.columns}
+    wanted = {name for data_field in dataset.fields for name in data_field.columns}
     joins: list[Join] = []
-    found: list[JoinedFiles] = []
+    fileses: list[JoinedFiles] = []
     for written in statement.of("join"):
         path, column = written.text("path"), written.text("column").value
         other = written.text("other").value if written.has("other") else column
@@ -358,8 +362,8 @@ def lower_joins(program: Program, statement: Statement, dataset: Dataset) -> Fou
             for file, (_, rows) in zip(files, read, strict=True)
         )
         joins.append(Join(source=path.value, column=column, other=other, columns=taken, files=described))
-        found.append(JoinedFiles(tuple(files), column, other, taken))
-    return FoundJoins(tuple(joins), tuple(found)) if len(joins) == len(list(statement.of("join"))) else None
+        fileses.append(JoinedFiles(tuple(files), column, other, taken))
+    return FoundJoins(tuple(joins), tuple(fileses)) if len(joins) == len(list(statement.of("join"))) else None
 
 
 def _columns(program: Program, file: ResolvedFile) -> tuple[set[str], int]:
@@ -419,7 +423,9 @@ def lower_like(program: Program, statement: Statement, name: str) -> LoadedDatas
     dataset = given.model_copy(update={"name": name, "source": path.value, "files": ()})
     fields = Fields(list(given.fields), list(model.poisoned), dict(model.spans), {})
     fields.sound = not model.poisoned and bool(given.fields)
-    places = {each.name: (path.span, Label(model.spans[each.name], "the field")) for each in given.fields}
+    places = {
+        data_field.name: (path.span, Label(model.spans[data_field.name], "the field")) for data_field in given.fields
+    }
     joins = FoundJoins(given.joins, model.joined) if model.joined is not None else None
     return _read(program, statement, fields, dataset, ColumnPlan(dataset, path.span, places), joins)
 
@@ -429,16 +435,19 @@ def check_origins(program: Program) -> None:
 
     Then the given data is probably incomplete, and sample rows take the place of the missing part.
     """
-    given = next((each for each in program.top_level_datasets.values() if each.origin == "given"), None)
-    if given is None:
+    dataset = next(
+        (loaded_dataset for loaded_dataset in program.top_level_datasets.values() if loaded_dataset.origin == "given"),
+        None,
+    )
+    if dataset is None:
         return
-    theirs = bare_name(given.dataset.name)
-    for each in program.top_level_datasets.values():
-        if each.origin == "shipped" and each.span is not None:
-            name, source = bare_name(each.dataset.name), each.dataset.source
+    theirs = bare_name(dataset.dataset.name)
+    for top_level_dataset in program.top_level_datasets.values():
+        if top_level_dataset.origin == "shipped" and top_level_dataset.span is not None:
+            name, source = bare_name(top_level_dataset.dataset.name), top_level_dataset.dataset.source
             message = f"the rows of `{name}` ship with the benchmark, and those of `{theirs}` come from a given folder"
             help_ = f"put `{source}` into the folder of --data, or allow it where sample rows are meant"
-            program.diagnostics.warning("W1011", message, each.span, help=help_)
+            program.diagnostics.warning("W1011", message, top_level_dataset.span, help=help_)
 
 
 def bare_name(name: str) -> str:
@@ -459,7 +468,11 @@ def _loaded(statement: Statement, fields: Fields, dataset: Dataset) -> LoadedDat
         tuple(fields.poisoned),
         sound=False,
         span=statement.name().span,
-        axes=tuple(each.name for each in dataset.fields if each.type.kind == "choice" and each.type.axis == each.name),
+        axes=tuple(
+            data_field.name
+            for data_field in dataset.fields
+            if data_field.type.kind == "choice" and data_field.type.axis == data_field.name
+        ),
     )
 
 
@@ -477,62 +490,62 @@ def _read(
         columns = replace(columns, dataset=dataset)
     unsound = replace(_loaded(statement, fields, dataset), joined=None if joins is None else joins.files)
     try:
-        found = program.data.find(dataset.source, statement.span.source.path)
+        files = program.data.find(dataset.source, statement.span.source.path)
     except DataError as error:
         program.diagnostics.error("E0307", error.message, columns.where, help=error.hint)
         return unsound
-    read = None
+    rows_read = None
     if fields.sound and joins is not None:
-        read = read_files(program, columns, [replace(file, joined=joins.files) for file in found])
-    if read is None or joins is None:
+        rows_read = read_files(program, columns, [replace(file, joined=joins.files) for file in files])
+    if rows_read is None or joins is None:
         likely = tuple(name for name in columns.suggestions if name not in fields.spans)
         return replace(unsound, poisoned=(*unsound.poisoned, *likely))
     return LoadedDataset(
-        dataset.model_copy(update={"files": read.files}),
-        read.rows,
+        dataset.model_copy(update={"files": rows_read.files}),
+        rows_read.rows,
         fields.spans,
         span=unsound.span,
-        count=len(read.rows),
+        count=len(rows_read.rows),
         axes=unsound.axes,
-        repeated=read.repeated,
-        media_by_folder=read.media_by_folder,
-        keys=read.keys,
+        repeated=rows_read.repeated,
+        media_by_folder=rows_read.media_by_folder,
+        keys=rows_read.keys,
         unpacked={
             file.path: file.unpacked
-            for file in (*found, *(each for join in joins.files for each in join.files))
+            for file in (*files, *(file for join in joins.files for file in join.files))
             if file.unpacked is not None
         },
-        origin=found[0].origin,
+        origin=files[0].origin,
         joined=joins.files,
     )
 
 
 def _fields(program: Program, statement: Statement, name: str) -> Fields:
-    found = Fields()
+    fields = Fields()
     for inner in statement.of("field"):
         written = inner.name()
         declared = _field(program, inner)
-        if written.text in found.spans:
-            earlier = Label(found.spans[written.text], "first declared here")
+        if written.text in fields.spans:
+            earlier = Label(fields.spans[written.text], "first declared here")
             message = f"field `{written.text}` is declared twice"
             program.diagnostics.error("E0202", message, inner.head, earlier, help="rename one")
-            found.sound = False
+            fields.sound = False
             continue
-        found.spans[written.text] = written.span
-        found.heads[written.text] = inner.head
+        fields.spans[written.text] = written.span
+        fields.heads[written.text] = inner.head
         detail = type_notation(declared.type) if declared is not None else ""
         program.index.define("field", written.text, written.span, f"dataset {bare_name(name)}", detail)
         if declared is None:
-            found.poisoned.append(written.text)
-            found.sound = False
+            fields.poisoned.append(written.text)
+            fields.sound = False
             continue
-        found.fields.append(declared)
-    if not found.fields and found.sound:
+        fields.fields.append(declared)
+    if not fields.fields and fields.sound:
         help_ = "write a field a line: `question text`"
         block = statement.block.span if statement.block is not None else None
         program.diagnostics.error("E0206", "this data set has no fields", statement.head, help=help_, lacking=block)
-        found.sound = False
-    return found
+        fields.sound = False
+    return fields
 
 
 def _field(program: Program, statement: Statement) -> DataField | None:

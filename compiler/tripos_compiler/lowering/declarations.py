@@ -94,7 +94,9 @@ def plain_title(statement: Statement, languages: Sequence[str]) -> str:
     first.
     """
     texts = {language.text if language is not None else None: text.value for language, text in statement.labels()}
-    return next((texts[each] for each in (*languages[:1], None) if each in texts), next(iter(texts.values())))
+    return next(
+        (texts[language] for language in (*languages[:1], None) if language in texts), next(iter(texts.values()))
+    )
 
 
 # Benchmark, roles, axes and arms
@@ -124,10 +126,10 @@ VERSION = re.compile(r"\d+\.\d+\.\d+([-+][\w.]+)?")
 
 def lower_benchmark(program: Program) -> None:
     """Lower the `benchmark` statement: name, version, languages, title, license and citations."""
-    found = program.of("benchmark")
-    if not found:
+    statements = program.of("benchmark")
+    if not statements:
         return
-    statement = found[0]
+    statement = statements[0]
     version = statement.text("version")
     if not VERSION.fullmatch(version.value):
         message = f'"{version.value}" is not a version'
@@ -294,7 +296,9 @@ def _language_axis(languages: tuple[str, ...]) -> Axis:
     return Axis(
         name="language",
         values=tuple(
-            AxisValue(name=code, labels={shown: LANGUAGES.get(code, {}).get(shown, code) for shown in languages})
+            AxisValue(
+                name=code, labels={language: LANGUAGES.get(code, {}).get(language, code) for language in languages}
+            )
             for code in languages
         ),
     )
@@ -307,7 +311,7 @@ def _value_statements(axis: Statement) -> list[Statement]:
 def _axis(program: Program, statement: Statement, scope: dict[str, Binding]) -> Axis | None:
     """Lower an axis. Reports mistakes and returns None."""
     values: list[AxisValue] = []
-    seen: dict[str, Statement] = {}
+    statements: dict[str, Statement] = {}
     good = True
     for inner in statement.body:
         guard: Expr | None = None
@@ -318,15 +322,15 @@ def _axis(program: Program, statement: Statement, scope: dict[str, Binding]) -> 
             program.index.define("group", group, inner.name().span, f"axis {statement.name().text}")
             condition = inner.find("cond")
             if condition is not None:
-                others = {name: binding for name, binding in scope.items() if name != statement.name().text}
-                program.index.scopes.append((condition.span, others))
-                typed = Elaborator(program, others).condition(condition)
+                bindings = {name: binding for name, binding in scope.items() if name != statement.name().text}
+                program.index.scopes.append((condition.span, bindings))
+                typed = Elaborator(program, bindings).condition(condition)
                 good = good and typed is not None
                 guard = typed.expr if typed is not None else None
                 good = good and (guard is None or is_compile_time(program, guard, condition.span))
         for value in members:
             name = value.name()
-            earlier = seen.setdefault(name.text, value)
+            earlier = statements.setdefault(name.text, value)
             if earlier is not value:
                 label = Label(earlier.head, "first written here")
                 message = f"`{name.text}` is a value of `{statement.name().text}` twice"
@@ -352,8 +356,8 @@ def _shown(labels: dict[str, str] | None) -> str:
 
 def _labels(program: Program, value: Statement) -> dict[str, str] | None:
     if not value.labels():
-        shown = value.name().text.replace("_", " ")
-        return dict.fromkeys(program.languages, shown)
+        text = value.name().text.replace("_", " ")
+        return dict.fromkeys(program.languages, text)
     return program.labels(value, f"`{value.name().text}`")
 
 
@@ -547,7 +551,7 @@ def _is_name(program: Program, statement: Statement) -> bool:
 
 
 def _parameters(program: Program, tool: Statement) -> tuple[ToolParameter, ...] | None:
-    found: dict[str, ToolParameter] = {}
+    parameters: dict[str, ToolParameter] = {}
     spans: dict[str, Label] = {}
     good = True
     for statement in tool.of("tool_parameter"):
@@ -561,15 +565,17 @@ def _parameters(program: Program, tool: Statement) -> tuple[ToolParameter, ...] 
             good = False
         elif type_ is None or about is None:
             good = False
-        elif wrong := next((each for each in type_parts(type_) if each.kind not in GIVEN or _is_form(each)), None):
+        elif wrong := next(
+            (type_part for type_part in type_parts(type_) if type_part.kind not in GIVEN or _is_form(type_part)), None
+        ):
             message = f"an argument cannot be `{type_notation(wrong)}`"
             help_ = "write text, integer, number, bool, 1..5, choice(A, B), list<…>, { … } or json"
             program.diagnostics.error("E0302", message, statement.head, help=help_)
             good = False
         else:
             program.index.define("parameter", name.text, name.span, f"tool {tool.name().text}", type_notation(type_))
-            found[name.text] = ToolParameter(name=name.text, type=type_, about=about)
-    return tuple(found.values()) if good else None
+            parameters[name.text] = ToolParameter(name=name.text, type=type_, about=about)
+    return tuple(parameters.values()) if good else None
 
 
 def _is_form(type_: Type) -> bool:
@@ -641,14 +647,14 @@ def _approval(program: Program, path: Text, file: ResolvedFile) -> tuple[str, st
     """Return the approved SHA-256 and the person who approved it; None without an approval. Raises `DataError`."""
     own = file.location if PurePosixPath(path.value).is_absolute() else file.path
     try:
-        (beside,) = program.data.find(approval_name(own), path.span.source.path)
+        (resolved_file,) = program.data.find(approval_name(own), path.span.source.path)
     except (DataError, ValueError):
         return None
-    said = program.data.document(beside)
+    said = program.data.document(resolved_file)
     match said:
         case {"sha256": str(sha256), "approved_by": str(by)}:
             return sha256, by
-    raise DataError(f"{beside.path} is no approval", "remove it, or approve the tree again: `tripos approve`")
+    raise DataError(f"{resolved_file.path} is no approval", "remove it, or approve the tree again: `tripos approve`")
 
 
 REPORTED = 3
@@ -675,11 +681,11 @@ def branches_of(program: Program, name: str) -> Mapping[str, Any] | None:
     if tree is None or statement is None:
         return None
     try:
-        found = {file.path: file for file in program.data.find(tree.source, statement.span.source.path)}
-        read = [read_tree(program.data.document(found[file.path])).tree for file in tree.files if file.path in found]
+        files = {file.path: file for file in program.data.find(tree.source, statement.span.source.path)}
+        trees = [read_tree(program.data.document(files[file.path])).tree for file in tree.files if file.path in files]
     except DataError:
         return None
-    joined = joined_trees(read)
+    joined = joined_trees(trees)
     return joined.branches if isinstance(joined, ParsedTree) else None
 
 
@@ -687,14 +693,14 @@ def _tree(program: Program, statement: Statement) -> Tree | None:
     """Lower a tree. Reports mistakes and returns None."""
     name, path = statement.name(), statement.text("path")
     try:
-        found = {file.path: file for file in program.data.find(path.value, statement.span.source.path)}
-        files = tree_files(program, path, list(found.values()))
-        read = [_read(program, path, found[file.path]) for file in files]
+        resolved_files = {file.path: file for file in program.data.find(path.value, statement.span.source.path)}
+        files = tree_files(program, path, list(resolved_files.values()))
+        parsed_trees = [_read(program, path, resolved_files[file.path]) for file in files]
     except DataError as error:
         program.diagnostics.error("E0307", error.message, path.span, help=error.hint)
         return None
-    trees = [each for each in read if each is not None]
-    if len(trees) < len(read):
+    trees = [tree for tree in parsed_trees if tree is not None]
+    if len(trees) < len(parsed_trees):
         return None
     joined = joined_trees(trees)
     if isinstance(joined, str):
@@ -720,9 +726,9 @@ def _tree(program: Program, statement: Statement) -> Tree | None:
 
 def _read(program: Program, path: Text, file: ResolvedFile) -> ParsedTree | None:
     """Return the tree of one file. Reports mistakes and returns None."""
-    read = read_tree(program.data.document(file))
-    if not read.faults:
-        return read.tree
+    tree_read = read_tree(program.data.document(file))
+    if not tree_read.faults:
+        return tree_read.tree
     # Line numbers are slow to compute, so only a tree with mistakes gets them.
     faults = read_tree(program.data.placed(file)).faults
     for fault in faults[:REPORTED]:

@@ -103,9 +103,9 @@ class RowSource:
 def _of_files(near: str, path: str, loaded: LoadedDataset | None) -> RowSource:
     """Return the origin of rows that a spec at `near` reads from `path`, with the files found for it."""
     files = loaded.dataset.files if loaded is not None else ()
-    every = loaded.dataset.every_file if loaded is not None else ()
+    data_files = loaded.dataset.every_file if loaded is not None else ()
     paths = frozenset(path_beside(near, file.path) for file in files)
-    joined = frozenset(file.sha256 for file in every[len(files) :])
+    joined = frozenset(file.sha256 for file in data_files[len(files) :])
     return RowSource(path_beside(near, path), paths, frozenset(file.sha256 for file in files), joined)
 
 
@@ -124,12 +124,12 @@ class TrainingOverlap:
     @cached_property
     def statements(self) -> dict[str, Statement]:
         """The top-level data sets by name."""
-        return {each.name().text: each for each in reversed(self.program.of(*KINDS["dataset"]))}
+        return {statement.name().text: statement for statement in reversed(self.program.of(*KINDS["dataset"]))}
 
     @cached_property
     def evaluated(self) -> frozenset[RowSource]:
         """The origins of the rows that scenarios run over."""
-        return frozenset(origin for each in self.program.of("scenario") for origin in self._run_over(each))
+        return frozenset(origin for statement in self.program.of("scenario") for origin in self._run_over(statement))
 
     def asked_about(self, name: str) -> bool:
         """Return true if a scenario may run over rows of a data set, or over their sources, or over rows made from
@@ -215,10 +215,10 @@ def lower_partner(
         return None
     binding = row_binding(loaded, alias.text, alias.span)
     where = None
-    if (written := statement.find("filter")) is not None:
-        seen = {**scope, alias.text: binding}
-        program.index.scopes.append((written.span, seen))
-        typed = Elaborator(program, seen).condition(written)
+    if (node := statement.find("filter")) is not None:
+        bindings = {**scope, alias.text: binding}
+        program.index.scopes.append((node.span, bindings))
+        typed = Elaborator(program, bindings).condition(node)
         if typed is None:
             return None
         where = typed.expr
@@ -241,7 +241,7 @@ def lower_scenario_request(
         return None
     about = statement.find_name("alias")
     if about is not None and about.text not in rows:
-        help_ = f"there is {' and '.join(f'`{each}`' for each in rows)}"
+        help_ = f"there is {' and '.join(f'`{row}`' for row in rows)}"
         program.diagnostics.error("E0201", f"no row is known as `{about.text}`", about.span, help=help_)
         return None
     alias = about.text if about is not None else next(iter(rows))
@@ -254,10 +254,10 @@ def lower_scenario_request(
 def _treatment(program: Program, statement: Statement, scenario: Scenario, step: Name) -> Treatment | None:
     """Return the treatment whose request is exported."""
     condition = statement.find("cond")
-    held = scenario.treatments
+    treatments = scenario.treatments
     if condition is not None:
         arms = {
-            name: ChoiceType(values=tuple(each.name for each in program.arms[name].values), axis=name)
+            name: ChoiceType(values=tuple(arm_value.name for arm_value in program.arms[name].values), axis=name)
             for name in scenario.arms
         }
         scope = {name: Binding((name,), type_) for name, type_ in arms.items()}
@@ -265,15 +265,19 @@ def _treatment(program: Program, statement: Statement, scenario: Scenario, step:
         typed = Elaborator(program, scope).condition(condition)
         if typed is None:
             return None
-        held = tuple(each for each in held if evaluate(typed.expr, each.arms))
-    asking = [each for each in held if any(isinstance(one, Ask) and one.name == step.text for one in each.steps)]
+        treatments = tuple(treatment for treatment in treatments if evaluate(typed.expr, treatment.arms))
+    asking = [
+        treatment
+        for treatment in treatments
+        if any(isinstance(one, Ask) and one.name == step.text for one in treatment.steps)
+    ]
     if not asking:
         asks = sorted({each.name for each in scenario.steps if isinstance(each, Ask)})
-        help_ = f"it asks {', '.join(f'`{each}`' for each in asks)}" if step.text not in asks else "look at its `when`"
+        help_ = f"it asks {', '.join(f'`{ask}`' for ask in asks)}" if step.text not in asks else "look at its `when`"
         program.diagnostics.error("E0201", f"`{scenario.name}` does not ask `{step.text}`", step.span, help=help_)
         return None
-    if len({each.ask(step.text).fingerprint for each in asking}) > 1:
-        value = " and ".join(f"{name} == {each}" for name, each in asking[0].arms.items())
+    if len({treatment.ask(step.text).fingerprint for treatment in asking}) > 1:
+        value = " and ".join(f"{name} == {arm}" for name, arm in asking[0].arms.items())
         message = f"`{scenario.name}` asks `{step.text}` otherwise under each arm"
         program.diagnostics.error("E0206", message, statement.head, help=f"say under which: `when {value}`")
         return None
@@ -303,17 +307,17 @@ def _fits(program: Program, scenario: Scenario, loaded: LoadedDataset, named: Na
     """Return true if the scenario could run over these rows: they have all its fields with the same types. Otherwise
     report it.
     """
-    if scenario.rows is None or (own := program.loaded.get(scenario.rows.dataset)) is None:
+    if scenario.rows is None or (dataset := program.loaded.get(scenario.rows.dataset)) is None:
         message = f"`{scenario.name}` does not run over the rows of a file"
         program.diagnostics.error("E0301", message, named.span, help='write the prompt: `prompt "…"`')
         return False
     has = {field.name: field.type for field in loaded.dataset.fields}
-    lacking = [field.name for field in own.dataset.fields if has.get(field.name) != field.type]
+    lacking = [field.name for field in dataset.dataset.fields if has.get(field.name) != field.type]
     if not lacking:
         return True
     label = Label(program.declared["dataset"][loaded.dataset.name].span, "these rows")
     message = f"`{scenario.name}` runs over rows with a `{lacking[0]}`, which `{loaded.dataset.name}` has not"
-    help_ = f"read them with the same fields: `like {own.dataset.name}`"
+    help_ = f"read them with the same fields: `like {dataset.dataset.name}`"
     program.diagnostics.error("E0308", message, named.span, label, help=help_)
     return False
 
@@ -329,8 +333,8 @@ NOT_PAIRED = ("best", "pairs", "rows", "only", "format")
 def report_misplaced(program: Program, statement: Statement) -> bool:
     """Report constructs of the other kind of export. Returns true if there are any."""
     paired = statement.one_of("pairs_from") is not None or statement.one_of("examples_from") is not None
-    found = [inner for inner in statement.body if inner.construct in (NOT_PAIRED if paired else ONLY_PAIRED)]
-    for inner in found:
+    statements = [inner for inner in statement.body if inner.construct in (NOT_PAIRED if paired else ONLY_PAIRED)]
+    for inner in statements:
         if paired:
             message = "this export is of the rows of a data set, and this is said of replies of models"
             help_ = "make two exports"
@@ -338,7 +342,7 @@ def report_misplaced(program: Program, statement: Statement) -> bool:
             message = "this is said of the rows of a data set, and the export is of replies of models"
             help_ = "write `pairs from DATASET`, or make two exports"
         program.diagnostics.error("E0202", message, inner.head, help=help_)
-    return bool(found)
+    return bool(statements)
 
 
 def lower_pairing(program: Program, statement: Statement, pairs: Statement) -> Pairing | None:
@@ -355,7 +359,7 @@ def lower_pairing(program: Program, statement: Statement, pairs: Statement) -> P
     asked = _asked(program, statement, scope, {alias.text: loaded}, examples)
     if asked is None:
         return None
-    asks, beside = asked
+    asks, partner = asked
     lowering = _Lowering(program, scope)
     where = lowering.value(pairs.find("filter"), None, "a condition", condition=True)
     groups = [lowering.value(each.syntax("value"), TextType(), "a group") for each in statement.of("pair_group")]
@@ -390,11 +394,11 @@ def lower_pairing(program: Program, statement: Statement, pairs: Statement) -> P
         alias=alias.text,
         where=where,
         margin=float(margin.value) if isinstance(margin, Number) else 0.0,
-        groups=tuple(each for each in groups if each is not None),
+        groups=tuple(group for group in groups if group is not None),
         prompt=prompt if isinstance(prompt, Template) else None,
         asks=asks,
-        beside=beside,
-        replies=tuple(each for each in replies if each is not None),
+        beside=partner,
+        replies=tuple(reply for reply in replies if reply is not None),
         holds_out=held,
         use=None if use is None else "test" if use.has("test") else "training",
     )
@@ -422,10 +426,10 @@ def _asked(
         beside, rows[found[0].alias], scope[found[0].alias] = found
     if asked_as is None:
         return None, beside
-    if own := statement.of("pair_prompt"):
+    if statements := statement.of("pair_prompt"):
         message = f"export `{statement.name().text}` has a prompt of its own, or asks what a scenario does, not both"
         program.diagnostics.error(
-            "E0202", message, asked_as.head, Label(own[0].head, "the first"), help="remove one of them"
+            "E0202", message, asked_as.head, Label(statements[0].head, "the first"), help="remove one of them"
         )
         return None
     asks = lower_scenario_request(program, asked_as, rows)
@@ -466,16 +470,16 @@ def _check_not_evaluated(program: Program, dataset: str, written: Name) -> bool:
 
 def _prompt(program: Program, scope: Scope, statement: Statement) -> Template | bool | None:
     """Return the template of the prompt; None without one, False if it is wrong."""
-    written = statement.of("pair_prompt")
-    if not written:
+    statements = statement.of("pair_prompt")
+    if not statements:
         return None
-    texts = lower_texts(program, scope, written, f"the prompt of export `{statement.name().text}`")
+    texts = lower_texts(program, scope, statements, f"the prompt of export `{statement.name().text}`")
     if texts is None:
         return False
     template = texts.texts[program.languages[0]]
     if media_printed(template):
         message = f"the prompt of export `{statement.name().text}` shows images or files, and training data are texts"
-        program.diagnostics.error("E0301", message, written[0].head, help="print texts alone")
+        program.diagnostics.error("E0301", message, statements[0].head, help="print texts alone")
         return False
     return template
 
@@ -512,24 +516,24 @@ class _Lowering:
         *,
         condition: bool = False,
     ) -> Typed | None:
-        seen = self.scope if scope is None else scope
-        self.program.index.scopes.append((syntax.span, seen))
-        elaborator = Elaborator(self.program, seen)
+        bindings = self.scope if scope is None else scope
+        self.program.index.scopes.append((syntax.span, bindings))
+        elaborator = Elaborator(self.program, bindings)
         typed = elaborator.condition(syntax) if condition else elaborator.expression(syntax, wanted, what)
         self.good = self.good and typed is not None
         return typed
 
     def reply(self, statement: Statement) -> PairedReply | None:
         """Lower `reply VALUE [from LIST as ALIAS] [by WHO] [worth WORTH] [when COND]`."""
-        scope, each, alias = self.scope, None, statement.find_name("alias")
+        scope, expr, alias = self.scope, None, statement.find_name("alias")
         listed = statement.find("list")
         if listed is not None and alias is not None:
-            found = self._typed(listed, None, "this")
-            element = _element(found.type) if found is not None else None
-            if found is None or element is None or alias.text in self.scope:
-                self._no_list(listed, found, alias)
+            typed = self._typed(listed, None, "this")
+            element = _element(typed.type) if typed is not None else None
+            if typed is None or element is None or alias.text in self.scope:
+                self._no_list(listed, typed, alias)
                 return None
-            each = found.expr
+            expr = typed.expr
             fields = record_fields((alias.text,), element, alias.span)
             scope = {**scope, alias.text: Binding((alias.text,), element, fields, span=alias.span)}
         text = self._text(statement.syntax("value"), scope)
@@ -540,7 +544,7 @@ class _Lowering:
             return None
         return PairedReply(
             text=text,
-            each=each,
+            each=expr,
             alias=alias.text if alias is not None else None,
             worth=worth if worth is not None else Literal_(value=0),
             by=by,
@@ -599,9 +603,9 @@ CLAUSES = ("best", "every", "pairs", "rows", "where", "format", "holds")
 
 def lower_exports(program: Program) -> None:
     """Lower every `export`."""
-    written = program.of("export")
-    base = replace(read_measures(program, silent=True), program=program) if written else None
-    for statement in written:
+    statements = program.of("export")
+    base = replace(read_measures(program, silent=True), program=program) if statements else None
+    for statement in statements:
         assert base is not None
         export = _export(program, replace(base, terms=[]), statement)
         if export is not None and export.name not in program.exports:
@@ -734,30 +738,33 @@ def _shows_media(ask: Ask, scenario: Scenario) -> bool:
     if ask not in scenario.steps:
         return False
     texts = (ask.system, ask.prompt, *(text for shots in ask.shots for text in (shots.prompt, shots.reply)))
-    if any(media_printed(each) for text in texts if text is not None for each in text.values()):
+    if any(media_printed(template) for text in texts if text is not None for template in text.values()):
         return True
-    before = (each for each in scenario.steps if isinstance(each, Ask) and each.name == ask.continues)
+    before = (step for step in scenario.steps if isinstance(step, Ask) and step.name == ask.continues)
     return any(_shows_media(each, scenario) for each in before)
 
 
 def _best(reading: FigureContext, statement: Statement) -> tuple[str, tuple[str, ...]] | None:
     """Return the measure by which a model is best, and the dimensions for each cell of which it is chosen."""
-    known = find_measure(reading, statement.syntax("measure"))
-    if known is None:
+    measure = find_measure(reading, statement.syntax("measure"))
+    if measure is None:
         return None
     per: list[str] = []
     for syntax in statement.many("dims"):
         text = dimension_text(syntax)
-        if text in known.measure.by:
+        if text in measure.measure.by:
             _note(reading.program, syntax)
             per.append(text)
             continue
-        if read_dimension(reading.program, syntax, [leaf.groupable for leaf in known.typed_figure.leaves]) is not None:
-            goes = ", ".join(f"`{dim}`" for dim in known.measure.by)
+        if (
+            read_dimension(reading.program, syntax, [leaf.groupable for leaf in measure.typed_figure.leaves])
+            is not None
+        ):
+            goes = ", ".join(f"`{dim}`" for dim in measure.measure.by)
             help_ = f"it goes by {goes}" if goes else f"leave out `per`, or take the measure by `{text}`"
-            reading.error("E0621", f"`{known.measure.name}` does not go by `{text}`", syntax.span, help_)
+            reading.error("E0621", f"`{measure.measure.name}` does not go by `{text}`", syntax.span, help_)
         return None
-    return known.measure.name, tuple(dict.fromkeys(per))
+    return measure.measure.name, tuple(dict.fromkeys(per))
 
 
 def _note(program: Program, syntax: Syntax) -> None:
@@ -796,23 +803,23 @@ def _listed(found: Operand) -> str:
 
 
 def _margin(program: Program, statement: Statement) -> float | None:
-    written = statement.find("number")
-    if not isinstance(written, Number):
+    node = statement.find("number")
+    if not isinstance(node, Number):
         return 0.0
-    if written.value < 0:
+    if node.value < 0:
         message = "the better reply of a pair is better by 0 at least"
-        program.diagnostics.error("E0301", message, written.span, help="write a margin above 0, or none")
+        program.diagnostics.error("E0301", message, node.span, help="write a margin above 0, or none")
         return None
-    return float(written.value)
+    return float(node.value)
 
 
 def _held_out_subsets(program: Program, statement: Statement | None) -> tuple[str, ...] | None:
     """Return the subsets that are held out; None if one is wrong."""
     if statement is None:
         return ()
-    names = [each for each in statement.many("subsets") if isinstance(each, Name)]
-    known = [program.is_declared("subset", each) for each in names]
-    return tuple(dict.fromkeys(each.text for each in names)) if all(known) else None
+    names = [node for node in statement.many("subsets") if isinstance(node, Name)]
+    known = [program.is_declared("subset", name) for name in names]
+    return tuple(dict.fromkeys(name.text for name in names)) if all(known) else None
 
 
 def _where(program: Program, statement: Statement | None) -> Expr | bool | None:
@@ -869,8 +876,8 @@ def _subset(program: Program, statement: Statement) -> Subset | None:
         place = spread.many("dims")[over.index(both[0])].span
         program.diagnostics.error("E0202", message, place, help="leave it out here")
         return None
-    written = seed.syntax("count") if seed is not None else None
-    number = int(written.value) if isinstance(written, Number) else 0
+    node = seed.syntax("count") if seed is not None else None
+    number = int(node.value) if isinstance(node, Number) else 0
     _warn_of_small_strata(program, take, int(count.value), per)
     held = statement.one_of("withheld") is not None
     release = program.release_of(statement.span)
@@ -885,8 +892,8 @@ def _dimensions(program: Program, statement: Statement) -> tuple[str, ...] | Non
         return None
     if len(program.scenarios) < len(program.declared.get("scenario", {})):
         return None  # a scenario with a reported mistake may have the dimension
-    parted = Groupable("this benchmark", tuple(program.scenarios.values()), frozenset({"scenario"}), arms=False)
-    return read_dimensions(program, statement.many("dims"), [parted])
+    groupable = Groupable("this benchmark", tuple(program.scenarios.values()), frozenset({"scenario"}), arms=False)
+    return read_dimensions(program, statement.many("dims"), [groupable])
 
 
 def _warn_of_small_strata(program: Program, statement: Statement, take: int, per: tuple[str, ...]) -> None:
@@ -930,15 +937,15 @@ def _strata(program: Program, scenario: Scenario, per: tuple[str, ...]) -> Itera
 
 def _only(axis: Axis, cell: Mapping[str, str]) -> Axis:
     """Return the axis reduced to its value in the cell."""
-    kept = tuple(value for value in axis.values if cell.get(axis.name, value.name) == value.name)
-    return axis.model_copy(update={"values": kept})
+    axis_values = tuple(value for value in axis.values if cell.get(axis.name, value.name) == value.name)
+    return axis.model_copy(update={"values": axis_values})
 
 
 def _items_of_a_cell(program: Program, scenario: Scenario) -> int | None:
     """Return the number of items in every cell of a scenario; None if it is unknown."""
     if scenario.rows is None:
         return 1
-    made = program.generated.get(scenario.rows.dataset)
-    if made is None or made.source is not None or made.axes != scenario.axes:
+    dataset = program.generated.get(scenario.rows.dataset)
+    if dataset is None or dataset.source is not None or dataset.axes != scenario.axes:
         return None
-    return made.count
+    return dataset.count

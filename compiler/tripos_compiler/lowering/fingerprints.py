@@ -72,8 +72,8 @@ class StepFingerprints:
                 drawn = [] if step.options is not None else [step.settings]
                 update |= self._drawn(self._ask(step), step.name, *drawn)
             case Converse():
-                both = [speaker.settings for speaker in step.speakers]
-                update |= self._drawn(self._converse(step), step.name, *both)
+                settingses = [speaker.settings for speaker in step.speakers]
+                update |= self._drawn(self._converse(step), step.name, *settingses)
             case Retrieve():
                 update["fingerprint"] = self._retrieve(step)
             case SampleList():
@@ -116,7 +116,7 @@ class StepFingerprints:
         Steps that send the same with random replies are numbered by position, not by name, so that they can be renamed.
         A judge's verdict is not numbered: the same question to a judge has one verdict, whatever scores use it.
         """
-        if not any(each.drawn for each in settings):
+        if not any(setting.drawn for setting in settings):
             return {"fingerprint": content, "draw": 0}
         steps = self.draws.setdefault(content, [])
         if name not in steps:
@@ -139,7 +139,7 @@ class StepFingerprints:
         """Return `source` with the rule for divided panels, if a score has a condition on a panel's choice."""
         used = [self.done[name] for name in sorted(names_in(step.value)) if name in self.done]
         scorers = (self.program.scorers[each.scorer] for each in used if isinstance(each, Verdict))
-        chosen = any(isinstance(each.gives, ChoiceType) and self._is_panel(each.role) for each in scorers)
+        chosen = any(isinstance(scorer.gives, ChoiceType) and self._is_panel(scorer.role) for scorer in scorers)
         return [source, {"divided panels": "vote"}] if chosen else source
 
     def _is_panel(self, role: str) -> bool:
@@ -163,15 +163,15 @@ class StepFingerprints:
 
     def _ask(self, ask: Ask) -> str:
         """Return the fingerprint of a reply: texts with their labels, type, settings, and dependencies."""
-        shots = [self._shots(each) for each in ask.shots]
+        shots = [self._shots(shot) for shot in ask.shots]
         return digest([self.place, self._content_of(ask), shots, self._needed(ask.needs)])
 
     def _shots(self, shots: Shots) -> object:
-        found = self.program.datasets.get(shots.dataset) or self.program.generated.get(shots.dataset)
+        dataset = self.program.datasets.get(shots.dataset) or self.program.generated.get(shots.dataset)
         keys = (
             []
-            if found is None or found.key is None or self.key is None
-            else [_json_part(found.key), _json_part(self.key)]
+            if dataset is None or dataset.key is None or self.key is None
+            else [_json_part(dataset.key), _json_part(self.key)]
         )
         # Rows with the same key are no shots for each other.
         return [*keys, self._content_of(shots), self._data(shots.dataset)]
@@ -207,13 +207,13 @@ class StepFingerprints:
         """
         upstream = [
             [
-                self.done[each].fingerprint,
-                self._condition(self.done[each].when),
-                getattr(self.done[each], "samples", 1),
+                self.done[need].fingerprint,
+                self._condition(self.done[need].when),
+                getattr(self.done[need], "samples", 1),
             ]
-            for each in sorted(needs)
+            for need in sorted(needs)
         ]
-        others = [] if earlier is None else [[self._condition(each) for each in earlier]]
+        others = [] if earlier is None else [[self._condition(expr) for expr in earlier]]
         return digest([self.place, name, source, self._condition(when), upstream, *others])
 
     def _condition(self, when: Expr | None) -> object:
@@ -228,10 +228,10 @@ class StepFingerprints:
         """Return the conditions of a step that decide which of its replies are requested."""
         found: list[object] = [] if step.when is None else [self._condition(step.when)]
         if isinstance(step, JudgedStep) and step.earlier:
-            found.append([self._condition(each) for each in step.earlier])
+            found.append([self._condition(expr) for expr in step.earlier])
         if isinstance(step, Verdict):
-            cut = (each for each in step.loops if each.where is not None or each.most is not None)
-            found += [[each.alias, _json_part(each.where), self.outside(each.where), each.most] for each in cut]
+            cut = (loop for loop in step.loops if loop.where is not None or loop.most is not None)
+            found += [[loop.alias, _json_part(loop.where), self.outside(loop.where), loop.most] for loop in cut]
         if isinstance(step, JudgedStep) and (judge := self.program.scorers[step.scorer]).then is not None:
             found.append([judge.then, judge.unsure_below])
         return found
@@ -241,7 +241,7 @@ class StepFingerprints:
         and what its expressions read from outside.
         """
         hidden, axes = _IGNORED_FIELDS[type(part)], self.program.axes
-        labels = [[each.labels for each in axes[name].values] for name in sorted(printed_axes(part)) if name in axes]
+        labels = [[value.labels for value in axes[name].values] for name in sorted(printed_axes(part)) if name in axes]
         counting = tuple(getattr(part, name) for name in type(part).model_fields if name not in hidden)
         inputs = [self.outside(expr) for expr in expressions_of(counting)]
         return [part.model_dump(mode="json", exclude=set(hidden)), labels, inputs]

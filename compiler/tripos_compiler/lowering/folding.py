@@ -152,23 +152,23 @@ def _template(
     if not any(isinstance(part, Passage) for part in template.parts):
         plain = tuple(part for part in template.parts if not isinstance(part, Passage))
         return Template(parts=_parts(plain, chosen, labels, language))
-    kept: list[Passage] = []
+    passages: list[Passage] = []
     for part in template.parts:
         assert isinstance(part, Passage)
         when = fold_arms(part.when, chosen) if part.when is not None else None
         if when != FALSE:
             parts = _parts(part.parts, chosen, labels, language)
-            kept.append(Passage(when=None if when == TRUE else when, parts=parts))
-    if len(kept) == 1 and kept[0].when is None:
-        return Template(parts=kept[0].parts)
-    return Template(parts=tuple(kept))
+            passages.append(Passage(when=None if when == TRUE else when, parts=parts))
+    if len(passages) == 1 and passages[0].when is None:
+        return Template(parts=passages[0].parts)
+    return Template(parts=tuple(passages))
 
 
 def fold_settings(settings: DeclaredSettings, chosen: Mapping[str, str]) -> DeclaredSettings:
     """Return settings with arms replaced by their values. Once a case of a setting holds for every request, later ones
     are dropped.
     """
-    kept: list[SettingCase] = []
+    cases: list[SettingCase] = []
     plain: dict[str, Any] = {}
     for case in settings.cases:
         when = None if case.when is None else fold_arms(case.when, chosen)
@@ -177,8 +177,8 @@ def fold_settings(settings: DeclaredSettings, chosen: Mapping[str, str]) -> Decl
         if when == TRUE and case.language is None:
             plain[case.name] = (*plain.get("stop", settings.stop), *case.value) if case.name == "stop" else case.value
         else:
-            kept.append(case.model_copy(update={"when": None if when == TRUE else when}))
-    return settings.model_copy(update={**plain, "cases": tuple(kept)})
+            cases.append(case.model_copy(update={"when": None if when == TRUE else when}))
+    return settings.model_copy(update={**plain, "cases": tuple(cases)})
 
 
 def _hole(hole: Hole, chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]], language: str) -> str | Hole:

@@ -80,39 +80,43 @@ def lower_distinct(making: GenerationLowering) -> tuple[Distinct, ...]:
 
     The run compares the texts and shows them to nobody, so the other texts may be secret.
     """
-    written = making.statement.of("distinct")
-    found = [each for each in (_lower_distinct(making, statement) for statement in written) if each is not None]
-    making.sound = making.sound and len(found) == len(written)
-    return tuple(found)
+    statements = making.statement.of("distinct")
+    distincts = [
+        distinct
+        for distinct in (_lower_distinct(making, statement) for statement in statements)
+        if distinct is not None
+    ]
+    making.sound = making.sound and len(distincts) == len(statements)
+    return tuple(distincts)
 
 
 def _lower_distinct(making: GenerationLowering, statement: Statement) -> Distinct | None:
-    value, others = statement.syntax("value"), statement.syntax("others")
+    value, node = statement.syntax("value"), statement.syntax("others")
     typed = making.elaborator(making.row(), value.span).expression(value, TextType(), "what is compared")
     above = _above(making, statement)
-    if making.too_early(free_names(others)):
+    if making.too_early(free_names(node)):
         return None
     # Equal for every row, so no row or axis is in scope: `raw.stem` is a column, even if `raw` is the source.
-    among = making.elaborator({}, others.span).infer(others)
+    among = making.elaborator({}, node.span).infer(node)
     if typed is None or among is None or above is None:
         return None
     of = element_type(among.type)
     if of is None or without_optional(of).kind != "text":
         help_ = "take a column of a data set: `from raw.stem`"
-        making.error("E0301", f"`{type_notation(among.type)}` holds no texts to compare with", others.span, help=help_)
+        making.error("E0301", f"`{type_notation(among.type)}` holds no texts to compare with", node.span, help=help_)
         return None
     return Distinct(value=typed.expr, others=among.expr, above=above)
 
 
 def _above(making: GenerationLowering, statement: Statement) -> float | None:
-    written = statement.find("number")
-    if not isinstance(written, Number):
+    node = statement.find("number")
+    if not isinstance(node, Number):
         return ABOVE
-    if not 0 < written.value <= 1:
+    if not 0 < node.value <= 1:
         help_ = "write a share of what two texts have in common, such as `above 0.8`"
-        making.error("E0301", f"{written.value} is not above 0 and at most 1", written.span, help=help_)
+        making.error("E0301", f"{node.value} is not above 0 and at most 1", node.span, help=help_)
         return None
-    return float(written.value)
+    return float(node.value)
 
 
 # The steps that make a row
@@ -241,12 +245,12 @@ def lower_verify(making: GenerationLowering, statement: Statement, number: int) 
         lacking = statement.block.span if statement.block is not None else None
         message = "nothing is required of what is said of a row"
         making.error("E0206", message, statement.head, help="write `require CONDITION` in its block", lacking=lacking)
-    known = [expr for expr in required if expr is not None]
+    exprs = [expr for expr in required if expr is not None]
     prompted = _prompted(making, statement, f"`{role.text}` is asked nothing")
-    if question is None or record is None or not may or not prompted or len(known) < len(required):
+    if question is None or record is None or not may or not prompted or len(exprs) < len(required):
         making.sound = False
         return
-    making.steps.append(Verify(ask=_ask(making, title, role, question, record), require=tuple(known)))
+    making.steps.append(Verify(ask=_ask(making, title, role, question, record), require=tuple(exprs)))
 
 
 def lower_conditions(making: GenerationLowering) -> tuple[tuple[Expr, ...], tuple[Expr, ...]]:
@@ -379,9 +383,9 @@ def lower_generated(
         place = statement.find("filter") or statement.find("source")
         help_ = "look at `where`" if statement.find("filter") is not None else "its source is empty"
         making.error("E0603", "this data set has no row", place.span if place else statement.head, help=help_)
-    made: GeneratedDataset | None = None
+    dataset: GeneratedDataset | None = None
     if making.sound:
-        made = GeneratedDataset(
+        dataset = GeneratedDataset(
             name=name,
             scenario=scenario,
             source=source,
@@ -399,8 +403,8 @@ def lower_generated(
             rows=rows,
             fingerprint="",
         )
-        made = made.model_copy(update={"fingerprint": _print(making, made)})
-    return None if making.open else _loaded(making, made)
+        dataset = dataset.model_copy(update={"fingerprint": _print(making, dataset)})
+    return None if making.open else _loaded(making, dataset)
 
 
 def _loaded(making: GenerationLowering, made: GeneratedDataset | None) -> LoadedDataset:
@@ -413,7 +417,9 @@ def _loaded(making: GenerationLowering, made: GeneratedDataset | None) -> Loaded
         span=making.statement.name().span,
         generated=made,
         count=made.rows if made is not None else 0,
-        axes=tuple(each.name for each in making.fields if each.type.kind == "choice" and each.type.axis == each.name),
+        axes=tuple(
+            field.name for field in making.fields if field.type.kind == "choice" and field.type.axis == field.name
+        ),
         rows_known=False,
     )
 
@@ -444,8 +450,8 @@ def _given_context(making: GenerationLowering, axes: list[Axis], scope: Scope) -
 
 def _key(making: GenerationLowering) -> Typed | bool | None:
     """Return the key that groups rows, an expression of their fields; None without one, False if it is wrong."""
-    written = making.statement.one_of("key")
-    if written is None:
+    statement = making.statement.one_of("key")
+    if statement is None:
         return None
     if making.open:
         return False
@@ -454,7 +460,7 @@ def _key(making: GenerationLowering) -> Typed | bool | None:
     if making.alias is not None and making.alias.text not in scope:
         below = {name: fields[name] for name in making.scope[making.alias.text].fields if name in fields}
         scope[making.alias.text] = Binding((), None, below, span=making.alias.span)
-    return lower_key(making.program, written, scope)
+    return lower_key(making.program, statement, scope)
 
 
 def _require_content(making: GenerationLowering) -> None:
@@ -477,26 +483,26 @@ def _asks(making: GenerationLowering) -> bool:
 
 
 def _count(making: GenerationLowering) -> int:
-    written = making.statement.one_of("count")
-    value = written.syntax("count") if written is not None else None
-    if written is None or not isinstance(value, Number):
+    statement = making.statement.one_of("count")
+    value = statement.syntax("count") if statement is not None else None
+    if statement is None or not isinstance(value, Number):
         return 1
-    count = count_of(making.program, written)
+    count = count_of(making.program, statement)
     if count is not None and making.statement.find_name("role") is None and not making.statement.of("walk"):
         help_ = "say who writes them: `by ROLE`, or leave it out"
         message = "nobody writes these rows, so all of a `count` would be the same"
-        making.error("E0107", message, written.head, help=help_)
+        making.error("E0107", message, statement.head, help=help_)
     return count or 1
 
 
 def _retries(making: GenerationLowering) -> int:
-    written = making.statement.one_of("retries")
-    value = written.syntax("count") if written is not None else None
-    if written is None or not isinstance(value, Number):
+    statement = making.statement.one_of("retries")
+    value = statement.syntax("count") if statement is not None else None
+    if statement is None or not isinstance(value, Number):
         return RETRIES if _asks(making) else 0
     if not _asks(making) and not has_skipped_part(making.program, making.statement):
         message = "nobody is asked for these rows, so another attempt would be the same"
-        making.error("E0107", message, written.head, help="leave it out: a row that is refused is left out")
+        making.error("E0107", message, statement.head, help="leave it out: a row that is refused is left out")
     elif value.value > MOST_RETRIES:
         message = f"{value.value} further attempts at every row are too many"
         making.error("E0802", message, value.span, help=f"write {MOST_RETRIES} at most, and require less")
@@ -521,7 +527,7 @@ def _mentions(making: GenerationLowering) -> None:
         return
     for axis in making.axes:
         languages = making.program.languages
-        silent = [each for each in languages if axis.name not in making.mentioned.get(each, set())]
+        silent = [language for language in languages if axis.name not in making.mentioned.get(language, set())]
         if axis.name == "language" or not silent:
             continue
         where = "" if len(silent) == len(languages) else f" in {' and '.join(silent)}"
@@ -612,21 +618,21 @@ def may_have_fewer_rows(program: Program, made: GeneratedDataset) -> bool:
 def _fails_before(made: GeneratedDataset) -> bool:
     """Return true if a row can be refused before a model is asked about it."""
     late: set[str] = set()
-    taken: list[Expr] = []
+    exprs: list[Expr] = []
     for number, step in enumerate(made.steps):
         if not isinstance(step, Derived):
             late = {name for each in made.steps[number:] for name in _fields_of(each)}
             prompts = step if isinstance(step, Ask) else step.ask
-            taken += [expr for part in (prompts.system, prompts.prompt) for expr in expressions_of(part)]
-            taken += [step.below] if isinstance(step, Walk) and step.below is not None else []
+            exprs += [expr for part in (prompts.system, prompts.prompt) for expr in expressions_of(part)]
+            exprs += [step.below] if isinstance(step, Walk) and step.below is not None else []
             break
-        taken.append(step.value)
+        exprs.append(step.value)
     own = made.name.rpartition(".")[2]
-    conditions = [*made.require, *(each.value for each in made.distinct)]
+    conditions = [*made.require, *(distinct.value for distinct in made.distinct)]
     early = [
         expr for expr in conditions if not any(path[:1] == (own,) and {*path[1:2]} & late for path in paths_in(expr))
     ]
-    return bool(early) or any(may_be_undefined(expr) for expr in taken)
+    return bool(early) or any(may_be_undefined(expr) for expr in exprs)
 
 
 def _fields_of(step: Ask | Walk | Derived | Verify) -> tuple[str, ...]:
@@ -653,10 +659,10 @@ def lower_datasets(program: Program, memory: Memory | None = None) -> None:
 
     Data sets in the cache are not read again.
     """
-    kept = memory.datasets if memory is not None else LoweredCache()
+    cache = memory.datasets if memory is not None else LoweredCache()
     around = program.of("benchmark", "axis", *KINDS["scorer"])  # a key may be a formula
-    kept.enter((*around, frozenset(program.diagnostics.skipped_names), program.data))
-    _lower_in_order(program, kept)
+    cache.enter((*around, frozenset(program.diagnostics.skipped_names), program.data))
+    _lower_in_order(program, cache)
 
 
 def lower_scenario_dataset(

@@ -131,10 +131,10 @@ class GenerationLowering:
     def bindings(self, *path: str) -> dict[str, Binding]:
         """Return the bindings of the fields so far. `path` names the row."""
         found = {name: Binding((*path, name)) for name in self.poisoned}
-        for each in self.fields:
-            span, own = self.spans[each.name], (*path, each.name)
-            found[each.name] = Binding(
-                own, each.type, record_fields(own, each.type, span), span=span, secret=each.secret
+        for data_field in self.fields:
+            span, own = self.spans[data_field.name], (*path, data_field.name)
+            found[data_field.name] = Binding(
+                own, data_field.type, record_fields(own, data_field.type, span), span=span, secret=data_field.secret
             )
         return found
 
@@ -179,7 +179,7 @@ class GenerationLowering:
 
     def mention(self, question: Request) -> None:
         """Record the names that a request prints."""
-        by_settings = {name for each in question.lowered.expressions for name in names_in(each)}
+        by_settings = {name for expression in question.lowered.expressions for name in names_in(expression)}
         for language in self.program.languages:
             self.mentioned.setdefault(language, set()).update(by_settings)
             for part in (question.system, question.prompt):
@@ -196,8 +196,8 @@ MOST_TRIED = 1_000_000
 def lower_context(making: GenerationLowering) -> None:
     """Lower `context AXES` of a top-level data set. Its axes become fields."""
     program = making.program
-    written = making.statement.one_of("context")
-    names = list(_product(making, written.syntax("axes"))) if written is not None else []
+    statement = making.statement.one_of("context")
+    names = list(_product(making, statement.syntax("axes"))) if statement is not None else []
     for name in names:
         axis = program.axes.get(name.text)
         declared = program.declared.get("axis", {}).get(name.text)
@@ -219,12 +219,12 @@ def lower_context(making: GenerationLowering) -> None:
         for other in sorted(axes_in_guards(axis) - set(making.scope)) if axis is not None else ():
             message = f"`{name.text}` is restricted by `{other}`, which is not in this context"
             making.error("E0607", message, name.span, help=f"add it: `context … * {other} * {name.text}`")
-    if written is not None and making.sound and count_context(making, written) == 0:
+    if statement is not None and making.sound and count_context(making, statement) == 0:
         making.sound = False
         if has_skipped_values(making.program, *(axis.name for axis in making.axes)):
             return
         message = "no combination of these axes is allowed"
-        making.error("E0603", message, written.head, help="look at the `when` conditions of the groups")
+        making.error("E0603", message, statement.head, help="look at the `when` conditions of the groups")
 
 
 def bind_axis(making: GenerationLowering, axis: Axis, name: Name) -> None:
@@ -264,27 +264,27 @@ def lower_source(making: GenerationLowering) -> Expr | None:
     Returns None without a source, or if it was reported.
     """
     statement = making.statement
-    written, alias = statement.find("source"), statement.find_name("alias")
-    if written is None:
+    node, alias = statement.find("source"), statement.find_name("alias")
+    if node is None:
         for what in ("alias", "filter"):
             part = statement.find(what)
             if part is not None:
                 message = f"this data set has no source that `{'as' if what == 'alias' else 'where'}` could speak of"
                 making.error("E0106", message, part.span, help=f"write `dataset {making.row_name} from SOURCE …`")
         return None
-    if isinstance(written, Name):
-        loaded = _source_rows(making, written)
-        if not _named(making, alias or written):
+    if isinstance(node, Name):
+        loaded = _source_rows(making, node)
+        if not _named(making, alias or node):
             return None
         if loaded is None:
             _unknown(making)
             return None
         _carry_rows(making, loaded)
         return Data(dataset=loaded.dataset.name)
-    typed = making.elaborator(dict(making.scope), written.span).infer(written)
+    typed = making.elaborator(dict(making.scope), node.span).infer(node)
     if alias is None:
         help_ = f"write `dataset {making.row_name} from … as x`"
-        making.error("E0106", "the values that rows are made from need a name", written.span, help=help_)
+        making.error("E0106", "the values that rows are made from need a name", node.span, help=help_)
     elif not _named(making, alias):
         return None
     if typed is None or alias is None:
@@ -293,9 +293,7 @@ def lower_source(making: GenerationLowering) -> Expr | None:
     of = element_type(typed.type)
     if of is None:
         help_ = "take a list, such as `leaves(tree)` or `distinct(rows.field)`"
-        making.error(
-            "E0301", f"`{type_notation(typed.type)}` holds nothing to make rows from", written.span, help=help_
-        )
+        making.error("E0301", f"`{type_notation(typed.type)}` holds nothing to make rows from", node.span, help=help_)
         _unknown(making)
         return None
     _carry_values(making, alias, typed)
@@ -343,9 +341,9 @@ def _carry_rows(making: GenerationLowering, loaded: LoadedDataset) -> None:
     making.scope[alias] = Binding((alias,), None, row_fields(loaded, alias), span=making.alias.span)
     for name in loaded.poisoned:
         making.add("", name, loaded.spans.get(name, making.alias.span), None, where=making.alias.span)
-    for each in loaded.dataset.fields:
-        span = loaded.spans.get(each.name, making.alias.span)
-        making.add("", each.name, span, each.type, making.alias.span)
+    for data_field in loaded.dataset.fields:
+        span = loaded.spans.get(data_field.name, making.alias.span)
+        making.add("", data_field.name, span, data_field.type, making.alias.span)
 
 
 def _carry_values(making: GenerationLowering, alias: Name, typed: Typed) -> None:
@@ -362,13 +360,13 @@ def _carry_values(making: GenerationLowering, alias: Name, typed: Typed) -> None
 
 def lower_filter(making: GenerationLowering) -> Typed | bool | None:
     """Return the condition of `where FILTER`; None without one, False if it is wrong."""
-    written = making.statement.find("filter")
-    if written is None or making.statement.find("source") is None:
+    node = making.statement.find("filter")
+    if node is None or making.statement.find("source") is None:
         return None
-    if making.too_early(free_names(written)):
+    if making.too_early(free_names(node)):
         return False
-    typed = making.elaborator(dict(making.scope), written.span).condition(written)
-    return typed if typed is not None and is_compile_time(making.program, typed.expr, written.span) else False
+    typed = making.elaborator(dict(making.scope), node.span).condition(node)
+    return typed if typed is not None and is_compile_time(making.program, typed.expr, node.span) else False
 
 
 def count_rows(making: GenerationLowering, source: Expr | None, where: Expr | None, count: int) -> int:
@@ -451,23 +449,23 @@ def lower_start(making: GenerationLowering, statement: Statement, tree: Name) ->
 
     Returns None without one, or if it was reported.
     """
-    written = statement.find("start")
-    if written is None:
+    node = statement.find("start")
+    if node is None:
         return None
-    typed = making.elaborator(making.row(), written.span).infer(written)
+    typed = making.elaborator(making.row(), node.span).infer(node)
     if typed is None:
         making.sound = False
         return None
     type_ = typed.type
     if type_.kind not in ("text", "path", "choice"):
         help_ = "take a text that is a path of the tree, or a choice of its branches"
-        making.error("E0301", f"`{type_notation(type_)}` is no place in a tree", written.span, help=help_)
+        making.error("E0301", f"`{type_notation(type_)}` is no place in a tree", node.span, help=help_)
         return None
     branches = branches_of(making.program, tree.text)
     if branches is None:  # the tree was reported
         return typed.expr, {}
     if isinstance(typed.expr, Literal_):
-        return _written(making, written.span, tree, typed.expr, branches)
+        return _written(making, node.span, tree, typed.expr, branches)
     if type_.kind != "choice":
         return typed.expr, {}
     starts = _meant(making, type_, branches)
@@ -477,7 +475,7 @@ def lower_start(making: GenerationLowering, statement: Statement, tree: Name) ->
         more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
         tops = ", ".join(f"`{each}`" for each in [*branches][:SHOWN])
         help_ = f"at its top there is {tops}{' …' if len(branches) > SHOWN else ''}: call them alike"
-        making.error("E0398", f"`{tree.text}` has no branch for {named}{more}", written.span, help=help_)
+        making.error("E0398", f"`{tree.text}` has no branch for {named}{more}", node.span, help=help_)
         return None
     return typed.expr, starts
 
@@ -507,9 +505,9 @@ def _meant(making: GenerationLowering, type_: Type, branches: Mapping[str, Any])
     axis = making.program.axes.get(type_.axis) if type_.axis is not None else None
     found: dict[str, str] = {}
     for value in type_.values:
-        for said in (value, *_labels(axis, value)):
-            if said in branches:
-                found[value] = said
+        for text in (value, *_labels(axis, value)):
+            if text in branches:
+                found[value] = text
                 break
     return found
 
@@ -517,7 +515,7 @@ def _meant(making: GenerationLowering, type_: Type, branches: Mapping[str, Any])
 def _labels(axis: Axis | None, value: str) -> tuple[str, ...]:
     if axis is None:
         return ()
-    return next((tuple(each.labels.values()) for each in axis.values if each.name == value), ())
+    return next((tuple(axis_value.labels.values()) for axis_value in axis.values if axis_value.name == value), ())
 
 
 @dataclass(frozen=True)
@@ -550,7 +548,7 @@ def walk_calls(program: Program, made: GeneratedDataset, step: Walk) -> WalkCall
     if starts is None:
         tops = [_below(branches, path) for path in sorted(set(step.starts.values()))] or [ParsedTree(branches)]
         fewest = min(map(_fewest, tops)) if step.starts else 0
-        depth, widest = max(each.depth for each in tops), max(map(_inner, tops))
+        depth, widest = max(top.depth for top in tops), max(map(_inner, tops))
         return WalkCalls(rows * fewest, rows * depth, rows * widest, fewest, widest)
     weight = rows // starts.total()
     nodes = [(_below(branches, path), count * weight) for path, count in starts.items()]

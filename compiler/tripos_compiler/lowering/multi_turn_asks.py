@@ -85,7 +85,7 @@ class LoopUser:
 
     def ended(self, said: Expr) -> Expr:
         """Return the condition that the user's turn `said` ends the loop."""
-        over = any_of(*(call(texts.contains, said, lit(each)) for each in self.ends))
+        over = any_of(*(call(texts.contains, said, lit(end)) for end in self.ends))
         return lit(False) if over is None else over
 
 
@@ -269,23 +269,23 @@ class _LoopTurn:
 
     def value(self, field: str, *, last: bool) -> Expr:
         """Return the value of a field of the loop if it ends with this turn."""
-        found = self._without_call(field, last=last)
+        expr = self._without_call(field, last=last)
         if field != "ended" or self.over is None:
-            return found
-        return choose(self.over, lit(CALLED), found)
+            return expr
+        return choose(self.over, lit(CALLED), expr)
 
     def _without_call(self, field: str, *, last: bool) -> Expr:
         """Return the value of a field if no call ends the loop."""
-        found = Ref(path=(self.ask.name, STATE_SO_FAR, field))
+        ref = Ref(path=(self.ask.name, STATE_SO_FAR, field))
         if self.user_text is None or self.user is None:
-            return found
+            return ref
         if field == "turns":
-            with_answer = call(dialogues.with_turn, found, lit(self.user.role.text), self.user_text)
-            return choose(self.calls, found, with_answer)
+            with_answer = call(dialogues.with_turn, ref, lit(self.user.role.text), self.user_text)
+            return choose(self.calls, ref, with_answer)
         if field == "ended":
             over = lit(SAID)
             return choose(self.more, lit(LIMIT), over) if last else over
-        return found
+        return ref
 
 
 def _prompt(steps: Steps, said: Expr) -> Texts:
@@ -314,10 +314,10 @@ def _loop_binding(name: Name, type_: RecordType, turns: Sequence[_LoopTurn]) -> 
     """Return the binding of a loop's name: its last text, and the fields of its result."""
 
     def at_the_end(field: str) -> Expr:
-        found = turns[-1].value(field, last=True)
+        expr = turns[-1].value(field, last=True)
         for turn in reversed(turns[:-1]):
-            found = choose(turn.more, found, turn.value(field, last=False))
-        return found
+            expr = choose(turn.more, expr, turn.value(field, last=False))
+        return expr
 
     last = at_the_end("text")
     fields = {"text": Binding((name.text, "text"), TextType(), {}, last, name.span)}
@@ -402,7 +402,7 @@ def add_prompt_turns(steps: Steps, statement: Statement, first: Ask, script: Pro
 
 def _end(steps: Steps, statement: Statement, turns: Sequence[Ask], prompts: Expr) -> list[Expr] | None:
     """Return the conditions of `until` after these turns; None if one is wrong."""
-    name, found = statement.name(), list[Expr]()
+    name, exprs = statement.name(), list[Expr]()
     outer = steps.scope
     steps.scope = {**outer, name.text: _prompts_binding(name, turns, prompts, [])}
     try:
@@ -414,10 +414,10 @@ def _end(steps: Steps, statement: Statement, turns: Sequence[Ask], prompts: Expr
             if typed is None:
                 return None
             warn_undefined(steps, typed, CONDITION_UNDEFINED)
-            found.append(typed.expr)
+            exprs.append(typed.expr)
     finally:
         steps.scope = outer
-    return [any_of(*found)] if found else []
+    return [any_of(*exprs)] if exprs else []
 
 
 def _prompts_binding(name: Name, turns: Sequence[Ask], prompts: Expr, ends: Sequence[Expr]) -> Binding:
@@ -428,22 +428,22 @@ def _prompts_binding(name: Name, turns: Sequence[Ask], prompts: Expr, ends: Sequ
     """
     count, span = call(lists.length, prompts), name.span
     replied = [Ref(path=(turn.name, "text")) for turn in turns]
-    said = [call(lists.nth, prompts, lit(number)) for number in range(len(turns))]
+    calls = [call(lists.nth, prompts, lit(number)) for number in range(len(turns))]
 
     def dialogue(number: int) -> Expr:
-        found: Expr = Items(values=())
-        for prompt, text in list(zip(said, replied, strict=True))[:number]:
+        expr: Expr = Items(values=())
+        for prompt, text in list(zip(calls, replied, strict=True))[:number]:
             for speaker, spoken in ((ASKER, prompt), (turns[0].role, text)):
-                found = call(dialogues.with_turn, found, lit(speaker), spoken)
-        return found
+                expr = call(dialogues.with_turn, expr, lit(speaker), spoken)
+        return expr
 
     def at_the_end(value: Callable[[int], Expr]) -> Expr:
-        found = value(len(turns))
+        expr = value(len(turns))
         for number in range(len(turns) - 1, 0, -1):
             if ends:  # separate from the length test, which does not depend on a reply
-                found = choose(ends[number - 1], value(number), found)
-            found = choose(compare("<=", count, number), value(number), found)
-        return found
+                expr = choose(ends[number - 1], value(number), expr)
+            expr = choose(compare("<=", count, number), value(number), expr)
+        return expr
 
     last = at_the_end(lambda number: replied[number - 1])
     replies = at_the_end(lambda number: Items(values=tuple(replied[:number])))
@@ -485,22 +485,22 @@ def lower_element_asks(steps: Steps, statement: Statement) -> ElementAsks | None
             message = f"an ask for each element of a list takes no `{keyword}`"
             program.diagnostics.error("E0107", message, other.head, help="remove one of the two, or ask in two steps")
             return None
-    written = scored_loop(elaborator, statement)
-    checked = check_loop(elaborator, written) if written is not None else None
-    if written is None or checked is None:
+    syntax = scored_loop(elaborator, statement)
+    checked = check_loop(elaborator, syntax) if syntax is not None else None
+    if syntax is None or checked is None:
         return None
     loop, of, replied = checked.loop, checked.loop.of, list[Expr]()
-    if loop.where is None and isinstance(written.of, Name) and written.of.text in steps.requests:
-        of, replied = steps.requests[written.of.text]
+    if loop.where is None and isinstance(syntax.of, Name) and syntax.of.text in steps.requests:
+        of, replied = steps.requests[syntax.of.text]
     elif loop.where is not None or checked.listed.kind != "list":
         of = Each(loop=loop.model_copy(update={"most": None}), value=Ref(path=(loop.alias,)))
     warn_undefined(steps, Typed(of, ListType(of=checked.element), checked.may), REQUEST_UNDEFINED)
-    most = _most_elements(steps, written, loop, of)
+    most = _most_elements(steps, syntax, loop, of)
     if most is None:
         return None
-    if written.most is not None:
-        steps.repeat_bounds.append(RepeatBound(written.most.span, of, most, "elements"))
-    return ElementAsks(written.name, loop.alias, of, checked.element, most, checked.inside.scope, tuple(replied))
+    if syntax.most is not None:
+        steps.repeat_bounds.append(RepeatBound(syntax.most.span, of, most, "elements"))
+    return ElementAsks(syntax.name, loop.alias, of, checked.element, most, checked.inside.scope, tuple(replied))
 
 
 def _most_elements(steps: Steps, written: LoopSyntax, loop: Loop, of: Expr) -> int | None:
@@ -553,8 +553,8 @@ def add_element_asks(steps: Steps, statement: Statement, ask: Ask, listed: Eleme
         one = one.model_copy(update=named)
         steps.lowered.append(one)
         steps.model_steps[one.name] = name
-        said = {each: Ref(path=(one.name, each)) for each in read}
-        records.append(RecordValue(fields={own.text: element, **said}))
+        refs = {each: Ref(path=(one.name, each)) for each in read}
+        records.append(RecordValue(fields={own.text: element, **refs}))
     steps.requests[name.text] = (listed.of, records)
     of = listed.of
     bounded = Each(loop=Loop(alias=listed.alias, of=of, most=listed.most), value=lit(True))

@@ -99,9 +99,9 @@ def check_shown(program: Program, steps: Steps, cases: ScenarioCases, rows: Sequ
         return
     for step in steps.lowered:
         for source in _sources(program, step):
-            found = list(_asked_in(program, source, cases.loaded, cases.alias, rows))
-            if found:
-                _warn(program, source, found, "this scenario", steps.model_steps[step.name].span)
+            questions = list(_asked_in(program, source, cases.loaded, cases.alias, rows))
+            if questions:
+                _warn(program, source, questions, "this scenario", steps.model_steps[step.name].span)
 
 
 def check_learned(program: Program) -> None:
@@ -114,7 +114,7 @@ def check_learned(program: Program) -> None:
             continue
         fields = _fields((export.prompt,) if export.prompt is not None else (), export.alias)
         if export.asks is not None:
-            fields |= {each.name for each in program.loaded[export.dataset].dataset.fields}
+            fields |= {field.name for field in program.loaded[export.dataset].dataset.fields}
         paths = (path for reply in export.replies for path in paths_in(reply.text))
         fields |= {path[1] for path in paths if path[0] == export.alias and len(path) > 1}
         mends = f"take those rows out of `{export.dataset}`"
@@ -126,17 +126,17 @@ def check_learned(program: Program) -> None:
         for scenario in program.scenarios.values():
             if scenario.rows is None or scenario.rows.dataset not in program.loaded:
                 continue
-            asked, alias = program.loaded[scenario.rows.dataset], scenario.rows.alias
-            names = [{alias: row.values} for row in asked.rows]
+            dataset, alias = program.loaded[scenario.rows.dataset], scenario.rows.alias
+            names = [{alias: row.values} for row in dataset.rows]
             kept = [each for each in names if _holds(scenario.rows.where, each)][:MOST_ROWS]
             # Exports of the same rows, and scenarios over the same rows, are compared once.
-            common = tuple(_common(source, asked, alias, kept))
-            key = (export.dataset, str(export.where), asked.dataset.name, str(scenario.rows.where), common)
+            common = tuple(_common(source, dataset, alias, kept))
+            key = (export.dataset, str(export.where), dataset.dataset.name, str(scenario.rows.where), common)
             if key not in known:
-                known[key] = list(_asked_in(program, source, asked, alias, kept))
-            found = known[key]
-            if found:
-                _warn(program, source, found, f"scenario `{scenario.name}`", where)
+                known[key] = list(_asked_in(program, source, dataset, alias, kept))
+            questions = known[key]
+            if questions:
+                _warn(program, source, questions, f"scenario `{scenario.name}`", where)
                 break
 
 
@@ -144,15 +144,17 @@ def check_held_out(program: Program) -> None:
     """Warn of exports whose rows have a text of rows that are asked about, or that the export holds out, in any
     field.
     """
-    known: dict[tuple[str, str], HeldOutTexts[LoadedRow]] = {}
+    textses: dict[tuple[str, str], HeldOutTexts[LoadedRow]] = {}
     for name, export in program.exports.items():
         if not isinstance(export, Pairing) or export.use == "test" or export.dataset not in program.loaded:
             continue
         learned = program.loaded[export.dataset]
         asked = {
-            each.rows.dataset: (f"which scenario `{each.name}` asks about", each.rows)
-            for each in program.scenarios.values()
-            if each.rows is not None and each.rows.dataset in program.loaded and each.rows.dataset != export.dataset
+            scenario.rows.dataset: (f"which scenario `{scenario.name}` asks about", scenario.rows)
+            for scenario in program.scenarios.values()
+            if scenario.rows is not None
+            and scenario.rows.dataset in program.loaded
+            and scenario.rows.dataset != export.dataset
             if export.kind == "paired"  # `check_learned` compares the fields of examples
         }
         apart: list[tuple[str, str, Rows | None]] = [
@@ -162,16 +164,18 @@ def check_held_out(program: Program) -> None:
         if not apart:
             continue
         outside = {dataset: [row.values for row in loaded.rows] for dataset, loaded in program.loaded.items()}
-        kept = [row for row in learned.rows[:MOST_ROWS] if _holds(export.where, {**outside, export.alias: row.values})]
-        texts = [training_texts(export, {**outside, export.alias: row.values}) for row in kept]
+        loaded_rows = [
+            row for row in learned.rows[:MOST_ROWS] if _holds(export.where, {**outside, export.alias: row.values})
+        ]
+        texts = [training_texts(export, {**outside, export.alias: row.values}) for row in loaded_rows]
         for held, why, rows in apart:
             where = None if rows is None else rows.where
-            if (held, str(where)) not in known:
-                copies = known[held, str(where)] = HeldOutTexts()
+            if (held, str(where)) not in textses:
+                copies = textses[held, str(where)] = HeldOutTexts()
                 for row in program.loaded[held].rows[:MOST_ROWS]:
                     if rows is None or _holds(where, {**outside, rows.alias: row.values}):
                         copies.add(row, row.values)
-            hits = [found for each in texts if (found := known[held, str(where)].text_of(each)) is not None]
+            hits = [found for text in texts if (found := textses[held, str(where)].text_of(text)) is not None]
             if hits:
                 _warn_kept_out(program, name, export, held, why, hits)
 
@@ -203,7 +207,7 @@ def _sources(program: Program, step: object) -> Iterator[ExposedRows]:
             names = {part.dataset for part in subexpressions(step.source) if isinstance(part, Data)}
             for name in sorted(names & set(program.loaded)):
                 loaded = program.loaded[name]
-                fields = frozenset(each.name for each in loaded.dataset.fields)
+                fields = frozenset(field.name for field in loaded.dataset.fields)
                 mends = f"take those rows out of `{name}`, or leave them out by a `where`"
                 yield ExposedRows(loaded, step.alias, step.where, fields, "what is retrieved would show it", mends)
 
@@ -221,18 +225,18 @@ def _asked_in(
     common = _common(source, asked, alias, rows)
     if not common:
         return
-    shown = source.loaded.rows[:MOST_ROWS]
+    loaded_rows = source.loaded.rows[:MOST_ROWS]
     key = (source.loaded.dataset.name, tuple(common))
     copies = program.near.get(key)
     if copies is None:  # several scenarios use the same rows
         copies = program.near[key] = NearCopies()
-        for place, row in enumerate(shown):
+        for place, row in enumerate(loaded_rows):
             copies.add(place, _text(row.values, common))
     for number, names in enumerate(rows[:MOST_ROWS], 1):
         own = names[alias]
         text = _text(own, common)
         for place in copies.like(text):
-            row = shown[place]
+            row = loaded_rows[place]
             itself = source.loaded.dataset.name == asked.dataset.name and row.values == own
             if not itself and _may_show(source, asked, row, names, own):
                 yield SameQuestion(number, row, text)
@@ -241,7 +245,7 @@ def _asked_in(
 
 def _common(source: ExposedRows, asked: LoadedDataset, alias: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the public fields that both data sets have, that are shown, and that distinguish rows."""
-    public = {each.name for each in asked.dataset.fields if not each.secret}
+    public = {field.name for field in asked.dataset.fields if not field.secret}
     return sorted(name for name in source.fields & public if _tells_apart(name, rows, alias))
 
 
@@ -330,10 +334,10 @@ def check_replies(
                 continue
             if step.fingerprint not in named.setdefault(step.name, {}):
                 named[step.name][step.fingerprint] = _ProbedScore.of(program, treatment, step, cases)
-    for name, found in named.items():
-        tried = [each for each in found.values() if each is not None]
-        if tried and len(tried) == len(found):
-            _ProbedScores(program, tuple(tried), cases.known_rows, shown).report(steps.scores[name][0].span)
+    for name, scores in named.items():
+        probed_scores = [score for score in scores.values() if score is not None]
+        if probed_scores and len(probed_scores) == len(scores):
+            _ProbedScores(program, tuple(probed_scores), cases.known_rows, shown).report(steps.scores[name][0].span)
 
 
 @dataclass(frozen=True)
@@ -348,7 +352,7 @@ class _ProbedScores:
     def report(self, where: Span) -> None:
         """Warn of the findings."""
         name = self.scored[0].score.name
-        trials = list({trial.name: trial for each in self.scored for trial in each.trials(self.arms)}.values())
+        trials = list({trial.name: trial for score in self.scored for trial in score.trials(self.arms)}.values())
         trials.sort(key=lambda trial: trial.wins)  # the answers first, because they are right for most rows
         every = max(1, len(self.rows) // TRIED)
         sample = self.rows[::every][:TRIED]
@@ -366,7 +370,7 @@ class _ProbedScores:
     ) -> list[int]:
         """Warn of a constant that wins. Returns the numbers of rows for which no reply is right."""
         # A score that reads no row is a rule of form, such as a length, which an empty reply may satisfy.
-        about_row = any(self.scored[0].alias in names_in(each.score.value) for each in self.scored)
+        about_row = any(self.scored[0].alias in names_in(score.score.value) for score in self.scored)
         winning = (trial for trial in trials if about_row and trial.wins and self._share(trial, sample) >= WINS)
         winner = next(winning, None)
         share = self._share(winner, self.rows) if winner is not None else 0.0
@@ -378,7 +382,7 @@ class _ProbedScores:
 
     def _without_tool(self) -> list[int]:
         """Return the numbers of rows whose right call uses a tool that they do not have."""
-        pairs = [pair for each in self.scored for pair in each.allowed_calls()]
+        pairs = [pair for score in self.scored for pair in score.allowed_calls()]
         if not pairs:
             return []
         numbered = enumerate(self.rows, 1)
@@ -391,8 +395,8 @@ class _ProbedScores:
         most = len(rows) * len(self.scored)
         right = wrong = 0
         for names in rows:
-            for each in self.scored:
-                found = each.right(trial, names)
+            for score in self.scored:
+                found = score.right(trial, names)
                 right, wrong = right + (found is True), wrong + (found is False)
             if most - wrong < WINS * most:
                 return 0.0
@@ -403,9 +407,9 @@ class _ProbedScores:
 
         For calls of tools, no answer is tried.
         """
-        if any(each.ask.calls_tools for each in self.scored):
+        if any(score.ask.calls_tools for score in self.scored):
             return []
-        keys = [pair for each in self.scored for pair in each.option_keys()]
+        keys = [pair for score in self.scored for pair in score.option_keys()]
         if keys:
             named = enumerate(self.rows, 1)
             return [number for number, names in named if any(_no_option(options, key, names) for options, key in keys)]
@@ -417,10 +421,10 @@ class _ProbedScores:
     def _lacks(self, trials: Sequence[ProbeReply], names: Mapping[str, Any]) -> bool | None:
         """Return true if no reply is right for the row in some arm; None if the score does not apply to it."""
         applies = False
-        for each in self.scored:
+        for score in self.scored:
             outcomes: set[bool | None] = set()
             for trial in trials:
-                outcomes.add(each.right(trial, names))
+                outcomes.add(score.right(trial, names))
                 if True in outcomes:
                     break
             if True not in outcomes and False in outcomes:
@@ -459,9 +463,9 @@ class _ProbedScore:
         """Yield the options of a question and its right letter, if the score compares a chosen option with the
         letter.
         """
-        for said, key in self._compared():
-            if isinstance(said, Call) and is_call(said, multiple_choice.chosen_option):
-                yield said.args[-1], key
+        for expr, key in self._compared():
+            if isinstance(expr, Call) and is_call(expr, multiple_choice.chosen_option):
+                yield expr.args[-1], key
 
     def allowed_calls(self) -> Iterator[tuple[Expr, Expr]]:
         """Yield the tools of a row and the right calls, if the score matches calls with them."""
@@ -481,9 +485,9 @@ class _ProbedScore:
                 sides = (left, right)
             case _:
                 return
-        for said, key in (sides, sides[::-1]):
-            if self.ask.name in names_in(said) and self.ask.name not in names_in(key):
-                yield said, key
+        for expr, key in (sides, sides[::-1]):
+            if self.ask.name in names_in(expr) and self.ask.name not in names_in(key):
+                yield expr, key
 
     def right(self, trial: ProbeReply, names: Mapping[str, Any]) -> bool | None:
         """Return true if the score is true for a trial reply, whatever its type; None if the score does not apply."""
@@ -492,7 +496,7 @@ class _ProbedScore:
             known = {**names, self.ask.name: self._reply(value)}
             if self.score.when is not None and not evaluate(self.score.when, known):
                 return None
-            if any(evaluate(each, known) for each in self.score.earlier or ()):
+            if any(evaluate(expr, known) for expr in self.score.earlier or ()):
                 return None
             return bool(evaluate(self.score.value, known))
         except (
@@ -620,18 +624,18 @@ def check_protocol(
     if not cases.from_file or cases.alias is None or not cases.known_rows:
         return
     rows = list(islice(cases.known_rows, MOST_ROWS))
-    shown = _shown(steps.lowered, cases)
-    if len(rows) > 1 and not shown and _asks_a_model(scenario):
+    texts = _shown(steps.lowered, cases)
+    if len(rows) > 1 and not texts and _asks_a_model(scenario):
         message = f"no prompt shows the row `{cases.alias}`: every row asks the same"
         help_ = f"put a field of `{cases.alias}` in a prompt, or run over no rows"
         program.diagnostics.warning("W1006", message, statement.head, help=help_)
-    elif shown:
-        _asked_twice(program, statement, cases, rows, shown, steps)
-    _options(program, cases, rows, shown, steps)
+    elif texts:
+        _asked_twice(program, statement, cases, rows, texts, steps)
+    _options(program, cases, rows, texts, steps)
     _keys(program, cases.known_rows, steps)
     _prompts(program, cases.known_rows, steps)
     check_shown(program, steps, cases, rows)
-    check_replies(program, scenario, cases, steps, shown)
+    check_replies(program, scenario, cases, steps, texts)
 
 
 def _samples_alike(program: Program, steps: Steps) -> None:
@@ -832,8 +836,8 @@ def check_unused_axes(program: Program, statement: Statement, cases: ScenarioCas
     written = statement.one_of("context")
     if written is None:
         return
-    made = program.generated.get(cases.rows.dataset) if cases.rows is not None else None
-    for language, names in (names_in_requests(made) if made is not None else {}).items():
+    dataset = program.generated.get(cases.rows.dataset) if cases.rows is not None else None
+    for language, names in (names_in_requests(dataset) if dataset is not None else {}).items():
         steps.mentioned.setdefault(language, set()).update(names)
     for axis in cases.axes:
         if axis.name == "language":

@@ -80,18 +80,20 @@ def check_lines(
     program: Program, scope: Scope, name: str, lines: Sequence[ConditionalLine], rows: RowSelection
 ) -> None:
     """Report lines of a setting that never count, and warn of values that several lines leave out."""
-    last = next((place for place, each in enumerate(lines) if each.statement.find("cond") is None), None)
+    last = next(
+        (place for place, conditional_line in enumerate(lines) if conditional_line.statement.find("cond") is None), None
+    )
     if name != ADDED and last is not None:
         above = Label(lines[last].statement.head, "this counts for all that is left")
-        for each in lines[last + 1 :]:
+        for line in lines[last + 1 :]:
             help_ = "put it above the line without `when`"
             message = f"this `{name}` never counts: the line above it has no condition"
-            program.diagnostics.error("E0608", message, each.statement.head, above, help=help_)
+            program.diagnostics.error("E0608", message, line.statement.head, above, help=help_)
         lines = lines[: last + 1]
-    cases = [each for each in lines if each.statement.find("cond") is not None]
-    if not cases or any(each.when is None for each in cases):
+    cases = [conditional_line for conditional_line in lines if conditional_line.statement.find("cond") is not None]
+    if not cases or any(conditional_line.when is None for conditional_line in cases):
         return
-    conditions = [each.when for each in cases if each.when is not None]
+    conditions = [conditional_line.when for conditional_line in cases if conditional_line.when is not None]
     tried = _tried(scope, conditions, rows) or _tried(scope, conditions, RowSelection(rows.alias))
     if tried:
         _check_tried(program, name, lines, cases, tried)
@@ -108,15 +110,15 @@ def _check_tried(
     ever = [any(held[place] for _, held in tried) for place in range(len(cases))]
     first = {next((place for place, holds in enumerate(held) if holds), None) for _, held in tried}
     counts = ever if name == ADDED else [place in first for place in range(len(cases))]
-    for place, each in enumerate(cases):
+    for place, line in enumerate(cases):
         if not ever[place]:
             message, help_ = f"this `{name}` never counts: its condition cannot hold", "mend the condition"
-            program.diagnostics.error("E0608", message, each.statement.head, help=help_)
+            program.diagnostics.error("E0608", message, line.statement.head, help=help_)
         elif not counts[place]:
             message = f"this `{name}` never counts: a line above it holds wherever it does"
             above = Label(cases[0].statement.head, "the first line that holds counts")
             help_ = "put it above the others, or remove it"
-            program.diagnostics.error("E0608", message, each.statement.head, above, help=help_)
+            program.diagnostics.error("E0608", message, line.statement.head, above, help=help_)
     if name == ADDED or not all(counts):
         return
     if len(lines) > len(cases) and None not in first:
@@ -137,8 +139,8 @@ def _left_out(tried: Sequence[tuple[Try, Sequence[bool]]]) -> str | None:
     if len(paths) != 1 or not isinstance(path := next(iter(paths)), tuple):
         return None
     values = list(dict.fromkeys(given[path] for given, held in tried if not any(held)))
-    told = ", ".join(f"`{str(each).lower() if isinstance(each, bool) else each}`" for each in values[:SHOWN])
-    return f"{told} and {len(values) - SHOWN} more" if len(values) > SHOWN else told
+    text = ", ".join(f"`{str(value).lower() if isinstance(value, bool) else value}`" for value in values[:SHOWN])
+    return f"{text} and {len(values) - SHOWN} more" if len(values) > SHOWN else text
 
 
 def _tried(scope: Scope, conditions: Sequence[Expr], rows: RowSelection) -> list[tuple[Try, Sequence[bool]]] | None:
@@ -158,7 +160,7 @@ def _tried(scope: Scope, conditions: Sequence[Expr], rows: RowSelection) -> list
             given = dict(zip(values, chosen, strict=True))
             names = _names({**given, **{path: given[axis] for path, axis in axes.items() if axis in given}})
             if rows.where is None or _holds(rows.where, given, names):
-                held = [_holds(each, given, names) for each in conditions]
+                held = [_holds(condition, given, names) for condition in conditions]
                 tried.append(({each: given[each] for each in own}, held))
     except Unavailable:
         return None
@@ -170,7 +172,7 @@ def _looked_at(
 ) -> dict[Path | bytes, Sequence[Any]]:
     """Return the names that conditions refer to, each with all its values. Any other comparison may hold or not."""
     values: dict[Path | bytes, Sequence[Any]] = {}
-    for part in (part for each in conditions for part in _comparisons(each)):
+    for part in (part for condition in conditions for part in _comparisons(condition)):
         known = {path: _values(types.get(path)) for path in paths_in(part)}
         if None in known.values() or not all(map(is_evaluable, subexpressions(part))):
             values[_key(part)] = (False, True)
@@ -225,10 +227,10 @@ def _names(given: Try) -> dict[str, Any]:
 
 
 def _types(bindings: Iterator[Binding] | Any) -> Iterator[tuple[Path, Type]]:
-    for each in bindings:
-        if each.type is not None and each.value is None:
-            yield each.path, each.type
-        yield from _types(each.fields.values())
+    for binding in bindings:
+        if binding.type is not None and binding.value is None:
+            yield binding.path, binding.type
+        yield from _types(binding.fields.values())
 
 
 def _values(type_: Type | None) -> Sequence[Any] | None:
@@ -255,7 +257,7 @@ class LoweredSettings:
     @property
     def expressions(self) -> tuple[Expr, ...]:
         """The conditions as expressions."""
-        return tuple(each.typed.expr for each in self.conditions)
+        return tuple(condition.typed.expr for condition in self.conditions)
 
 
 @dataclass
@@ -271,17 +273,17 @@ class _ReadSettings:
 
     def condition(self, statement: Statement) -> Expr | None:
         """Return the condition of a line; None without one, or if it is wrong, which is reported."""
-        written = statement.find("cond")
-        if written is None:
+        node = statement.find("cond")
+        if node is None:
             return None
-        text = written.span.source.text[written.span.start : written.span.end]
+        text = node.span.source.text[node.span.start : node.span.end]
         if text not in self.conditions:
-            self.program.index.scopes.append((written.span, self.scope))
-            typed = Elaborator(self.program, self.scope).condition(written)
+            self.program.index.scopes.append((node.span, self.scope))
+            typed = Elaborator(self.program, self.scope).condition(node)
             if typed is None:
                 self.sound = False
                 return None
-            self.conditions[text] = CheckedHole(typed, written.span, condition=True)
+            self.conditions[text] = CheckedHole(typed, node.span, condition=True)
         return self.conditions[text].typed.expr
 
     def add(self, name: str, value: Any, when: Expr | None, language: str | None = None) -> None:
@@ -352,14 +354,14 @@ def _in_range(program: Program, statement: Statement | None, setting: Setting) -
         return number.value
     bounds = f"{least:g} or more" if most is None else f"between {least:g} and {most:g}"
     nearest = least if least is not None and number.value < least else most
-    written = "samples" if statement.construct in COUNTED else statement.construct
-    message = f"`{written}` must be {bounds}"
-    help_ = f"write `{written} {nearest:g}`, or leave it out"
+    text = "samples" if statement.construct in COUNTED else statement.construct
+    message = f"`{text}` must be {bounds}"
+    help_ = f"write `{text} {nearest:g}`, or leave it out"
     program.diagnostics.error("E0301", message, number.span, help=help_)
     return None
 
 
-BOUNDED_COUNTS = {each.name: each for each in CONSTRUCTS if each.counts is not None}
+BOUNDED_COUNTS = {construct.name: construct for construct in CONSTRUCTS if construct.counts is not None}
 
 
 def count_of(program: Program, statement: Statement) -> int | None:
@@ -389,7 +391,7 @@ def lower_samples(statement: Statement) -> int:
 
 def _record(program: Program, written: Sequence[Statement], *, outermost: bool = False) -> tuple[Extra, ...]:
     """Return the provider's own fields, sorted by name because a record has no order. Reports mistakes."""
-    found: dict[str, Extra] = {}
+    extras: dict[str, Extra] = {}
     for statement in written:
         name, value = statement.name(), statement.find("value")
         if outermost and name.text in SETTINGS:
@@ -399,7 +401,7 @@ def _record(program: Program, written: Sequence[Statement], *, outermost: bool =
             message, help_ = f"`{name.text}` is what Tripos says in a request itself", "remove it"
             help_ = "write `samples COUNT` in the block of the step" if name.text == "n" else help_
             program.diagnostics.error("E0207", message, name.span, help=help_)
-        elif name.text in found:
+        elif name.text in extras:
             message = f"`{name.text}` is given twice"
             program.diagnostics.error("E0202", message, name.span, help="keep one of them")
         elif (value is None) == (statement.block is None):
@@ -420,8 +422,8 @@ def _record(program: Program, written: Sequence[Statement], *, outermost: bool =
                     message, help_ = "this is no text, number or truth value", 'write `"…"`, `1.5`, `true` or `false`'
                     program.diagnostics.error("E0301", message, value.span, help=help_)
                     continue
-            found[name.text] = extra
-    return tuple(found[name] for name in sorted(found))
+            extras[name.text] = extra
+    return tuple(extras[name] for name in sorted(extras))
 
 
 # Requests
@@ -472,31 +474,31 @@ def lower_returns(program: Program, statement: Statement) -> Type | bool | None:
     returns = statement.one_of("returns")
     if returns is None:
         return None
-    written = returns.find("type")
-    if (written is None) != (returns.block is None):
-        if written is not None:
-            read = read_type(program, written)
+    node = returns.find("type")
+    if (node is None) != (returns.block is None):
+        if node is not None:
+            type_ = read_type(program, node)
         else:
             assert returns.block is not None
-            read = record_type(program, returns.body, returns.block.span)
-        if read is not None and holds_media(read):
+            type_ = record_type(program, returns.body, returns.block.span)
+        if type_ is not None and holds_media(type_):
             help_ = "let it return what it says of one, as a text or a choice"
             message = "a model replies with no image, recording or file"
             program.diagnostics.error("E0302", message, returns.head, help=help_)
             return False
-        parts = type_parts(read) if read is not None else ()
-        form = next((each.form for each in parts if each.kind == "json" and each.form != "json"), None)
+        parts = type_parts(type_) if type_ is not None else ()
+        form = next((part.form for part in parts if part.kind == "json" and part.form != "json"), None)
         if form is not None:
             message, help_ = f"a reply is not read as `{form}`", "write `json`, and read its parts by `json_part(…)`"
             program.diagnostics.error("E0302", message, returns.head, help=help_)
             return False
-        alike = next((pair for part in type_parts(read) for pair in _read_alike(part)), None) if read else None
+        alike = next((pair for part in type_parts(type_) for pair in _read_alike(part)), None) if type_ else None
         if alike is not None:
             message = f"`{alike[0]}` and `{alike[1]}` are one field to whoever reads a reply"
             help_ = "rename one: case, spaces and punctuation tell no fields apart"
             program.diagnostics.error("E0202", message, returns.head, help=help_)
             return False
-        return read or False
+        return type_ or False
     help_ = "write `returns TYPE` or `returns { field type }`"
     program.diagnostics.error("E0106", "`returns` takes a type or a block", returns.head, help=help_)
     return False

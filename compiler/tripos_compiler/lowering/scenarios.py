@@ -127,11 +127,11 @@ def _has_namesakes(
 
 def _only_score(steps: Steps, verdict: Verdict) -> Step | None:
     """Return the first score that uses a verdict, if only scores of one name use it and some score names are shared."""
-    named = Counter(each.name for each in steps.lowered if isinstance(each, SCORING_STEPS))
+    named = Counter(step.name for step in steps.lowered if isinstance(step, SCORING_STEPS))
     if max(named.values(), default=0) < 2:
         return None
-    users = [each for each in steps.lowered if verdict.name in direct_dependencies(each)]
-    return users[0] if len({each.name for each in users}) == 1 else None
+    users = [step for step in steps.lowered if verdict.name in direct_dependencies(step)]
+    return users[0] if len({user.name for user in users}) == 1 else None
 
 
 def _after_namesakes(step: Step, name: str, kept: Sequence[Step]) -> Step | None:
@@ -263,17 +263,17 @@ def _fold(step: Step, chosen: Mapping[str, str], labels: Mapping[str, Mapping[st
             update["prompt"] = fold_texts(step.prompt, chosen, labels)
             update |= {"chat": put(step.chat), "options": put(step.options), "offered": put(step.offered)}
             shots = [
-                each.model_copy(
+                shot.model_copy(
                     update={
-                        "where": put(each.where) if put(each.where) != TRUE else None,
-                        "drawn": put(each.drawn),
-                        "prompt": fold_required_texts(each.prompt, chosen, labels),
-                        "reply": fold_required_texts(each.reply, chosen, labels),
+                        "where": put(shot.where) if put(shot.where) != TRUE else None,
+                        "drawn": put(shot.drawn),
+                        "prompt": fold_required_texts(shot.prompt, chosen, labels),
+                        "reply": fold_required_texts(shot.reply, chosen, labels),
                     }
                 )
-                for each in step.shots
+                for shot in step.shots
             ]
-            update["shots"] = tuple(each for each in shots if each.where != FALSE)
+            update["shots"] = tuple(shot for shot in shots if shot.where != FALSE)
         case Converse():
             update["speakers"] = tuple(
                 speaker.model_copy(
@@ -287,7 +287,7 @@ def _fold(step: Step, chosen: Mapping[str, str], labels: Mapping[str, Mapping[st
         case Retrieve():
             update["source"], update["by"] = put(step.source), put(step.by)
             update["where"] = put(step.where)
-            update["include"] = tuple(put(each) for each in step.include)
+            update["include"] = tuple(put(expr) for expr in step.include)
         case Score() | Column():
             update["value"] = put(step.value)
         case Verdict() | Grade() | Compare():
@@ -324,14 +324,14 @@ def lower_scenarios(program: Program, memory: Memory | None = None) -> None:
         help_ = "write `scenario NAME { … }`"
         message = "this benchmark has no scenario"
         program.diagnostics.error("E0206", message, where, help=help_, lacking=program.lost)
-    kept = memory.scenarios if memory is not None else LoweredCache()
-    kept.enter(_surroundings(program))
+    cache = memory.scenarios if memory is not None else LoweredCache()
+    cache.enter(_surroundings(program))
     for statement in program.of("scenario"):
-        lowered = kept.find(statement)
+        lowered = cache.find(statement)
         if lowered is None:
             own = fork_program(program)
             lowered = program_additions(program, own, _scenario(own, statement))
-            kept.keep(statement, lowered)
+            cache.keep(statement, lowered)
         lowered.add_to(program)
         scenario: Scenario | None = lowered.result
         if scenario is not None and scenario.name not in program.scenarios:
@@ -345,7 +345,7 @@ def _surroundings(program: Program) -> tuple[object, ...]:
     outside = [statement for statement in program.statements if statement.construct not in APART]
     names = frozenset(program.declared.get("scenario", {}))
     lost = frozenset(program.diagnostics.skipped_names)
-    functions = frozenset(each.version for each in program.plugins.values())
+    functions = frozenset(plugin.version for plugin in program.plugins.values())
     return (*outside, names, lost, functions, str(program.diagnostics.skipped_files), program.data)
 
 
@@ -384,7 +384,7 @@ def _scenario(program: Program, statement: Statement) -> Scenario | None:
     found = treatments(steps, cases.arms)
     if not steps.good:
         return None
-    if not any(isinstance(step, Score | Grade | Compare | Column) for each in found for step in each.steps):
+    if not any(isinstance(step, Score | Grade | Compare | Column) for treatment in found for step in treatment.steps):
         if not any(has_unknown_aggregate(program, inner) for inner in statement.body):
             message = f"nothing scores scenario `{name}` in any arm"
             help_ = "look at the conditions of its steps and scores"

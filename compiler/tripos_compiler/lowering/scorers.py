@@ -108,8 +108,8 @@ def lower_parameters(program: Program, owner: str, arguments: tuple[Argument, ..
             program.diagnostics.error("E0106", "a parameter needs a name and a type", argument.span, help=help_)
             good = False
             continue
-        name, written = argument.name, argument.elements[0]
-        type_ = read_type(program, written)
+        name, node = argument.name, argument.elements[0]
+        type_ = read_type(program, node)
         earlier = names.setdefault(name.text, name)
         if earlier is not name:
             message = f"parameter `{name.text}` is declared twice"
@@ -119,7 +119,7 @@ def lower_parameters(program: Program, owner: str, arguments: tuple[Argument, ..
         good = good and type_ is not None
         if type_ is not None:
             types[name.text] = type_
-            places[name.text] = written.span
+            places[name.text] = node.span
             program.index.define("parameter", name.text, name.span, owner, type_notation(type_))
             program.value_spans.setdefault((owner, name.text), name.span)
     return Parameters(types, names, places) if good else None
@@ -155,17 +155,17 @@ def lower_aggregates(program: Program) -> None:
             continue
         free = program.declared["aggregate"].get(name.text) is name and is_name_available(program, "aggregate", name)
         parameters = lower_parameters(program, f"aggregate {name.text}", call.arguments)
-        written = statement.syntax("type")
-        returns = read_type(program, written)
+        node = statement.syntax("type")
+        returns = read_type(program, node)
         if returns is not None and returns.kind != "number":
-            program.diagnostics.error("E0301", "this is not a figure", written.span, help="a figure is a `number`")
+            program.diagnostics.error("E0301", "this is not a figure", node.span, help="a figure is a `number`")
             returns = None
         found = read_python(program, statement, alone=True)
         if not free or found is None or parameters is None or returns is None or not _lists(program, call, parameters):
             continue
         own = {"name": name.text, "parameters": parameters.types, "optional": (), "returns": returns, "purity": None}
         plugin = found[0].model_copy(update={**own, "aggregate": True})
-        if _agrees(program, name, plugin, parameters, written.span, found[1]):
+        if _agrees(program, name, plugin, parameters, node.span, found[1]):
             program.index.define("aggregate", name.text, name.span, detail=plugin_shown(plugin))
             program.aggregates[name.text] = plugin
 
@@ -237,11 +237,11 @@ def lower_python_scorer(program: Program, statement: Statement, name: Name, para
 
 def score_type(program: Program, statement: Statement) -> Type | None:
     """Return the declared type of a scorer. Reports a type that is not a score and returns None."""
-    written = statement.syntax("type")
-    returns = read_type(program, written)
+    node = statement.syntax("type")
+    returns = read_type(program, node)
     if returns is not None and returns.kind not in ("bool", "integer", "number"):
         help_ = "a score is a bool, an integer, a number or a range"
-        program.diagnostics.error("E0301", "this is not a score", written.span, help=help_)
+        program.diagnostics.error("E0301", "this is not a score", node.span, help=help_)
         return None
     return returns
 
@@ -323,9 +323,9 @@ def is_fair(program: Program, statement: Statement, role: Name, gives: ScorerOut
         program.diagnostics.error("E0705", message, role.span, help=help_)
         return False
     settings = [each for each in statement.body if each.construct in (*Settings.model_fields, "repeats", "unsure")]
-    for each in settings:
-        message = f"a reward model writes no text, so `{_written(each)}` changes nothing"
-        program.diagnostics.error("E0705", message, each.head, help="remove it")
+    for setting in settings:
+        message = f"a reward model writes no text, so `{_written(setting)}` changes nothing"
+        program.diagnostics.error("E0705", message, setting.head, help="remove it")
     return not settings
 
 
@@ -346,8 +346,8 @@ def lower_chat(program: Program, scope: Scope, statement: Statement, gives: Scor
 def gives_similarity(statement: Statement) -> bool:
     """Return true if a scorer gives the similarity of two texts by an embedding model."""
     gives = statement.one_of("gives")
-    written = gives.syntax("type") if gives is not None and not gives.has("metrics") else None
-    return isinstance(written, Name) and written.text == "similarity"
+    node = gives.syntax("type") if gives is not None and not gives.has("metrics") else None
+    return isinstance(node, Name) and node.text == "similarity"
 
 
 def lower_similarity(program: Program, statement: Statement, name: Name, parameters: Parameters | None) -> None:
@@ -366,7 +366,7 @@ def lower_similarity(program: Program, statement: Statement, name: Name, paramet
     if isinstance(statement.find("stronger"), Name):
         message = "a similarity is never unsure, so no stronger role is asked"
         program.diagnostics.error("E0705", message, statement.head, help="remove `then … when unsure`")
-    if [each.kind for each in parameters.types.values()] != ["text", "text"]:
+    if [type_.kind for type_ in parameters.types.values()] != ["text", "text"]:
         message = f"a similarity is that of two texts, and `{parameters.shown(name.text)}` takes others"
         help_ = f"write `scorer {name.text}(one: text, other: text) by {role.text} {{ gives similarity }}`"
         program.diagnostics.error("E0705", message, name.span, help=help_)
@@ -421,13 +421,13 @@ def _program_agrees(
     notes = [f"`{plugin.function}` takes: {listed}"]
     report = program.diagnostics.error
     for key, of in plugin.parameters.items():
-        wanted = shipped.parameters.get(key)
+        type_ = shipped.parameters.get(key)
         where = parameters.names[key].span
-        if wanted is None:
+        if type_ is None:
             report("E0313", f"`{plugin.function}` has no parameter `{key}`", where, help="remove it", notes=notes)
-        elif not fits(of, wanted):
-            message = f"`{key}` is `{type_notation(of)}` here, and the program takes `{type_notation(wanted)}`"
-            report("E0313", message, where, help=f"write `{key}: {type_notation(wanted)}`", notes=notes)
+        elif not fits(of, type_):
+            message = f"`{key}` is `{type_notation(of)}` here, and the program takes `{type_notation(type_)}`"
+            report("E0313", message, where, help=f"write `{key}: {type_notation(type_)}`", notes=notes)
     for key, of in shipped.parameters.items():
         if key not in plugin.parameters and key not in shipped.optional:
             message = f"`{plugin.function}` needs `{key}`, which `{plugin.name}` does not take"
@@ -450,8 +450,8 @@ def expand_text_holes(program: Program, value: Syntax) -> tuple[Syntax, tuple[Sy
     """
     mark = len(program.diagnostics.items)
     holes: list[Syntax] = []
-    found = transform(value, partial(_joined_text, program, holes))
-    return None if len(program.diagnostics.items) > mark else (found, tuple(holes))
+    node = transform(value, partial(_joined_text, program, holes))
+    return None if len(program.diagnostics.items) > mark else (node, tuple(holes))
 
 
 def _joined_text(program: Program, holes: list[Syntax], node: Node) -> Node | None:
@@ -483,7 +483,7 @@ def formulas_using_judges_or_data(
         formula.name.text: "looks into a data set"
         for formula in formulas
         if not data.isdisjoint(
-            {each.text for each in walk(formula.value) if isinstance(each, Name)} - formula.params.keys()
+            {node.text for node in walk(formula.value) if isinstance(node, Name)} - formula.params.keys()
         )
     }
     while found := {
@@ -561,14 +561,14 @@ class _JudgePlaceholder:
 
 
 def _named(syntax: Syntax) -> set[str]:
-    return {each.text for each in walk(syntax) if isinstance(each, Name)}
+    return {node.text for node in walk(syntax) if isinstance(node, Name)}
 
 
 def _called(syntax: Syntax) -> Iterator[str]:
     """Yield the names of the functions that an expression calls."""
-    for each in walk(syntax):
-        if isinstance(each, CallExpr) and isinstance(each.function, Name):
-            yield each.function.text
+    for node in walk(syntax):
+        if isinstance(node, CallExpr) and isinstance(node.function, Name):
+            yield node.function.text
 
 
 # Scorers
@@ -649,17 +649,17 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
         message = f"scorer `{name.text}` has no {what}"
         program.diagnostics.error("E0206", message, statement.head, help=help_, lacking=lacking)
         return
-    given = _gives(program, gives)
-    fair = given is None or is_fair(program, statement, role, given)
+    output = _gives(program, gives)
+    fair = output is None or is_fair(program, statement, role, output)
     if parameters is None or not role_known:
         return
     scope = dict(parameters.scope)
-    if given is not None and given.type is None:
+    if output is not None and output.type is None:
         if "metrics" in scope:
             message = "`metrics` are the allocated ones here"
             program.diagnostics.error("E0202", message, scope["metrics"].span or name.span, help="rename the parameter")
         scope["metrics"] = Binding(("metrics",), MetricsType())
-    if given is None:
+    if output is None:
         scope.setdefault("metrics", Binding(("metrics",)))  # what it gives was reported
     mark = len(program.diagnostics.items)
     prompt = lower_texts(program, scope, prompts, "the prompt")
@@ -674,23 +674,23 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
     _check_repeats(program, statement, name, settings)
     cascaded = is_cascade(statement)
     weighs = settings.top_logprobs is not None
-    if not _may_weigh(program, gives, name, given, weighs):
+    if not _may_weigh(program, gives, name, output, weighs):
         return
-    agreement = Agreement(lower_samples(statement), weighs, given.type if given is not None else None)
+    agreement = Agreement(lower_samples(statement), weighs, output.type if output is not None else None)
     cascade = lower_cascade(program, statement, role, agreement) if cascaded else None
-    chat = lower_chat(program, scope, statement, given)
+    chat = lower_chat(program, scope, statement, output)
     unclear = chat is False or (systems and system is None) or (cascaded and cascade is None)
-    if prompt is None or given is None or not fair or unclear:
+    if prompt is None or output is None or not fair or unclear:
         return
-    if given.type is None and not _mentions_metrics(prompt.holes, system.holes if system else {}):
+    if output.type is None and not _mentions_metrics(prompt.holes, system.holes if system else {}):
         help_ = "put `{{ metrics }}` into the prompt"
         message = f"scorer `{name.text}` gives metrics, and no text tells the judge which"
         program.diagnostics.error("E0701", message, prompts[0].head, help=help_)
         return
     history = None if isinstance(chat, bool) else chat
-    shown = [*lowered.expressions, *([] if history is None else [history])]
-    _check_arguments_shown(program, name, parameters, prompt, system, shown)
-    program.index.define("scorer", name.text, name.span, detail=f"{parameters.shown(name.text)} -> {given.shown}")
+    exprs = [*lowered.expressions, *([] if history is None else [history])]
+    _check_arguments_shown(program, name, parameters, prompt, system, exprs)
+    program.index.define("scorer", name.text, name.span, detail=f"{parameters.shown(name.text)} -> {output.shown}")
     scorer = Scorer(
         name=name.text,
         role=role.text,
@@ -698,15 +698,15 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
         system=system.texts if system else None,
         prompt=prompt.texts,
         chat=history,
-        gives=given.type,
-        weighted=given.weighted,
-        source=given.source,
+        gives=output.type,
+        weighted=output.weighted,
+        source=output.source,
         settings=settings,
         samples=lower_samples(statement),
         then=cascade.role if cascade is not None else None,
         unsure_below=cascade.unsure_below if cascade is not None else 0.0,
         blind=statement.one_of("blind") is not None,
-        numbers=numbers_of(program, given.type or NumberType()) if given.source == "reply" else {},
+        numbers=numbers_of(program, output.type or NumberType()) if output.source == "reply" else {},
     )
     program.scorers.setdefault(name.text, scorer)
 
@@ -743,12 +743,12 @@ def _check_arguments_shown(
     """
     texts = [prompt.texts, *([system.texts] if system is not None else [])]
     for parameter, binding in parameters.scope.items():
-        if any(parameter in names_in(each) for each in others):
+        if any(parameter in names_in(other) for other in others):
             continue
         silent = [
             language
             for language in program.languages
-            if not any(parameter in names_in(expr) for each in texts for expr in template_expressions(each[language]))
+            if not any(parameter in names_in(expr) for text in texts for expr in template_expressions(text[language]))
         ]
         if not silent:
             continue
@@ -768,26 +768,26 @@ def _mentions_metrics(*groups: dict[str, tuple[CheckedHole, ...]]) -> bool:
 
 def _gives(program: Program, statement: Statement) -> ScorerOutput | None:
     """Return the output of a scorer. Reports a type that is not a score and returns None."""
-    written = statement.syntax("type")
+    node = statement.syntax("type")
     if statement.has("metrics"):
-        if isinstance(written, Name) and written.text == "allocated":
+        if isinstance(node, Name) and node.text == "allocated":
             return ScorerOutput(None)
         message = "metrics are given as `allocated metrics`"
-        program.diagnostics.error("E0106", message, written.span, help="write `gives allocated metrics`")
+        program.diagnostics.error("E0106", message, node.span, help="write `gives allocated metrics`")
         return None
-    if isinstance(written, Name) and written.text == "reward":
+    if isinstance(node, Name) and node.text == "reward":
         return ScorerOutput(NumberType(), "reward")
-    type_ = read_type(program, written, valued=True)
+    type_ = read_type(program, node, valued=True)
     if type_ is None:
         return None
     if type_.kind not in ("bool", "integer", "number", "choice"):
         help_ = "a score is a bool, an integer, a number, a range, a choice, `reward` or `similarity`"
-        program.diagnostics.error("E0301", "this is not a score", written.span, help=help_)
+        program.diagnostics.error("E0301", "this is not a score", node.span, help=help_)
         return None
     if statement.has("weighted") and not has_probabilities(type_, "integer"):
         help_ = "give a scale, such as `gives 1..5 weighted`"
         message = "the probabilities of tokens weigh the numbers of a scale"
-        program.diagnostics.error("E0301", message, written.span, help=help_)
+        program.diagnostics.error("E0301", message, node.span, help=help_)
         return None
     return ScorerOutput(type_, weighted=statement.has("weighted"))
 
@@ -917,12 +917,12 @@ def _of_another(program: Program, earlier: Statement, statement: Statement) -> b
 def _report_again(program: Program, tables: tuple[Statement, Statement], table: dict[str, Weights]) -> None:
     """Report the scenarios that both tables allocate."""
     scorer = tables[1].name("scorer").text
-    own = next((each for each in tables if program.release_of(each.span) is None), tables[1])
+    statement = next((each for each in tables if program.release_of(each.span) is None), tables[1])
     for scenario in table:
         if scenario in program.allocation.get(scorer, {}):
             message = f"`{scorer}` has rows for `{scenario}` here and in a release"
             help_ = "write rows only for scenarios of your own"
-            program.diagnostics.error("E0917", message, own.head, help=help_)
+            program.diagnostics.error("E0917", message, statement.head, help=help_)
 
 
 def _counts(row: Weights) -> tuple[float, ...]:
@@ -949,9 +949,9 @@ def _table(program: Program, statement: Statement) -> dict[str, Weights] | None:
     rows: list[TableRow] = []
     whole = True
     for entry in statement.block.entries():
-        found = _row(program, entry)
-        rows.extend(found)
-        whole = whole and bool(found)
+        table_rows = _row(program, entry)
+        rows.extend(table_rows)
+        whole = whole and bool(table_rows)
     if not rows and whole:
         help_ = "write `| | METRIC |` and a row a scenario"
         program.diagnostics.error("E0602", "this table has no rows", statement.head, help=help_)
@@ -965,9 +965,9 @@ def _table(program: Program, statement: Statement) -> dict[str, Weights] | None:
     program.table_rows.setdefault(statement.name("scorer").text, set()).update(meant)
     columns = header.cells[1:]
     good = all([program.is_declared("metric", column) for column in columns])  # noqa: C419 - report every one
-    seen: dict[str, Name] = {}
+    names: dict[str, Name] = {}
     for column in columns:
-        if seen.setdefault(column.text, column) is not column:
+        if names.setdefault(column.text, column) is not column:
             message = f"metric `{column.text}` has two columns"
             program.diagnostics.error("E0202", message, column.span, help="remove one")
             good = False
@@ -994,9 +994,9 @@ def _row(program: Program, entry: Entry) -> list[TableRow]:
     rows = [element for element in entry.elements if isinstance(element, TableRow)]
     for element in entry.elements:
         if not isinstance(element, TableRow):
-            shown = f"`{element.text}`" if isinstance(element, Name | SymbolExpr) else "this"
+            text = f"`{element.text}`" if isinstance(element, Name | SymbolExpr) else "this"
             help_ = "every line is `| scenario | x | . |`"
-            program.diagnostics.error("E0106", f"{shown} is not a table row", element.span, help=help_)
+            program.diagnostics.error("E0106", f"{text} is not a table row", element.span, help=help_)
             break
     return rows
 

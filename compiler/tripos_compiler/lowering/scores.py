@@ -320,12 +320,12 @@ def lower_column(steps: Steps, hint: str, syntax: Syntax, where: Syntax | None =
         depends_on_compared_role(steps, syntax.span, whole.expr)
         return None
     warn_undefined(steps, whole, "what this measure looks at may be undefined")
-    known = [step for step in steps.lowered if isinstance(step, Column)]
-    found = next((step for step in known if step.value == whole.expr and step.when == when), None)
+    columns = [step for step in steps.lowered if isinstance(step, Column)]
+    found = next((step for step in columns if step.value == whole.expr and step.when == when), None)
     if found is None:
         name = hint
-        while any(step.name == name for step in known):
-            name = f"{hint}.{len(known) + 1}"
+        while any(step.name == name for step in columns):
+            name = f"{hint}.{len(columns) + 1}"
         element = listed.element if listed is not None else None
         column = Column(name=name, value=whole.expr, type=typed.type, when=when, of="", needs=(), fingerprint="")
         found = column.model_copy(update={"element": element})
@@ -342,7 +342,9 @@ def computed_score(steps: Steps, scenario: Statement, name: Syntax) -> Syntax | 
     match named:
         case [Score(when=None, element=None, value=value) as score]:
             declared = next(
-                each for each in scenario.body if each.construct == "score" and each.name().text == score.name
+                statement
+                for statement in scenario.body
+                if statement.construct == "score" and statement.name().text == score.name
             )
             if not any(isinstance(step, Verdict) and step.name in steps.uses(value) for step in steps.lowered):
                 steps.program.index.use(name.span, declared.name().span)
@@ -355,7 +357,7 @@ def _loop_of_column(steps: Steps, syntax: Syntax, where: Syntax | None) -> LoopS
 
     Returns None if it refers to a reply as a whole, and False for elements of two lists, which is reported.
     """
-    names = [name for each in (syntax, where) for name in free_names(each)]
+    names = [name for node in (syntax, where) for name in free_names(node)]
     used = {name.text: name for name in names if name.text in steps.elements and name.text not in steps.scope}
     if not used:
         return None
@@ -509,10 +511,10 @@ def _paired(steps: Steps) -> Scope:
     and `second`.
     """
     whose = {step.name for step in steps.lowered if steps.compared(Ref(path=(step.name,)))}
-    own = {key: each for key, each in steps.scope.items() if key in whose or _depends(steps, each)}
-    shared = {key: binding for key, binding in steps.scope.items() if key not in own}
+    bindings = {key: binding for key, binding in steps.scope.items() if key in whose or _depends(steps, binding)}
+    shared = {key: binding for key, binding in steps.scope.items() if key not in bindings}
     sides = {
-        side: Binding((side,), None, {key: _below(side, binding, whose) for key, binding in own.items()})
+        side: Binding((side,), None, {key: _below(side, binding, whose) for key, binding in bindings.items()})
         for side in SIDES
     }
     return {**shared, **sides}

@@ -252,14 +252,14 @@ class VerdictBuilder:
         loops = _looked_at(self.loops, args.values())
         if not self._is_bounded(call, loops):
             return None
-        known = [step for step in self.steps.lowered if isinstance(step, Verdict) and step.scorer == scorer.name]
+        verdicts = [step for step in self.steps.lowered if isinstance(step, Verdict) and step.scorer == scorer.name]
         aliases = tuple(loop.alias for loop in loops)
-        args, loops = _as_before(known, args, loops)
-        same = (step for step in known if (step.args, step.when, step.loops) == (args, when, loops))
+        args, loops = _as_before(verdicts, args, loops)
+        same = (step for step in verdicts if (step.args, step.when, step.loops) == (args, when, loops))
         found = next(same, None)
         if found is None:
             found = Verdict(
-                name=f"{scorer.name}({len(known) + 1})",
+                name=f"{scorer.name}({len(verdicts) + 1})",
                 scorer=scorer.name,
                 args=args,
                 loops=loops,
@@ -332,7 +332,7 @@ def _renamed(names: Mapping[str, str], part: Expr) -> Expr:
         case Ref(path=(first, *rest)) if first in names:
             return part.model_copy(update={"path": (names[first], *rest)})
         case AtElement(loops=loops):
-            return part.model_copy(update={"loops": tuple(names.get(each, each) for each in loops)})
+            return part.model_copy(update={"loops": tuple(names.get(loop, loop) for loop in loops)})
     return part
 
 
@@ -386,9 +386,9 @@ def warn_undefined(steps: Steps, typed: Typed, what: str, when: Typed | None = N
 
     Parts that the condition `when` guards are left out.
     """
-    left = typed.may if when is None else typed.under(when.expr)
+    undefineds = typed.may if when is None else typed.under(when.expr)
     items = steps.program.diagnostics.items
-    for may in left:
+    for may in undefineds:
         if not steps.replied(*may.lack.of):
             continue
         if any(item.code == "W0320" and item.labels[0].span == may.span for item in items):
@@ -398,16 +398,16 @@ def warn_undefined(steps: Steps, typed: Typed, what: str, when: Typed | None = N
 
 def note_shown_names(steps: Steps, question: Request, *more: Expr) -> None:
     """Record the names that a request prints or depends on in each language, and those in `more` expressions."""
-    said = {name for expr in (*more, *question.lowered.expressions) for name in names_in(expr)}
+    texts = {name for expr in (*more, *question.lowered.expressions) for name in names_in(expr)}
     for language in steps.program.languages:
         names = {
-            found
+            name
             for part in (question.system, question.prompt)
             if part is not None
             for hole in part.holes.get(language, ())
-            for found in names_in(hole.typed.expr)
+            for name in names_in(hole.typed.expr)
         }
-        steps.mentioned.setdefault(language, set()).update(names | said)
+        steps.mentioned.setdefault(language, set()).update(names | texts)
 
 
 # Retrieval
@@ -445,8 +445,8 @@ def lower_retrieve(steps: Steps, statement: Statement) -> bool:
         program.diagnostics.error("E0301", message, top.syntax("value").span, help=help_)
         steps.unknown(name)
         return False
-    kept = [each for each in include if each is not None]
-    if len(kept) < len(include):
+    typeds = [each for each in include if each is not None]
+    if len(typeds) < len(include):
         steps.unknown(name)
         return False
     steps.lowered.append(
@@ -458,7 +458,7 @@ def lower_retrieve(steps: Steps, statement: Statement) -> bool:
             top=count,
             by=by.expr,
             using=using if isinstance(using, str) else None,
-            include=tuple(each.expr for each in kept),
+            include=tuple(each.expr for each in typeds),
             when=when.expr if isinstance(when, Typed) else None,
             fingerprint="",
         )
@@ -472,42 +472,44 @@ def lower_retrieve(steps: Steps, statement: Statement) -> bool:
 
 def _source(steps: Steps, statement: Statement, name: Name) -> tuple[Typed, Name, Binding] | None:
     """Return the source that is searched, the name of an element, and the binding of that name."""
-    program, written = steps.program, statement.syntax("source")
+    program, node = steps.program, statement.syntax("source")
     alias = statement.find_name("alias")
     declared = program.declared.get("dataset", {})
-    is_let = isinstance(written, Name) and written.text in steps.scope and written.text not in declared
-    if isinstance(written, Name) and not is_let:
-        if not program.is_declared("dataset", written):
+    is_let = isinstance(node, Name) and node.text in steps.scope and node.text not in declared
+    if isinstance(node, Name) and not is_let:
+        if not program.is_declared("dataset", node):
             return None
-        loaded = program.top_level_datasets.get(written.text)
+        loaded = program.top_level_datasets.get(node.text)
         if loaded is None or not loaded.sound:
             return None
-        alias = alias or written
+        alias = alias or node
     elif alias is None:
         help_ = f"write `retrieve {name.text} from … as x`"
-        program.diagnostics.error("E0106", "the elements of the source need a name", written.span, help=help_)
+        program.diagnostics.error("E0106", "the elements of the source need a name", node.span, help=help_)
         return None
-    typed = (None if is_let else _rows(steps, written)) or steps.elaborator().expression(written)
+    typed = (None if is_let else _rows(steps, node)) or steps.elaborator().expression(node)
     if typed is None:
         return None
     if typed.type.kind not in ("list", "set"):
         help_ = "name a data set, or a list such as `distinct(rows.concepts)`"
         message = f"`{type_notation(typed.type)}` holds nothing to look through"
-        program.diagnostics.error("E0301", message, written.span, help=help_)
+        program.diagnostics.error("E0301", message, node.span, help=help_)
         return None
-    taken = steps.scope.get(alias.text)
-    if taken is not None:
+    binding = steps.scope.get(alias.text)
+    if binding is not None:
         message = f"`{alias.text}` is a name of this scenario already"
         program.diagnostics.error("E0202", message, alias.span, help="give it another name: `as x`")
         return None
     fields = record_fields((alias.text,), typed.type.of, alias.span)
-    if isinstance(written, Name) and not is_let:
-        rows = program.top_level_datasets[written.text]
+    if isinstance(node, Name) and not is_let:
+        rows = program.top_level_datasets[node.text]
         fields = {
-            each.name: replace(
-                fields[each.name], secret=each.secret, span=rows.spans.get(each.name, fields[each.name].span)
+            data_field.name: replace(
+                fields[data_field.name],
+                secret=data_field.secret,
+                span=rows.spans.get(data_field.name, fields[data_field.name].span),
             )
-            for each in rows.dataset.fields
+            for data_field in rows.dataset.fields
         }
     return typed, alias, Binding((alias.text,), typed.type.of, fields, span=alias.span)
 
@@ -562,9 +564,9 @@ def _embeds(by: Expr, alias: str) -> bool:
     calls = [
         part for part in subexpressions(by) if isinstance(part, Call) and search_index_of(part) is SearchIndex.GRAMS
     ]
-    sides = [[names_in(each) for each in (*call.args, *call.named.values())] for call in calls]
+    sides = [[names_in(argument) for argument in (*call.args, *call.named.values())] for call in calls]
     return bool(calls) and all(
-        sum(names == {alias} for names in each) == 1 and sum(alias in names for names in each) == 1 for each in sides
+        sum(names == {alias} for names in side) == 1 and sum(alias in names for names in side) == 1 for side in sides
     )
 
 

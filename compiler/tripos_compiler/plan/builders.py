@@ -58,8 +58,8 @@ def any_of(*conditions: Expr | None) -> Expr | None:
 
 
 def _joined(operator: Literal["and", "or"], conditions: Iterable[Expr | None]) -> Expr | None:
-    found: Expr | None = None
+    expr: Expr | None = None
     for condition in conditions:
         if condition is not None:
-            found = condition if found is None else Binary(operator=operator, left=found, right=condition)
-    return found
+            expr = condition if expr is None else Binary(operator=operator, left=expr, right=condition)
+    return expr

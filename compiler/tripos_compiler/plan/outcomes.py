@@ -161,5 +161,5 @@ def outcome_table() -> Iterator[OutcomeRow]:
                 if content == "answer":
                     readings = ("read", "unread", "refusal") if form == "typed" else ("read", "unread")
             for reading in readings:
-                found = {ending: reply_status(ending, content, form, reading) for ending in Ending}
-                yield OutcomeRow(form, content, reading, found)
+                outcomes = {ending: reply_status(ending, content, form, reading) for ending in Ending}
+                yield OutcomeRow(form, content, reading, outcomes)

@@ -770,13 +770,13 @@ class Plan(Part):
     def fingerprints(self) -> set[str]:
         """Fingerprints of all requests and scores of a run: of the steps of all scenarios and of generated data
         sets."""
-        own = {each for scenario in self.scenarios for each in scenario.fingerprints}
-        return own.union(*(made.fingerprints for made in self.made))
+        own = {fingerprint for scenario in self.scenarios for fingerprint in scenario.fingerprints}
+        return own.union(*(dataset.fingerprints for dataset in self.made))
 
     @property
     def conditional(self) -> bool:
         """True if some calls are made only if a condition holds."""
-        steps = (step for scenario in self.scenarios for each in scenario.treatments for step in each.steps)
+        steps = (step for scenario in self.scenarios for treatment in scenario.treatments for step in treatment.steps)
         return any(getattr(step, "condition", "") for step in steps)
 
     def to_json(self) -> str:

@@ -167,8 +167,8 @@ class DeclaredSettings(_Fields):
         """Return the settings of one request; `holds` evaluates a condition."""
         if not self.cases:
             return self.otherwise
-        counting = [each for each in self.cases if each.when is None or holds(each.when)]
-        return self._with(each for each in counting if each.language in (None, language))
+        counting = [case_ for case_ in self.cases if case_.when is None or holds(case_.when)]
+        return self._with(case_ for case_ in counting if case_.language in (None, language))
 
     def _with(self, cases: Iterable[SettingCase]) -> Settings:
         found: dict[str, Any] = {}
@@ -186,11 +186,11 @@ class DeclaredSettings(_Fields):
             return tuple(dict.fromkeys((*(case.value for case in cases), getattr(self, name))))
         found = [getattr(self._with(()), name)]
         for language in dict.fromkeys(case.language for case in cases):
-            own = [case for case in cases if case.language in (None, language)]
-            chosen = [case for case in own if case.when is not None]
+            setting_cases = [case for case in cases if case.language in (None, language)]
+            chosen = [case for case in setting_cases if case.when is not None]
             for held in product((False, True), repeat=len(chosen)) if len(chosen) <= MAX_STOP_CONDITIONS else ():
                 out = {id(case) for case, holds in zip(chosen, held, strict=True) if not holds}
-                found.append(self._with(case for case in own if id(case) not in out).stop)
+                found.append(self._with(case for case in setting_cases if id(case) not in out).stop)
         return tuple(dict.fromkeys(found))
 
     @property
@@ -211,8 +211,8 @@ class DeclaredSettings(_Fields):
     @property
     def drawn(self) -> bool:
         """True if some reply may be drawn at random; see `Settings.drawn`."""
-        warm = any(each != 0 for each in self.values("temperature"))
-        return warm and any(each != 1 for each in self.values("top_k")) and None in self.values("seed")
+        warm = any(value != 0 for value in self.values("temperature"))
+        return warm and any(value != 1 for value in self.values("top_k")) and None in self.values("seed")
 
     @property
     def copies(self) -> bool:
@@ -225,7 +225,7 @@ class DeclaredSettings(_Fields):
         `value` and condition."""
         found = self.otherwise.given
         for name in self.varied:
-            lines = [_line(each) for each in self.cases if each.name == name]
+            lines = [_line(case_) for case_ in self.cases if case_.name == name]
             found[name] = [*lines, *([{"value": found[name]}] if name in found else [])]
         return found
 

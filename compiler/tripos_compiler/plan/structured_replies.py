@@ -71,7 +71,8 @@ def write_likelihoods(options: Sequence[OptionLikelihood]) -> str:
     '{"options": [{"text": "yes", "logprob": -0.5, "tokens": 1, "greedy": true}]}'
     """
     told = [
-        {"text": each.text, "logprob": each.logprob, "tokens": each.tokens, "greedy": each.greedy} for each in options
+        {"text": option.text, "logprob": option.logprob, "tokens": option.tokens, "greedy": option.greedy}
+        for option in options
     ]
     return json.dumps({"options": told}, ensure_ascii=False)
 
@@ -90,20 +91,20 @@ def read_likelihoods(text: str) -> dict[str, Any]:
     (0, 1, 0.881)
     """
     options = _options(text)
-    logprobs = [each.logprob for each in options]
+    logprobs = [option.logprob for option in options]
     highest = max(logprobs)
-    weights = [math.exp(each - highest) for each in logprobs]
+    weights = [math.exp(logprob - highest) for logprob in logprobs]
     total = math.fsum(weights)
     return {
         "likeliest": _highest(options, lambda _: 1),
-        "likeliest_by_character": _highest(options, lambda each: len(each.text)),
-        "likeliest_by_byte": _highest(options, lambda each: len(each.text.encode("utf-8", "replace"))),
-        "likeliest_by_token": _highest(options, lambda each: each.tokens),
+        "likeliest_by_character": _highest(options, lambda likelihood: len(likelihood.text)),
+        "likeliest_by_byte": _highest(options, lambda likelihood: len(likelihood.text.encode("utf-8", "replace"))),
+        "likeliest_by_token": _highest(options, lambda likelihood: likelihood.tokens),
         "confidence": max(weights) / total,
         "logprobs": logprobs,
-        "probabilities": [each / total for each in weights],
-        "tokens": [each.tokens for each in options],
-        "greedy": [each.greedy for each in options],
+        "probabilities": [weight / total for weight in weights],
+        "tokens": [option.tokens for option in options],
+        "greedy": [option.greedy for option in options],
     }
 
 
@@ -235,7 +236,10 @@ def reply_probabilities(
     Fields about the answer are omitted if it is not clear with which token the answer begins, or if none of the
     likeliest tokens is a value of the type.
     """
-    found: dict[str, Any] = {"tokens": [each.text for each in tokens], "logprobs": [each.logprob for each in tokens]}
+    found: dict[str, Any] = {
+        "tokens": [token.text for token in tokens],
+        "logprobs": [token.logprob for token in tokens],
+    }
     place = answer_token_index(tokens, None if returns is None else value)
     if place is None:
         return found
@@ -268,7 +272,7 @@ def _values(returns: Type) -> list[tuple[str, str | int | bool]] | None:
     """Return the notation and the value of each value of a type, or None if the type has too many."""
     match returns:
         case ChoiceType(values=values):
-            return [(each, each) for each in values]
+            return [(value, value) for value in values]
         case BoolType():
             return [("false", False), ("true", True)]
         case IntegerType(low=int(low), high=int(high)) if high - low < MAX_SCALE_VALUES:
@@ -298,14 +302,14 @@ def _option_begun(options: Sequence[str], token: str) -> int | None:
     """Return the index of the option that a token equals or is the only one to begin, or None. Case is ignored if only
     one option matches then."""
     bare = token.strip().strip(AROUND) or token.strip()
-    for said in (token, token.strip(), bare):
-        if said and said in options:
-            return list(options).index(said)
+    for text in (token, token.strip(), bare):
+        if text and text in options:
+            return list(options).index(text)
     folded = [option.casefold() for option in options]
     if bare and folded.count(bare.casefold()) == 1:
         return folded.index(bare.casefold())
-    for said, among in ((bare, options), (bare.casefold(), folded)):
-        begun = {place for place, option in enumerate(among) if said and option.startswith(said)}
+    for text, among in ((bare, options), (bare.casefold(), folded)):
+        begun = {place for place, option in enumerate(among) if text and option.startswith(text)}
         if len(begun) == 1:
             return begun.pop()
     return None
@@ -326,25 +330,25 @@ def answer_token_index(tokens: Sequence[TokenProbability], value: object = None)
     (4, 0, None)
     """
     if value is None:
-        return next((place for place, each in enumerate(tokens) if each.text.strip()), None)
-    reply = b"".join(each.bytes for each in tokens)
+        return next((place for place, probability in enumerate(tokens) if probability.text.strip()), None)
+    reply = b"".join(probability.bytes for probability in tokens)
     written = re.escape(_written(value).encode("utf-8", "replace"))
     alone = rb"(?![\w.])" if isinstance(value, int | float) and not isinstance(value, bool) else rb"(?!\w)"
     positions = [
-        each.end() for each in re.finditer(rb'(?i)"(?:value|score)"\s*:\s*"?(?=%s%s)' % (written, alone), reply)
+        match.end() for match in re.finditer(rb'(?i)"(?:value|score)"\s*:\s*"?(?=%s%s)' % (written, alone), reply)
     ]
     if not positions:
         first = re.match(rb"(?i)\s*(?=%s%s)" % (written, alone), reply)
         positions = [first.end()] if first is not None else []
     if not positions:
-        positions = [each.start() for each in re.finditer(rb"(?<!\w)%s%s" % (written, alone), reply)]
+        positions = [match.start() for match in re.finditer(rb"(?<!\w)%s%s" % (written, alone), reply)]
         if len(positions) > 1:
             return None
     if not positions:
         return None
     at = 0
-    for place, each in enumerate(tokens):
-        at += len(each.bytes)
+    for place, token in enumerate(tokens):
+        at += len(token.bytes)
         if at > positions[-1]:
             return place
     return None
@@ -388,7 +392,7 @@ class Tool(Part):
     @property
     def arguments(self) -> RecordType:
         """Record type of the arguments of a call."""
-        return RecordType(fields={each.name: each.type for each in self.parameters})
+        return RecordType(fields={parameter.name: parameter.type for parameter in self.parameters})
 
 
 def tool_function_name(tool: str) -> str:
@@ -413,7 +417,7 @@ class ToolCall:
 def tool_reply_type(tools: Sequence[Tool]) -> RecordType:
     """Return the type of the value of a step with tools: its text, all calls, and for each declared tool the list of
     the arguments of its valid calls."""
-    declared = {each.name: ListType(of=each.arguments) for each in tools}
+    declared = {tool.name: ListType(of=tool.arguments) for tool in tools}
     return RecordType(fields={"text": TextType(), "calls": ListType(of=TOOL_CALL), **declared})
 
 
@@ -444,7 +448,7 @@ def write_calls(text: str, calls: Sequence[ToolCall]) -> str:
     >>> write_calls("", [ToolCall("weather", {"city": "Rome"})])
     '{"text": "", "calls": [{"name": "weather", "arguments": {"city": "Rome"}}]}'
     """
-    listed = [{"name": each.name, "arguments": each.arguments} for each in calls]
+    listed = [{"name": call.name, "arguments": call.arguments} for call in calls]
     return json.dumps({"text": text, "calls": listed}, ensure_ascii=False)
 
 
@@ -486,11 +490,11 @@ def split_text_and_calls(reply: str) -> tuple[str, tuple[ToolCall, ...]]:
     except (ValueError, RecursionError):
         return reply, ()
     match found:
-        case {"calls": list(calls), **more} if all(isinstance(each, dict) for each in calls) and not more.keys() - {
+        case {"calls": list(calls), **more} if all(isinstance(call, dict) for call in calls) and not more.keys() - {
             "text"
         }:
             text = more.get("text")
-            listed = tuple(parse_call(each.get("name"), each.get("arguments")) for each in calls)
+            listed = tuple(parse_call(call.get("name"), call.get("arguments")) for call in calls)
             return text if isinstance(text, str) else "", listed
     return reply, ()
 
@@ -499,12 +503,12 @@ def read_calls(tools: Sequence[Tool], reply: str) -> dict[str, Any]:
     """Return the fields of `tool_reply_type` from a reply."""
     text, calls = split_text_and_calls(reply)
     listed = [
-        {"name": each.name, "arguments": each.arguments if each.readable else None, "readable": each.readable}
-        for each in calls
+        {"name": call.name, "arguments": call.arguments if call.readable else None, "readable": call.readable}
+        for call in calls
     ]
     found: dict[str, Any] = {"text": text, "calls": listed}
     for tool in tools:
-        own = [fit_arguments(tool.arguments, each.arguments) for each in calls if each.name == tool.name]
+        own = [fit_arguments(tool.arguments, call.arguments) for call in calls if call.name == tool.name]
         found[tool.name] = [each for each in own if each is not None]
     return found
 

@@ -196,9 +196,9 @@ def chosen_letters(text: str) -> str:
 
 
 def _options_of(options: Sequence[str]) -> _Options:
-    written = [plain(option).strip() for option in options]
-    cased = len({_folded(each) for each in written}) < len({_folded(each, cased=True) for each in written})
-    return _Options(tuple(_folded(each, cased) for each in written), cased)
+    texts = [plain(option).strip() for option in options]
+    cased = len({_folded(each) for each in texts}) < len({_folded(each, cased=True) for each in texts})
+    return _Options(tuple(_folded(each, cased) for each in texts), cased)
 
 
 def _choose(said: str, options: _Options) -> str | None:
@@ -287,7 +287,7 @@ class _Options:
     def one(self, letters: Iterable[str]) -> str | None:
         """Return the distinct letters among these that belong to options; exactly one, unless several may be chosen."""
         letters = list(letters)
-        if self.several and not all(are_options(run) for each in letters for run in re.findall("[A-Z]+", each)):
+        if self.several and not all(are_options(run) for letter in letters for run in re.findall("[A-Z]+", letter)):
             return None
         chosen = [letter.upper() for each in letters for letter in self.forms.single.findall(each)]
         if not self.several or len(letters) > 1:
@@ -333,8 +333,8 @@ class _Options:
         """Return the option of the last label or verb that affirms one."""
         near = 2 * max(map(len, self.folded), default=0) + _NEAR  # spaces and marks among the text of an option
         places = sorted(
-            [(said.end(), said.start(), True) for said in _SAID.finditer(text)]
-            + [(said.end(), said.start(), False) for said in _CHOSEN.finditer(text)]
+            [(match.end(), match.start(), True) for match in _SAID.finditer(text)]
+            + [(match.end(), match.start(), False) for match in _CHOSEN.finditer(text)]
         )
         likely = sorted(places[-_LAST:], key=lambda place: (_WOULD.search(text, place[1], place[0]) is None, place))
         for start, label, labelled in reversed(likely):
@@ -445,16 +445,16 @@ class _Options:
     def mentioned(self, text: str) -> str | None:
         """Return the only affirmed option, by its letter or else by its text. One with a verdict (`B is correct`) has
         priority."""
-        blank = _NO_LETTER.sub(lambda found: " " * len(found[0]), text)
+        blank = _NO_LETTER.sub(lambda match: " " * len(match[0]), text)
         frames: dict[Frame, list[re.Match[str]]] = {frame: [] for frame in Frame}
         alone = _forms(_FEWEST if self.several else len(self.folded)).alone
         mentions = list(islice(alone.finditer(blank), _MENTIONS + 1))
         if len(mentions) > _MENTIONS:
             return ""
-        for found in mentions:
-            if not is_attributed_to_person(blank, found.start()):
-                frames[frame_of(blank, *found.span())].append(found)
-        held = self.one(each[0] for each in frames[Frame.HELD])
+        for mention in mentions:
+            if not is_attributed_to_person(blank, mention.start()):
+                frames[frame_of(blank, *mention.span())].append(mention)
+        held = self.one(match[0] for match in frames[Frame.HELD])
         if held is not None:
             return held
         affirmed = sorted(frames[Frame.HELD] + frames[Frame.AFFIRMED], key=re.Match.start)
@@ -462,9 +462,9 @@ class _Options:
             if _CHOICE_OF.search(blank[: affirmed[0].start()]):
                 return ""
             gaps = [blank[one.end() : other.start()] for one, other in pairwise(affirmed)]
-            return (self.one(each[0] for each in affirmed) or "") if all(map(_JOINS.fullmatch, gaps)) else ""
+            return (self.one(match[0] for match in affirmed) or "") if all(map(_JOINS.fullmatch, gaps)) else ""
         if any(frames.values()):
-            return (self.one(each[0] for each in affirmed) or "") if affirmed else None
+            return (self.one(match[0] for match in affirmed) or "") if affirmed else None
         return self._mentioned_text(_folded(text, self.cased))
 
     def first(self, rest: str) -> str | None:
@@ -501,7 +501,7 @@ class _Options:
         return letters_at(affirmed[0]) if len(affirmed) == 1 and len(texts[affirmed[0]]) > 1 else None
 
     def _places(self, index: int, text: str) -> Iterator[tuple[int, int]]:
-        return (found.span() for found in re.finditer(_pattern(self.folded[index]), text))
+        return (match.span() for match in re.finditer(_pattern(self.folded[index]), text))
 
 
 def _has_only_letters(text: str) -> bool:

@@ -130,7 +130,7 @@ def read_name(text: str, spellings: Mapping[str, T], mentions: Iterable[str] = (
     said = NO_DOUBT.sub(" ", plain(answer)).strip()
     if fold(said) in folded and not _signed(said):
         return folded[fold(said)]
-    names = _Names(folded, tuple(spellings), tuple(each for each in mentions if each))
+    names = _Names(folded, tuple(spellings), tuple(mention for mention in mentions if mention))
     for part in dict.fromkeys(filter(None, (until_reasons(said).strip(), said))):
         for find in (names.announced, names.opening, names.closing, names.predicated, names.mentioned):
             found = find(part)
@@ -162,8 +162,8 @@ class _Names(Generic[T]):
             name = self.name.match(text, named.end() if named else label.end())
             if name is None or self._is_listed(text, name.end()):
                 continue
-            others = _OF_OTHERS.search(text[max(0, label.start() - 24) : label.start()]) if label["noun"] else None
-            if others and _is_quality(name[0]) is (_OF_THE_KEY.search(others[0]) is not None):
+            match = _OF_OTHERS.search(text[max(0, label.start() - 24) : label.start()]) if label["noun"] else None
+            if match and _is_quality(name[0]) is (_OF_THE_KEY.search(match[0]) is not None):
                 continue
             if label["line"] is not None and not _LINE_ENDS.match(text, name.end()):
                 continue
@@ -216,26 +216,26 @@ class _Names(Generic[T]):
         """Return the names that the sentences of a short enough text predicate of something."""
         if len(text) > _LONG:
             text = text[: text.find("\n")] if 0 < text.find("\n") <= _LONG else brief(text)
-        found = {
+        matches = {
             name.start(): name
             for name in self._mentions(text)
             if _COPULA.search(text[: name.start()])
             and _CLAUSE_ENDS.match(text, name.end())
             and self._is_affirmed(text, *name.span())
         }
-        if any(self._is_in_list(text, name) for name in found.values()):
+        if any(self._is_in_list(text, name) for name in matches.values()):
             return list(self.folded.values())
-        concluded = [name for start, name in found.items() if _CONCLUDES.search(_sentence(text, start))]
-        primary = [name for start, name in found.items() if _PRIMARY.search(_sentence(text, start))]
-        return self._values(concluded or primary or found.values())
+        concluded = [name for start, name in matches.items() if _CONCLUDES.search(_sentence(text, start))]
+        primary = [name for start, name in matches.items() if _PRIMARY.search(_sentence(text, start))]
+        return self._values(concluded or primary or matches.values())
 
     def mentioned(self, text: str) -> list[T] | None:
         """Return the names that a short text affirms."""
         short = brief(text)
-        found = [name for name in self._mentions(short) if self._is_affirmed(short, *name.span())]
-        if any(self._is_in_list(short, name) for name in found):
+        matches = [name for name in self._mentions(short) if self._is_affirmed(short, *name.span())]
+        if any(self._is_in_list(short, name) for name in matches):
             return list(self.folded.values())
-        return self._values(found)
+        return self._values(matches)
 
     def _values(self, names: Iterable[re.Match[str]]) -> list[T] | None:
         return list({self._value(name[0]): None for name in names}) or None

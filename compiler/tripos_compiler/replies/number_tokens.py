@@ -153,8 +153,8 @@ def _one_number(run: str, convention: Convention | None, in_brackets: bool = Fal
             return spaces[1] + "".join(groups) + (f".{spaces[4]}" if spaces[4] else "")
         if not listed:
             return _odd(run)
-    apart = re.search(rf"[ {_APART}]", run)
-    if apart is not None:
+    match = re.search(rf"[ {_APART}]", run)
+    if match is not None:
         return "".join(
             part if part[0] in f" {_APART}" else _one_number(part, convention)
             for part in re.split(rf"([ {_APART}])", run)
@@ -178,10 +178,10 @@ def _of(run: str, convention: Convention) -> str | None:
         forms.append(rf"[1-9]\d{{0,2}}(?:{thousands}\d{{3}})+")
     if convention.thousands == ",":
         forms.append(r"[1-9]\d?(?:,\d{2})+,\d{3}")  # lakh and crore
-    found = re.fullmatch(rf"({'|'.join(forms)})(?:{decimal}(\d+))?", run)
-    if found is None:
+    match = re.fullmatch(rf"({'|'.join(forms)})(?:{decimal}(\d+))?", run)
+    if match is None:
         return None
-    return re.sub(r"[.,]", "", found[1]) + (f".{found[2]}" if found[2] else "")
+    return re.sub(r"[.,]", "", match[1]) + (f".{match[2]}" if match[2] else "")
 
 
 def _other(run: str, convention: Convention, in_brackets: bool) -> str:
@@ -326,9 +326,9 @@ def number_text(text: str, locale: str) -> str:
         for _ in range(2):
             text = _WORDS.sub(r"\1", text)
         text = text.replace("\\!", "").replace("\\$", "$").replace("\\%", "%").replace("\\#", "#").replace("\\_", "_")
-        text = _COMMAND.sub(lambda found: _COMMANDS[found[1]], text)
+        text = _COMMAND.sub(lambda match: _COMMANDS[match[1]], text)
         text = _LATEX_SPACE.sub("\u202f", text.replace("\\,", "\u2009"))
-        text = _MANY_SPACES.sub(" ", _SPACE.sub(lambda found: "\n" if found[0] == "\\\\" else " ", text))
+        text = _MANY_SPACES.sub(" ", _SPACE.sub(lambda match: "\n" if match[0] == "\\\\" else " ", text))
     if "°" in text:
         text = _DEGREES.sub("°", text)
     return plain_numbers(_EMPHASIS.sub("", text), locale)
@@ -521,11 +521,11 @@ def scan(plain: str, locale: str) -> tuple[NumberToken, ...]:
 
 def _tokens(plain: str, locale: str) -> Iterator[NumberToken]:
     at = 0
-    while (found := _TOKEN.search(plain, at)) is not None:
-        token = _token(plain, found, locale)
+    while (match := _TOKEN.search(plain, at)) is not None:
+        token = _token(plain, match, locale)
         if token is not None:
             yield token
-        at = max(found.end() if token is None else token.end, at + 1)
+        at = max(match.end() if token is None else token.end, at + 1)
 
 
 def _token(plain: str, found: re.Match[str], locale: str) -> NumberToken | None:
@@ -689,20 +689,20 @@ def _powered(times: Fraction, base: Fraction, power: str) -> Fraction | None:
 
 def _magnitude(plain: str, end: int, locale: str, before: str) -> tuple[tuple[Fraction, Fraction] | None, int, bool]:
     """Return the factor and the addend of a magnitude word, its end, and whether it is ambiguous."""
-    found = _MAGNITUDE.match(plain, end)
-    if found is None:
+    match = _MAGNITUDE.match(plain, end)
+    if match is None:
         return None, end, False
-    power = _power_of(found, locale, before)
+    power = _power_of(match, locale, before)
     if power is None:
-        return None, end, found["upper"] is None or found["upper"] not in ("T",)
-    factor, added, end = power, Fraction(0), found.end()
+        return None, end, match["upper"] is None or match["upper"] not in ("T",)
+    factor, added, end = power, Fraction(0), match.end()
     least = factor
     while (more := _AND_MORE.match(plain, end)) is not None and ODD.search(more["more"]) is None:
-        found = _MAGNITUDE.match(plain, more.end())
-        smaller = None if found is None else _power_of(found, locale, "")
-        if found is None or smaller is None or smaller >= least:
+        match = _MAGNITUDE.match(plain, more.end())
+        smaller = None if match is None else _power_of(match, locale, "")
+        if match is None or smaller is None or smaller >= least:
             break
-        added, least, end = added + _decimal(more["more"]) * smaller, smaller, found.end()
+        added, least, end = added + _decimal(more["more"]) * smaller, smaller, match.end()
     return (factor, added), end, False
 
 
@@ -737,42 +737,42 @@ def _sign(plain: str, start: int) -> tuple[int, int, bool]:
     tail = plain[max(0, start - 24) : start]
     if not (_MARKS.intersection(tail[-9:]) or tail.rstrip(" ($€£¥").casefold().endswith(_MINUS_WORDS)):
         return 1, start, False
-    found = _MINUS.search(plain, max(0, start - 24), start)
-    if found is None or found.end() != start:
+    match = _MINUS.search(plain, max(0, start - 24), start)
+    if match is None or match.end() != start:
         return 1, start, False
-    sign, begin = (-1 if found["second"] else 1), start if found["second"] is None else found.start()
-    if found["mark"] is None and found["word"] is None and found["han"] is None:
+    sign, begin = (-1 if match["second"] else 1), start if match["second"] is None else match.start()
+    if match["mark"] is None and match["word"] is None and match["han"] is None:
         return sign, begin, False
-    before = plain[max(0, found.start() - 16) : found.start()]
+    before = plain[max(0, match.start() - 16) : match.start()]
     bare = before.rstrip(" $")
-    if found["word"] is not None:
-        word = found["word"].strip().casefold()
+    if match["word"] is not None:
+        word = match["word"].strip().casefold()
         if bare.casefold().endswith(("non-", "not")):
             return sign, begin, True
         if word in ("negative", "negativ", "négatif") or _SIGN_FITS.search(before) is not None:
-            return -sign, found.start(), False
+            return -sign, match.start(), False
         return sign, begin, False
-    if found["han"] is not None:
-        return -sign, found.start(), False
-    if found["mark"] == "±":
-        return sign, found.start(), True
+    if match["han"] is not None:
+        return -sign, match.start(), False
+    if match["mark"] == "±":
+        return sign, match.start(), True
     last = bare[-1:]
-    if bare.endswith(("-(", "–(", "(-", "--")) or (found["mark"] in "-–" and before[-1:] in ("-", "–")):
+    if bare.endswith(("-(", "–(", "(-", "--")) or (match["mark"] in "-–" and before[-1:] in ("-", "–")):
         return sign, begin, True
-    if found["gap"]:
-        if found["mark"] == "—" or found["mark"] == "+":
+    if match["gap"]:
+        if match["mark"] == "—" or match["mark"] == "+":
             return sign, begin, False
-        alone = not plain[: found.start()].strip() and f"\n{found['mark']} " not in plain
+        alone = not plain[: match.start()].strip() and f"\n{match['mark']} " not in plain
         fits = last in tuple("=:：＝(（≈⇒{[") if last else alone
-        return (-sign, found.start(), False) if fits else (sign, begin, False)
-    if found["mark"] == "+":
-        return sign, (begin if last and (last.isalnum() or last in ")]}%") else found.start()), False
+        return (-sign, match.start(), False) if fits else (sign, begin, False)
+    if match["mark"] == "+":
+        return sign, (begin if last and (last.isalnum() or last in ")]}%") else match.start()), False
     touching = before[-1:]
     number_before = last.isdigit() or last in tuple(")]}%°½¼¾") or (last == "$" and touching != " ")
     word_before = touching.isalnum() or touching in tuple(")]}%°\"'_")
     if number_before or (word_before and (not touching.isalpha() or _CASED.fullmatch(touching) is not None)):
         return sign, begin, False
-    return -sign, found.start(), False
+    return -sign, match.start(), False
 
 
 _CASED = late_pattern(rf"[{CASED}]")
@@ -780,18 +780,18 @@ _CASED = late_pattern(rf"[{CASED}]")
 
 def _is_han_number(plain: str, found: re.Match[str]) -> bool:
     """Return true if Chinese numerals in a text are a number instead of a word or a part of one."""
-    said, end = found[0], found.end()
-    alone = len(plain) <= _LONGEST and _ALONE.sub("", plain) == said
-    if (said in _NOT_ONE and not alone) or (said == "一" and plain[end : end + 1] in _WORDS_OF_ONE):
+    text, end = found[0], found.end()
+    alone = len(plain) <= _LONGEST and _ALONE.sub("", plain) == text
+    if (text in _NOT_ONE and not alone) or (text == "一" and plain[end : end + 1] in _WORDS_OF_ONE):
         return False
-    if said[0] != "一" and plain[max(0, found.start() - 1) : found.start()] in _COUNTS:
+    if text[0] != "一" and plain[max(0, found.start() - 1) : found.start()] in _COUNTS:
         return True
     if _STATED_BEFORE.search(plain, max(0, found.start() - 4), found.start()) is not None:
         return True
     return (
         alone
         or plain[max(0, found.start() - 1) : found.start()] == "\n"
-        or (len(said) > 1 and said[0] not in "百千万亿")
+        or (len(text) > 1 and text[0] not in "百千万亿")
     )
 
 
@@ -908,12 +908,12 @@ _IN_WORDS = late_pattern(
 
 def worded_numbers(plain: str, start: int, end: int) -> list[NumberToken]:
     """Return the numbers in English words between two positions."""
-    found = []
-    for said in _IN_WORDS.finditer(plain, start, end):
-        words = {name: word and word.casefold() for name, word in said.groupdict().items()}
+    tokens = []
+    for match in _IN_WORDS.finditer(plain, start, end):
+        words = {name: word and word.casefold() for name, word in match.groupdict().items()}
         ones = words["ones"]
         count = _ONES[ones] if ones else _TENS[words["tens"] or ""] + _ONES.get(words["unit"] or "", 0)
         part = 1 if words["part"] is None else _PARTS_IN_WORDS[words["part"][:3]]
         value = number_of(Fraction(count * _TIMES[words["times"]], -part if words["minus"] else part))
-        found.append(NumberToken(said.start(), said.end(), "number", value))
-    return found
+        tokens.append(NumberToken(match.start(), match.end(), "number", value))
+    return tokens

@@ -325,12 +325,12 @@ def labels_of(text: str) -> list[Label]:
     >>> [label[:2] for label in labels_of("Answer: 12")], labels_of("As a result, 3 are left.")
     ([(0, 7)], [])
     """
-    found = [Label(match.start(), match.end()) for match in _ASIAN.finditer(text)]
+    labels = [Label(match.start(), match.end()) for match in _ASIAN.finditer(text)]
     weak: list[Label] = []
     for worded in _WORDED.finditer(text):
         strength, label = _worded(text, worded)
         if strength is not None:
-            (found if strength else weak).append(label)
+            (labels if strength else weak).append(label)
     for chinese in _CHINESE_LABEL.finditer(text):
         strength = _chinese_label(text, chinese)
         if _STUDENT_HAN.search(text, max(0, chinese.start() - 12), chinese.start()) is not None:
@@ -348,10 +348,10 @@ def labels_of(text: str) -> list[Label]:
                 _heads(text, chinese.start()) and chinese["sign"] is not None,
                 others or correct,
             )
-            (found if strength else weak).append(label)
-    if weak and not found and not _has_another(text, max(weak).end):
+            (labels if strength else weak).append(label)
+    if weak and not labels and not _has_another(text, max(weak).end):
         return [max(weak)]
-    return sorted(found)
+    return sorted(labels)
 
 
 def score_labels(text: str) -> list[Label]:
@@ -360,7 +360,7 @@ def score_labels(text: str) -> list[Label]:
     >>> [text[label.end :] for text in ("I would give it a 7.", "Score: 7") for label in score_labels(text)]
     ['7.', '7']
     """
-    found: list[Label] = []
+    labels: list[Label] = []
     for noun in _SCORE_NOUN.finditer(text):
         words = noun["before"].casefold().split()
         if noun["bare"] is not None and not (
@@ -373,20 +373,20 @@ def score_labels(text: str) -> list[Label]:
         if noun["says"] in ("of", "at") and noun["noun"].casefold() in _AMOUNTS:
             continue  # `she read a total of 12 pages`
         if not _NO_SCORE.intersection(words) and _affirms(text, noun.start()):
-            found.append(
+            labels.append(
                 Label(
                     noun.start(), noun.end(), "final" in words, _heads(text, noun.start()) and noun["sign"] is not None
                 )
             )
     for noun in _SCORE_HAN.finditer(text):
         if noun["before"] is None and _affirms(text, noun.start()):
-            found.append(Label(noun.start(), noun.end(), noun[0].startswith("最"), _heads(text, noun.start())))
+            labels.append(Label(noun.start(), noun.end(), noun[0].startswith("最"), _heads(text, noun.start())))
     for pattern in (_SCORE_VERB, _SCORE_VERB_HAN):
         for verb in pattern.finditer(text):
             weak, described = _gives(text, verb) if pattern is _SCORE_VERB else (False, False)
             if described or _affirms(text, verb.start()):
-                found.append(Label(verb.start(), verb.end(), verb=True, weak=weak, described=described))
-    return sorted(found)
+                labels.append(Label(verb.start(), verb.end(), verb=True, weak=weak, described=described))
+    return sorted(labels)
 
 
 def _gives(text: str, verb: re.Match[str]) -> tuple[bool, bool]:
@@ -828,8 +828,8 @@ class _Reader:
     @cached_property
     def scores(self) -> list[Label]:
         """Labels of scores, likewise; non-indicative ones count only if no other label announces a score."""
-        given = [label for label in self._labels if not label.described]
-        return [label for label in given if not label.weak] or given
+        labels = [label for label in self._labels if not label.described]
+        return [label for label in labels if not label.weak] or labels
 
     @cached_property
     def _labels(self) -> list[Label]:
@@ -842,7 +842,7 @@ class _Reader:
     @cached_property
     def stops(self) -> list[int]:
         """Ends of sentences."""
-        return [found.start() for found in _STOP.finditer(self.plain)]
+        return [match.start() for match in _STOP.finditer(self.plain)]
 
     def _asks(self, start: int) -> bool:
         """Return true if the sentence at a position is a question."""
@@ -860,13 +860,13 @@ class _Reader:
     def value_tokens(self, start: int, end: int) -> list[NumberToken]:
         """Return the numbers between two positions without those of names (`step 2`) and scales (`from 1 to 10`). If
         there are none, return number words."""
-        every = self.between(start, end)
-        if not every:
+        tokens = self.between(start, end)
+        if not tokens:
             return worded_numbers(self.plain, start, min(end, start + _WORDED_DISTANCE))
-        scales = [found.span() for found in _SCALE_PHRASE.finditer(self.plain, start, end)]
+        scales = [match.span() for match in _SCALE_PHRASE.finditer(self.plain, start, end)]
         return [
             token
-            for token in every
+            for token in tokens
             if token.kind != "name"
             and _ENUMERATES.search(self.plain, max(start, token.start - 20), token.start) is None
             and not any(a <= token.start < b for a, b in scales)
@@ -907,8 +907,8 @@ class _Reader:
                 else NOTHING
             )
         since = max(0, token.start - 40)
-        if (beside := self._beside_aside(token)) is not None:
-            return beside
+        if (reading := self._beside_aside(token)) is not None:
+            return reading
         if _IS_NOT.search(self.plain, since, token.start) or _EITHER.search(self.plain, since, token.start):
             return NOTHING
         return _said(token)
@@ -921,7 +921,7 @@ class _Reader:
         end = self.stops[stop] if stop < len(self.stops) else len(self.plain)
         if (head := _SO.match(self.plain, start, end)) is None:
             return None
-        asides = [found.span() for found in _ASIDE.finditer(self.plain, head.end(), end)]
+        asides = [match.span() for match in _ASIDE.finditer(self.plain, head.end(), end)]
         if not asides or not asides[-1][0] < last.start < asides[-1][1]:
             return None
         outside = [token for token in self.between(head.end(), end) if not any(a < token.start < b for a, b in asides)]
@@ -943,11 +943,11 @@ class _Reader:
         if _FIELDS.search(self.plain) is not None:
             forms += [(start, start, end) for start, end in answer_fields(self.plain)]
         if "####" in self.plain:
-            forms += [(found.start(), *found.span(1)) for found in _HASHES.finditer(self.plain) if self._ends(found)]
+            forms += [(match.start(), *match.span(1)) for match in _HASHES.finditer(self.plain) if self._ends(match)]
         if OPENS in self.plain:
             forms += [
-                (found.start(), *self._sentence(found.start(1), found.end()))
-                for found in _ANSWER_TAG.finditer(self.plain)
+                (match.start(), *self._sentence(match.start(1), match.end()))
+                for match in _ANSWER_TAG.finditer(self.plain)
             ]
         scores = [] if self.scale is None else self.scores
         last_score = scores[-1].start if scores else -1
@@ -960,9 +960,9 @@ class _Reader:
                 if most is not None and self.plain.find("\n", start, most) < 0:
                     led_on.add(start)
         for _, start, end in sorted(forms, reverse=True):
-            found = self.one(start, end)
-            if found is not None and not (found == NOTHING and start in led_on):
-                return found
+            reading = self.one(start, end)
+            if reading is not None and not (reading == NOTHING and start in led_on):
+                return reading
         return None
 
     def label(self, labels: Sequence[Label]) -> NumberReading | None:
@@ -974,11 +974,11 @@ class _Reader:
             pairs = [pair for pair in pairs if pair[0].start < head]
         denied = False
         for label, most in reversed(pairs):
-            said = self._announced(label, most)
-            if said is _DENIED:
+            reading = self._announced(label, most)
+            if reading is _DENIED:
                 denied = True
-            elif said is not None:
-                return self._corrected(label, said)
+            elif reading is not None:
+                return self._corrected(label, reading)
             elif label.heads and _WORD.search(self.plain, *self._sentence(label.end)) is not None:
                 return NOTHING  # `Answer: unknown`
         return _DENIED if denied else None
@@ -1000,19 +1000,19 @@ class _Reader:
 
     def read_stated(self) -> NumberReading:
         if self.scale is None:
-            found = self.form() or self.label(
+            reading = self.form() or self.label(
                 sorted(self.answers + [label for label in self.scores if self._opens_or_ends(label)])
             )
         elif self._shares():
             return NOTHING
         else:
-            found = self.form() or self.label(self.scores) or self._of_scale()
-            if found is None:
-                found = self.label([label for label in self.answers if not label.competing])
-        if found is _DENIED:
+            reading = self.form() or self.label(self.scores) or self._of_scale()
+            if reading is None:
+                reading = self.label([label for label in self.answers if not label.competing])
+        if reading is _DENIED:
             return self._opening() or NOTHING
         return (
-            found
+            reading
             or self._averaged()
             or self._level()
             or self._headed()
@@ -1028,11 +1028,11 @@ class _Reader:
         if len(self.scores) < 2 or not all(label.verb for label in self.scores):
             return False
         given = [
-            (label, said)
+            (label, reading)
             for label, most in _with_limits(self.scores)
-            if (said := self._announced(label, most)) is not None and said is not _DENIED
+            if (reading := self._announced(label, most)) is not None and reading is not _DENIED
         ]
-        if len({said for _, said in given}) < 2:
+        if len({number_reading for _, number_reading in given}) < 2:
             return False
         (before, _), (last, _) = given[-2:]
         return _TURNS_TO.search(self.plain, before.end, last.end) is None
@@ -1080,7 +1080,7 @@ class _Reader:
 
     def _of_scale(self) -> NumberReading | None:
         """Return the one number that is given as a part of the scale: `8/10`, `8 out of 10`."""
-        said: list[NumberReading] = []
+        readings: list[NumberReading] = []
         for token, behind in zip(self.tokens, (*self.tokens[1:], None), strict=False):
             over: Fraction | float | None = token.over
             end = token.end
@@ -1104,19 +1104,19 @@ class _Reader:
                 if token.over is not None:
                     return NOTHING
                 continue
-            said.append(NumberReading(number_of(token.top)) if token.over is not None else _said(token))
-        return said[0] if said and all(one == said[0] for one in said) else None
+            readings.append(NumberReading(number_of(token.top)) if token.over is not None else _said(token))
+        return readings[0] if readings and all(one == readings[0] for one in readings) else None
 
     def _opening(self) -> NumberReading | None:
         """Return the number that makes up the first or the last line, if the other lines explain it."""
         lines = self._lines()
         if len(lines) < 2 or len(lines) > _MOST_LINES:
             return None
-        found = [self._alone(*line) for line in lines]
-        alone = [one for one in found if one is not None]
+        readings = [self._alone(*line) for line in lines]
+        alone = [one for one in readings if one is not None]
         if len(alone) != 1:
             return None
-        return found[0] if found[0] is not None else found[-1]
+        return readings[0] if readings[0] is not None else readings[-1]
 
     def _headed(self) -> NumberReading | None:
         """Return the score after the only colon that has one: `Quality: 3`, followed by an explanation."""
@@ -1125,12 +1125,12 @@ class _Reader:
         reasons = next(iter(explanations(self.plain)), len(self.plain))
         if len(list(islice(_RATED.finditer(self.plain, 0, reasons), 2))) != 1:
             return None
-        found: NumberReading | None = None
+        reading: NumberReading | None = None
         for start, end in self._lines():
             head = _METRIC.match(self.plain, start, end)
             if head is None or start >= reasons:
                 continue
-            if found is not None or _NO_METRIC.search(head[0]) is not None:
+            if reading is not None or _NO_METRIC.search(head[0]) is not None:
                 return None
             tokens = self.between(head.end(), end)
             if not tokens or self.plain[head.end() : tokens[0].start].strip("*_ "):
@@ -1139,8 +1139,8 @@ class _Reader:
                 return None
             if self._doubted(tokens[0]):
                 return None
-            found = self._resolve(tokens[0], None)
-        return found
+            reading = self._resolve(tokens[0], None)
+        return reading
 
     def _doubted(self, token: NumberToken) -> bool:
         """Return true if a score is directly followed by another one or by its former value."""
@@ -1170,8 +1170,8 @@ class _Reader:
             return None
         if self._supposed(start, end) or _UNSETTLED.search(self.plain, head.end(), end) is not None:
             return None
-        said = self._one(head.end(), end, anchored=False)
-        return None if said is _DENIED else said
+        reading = self._one(head.end(), end, anchored=False)
+        return None if reading is _DENIED else reading
 
     def _points_left(self, start: int, end: int) -> NumberReading | None:
         """Return the result of a sum of points at the end of a sentence: `I deduct 1 point: 5 - 1 = 4`."""
@@ -1186,12 +1186,12 @@ class _Reader:
     def _lines(self) -> list[tuple[int, int]]:
         """Return the start and end of the lines that are not blank."""
         if self._spans is None:
-            self._spans = [found.span() for found in _LINE.finditer(self.plain)]
+            self._spans = [match.span() for match in _LINE.finditer(self.plain)]
         return self._spans
 
     def _awards(self) -> NumberReading | None:
         """Return the score that makes up the first sentence, with its unit: `1 point. The formula is right.`"""
-        first, *others = self.tokens or (None,)
+        first, *tokens = self.tokens or (None,)
         if first is None or self.scale is None or first.kind != "number" or is_rough(self.plain, first):
             return None
         if (
@@ -1199,8 +1199,8 @@ class _Reader:
             or _FIRST_AWARD.match(self.plain, first.end) is None
         ):
             return None
-        awards = (each for each in others if _WITH_UNIT.match(self.plain, each.end) is not None)
-        if all(_TAKEN.search(self.plain, max(0, each.start - 12), each.start) is not None for each in awards):
+        awards = (other for other in tokens if _WITH_UNIT.match(self.plain, other.end) is not None)
+        if all(_TAKEN.search(self.plain, max(0, award.start - 12), award.start) is not None for award in awards):
             return self._resolve(first, None)
         return None
 
@@ -1236,7 +1236,7 @@ class _Reader:
         if restated is not None:
             first = self._one(start, restated.start(), anchored=anchored)
             return first if first not in (None, NOTHING) else self._one(restated.end(), end, anchored=True)
-        asides = [found.span() for found in _ASIDE.finditer(plain, start, end)]
+        asides = [match.span() for match in _ASIDE.finditer(plain, start, end)]
         outside = [token for token in tokens if not any(a <= token.start and token.end <= b for a, b in asides)]
         if outside:
             for a, b in asides:
@@ -1314,16 +1314,16 @@ class _Reader:
     def _first_of(
         self, affirmed: list[NumberToken], tokens: list[NumberToken], start: int, anchored: bool
     ) -> NumberReading:
-        first, *others = affirmed
-        if len(others) == 0:
+        first, *number_tokens = affirmed
+        if len(number_tokens) == 0:
             return self._resolve(first, None)
-        gap = self.plain[first.end : others[0].start]
+        gap = self.plain[first.end : number_tokens[0].start]
         if (first.over is not None and _SCALE.fullmatch(gap) is not None) or _ANOTHER.match(gap) is not None:
             return NOTHING
-        if _SCALE.fullmatch(gap) is not None and others[0].value is not None:
-            if len(others) > 1 and not self._led(first, start):
+        if _SCALE.fullmatch(gap) is not None and number_tokens[0].value is not None:
+            if len(number_tokens) > 1 and not self._led(first, start):
                 return NOTHING
-            return self._resolve(first, others[0])
+            return self._resolve(first, number_tokens[0])
         if (
             not gap.strip()
             or _COMPOUND.fullmatch(gap) is not None
@@ -1331,17 +1331,17 @@ class _Reader:
             or (_SEVERAL.fullmatch(gap) is not None and len(tokens) == len(affirmed))
         ):
             return NOTHING
-        if _SEVERAL.fullmatch(gap) is not None and tokens[1] is others[0]:
+        if _SEVERAL.fullmatch(gap) is not None and tokens[1] is number_tokens[0]:
             return NOTHING
         if self.scale is not None and not anchored and _HEADS.search(gap) is not None:
             return NOTHING
-        if self.scale is not None and all(_FOR.match(self.plain, each.end) is not None for each in affirmed):
+        if self.scale is not None and all(_FOR.match(self.plain, token.end) is not None for token in affirmed):
             return NOTHING  # `1 point for the formula, 1 point for the result`
-        if all(other.kind == "number" and other.value == first.value for other in others):
+        if all(other.kind == "number" and other.value == first.value for other in number_tokens):
             return self._resolve(first, None)
         if self.scale is not None and (
-            _AND_A.search(self.plain, first.end, others[0].start) is not None
-            or _HEDGED.fullmatch(self.plain, first.end, others[0].start) is not None
+            _AND_A.search(self.plain, first.end, number_tokens[0].start) is not None
+            or _HEDGED.fullmatch(self.plain, first.end, number_tokens[0].start) is not None
         ):
             return NOTHING
         if anchored and self._led(first, start):
@@ -1386,7 +1386,7 @@ class _Reader:
     def _denied(self, token: NumberToken, start: int) -> bool:
         since = max(start, token.start - 40)
         ahead = self.plain[since : token.start]
-        turns = [found.end() for found in _TURNS.finditer(ahead)]
+        turns = [match.end() for match in _TURNS.finditer(ahead)]
         return _NEGATOR.search(ahead[turns[-1] :] if turns else ahead) is not None
 
     def _disputes(self, start: int, end: int, inside: list[NumberToken], outside: list[NumberToken]) -> bool:
@@ -1473,7 +1473,7 @@ class _Reader:
     def _quoted(self, start: int, end: int) -> bool:
         """Return true if a part of the text is within a quotation."""
         if self._quotations is None:
-            self._quotations = [found.span() for found in _QUOTED.finditer(self.plain)]
+            self._quotations = [match.span() for match in _QUOTED.finditer(self.plain)]
         place = bisect_left(self._quotations, (start, 0)) - 1
         return place >= 0 and end < self._quotations[place][1]
 
@@ -1507,22 +1507,22 @@ class _Reader:
         cues = list(_CORRECTS.finditer(plain, start, end))
         if cues and self.between(start, cues[-1].start()) and self.between(cues[-1].end(), end):
             start = cues[-1].end()
-        said: list[NumberReading] = []
+        readings: list[NumberReading] = []
         heads: set[str] = set()
         awards = False
         for begin, stop, asked in self._sentences(start, end):
-            quoted = [found.span() for found in _QUOTED.finditer(plain, begin, stop) if len(found[0].split()) > 1]
+            quoted = [match.span() for match in _QUOTED.finditer(plain, begin, stop) if len(match[0].split()) > 1]
             tokens = [
                 token for token in self.value_tokens(begin, stop) if self.scale is None or not self._imagined(token)
             ]
             if tokens and (head := _PART_HEAD.match(plain, begin, tokens[-1].start)) is not None:
                 heads.add(head[0].strip())
                 if self.scale is not None and _FAULTS.search(head[0]) is not None:
-                    said.append(NOTHING)
+                    readings.append(NOTHING)
             if not tokens or (self.scale is not None and _OF_OTHERS.search(plain, begin, stop) is not None):
                 continue
             if self._supposed(begin, stop) or (self.scale is None and _I_HAVE.match(plain, begin)):
-                said.append(NOTHING)
+                readings.append(NOTHING)
                 continue
             if asked:
                 continue
@@ -1530,13 +1530,13 @@ class _Reader:
                 self.scale is not None
                 and _SCORE_TAIL.match(plain, tokens[-1 if "=" in plain[begin:stop] else 0].end) is None
             ):
-                said.append(NOTHING)
+                readings.append(NOTHING)
             elif (one := self._one(begin, stop, anchored=False)) is not _DENIED:
                 awards = awards or (self.scale is not None and _FOR.match(plain, tokens[0].end) is not None)
-                said.append(one or NOTHING)
-        if len(heads) > 1 or (awards and len(said) > 1):
+                readings.append(one or NOTHING)
+        if len(heads) > 1 or (awards and len(readings) > 1):
             return NOTHING  # parts, of which no total is said
-        return said[0] if said and all(one == said[0] for one in said) else NOTHING
+        return readings[0] if readings and all(one == readings[0] for one in readings) else NOTHING
 
     def _sentences(self, start: int, end: int) -> Iterator[tuple[int, int, bool]]:
         at = start

@@ -32,8 +32,8 @@ class LatePattern:
     def __getattr__(self, name: str) -> Any:
         compiled = re.compile(self.pattern, self._flags)
         self.flags = compiled.flags
-        for each in METHODS:
-            setattr(self, each, getattr(compiled, each))
+        for method in METHODS:
+            setattr(self, method, getattr(compiled, method))
         return getattr(compiled, name)
 
 
@@ -149,7 +149,7 @@ class _Mark(NamedTuple):
 
 def _split(text: str) -> tuple[str, list[str], bool]:
     """Return a text without its thinking, the thoughts, and whether the last one is closed."""
-    marks = [_Mark(each.start(), each.end(), _opens(each)) for each in _MARK.finditer(text)]
+    marks = [_Mark(match.start(), match.end(), _opens(match)) for match in _MARK.finditer(text)]
     last_closing = max((at for at, mark in enumerate(marks) if not mark.opens), default=-1)
     code = _Code(text)
     thoughts: list[str] = []
@@ -209,8 +209,8 @@ class _Code:
     def has(self, place: int, since: int) -> bool:
         """Return true if a position is in code that begins after `since`."""
         while self.span is not None and (self.span[0] < since or self.span[1] <= place):
-            found = _CODE.search(self.text, max(since, self.span[1] if self.span[0] >= since else since))
-            self.span = None if found is None else found.span()
+            match = _CODE.search(self.text, max(since, self.span[1] if self.span[0] >= since else since))
+            self.span = None if match is None else match.span()
         return self.span is not None and self.span[0] <= place
 
 
@@ -286,7 +286,7 @@ def simplified(text: str) -> str:
     if text.isascii():
         return text
     convert = _converter().convert
-    return _WHOLE.sub(lambda found: str(convert(found[0])), text)
+    return _WHOLE.sub(lambda match: str(convert(match[0])), text)
 
 
 @cache

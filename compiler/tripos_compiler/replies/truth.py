@@ -186,7 +186,7 @@ def read_truth(text: str) -> bool | None:
 
 def _read(text: str) -> bool | None:
     text = _REASON_SENTENCE.sub(" ", text)
-    text = _BOTH.sub(lambda both: " " if both.start() else "-", text)
+    text = _BOTH.sub(lambda match: " " if match.start() else "-", text)
     announced = _announced(text)
     if announced is not None:
         return announced
@@ -230,8 +230,8 @@ def _without_questions(text: str) -> tuple[str, list[str]]:
 
 def _asks_for_the_wrong(question: str) -> bool:
     """Return true if a question asks whether something is false: `Is it wrong? No.` means that it is right."""
-    stated = None if _EITHER.search(question) else _STATED.search(question)
-    return stated is not None and not _value(stated)
+    match = None if _EITHER.search(question) else _STATED.search(question)
+    return match is not None and not _value(match)
 
 
 def _corrected(text: str, opening: bool, closing: bool) -> bool | None:
@@ -253,18 +253,18 @@ def _word(found: re.Match[str]) -> tuple[int, int]:
 
 
 def _opening(text: str) -> bool | None:
-    found = _OPENS.match(text)
-    if found is None or _NO_OPENING.match(text) is not None:
+    match = _OPENS.match(text)
+    if match is None or _NO_OPENING.match(text) is not None:
         return None
-    start, end = _word(found)
+    start, end = _word(match)
     if _OF_A_PERSON.search(text[:end]):
         return None
     rest = text[end : sentence_around(text, start, end)[1]]
     for clause in re.split(r"[,;，；]| but | and ", rest)[1:]:
         other = _OPENS.match(clause.strip())
-        if other is not None and _value(other) is not _value(found) and _PARTIAL.search(clause):
+        if other is not None and _value(other) is not _value(match) and _PARTIAL.search(clause):
             return None
-    return None if _PARTIAL.match(rest) and _OTHERWISE.search(rest) else _value(found)
+    return None if _PARTIAL.match(rest) and _OTHERWISE.search(rest) else _value(match)
 
 
 _PARTIAL = late_pattern(r"\W*(?:only |just )?(?:for|in|when|if|otherwise)\b", re.IGNORECASE)
@@ -275,7 +275,7 @@ _SENTENCES = late_pattern(r"(?<=[.!?。！？;；…])\s*")
 def _last_sentence(text: str) -> str:
     """Return the last non-empty sentence of a text."""
     lines = list(lines_of(text))
-    sentences = [each for each in _SENTENCES.split(lines[-1].strip()) if re.search(r"\w", each)] if lines else []
+    sentences = [part for part in _SENTENCES.split(lines[-1].strip()) if re.search(r"\w", part)] if lines else []
     return sentences[-1] if sentences else ""
 
 
@@ -285,8 +285,8 @@ def _closing(text: str) -> bool | None:
         return None
     if _CONDITION.search(last) or _OF_A_PERSON.search(last):
         return None
-    found = _CLOSES.search(last)
-    return None if found is None or not _COPULA.search(last[: _word(found)[0]]) else _settled(last, found)
+    match = _CLOSES.search(last)
+    return None if match is None or not _COPULA.search(last[: _word(match)[0]]) else _settled(last, match)
 
 
 def _settled(text: str, found: re.Match[str]) -> bool | None:
@@ -312,8 +312,8 @@ def _announced(text: str) -> bool | None:
         if _OTHERS_LABEL.search(text[max(0, label.start() - 40) : label.start()]) or _UNDECIDED.match(text, start):
             continue
         if frame_of(text, start, end, labelled=True) in (Frame.AFFIRMED, Frame.HELD):
-            rest = _CORRECTED.search(text, end)
-            later = None if rest is None else _closing(text[rest.end() :])
+            match = _CORRECTED.search(text, end)
+            later = None if match is None else _closing(text[match.end() :])
             return _value(label) if later is None else later
     return None
 
@@ -327,7 +327,7 @@ def _mentioned(text: str) -> bool | None:
     if symbols:
         return symbols.pop() if len(symbols) == 1 else None
     found: set[bool | None] = set()
-    for each in _STATED.finditer(short):
-        if frame_of(short, *_word(each)) is not Frame.OPEN and not _OF_A_PERSON.search(short[: each.end()]):
-            found.add(_settled(short, each))
+    for match in _STATED.finditer(short):
+        if frame_of(short, *_word(match)) is not Frame.OPEN and not _OF_A_PERSON.search(short[: match.end()]):
+            found.add(_settled(short, match))
     return found.pop() if len(found) == 1 else None

@@ -54,10 +54,10 @@ def select_statements(
     program: Program, use: Statement, release: ResolvedRelease, whole: list[Statement]
 ) -> list[Statement]:
     """Return the statements that a `use release` imports. Reports names that the release does not have."""
-    found = list(_taken(program, use, release, whole)) if use.of("taken") else list(whole)
+    statements = list(_taken(program, use, release, whole)) if use.of("taken") else list(whole)
     for added in use.of("added"):
-        found = _with_added(program, added, release, found)
-    return found
+        statements = _with_added(program, added, release, statements)
+    return statements
 
 
 def _taken(program: Program, use: Statement, release: ResolvedRelease, whole: list[Statement]) -> Iterator[Statement]:
@@ -99,11 +99,15 @@ class _Selection:
 
     def add(self, constructs: tuple[str, ...], name: str) -> list[str]:
         """Select the declarations of this name. Returns [], or the names that exist if there is none."""
-        those = [each for each in self.release_statements if each.construct in constructs]
-        found = [each for each in those if declared_name(each) == name]
-        for each in found:
-            self._take(each)
-        return [] if found else [declared_name(each) or "" for each in those] or [""]
+        those = [
+            release_statement
+            for release_statement in self.release_statements
+            if release_statement.construct in constructs
+        ]
+        statements = [each for each in those if declared_name(each) == name]
+        for statement in statements:
+            self._take(statement)
+        return [] if statements else [declared_name(each) or "" for each in those] or [""]
 
     def add_metric(self, name: str) -> list[str]:
         """Select a metric. Returns [], or the names that exist if there is none."""
@@ -147,7 +151,11 @@ class _Selection:
                 yield statement
 
     def _of(self, construct: str) -> list[Statement]:
-        return [each for each in self.release_statements if each.construct == construct]
+        return [
+            release_statement
+            for release_statement in self.release_statements
+            if release_statement.construct == construct
+        ]
 
     def _take(self, statement: Statement) -> None:
         if id(statement) in self.taken:
@@ -155,9 +163,9 @@ class _Selection:
         self.taken[id(statement)] = statement
         names = set(_names(statement))
         wanted = NEEDED_BY_ANYTHING | (NEEDED_BY_FIGURES if statement.construct in FIGURES else frozenset())
-        for each in self.release_statements:
-            if each.construct in wanted and declared_name(each) in names:
-                self._take(each)
+        for release_statement in self.release_statements:
+            if release_statement.construct in wanted and declared_name(release_statement) in names:
+                self._take(release_statement)
 
 
 def declared_name(statement: Statement) -> str | None:
@@ -192,15 +200,15 @@ def _narrowed(table: Statement, scenarios: set[str]) -> tuple[Statement | None, 
     """Return an allocation table reduced to these scenarios, and the metrics left in it; None if no row is left."""
     assert table.block is not None
     rows = [row for entry in table.block.entries() for row in entry.elements if isinstance(row, TableRow)]
-    kept = [row for row in rows[1:] if row.cells and row.cells[0].text in scenarios]
-    if not rows or not kept:
+    table_rows = [row for row in rows[1:] if row.cells and row.cells[0].text in scenarios]
+    if not rows or not table_rows:
         return None, set()
     columns = [
         index
         for index in range(1, len(rows[0].cells))
-        if any(index < len(row.cells) and row.cells[index].text not in (".", "-") for row in kept)
+        if any(index < len(row.cells) and row.cells[index].text not in (".", "-") for row in table_rows)
     ]
-    lines = tuple(_line(row, columns) for row in (rows[0], *kept))
+    lines = tuple(_line(row, columns) for row in (rows[0], *table_rows))
     metrics = {rows[0].cells[index].text for index in columns}
     return replace(table, block=Block(table.block.span, lines)), metrics
 
@@ -216,22 +224,26 @@ def _with_added(
 ) -> list[Statement]:
     """Return the statements with further values added to one of the axes."""
     name = added.name("axis")
-    axes = [each for each in statements if each.construct == "axis"]
-    axis = next((each for each in axes if each.name().text == name.text), None)
+    axes = [statement for statement in statements if statement.construct == "axis"]
+    axis = next((statement for statement in axes if statement.name().text == name.text), None)
     if axis is None:
-        _unknown(program, release, "axes", name, [each.name().text for each in axes])
+        _unknown(program, release, "axes", name, [statement.name().text for statement in axes])
         return statements
     program.index.use(name.span, axis.name().span)
-    groups = {each.name().text for each in axis.of("group")}
-    longer = {each.name().text: each.body for each in added.of("group") if each.name().text in groups}
+    groups = {statement.name().text for statement in axis.of("group")}
+    longer = {
+        statement.name().text: statement.body for statement in added.of("group") if statement.name().text in groups
+    }
     body = [
-        replace(each, body=(*each.body, *longer[each.name().text]))
-        if each.construct == "group" and each.name().text in longer
-        else each
-        for each in axis.body
+        replace(statement, body=(*statement.body, *longer[statement.name().text]))
+        if statement.construct == "group" and statement.name().text in longer
+        else statement
+        for statement in axis.body
     ]
-    body += [each for each in added.body if each.construct != "group" or each.name().text not in groups]
-    return [replace(axis, body=tuple(body)) if each is axis else each for each in statements]
+    body += [
+        statement for statement in added.body if statement.construct != "group" or statement.name().text not in groups
+    ]
+    return [replace(axis, body=tuple(body)) if statement is axis else statement for statement in statements]
 
 
 # Files and `use`
@@ -249,7 +261,7 @@ class SpecFiles:
         """Return the statements of a file and of the files it uses, and the `use release` statements among them."""
         statements: list[Statement] = []
         self._load(source, (source.path,), set(), statements)
-        return statements, [each for each in statements if each.construct == "use_release"]
+        return statements, [statement for statement in statements if statement.construct == "use_release"]
 
     def _load(self, source: Source, chain: tuple[str, ...], loaded: set[str], into: list[Statement]) -> None:
         """Append the statements of a file and of the files it uses to `into`. `chain` are the files that led to it."""
@@ -304,7 +316,7 @@ def check_released(program: Program) -> None:
         home = by_name.get(program.home("dataset", dataset.name))
         if home is not None:
             _check(program, home, dataset)
-    trees = {each.name().text: program.release_of(each.span) for each in program.of("tree")}
+    trees = {statement.name().text: program.release_of(statement.span) for statement in program.of("tree")}
     for tree in program.trees.values():
         home = trees.get(tree.name)
         if home is not None:
@@ -354,11 +366,11 @@ class ReleaseImporter:
 
     def extend(self, uses: list[Statement], chain: tuple[ResolvedRelease, ...] = ()) -> list[Statement]:
         """Return the statements that the used releases declare. Reports releases that cannot be imported."""
-        found: list[Statement] = []
+        statements: list[Statement] = []
         for use in uses:
-            there = {id(statement) for statement in found}
-            found += [statement for statement in self._one(use, chain) if id(statement) not in there]
-        return found
+            there = {id(statement) for statement in statements}
+            statements += [statement for statement in self._one(use, chain) if id(statement) not in there]
+        return statements
 
     def _one(self, use: Statement, chain: tuple[ResolvedRelease, ...]) -> list[Statement]:
         release = self._resolve(use)
@@ -370,20 +382,20 @@ class ReleaseImporter:
             if use.find("digest") is None:
                 self._warn(use, release)
         if release.digest not in self.brought:
-            whole = self._read(use, release, chain)
-            if whole is None:
+            statements = self._read(use, release, chain)
+            if statements is None:
                 return []
-            self.brought[release.digest] = whole
-            names = (each.name().text for each in whole if each.construct == "scenario")
+            self.brought[release.digest] = statements
+            names = (statement.name().text for statement in statements if statement.construct == "scenario")
             self.program.scenarios_in[release.name] = tuple(sorted(names))
         return select_statements(self.program, use, release, self.brought[release.digest])
 
     def _resolve(self, use: Statement) -> ResolvedRelease | None:
-        asked = self._request(use)
-        if asked is None:
+        request = self._request(use)
+        if request is None:
             return None
         try:
-            release = self.program.finder.find(asked, use.span.source.path)
+            release = self.program.finder.find(request, use.span.source.path)
         except UnfitRelease as error:
             where = use.syntax("digest") if error.code == "E0913" and use.find("digest") else use.text("string")
             self.program.diagnostics.error(error.code, error.message, where.span, help=error.hint)
@@ -399,8 +411,8 @@ class ReleaseImporter:
 
     def _request(self, use: Statement) -> ReleaseRequest | None:
         text = use.text("string")
-        asked = parse_release_request(text.value)
-        if asked is None:
+        request = parse_release_request(text.value)
+        if request is None:
             message = f'"{text.value}" names no release'
             help_ = 'write the benchmark and its version, or the first numbers of it: "edubench@1.2"'
             self.program.diagnostics.error("E0910", message, text.span, help=help_)
@@ -411,13 +423,13 @@ class ReleaseImporter:
                 help_ = "it has 64 hexadecimal digits: `tripos release` and `tripos verify` print it"
                 self.program.diagnostics.error("E0910", "this is no SHA-256", digest.span, help=help_)
                 return None
-            asked = replace(asked, sha256=digest.value.lower())
-        return replace(asked, place=place.value) if isinstance(place, Text) else asked
+            request = replace(request, sha256=digest.value.lower())
+        return replace(request, place=place.value) if isinstance(place, Text) else request
 
     def _fits(self, use: Statement, release: ResolvedRelease, chain: tuple[ResolvedRelease, ...]) -> bool:
         """Return true if the release can be imported; otherwise report why not."""
         where = use.text("string").span
-        if release.digest in {each.digest for each in chain}:
+        if release.digest in {resolved_release.digest for resolved_release in chain}:
             circle = " → ".join(each.title for each in (*chain, release))
             message = f"`use release` goes in a circle: {circle}"
             self.program.diagnostics.error("E0203", message, where, help="get releases that do not use each other")
@@ -451,14 +463,14 @@ class ReleaseImporter:
             where = use.text("string").span
             self.program.diagnostics.error("E0914", message, where, help=f"see: tripos verify {release.folder}")
             return None
-        own, uses = self.files.load(source)
+        statements, uses = self.files.load(source)
         for each in self.program.sources[first:]:
             self.program.released[each.path] = release
-        for statement in own:
+        for statement in statements:
             if statement.construct == "benchmark" and (locale := locale_of(self.program, statement)) is not None:
                 self.program.numbers_in[release.name] = locale
-        own = [statement for statement in own if statement.construct not in NOT_BROUGHT]
-        return own + self.extend(uses, (*chain, release))
+        statements = [statement for statement in statements if statement.construct not in NOT_BROUGHT]
+        return statements + self.extend(uses, (*chain, release))
 
 
 def import_releases(program: Program, files: SpecFiles, uses: list[Statement]) -> None:
@@ -473,7 +485,7 @@ def _languages(program: Program) -> frozenset[str] | None:
     for benchmark in program.of("benchmark"):
         languages = benchmark.one_of("languages")
         if languages is not None:
-            return frozenset(each.text for each in languages.many("languages") if isinstance(each, Name))
+            return frozenset(node.text for node in languages.many("languages") if isinstance(node, Name))
     return None
 
 
@@ -586,12 +598,12 @@ def _declare_again(program: Program, kind: str, earlier: Name, name: Name) -> No
 
 
 def _one_benchmark(program: Program, source: Source) -> None:
-    found = program.of("benchmark")
-    if not found:
+    statements = program.of("benchmark")
+    if not statements:
         where = Span(source, 0, 0)
         help_ = 'write `benchmark NAME "1.0.0" { languages en }` at the top, or name the file that uses this one'
         program.diagnostics.error("E0206", "this spec declares no benchmark", where, help=help_, lacking=program.lost)
-    for extra in found[1:]:
-        label = Label(found[0].head, "the first")
+    for extra in statements[1:]:
+        label = Label(statements[0].head, "the first")
         help_ = "a compiled spec has exactly one"
         program.diagnostics.error("E0202", "a second benchmark is declared", extra.head, label, help=help_)

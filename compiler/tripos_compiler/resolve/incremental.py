@@ -129,5 +129,5 @@ def program_additions(program: Program, own: Program, result: Any) -> Lowered:
         tuple(own.calls),
         {name: dataset for name, dataset in own.datasets.items() if name not in program.datasets},
         {name: loaded for name, loaded in own.loaded.items() if name not in program.loaded},
-        {name: made for name, made in own.generated.items() if name not in program.generated},
+        {name: dataset for name, dataset in own.generated.items() if name not in program.generated},
     )

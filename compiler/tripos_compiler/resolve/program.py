@@ -104,27 +104,29 @@ class Typed:
     def under(self, condition: Expr, held: bool = True) -> tuple[PossiblyUndefined, ...]:
         """Return the reasons that remain if `condition` holds, or, with `held` false, if it fails."""
         return tuple(
-            replace(each, lack=left) for each in self.may for left in unguarded_undefined([each.lack], condition, held)
+            replace(undefined, lack=undefinedness)
+            for undefined in self.may
+            for undefinedness in unguarded_undefined([undefined.lack], condition, held)
         )
 
 
 def _once(lacks: Iterable[PossiblyUndefined]) -> tuple[PossiblyUndefined, ...]:
     """Merge the reasons of one place, so that a `let` is reported once however often it is used."""
-    found: dict[tuple[Span, str, int], PossiblyUndefined] = {}
-    for each in lacks:
-        key = (each.span, each.lack.why, id(each.lack.needs))
-        known = found.get(key)
-        if known is None:
-            found[key] = each
-        elif known is not each:
-            of = {id(part): part for part in (*known.lack.of, *each.lack.of)}
-            found[key] = replace(known, lack=replace(known.lack, of=tuple(of.values())))
-    return tuple(found.values())
+    undefineds: dict[tuple[Span, str, int], PossiblyUndefined] = {}
+    for lack in lacks:
+        key = (lack.span, lack.lack.why, id(lack.lack.needs))
+        undefined = undefineds.get(key)
+        if undefined is None:
+            undefineds[key] = lack
+        elif undefined is not lack:
+            of = {id(part): part for part in (*undefined.lack.of, *lack.lack.of)}
+            undefineds[key] = replace(undefined, lack=replace(undefined.lack, of=tuple(of.values())))
+    return tuple(undefineds.values())
 
 
 def undefined_in(known: Iterable[Typed]) -> tuple[PossiblyUndefined, ...]:
     """Return the reasons why any of these expressions can be undefined."""
-    return tuple(may for each in known for may in each.may)
+    return tuple(may for typed in known for may in typed.may)
 
 
 def record_fields(path: tuple[str, ...], type_: Type, span: Span | None) -> dict[str, Binding]:
@@ -190,8 +192,10 @@ class LoadedDataset:
 def row_fields(loaded: LoadedDataset, *path: str) -> dict[str, Binding]:
     """Return the bindings of a row's fields. `path` names the row; it is empty if only one row is in scope."""
     fields = {
-        each.name: Binding((*path, each.name), each.type, span=loaded.spans.get(each.name), secret=each.secret)
-        for each in loaded.dataset.fields
+        data_field.name: Binding(
+            (*path, data_field.name), data_field.type, span=loaded.spans.get(data_field.name), secret=data_field.secret
+        )
+        for data_field in loaded.dataset.fields
     }
     return fields | {name: Binding((*path, name)) for name in loaded.poisoned}
 
@@ -199,9 +203,9 @@ def row_fields(loaded: LoadedDataset, *path: str) -> dict[str, Binding]:
 def row_binding(loaded: LoadedDataset, alias: str, span: Span) -> Binding:
     """Return the binding of a row with its fields and the fields of records. `span` is the place that names the row."""
     fields = row_fields(loaded, alias)
-    for each in loaded.dataset.fields:
-        below = record_fields(fields[each.name].path, each.type, fields[each.name].span)
-        fields[each.name] = replace(fields[each.name], fields=below)
+    for data_field in loaded.dataset.fields:
+        below = record_fields(fields[data_field.name].path, data_field.type, fields[data_field.name].span)
+        fields[data_field.name] = replace(fields[data_field.name], fields=below)
     return Binding((alias,), None, fields, span=span)
 
 
@@ -320,8 +324,8 @@ class Index:
 
     def define(self, kind: str, name: str, span: Span, owner: str = "", detail: str = "") -> None:
         """Record a declaration. The first one at a place wins, unless a later one adds the detail."""
-        known = self.symbols.get(span)
-        if known is None or (detail and not known.detail):
+        symbol = self.symbols.get(span)
+        if symbol is None or (detail and not symbol.detail):
             self.symbols[span] = Symbol(kind, name, span, owner, detail)
 
     def use(self, span: Span, symbol: Span | None, type_: str = "") -> None:
@@ -418,8 +422,8 @@ def has_skipped_part(program: Program, statement: Statement) -> bool:
 
 def has_skipped_values(program: Program, *axes: str) -> bool:
     """Return true if part of one of these axes was reported and skipped, so that it may have had other values."""
-    written = (each for each in program.of("axis") if each.name().text in axes)
-    return any(has_skipped_part(program, part) for axis in written for part in (axis, *axis.body))
+    statements = (statement for statement in program.of("axis") if statement.name().text in axes)
+    return any(has_skipped_part(program, part) for axis in statements for part in (axis, *axis.body))
 
 
 def forget_diagnostics(program: Program, mark: int, *codes: str) -> None:
@@ -580,7 +584,9 @@ class Program:
     def of(self, *constructs: str) -> tuple[Statement, ...]:
         """Return the statements of these constructs at the top of all files."""
         if constructs not in self.of_kinds:
-            self.of_kinds[constructs] = tuple(each for each in self.statements if each.construct in constructs)
+            self.of_kinds[constructs] = tuple(
+                statement for statement in self.statements if statement.construct in constructs
+            )
         return self.of_kinds[constructs]
 
     def state(self, statements: Iterable[Statement]) -> None:
@@ -591,8 +597,8 @@ class Program:
     @property
     def lost(self) -> Span | None:
         """The first file with a skipped statement, whose declarations are unknown; None without one."""
-        whole = (Span(source, 0, len(source.text)) for source in self.sources)
-        return next((s for s in whole if s in self.diagnostics.skipped_blocks or self.diagnostics.skipped_files), None)
+        spans = (Span(source, 0, len(source.text)) for source in self.sources)
+        return next((s for s in spans if s in self.diagnostics.skipped_blocks or self.diagnostics.skipped_files), None)
 
     def unknown(self, kind: str, name: Name, extra: tuple[str, ...] = ()) -> None:
         """Report an undeclared name of that kind."""
@@ -620,7 +626,7 @@ class Program:
 
         Texts `for_readers` are never sent to a model and can also be in other languages than the benchmark's.
         """
-        found: dict[str, Text] = {}
+        texts: dict[str, Text] = {}
         general: Text | None = None
         good = True
         for language, text in labels:
@@ -637,21 +643,21 @@ class Program:
                     message = f"`{language.text}` is not a language of this benchmark"
                     self.diagnostics.error("E0201", message, language.span, help=help_, unknown=language.text)
                 good = False
-            elif language.text in found:
-                earlier = Label(found[language.text].span, "first written here")
+            elif language.text in texts:
+                earlier = Label(texts[language.text].span, "first written here")
                 message = f"{what} has two texts for `{language.text}`"
                 self.diagnostics.error("E0202", message, text.span, earlier, help="remove one")
             else:
-                found[language.text] = text
+                texts[language.text] = text
         if general is not None:
-            found = {language: found.get(language, general) for language in self.languages}
-        missing = [language for language in self.languages if language not in found]
+            texts = {language: texts.get(language, general) for language in self.languages}
+        missing = [language for language in self.languages if language not in texts]
         if missing and good:
             message = f"{what} has no text for {' and '.join(f'`{language}`' for language in missing)}"
             help_ = f'write `{missing[0]} "…"` beside it, or one text without a language'
             self.diagnostics.error("E0402", message, where, help=help_)
-        more = sorted(found.keys() - set(self.languages))
-        return None if missing else {language: found[language] for language in (*self.languages, *more)}
+        more = sorted(texts.keys() - set(self.languages))
+        return None if missing else {language: texts[language] for language in (*self.languages, *more)}
 
     def labels(self, statement: Statement, what: str) -> dict[str, str] | None:
         """Return the labels of a statement by language; None if one is missing."""

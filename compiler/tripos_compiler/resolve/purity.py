@@ -141,7 +141,7 @@ def elements(node: ast.expr) -> Iterator[ast.expr]:
         case ast.List(elts=parts) | ast.Set(elts=parts):
             yield from parts
         case ast.Dict(keys=keys, values=values):
-            yield from (each for each in (*keys, *values) if each is not None)
+            yield from (expr for expr in (*keys, *values) if expr is not None)
         case ast.ListComp(elt=part) | ast.SetComp(elt=part):
             yield part
         case ast.DictComp(key=key, value=value):
@@ -154,11 +154,11 @@ def literal(node: ast.expr) -> bool:
         case ast.Constant() | ast.JoinedStr():
             return True
         case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Set(elts=parts):
-            return all(isinstance(each, ast.Constant | ast.Tuple) and literal(each) for each in parts)
+            return all(isinstance(part, ast.Constant | ast.Tuple) and literal(part) for part in parts)
         case ast.Call(func=ast.Attribute(value=ast.Constant(value=str()), attr="split" | "splitlines")):
             return True
         case ast.Call(func=ast.Name(id="range"), args=args):
-            return all(isinstance(each, ast.Constant) for each in args)
+            return all(isinstance(argument, ast.Constant) for argument in args)
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "string"
 
 
@@ -182,7 +182,7 @@ def in_constructor(node: ast.AST, parents: Parents) -> bool:
         and over.name in ("__init__", "__post_init__")
         and isinstance(parents.get(over), ast.ClassDef)
         and not over.decorator_list
-        and [each.arg for each in (*over.args.posonlyargs, *over.args.args)][:1] == ["self"]
+        and [posonlyarg.arg for posonlyarg in (*over.args.posonlyargs, *over.args.args)][:1] == ["self"]
         and not any(isinstance(each, ast.Name) and each.id == "self" and stores(each) for each in ast.walk(over))
     )
 
@@ -271,7 +271,7 @@ class _Module:
         """The names imported from safe modules, each with its module and its name there."""
         self.modules: dict[str, str] = {}
         """The names of modules that are imported as a whole."""
-        self.bound = {each.id for each in ast.walk(module) if isinstance(each, ast.Name) and stores(each)}
+        self.bound = {node.id for node in ast.walk(module) if isinstance(node, ast.Name) and stores(node)}
         """Every name assigned anywhere in the module."""
         self.parents = {inner: node for node in ast.walk(module) for inner in ast.iter_child_nodes(node)}
 
@@ -319,16 +319,16 @@ class _Module:
         self.modules[name] = alias.name
 
     def _import_from(self, node: ast.ImportFrom) -> None:
-        written = "." * node.level + (node.module or "")
-        theirs = None if written in SAFE_MODULES else self._sibling_names(node, written)
+        text = "." * node.level + (node.module or "")
+        theirs = None if text in SAFE_MODULES else self._sibling_names(node, text)
         for alias in node.names:
             name = alias.asname or alias.name
-            known = safe_name(written, alias.name) if theirs is None else alias.name in theirs
+            known = safe_name(text, alias.name) if theirs is None else alias.name in theirs
             if not known:
-                raise self._refuse(node, f"imports `{alias.name}` of `{written}`")
+                raise self._refuse(node, f"imports `{alias.name}` of `{text}`")
             self._bound(node, name)
             if theirs is None:
-                self.bound_names[name] = (written, alias.name)
+                self.bound_names[name] = (text, alias.name)
             else:
                 self.top[name] = theirs[alias.name]
 
@@ -358,9 +358,11 @@ class _Module:
             match node:
                 case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                     self.top.setdefault(node.name, False)
-                case ast.Assign(targets=targets, value=value) if all(isinstance(each, ast.Name) for each in targets):
+                case ast.Assign(targets=targets, value=value) if all(
+                    isinstance(target, ast.Name) for target in targets
+                ):
                     changing = self._value(value)
-                    for name in (each.id for each in targets if isinstance(each, ast.Name)):
+                    for name in (target.id for target in targets if isinstance(target, ast.Name)):
                         self.top[name] = changing or self.top.get(name, False)
                 case ast.AnnAssign(target=ast.Name(id=name), value=value):
                     self.top[name] = (value is not None and self._value(value)) or self.top.get(name, False)
@@ -386,13 +388,15 @@ class _Module:
         inner: list[ast.expr] = []
         match node:
             case ast.List() | ast.Set() | ast.Dict() | ast.ListComp() | ast.SetComp() | ast.DictComp():
-                inner = [each for each in elements(node) if not self._fixed(each)]
+                inner = [element for element in elements(node) if not self._fixed(element)]
                 inner += [each.iter for each in getattr(node, "generators", ()) if not self._plain(each.iter)]
             case ast.Call(func=ast.Attribute(value=ast.Name(id="str"), attr="maketrans"), args=args, keywords=[]):
-                inner = [part for each in args for part in elements(each) if not self._fixed(part)]
-                inner += [each for each in args if not isinstance(each, ast.Dict | ast.Constant)]
+                inner = [part for argument in args for part in elements(argument) if not self._fixed(part)]
+                inner += [argument for argument in args if not isinstance(argument, ast.Dict | ast.Constant)]
             case ast.Call(func=ast.Name(id="set" | "list" | "dict" as name), args=args, keywords=given):
-                inner = [each for each in (*args, *(keyword.value for keyword in given)) if not literal(each)]
+                inner = [
+                    argument for argument in (*args, *(keyword.value for keyword in given)) if not literal(argument)
+                ]
                 inner += [node] if name in self.bound else []
             case _ if self._fixed(node):
                 return False
@@ -408,13 +412,13 @@ class _Module:
             case ast.Constant() | ast.JoinedStr() | ast.Lambda():
                 return True
             case ast.Compare(left=left, comparators=others):
-                return all(self._fixed(each) or self._is_top(each) for each in (left, *others))
+                return all(self._fixed(expr) or self._is_top(expr) for expr in (left, *others))
             case ast.Name(id=name):
                 return not self.top.get(name, False)
             case ast.Attribute(value=ast.Name(id=name)):
                 return name in self.modules
             case ast.Tuple(elts=parts) | ast.BoolOp(values=parts):
-                return all(self._fixed(each) for each in parts)
+                return all(self._fixed(part) for part in parts)
             case ast.UnaryOp(operand=operand):
                 return self._fixed(operand)
             case ast.BinOp(left=left, right=right) | ast.IfExp(body=left, orelse=right):
@@ -422,13 +426,13 @@ class _Module:
             case ast.Subscript(value=value):  # an alias of a type
                 return self._origin(value) is not None and not any(map(self._is_top, ast.walk(node)))
             case ast.Call(func=ast.Name(id="frozenset" | "tuple" | "range" as name), args=args):
-                return name not in self.bound and all(literal(each) for each in args)
+                return name not in self.bound and all(literal(argument) for argument in args)
             case ast.Call(func=ast.Attribute(value=ast.Constant(value=str()), attr=name)):
                 return name not in ("split", "rsplit", "splitlines")
             case ast.Call(func=called, args=args, keywords=given):
                 handed = (*args, *(each.value for each in given))
                 return self._origin(called) in FIXED and all(
-                    self._fixed(each) or literal(each) or self._is_top(each) for each in handed
+                    self._fixed(expr) or literal(expr) or self._is_top(expr) for expr in handed
                 )
         return False
 
@@ -442,7 +446,7 @@ class _Module:
             case ast.Name(id=name):
                 return name in self.top
             case ast.Call(func=ast.Name(id="enumerate" | "zip" | "sorted" | "reversed" as name), args=args):
-                return name not in self.bound and all(self._plain(each) for each in args)
+                return name not in self.bound and all(self._plain(argument) for argument in args)
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="items" | "keys" | "values")):
                 return name in self.top
         return literal(node)
@@ -528,10 +532,10 @@ class _Module:
         return in_constructor(node, self.parents) and isinstance(node.value, ast.Name) and node.value.id == "self"
 
     def _declared(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
-        for each in node.decorator_list:
-            called = each.func if isinstance(each, ast.Call) else each
+        for expr in node.decorator_list:
+            called = expr.func if isinstance(expr, ast.Call) else expr
             if self._origin(called) not in DECORATORS:
-                raise self._refuse(each, f"decorates `{node.name}` with `{ast.unparse(called)}`")
+                raise self._refuse(expr, f"decorates `{node.name}` with `{ast.unparse(called)}`")
         if not isinstance(node, ast.ClassDef):
             self._defaults(node.args)
             return
@@ -556,16 +560,16 @@ class _Module:
         """Return true if a class attribute is `field(…)`, which creates a value for each object."""
         if not isinstance(value, ast.Call) or self._origin(value.func) != ("dataclasses", "field"):
             return False
-        given = {each.arg: each.value for each in value.keywords}
-        makes = given.pop("default_factory", None)
+        exprs = {keyword.arg: keyword.value for keyword in value.keywords}
+        makes = exprs.pop("default_factory", None)
         return (
             not value.args
-            and None not in given
+            and None not in exprs
             and isinstance(makes, ast.Name | ast.Lambda | None)
-            and all(self._fixed(each) for each in given.values())
+            and all(self._fixed(expr) for expr in exprs.values())
         )
 
     def _defaults(self, args: ast.arguments) -> None:
-        for each in (*args.defaults, *(default for default in args.kw_defaults if default is not None)):
-            if not self._fixed(each):
-                raise self._refuse(each, "keeps a value that could remember something")
+        for expr in (*args.defaults, *(default for default in args.kw_defaults if default is not None)):
+            if not self._fixed(expr):
+                raise self._refuse(expr, "keeps a value that could remember something")

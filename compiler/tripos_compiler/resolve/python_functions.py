@@ -165,16 +165,16 @@ class Annotations:
         return False
 
     def _union(self, nodes: list[ast.expr], depth: int) -> Type:
-        some = [node for node in nodes if not (isinstance(node, ast.Constant) and node.value is None)]
-        types = [self.read(node, depth + 1) for node in some]
+        exprs = [node for node in nodes if not (isinstance(node, ast.Constant) and node.value is None)]
+        types = [self.read(node, depth + 1) for node in exprs]
         kinds = {type_.kind for type_ in types}
         if not types:
             raise NoType("it is always None")
         if len(types) > 1 and kinds != {"integer", "number"}:
-            written = " | ".join(ast.unparse(node) for node in some)
-            raise NoType(f"`{written}` could be either", "choose one type")
+            text = " | ".join(ast.unparse(node) for node in exprs)
+            raise NoType(f"`{text}` could be either", "choose one type")
         of: Type = NumberType() if len(types) > 1 else types[0]
-        return OptionalType(of=of) if len(some) < len(nodes) and of.kind != "optional" else of
+        return OptionalType(of=of) if len(exprs) < len(nodes) and of.kind != "optional" else of
 
 
 def _quoted(text: str) -> ast.expr:
@@ -257,17 +257,17 @@ class PythonFile:
             message = f"`{name}` takes no state"
             raise Unusable("E0312", message, f"write `def {name}(state, …): …`", self.place(node))
         names = [each.arg for each in given]
-        written = f"{name}({ast.unparse(node.args)})"
-        return PythonFunction(dict.fromkeys(names, JsonType()), _optional(node), JsonType(), written, self.place(node))
+        text = f"{name}({ast.unparse(node.args)})"
+        return PythonFunction(dict.fromkeys(names, JsonType()), _optional(node), JsonType(), text, self.place(node))
 
     def _defined(self, name: str) -> ast.FunctionDef:
-        found = [node for node in self.module.body if _defines(node, name)]
-        if not found:
+        stmts = [node for node in self.module.body if _defines(node, name)]
+        if not stmts:
             names = [node.name for node in self.module.body if isinstance(node, ast.FunctionDef)]
             listed = ", ".join(f"`{each}`" for each in names[:8])
             help_ = suggest(name, names, f"it has {listed}" if listed else "it has no functions")
             raise Unusable("E0311", f"`{self.source.path}` has no function `{name}`", help_)
-        node = found[-1]  # as in Python, the last definition wins
+        node = stmts[-1]  # as in Python, the last definition wins
         if not isinstance(node, ast.FunctionDef):
             raise self._no_function(node, name)
         return node
@@ -319,8 +319,8 @@ class PythonFile:
             message = f"`{name}` does not say what it returns"
             raise Unusable("E0312", message, f"write `def {name}(…) -> bool:`, or another type", self.place(node))
         returns = self._type(annotations, node.returns, f"what `{name}` returns")
-        written = f"{name}({ast.unparse(node.args)}) -> {ast.unparse(node.returns)}"
-        return PythonFunction(parameters, _optional(node), returns, written, self.place(node))
+        text = f"{name}({ast.unparse(node.args)}) -> {ast.unparse(node.returns)}"
+        return PythonFunction(parameters, _optional(node), returns, text, self.place(node))
 
     def _type(self, annotations: Annotations, node: ast.expr, what: str) -> Type:
         try:
@@ -368,8 +368,8 @@ def parse_python(source: Source) -> PythonFile:
 
 def _optional(node: ast.FunctionDef) -> tuple[str, ...]:
     given = node.args
-    late = [each.arg for each, default in zip(given.kwonlyargs, given.kw_defaults, strict=True) if default]
-    return (*(each.arg for each in given.args[len(given.args) - len(given.defaults) :]), *late)
+    late = [kwonlyarg.arg for kwonlyarg, default in zip(given.kwonlyargs, given.kw_defaults, strict=True) if default]
+    return (*(argument.arg for argument in given.args[len(given.args) - len(given.defaults) :]), *late)
 
 
 def _defines(node: ast.stmt, name: str) -> bool:
@@ -418,7 +418,7 @@ class SiblingFiles:
                 case ast.ImportFrom(module=of, names=names, level=level):
                     found = self._all(self._stems(path, of or "", level))
                     inner = [
-                        self._all(self._stems(path, f"{of or ''}.{each.name}".lstrip("."), level)) for each in names
+                        self._all(self._stems(path, f"{of or ''}.{name.name}".lstrip("."), level)) for name in names
                     ]
                     if level and not found and not all(inner):
                         self._lacks(path, node, f"{'.' * level}{of or ''}")
@@ -496,7 +496,7 @@ def _files(stem: str) -> Iterator[str]:
 
 def _line(source: Source, number: int) -> tuple[int, int]:
     lines = source.text.splitlines(keepends=True)
-    start = sum(len(each) for each in lines[: number - 1])
+    start = sum(len(line) for line in lines[: number - 1])
     return start, start + len(lines[number - 1].rstrip("\n"))
 
 
@@ -565,27 +565,27 @@ def _read(
     program: Program, statement: Statement, find: Callable[[PythonFile, str], PythonFunction], *, alone: bool
 ) -> tuple[Plugin, PythonFunction] | None:
     """Return the function in `from "file.py:function"` by `find`. Reports a mistake and returns None."""
-    written = statement.text("path")
-    path, colon, function = written.value.rpartition(":")
+    text = statement.text("path")
+    path, colon, function = text.value.rpartition(":")
     try:
         if not colon or not path or not function.isidentifier():
-            raise Unusable("E0106", f'"{written.value}" names no function of a Python file', FUNCTION_SYNTAX)
+            raise Unusable("E0106", f'"{text.value}" names no function of a Python file', FUNCTION_SYNTAX)
         if re.match(r"[/\\~]|[A-Za-z]:", path):
             raise Unusable("E0310", f"`{path}` is an absolute path", FUNCTION_SYNTAX)
-        place = path_beside(written.span.source.path, path)
+        place = path_beside(text.span.source.path, path)
         source = read_beside(program, place)
         file = parse_python(source)
-        found = find(file, function)
+        python_function = find(file, function)
         siblings = SiblingFiles(program, place)
         siblings.look(place, file.module)
         if alone and siblings.texts:
             message = f"`{path}` imports `{posixpath.basename(next(iter(siblings.texts)))}` beside it"
             raise Unusable("E0310", message, "the file of an aggregate or a tool stands alone: put all into one")
-        files = _files_of(program, written.span, {place: source, **siblings.texts})
+        files = _files_of(program, text.span, {place: source, **siblings.texts})
     except Unusable as reason:
-        report(program, reason, written.span)
+        report(program, reason, text.span)
         return None
-    release = program.release_of(written.span)
+    release = program.release_of(text.span)
     inside = None if release is None else release.inside(place)
     proved = why_impure(file.module, place if siblings.texts else path, siblings.find) is None
     plugin = Plugin(
@@ -593,14 +593,14 @@ def _read(
         path=next(iter(files)),
         function=function,
         version=plugin_version(source.text) if len(files) == 1 else plugin_version(digest_of_files(files)),
-        parameters=found.parameters,
-        optional=found.optional,
-        returns=found.returns,
+        parameters=python_function.parameters,
+        optional=python_function.optional,
+        returns=python_function.returns,
         release=None if release is None or inside is None else release.label,
         purity="proved" if proved else "declared" if statement.has("pure") else None,
         modules=files if len(files) > 1 else {},
     )
-    return plugin, found
+    return plugin, python_function
 
 
 def _files_of(program: Program, where: Span, sources: Mapping[str, Source]) -> dict[str, str]:
@@ -789,23 +789,23 @@ SHIPPED: Mapping[str, ShippedProgram] = MappingProxyType(
 
 def read_program(program: Program, statement: Statement) -> Plugin | None:
     """Return the program of `from program "…"` as a plug-in without parameters. Reports a mistake and returns None."""
-    written = statement.text("path")
+    text = statement.text("path")
     try:
-        found = SERVICE.fullmatch(written.value)
-        if found is not None:
-            return _named(written.value, found["name"], found["version"])
-        if not written.value.endswith(".py"):
-            raise Unusable("E0106", f'"{written.value}" names no program', PROGRAM_SYNTAX)
-        if re.match(r"[/\\~]|[A-Za-z]:", written.value):
-            raise Unusable("E0310", f"`{written.value}` is an absolute path", PROGRAM_SYNTAX)
-        place = path_beside(written.span.source.path, written.value)
+        match = SERVICE.fullmatch(text.value)
+        if match is not None:
+            return _named(text.value, match["name"], match["version"])
+        if not text.value.endswith(".py"):
+            raise Unusable("E0106", f'"{text.value}" names no program', PROGRAM_SYNTAX)
+        if re.match(r"[/\\~]|[A-Za-z]:", text.value):
+            raise Unusable("E0310", f"`{text.value}` is an absolute path", PROGRAM_SYNTAX)
+        place = path_beside(text.span.source.path, text.value)
         source = read_beside(program, place, PROGRAM_SYNTAX)
         parse_python(source)
     except Unusable as reason:
-        report(program, reason, written.span)
+        report(program, reason, text.span)
         return None
     main = posixpath.dirname(program.sources[0].path) or "."
-    release = program.release_of(written.span)
+    release = program.release_of(text.span)
     inside = None if release is None else release.inside(place)
     return _plugin(
         posixpath.relpath(place, main) if inside is None else inside,

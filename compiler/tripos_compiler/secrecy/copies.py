@@ -126,8 +126,8 @@ def _may_have(holders: Sequence[NormalizedValue], few: Sequence[NormalizedValue]
     Nearly all pairs of columns have nothing in common, so this cheap test comes first.
     """
     left = len(few)
-    for holder, held in zip(holders, few, strict=True):
-        if not holder.may_have(held):
+    for holder, normalized_value in zip(holders, few, strict=True):
+        if not holder.may_have(normalized_value):
             left -= 1
             if left < least or not left:
                 return False
@@ -210,10 +210,10 @@ def find_copied_fields(secret: ComparedRows, other: ComparedRows) -> Iterator[Co
         if not (shared or joined or listed or any(candidates for _, _, candidates in compared)):
             continue
         for column in columns:
-            found = _same_column(secret.loaded, parts[0].field, other.loaded, column.field, shared, joined)
-            found = found or _same_values(secret, column, compared) or _same_list(secret, parts[0], column)
-            if found is not None:
-                yield found
+            field = _same_column(secret.loaded, parts[0].field, other.loaded, column.field, shared, joined)
+            field = field or _same_values(secret, column, compared) or _same_list(secret, parts[0], column)
+            if field is not None:
+                yield field
 
 
 def _candidates(secret: ComparedColumn, other: ComparedRows, way: RowMatching) -> Set[str]:
@@ -226,8 +226,9 @@ def _candidates(secret: ComparedColumn, other: ComparedRows, way: RowMatching) -
     any_has, apart = _may_have(anywhere, values, least), secret.loaded is not other.loaded
     candidates = {
         name
-        for name, (found, saying) in fields.items()
-        if (any_has and _may_have(found, values, least)) or (apart and _may_have(values, found, 0.75 * saying))
+        for name, (normalized_values, saying) in fields.items()
+        if (any_has and _may_have(normalized_values, values, least))
+        or (apart and _may_have(values, normalized_values, 0.75 * saying))
     }
     if way.count >= OTHER_NAMES and way.one.pattern(secret) is not None:
         candidates |= {name for name, column in other.columns.items() if _have_one_pattern(secret, column, way)}
@@ -241,11 +242,11 @@ def _same_values(
     for way, part, candidates in compared:
         if way.field == column.field.name or column.field.name not in candidates:
             continue
-        held = find_copy(part, column, way)
-        if held is not None and not _public(secret, column, way):
+        evidence = find_copy(part, column, way)
+        if evidence is not None and not _public(secret, column, way):
             inner = f".{part.part}" if part.part is not None else ""
             return CopiedField(
-                column.field.name, part.field.name, "values", does=held.does, rest=f"{inner}` {held.rows}"
+                column.field.name, part.field.name, "values", does=evidence.does, rest=f"{inner}` {evidence.rows}"
             )
     return None
 
@@ -262,8 +263,8 @@ def _same_list(rows: ComparedRows, secret: ComparedColumn, column: ComparedColum
     common, many = secret.counts & column.counts, secret.counts.total()
     if common.total() < SHARE * many or len(common) < max(FEWEST_VALUES, many / 2):
         return None
-    public = (each for each in rows.columns.values() if not each.field.secret)
-    if any((each.counts & column.counts).total() >= SHARE * many for each in public):
+    public = (compared_column for compared_column in rows.columns.values() if not compared_column.field.secret)
+    if any((compared_column.counts & column.counts).total() >= SHARE * many for compared_column in public):
         return None  # it lists public values
     return CopiedField(column.field.name, secret.field.name, "values")
 
@@ -272,10 +273,10 @@ def _public(secret: ComparedRows, column: ComparedColumn, way: RowMatching) -> b
     """Return true if a field only repeats a public field of the matching rows."""
     if secret.loaded is column.loaded:
         return False
-    told = way.two.begin(column)
-    least = SHARE * len(told)
+    texts = way.two.begin(column)
+    least = SHARE * len(texts)
     return any(
-        sum(map(operator.eq, way.one.begin(public), told)) >= least
+        sum(map(operator.eq, way.one.begin(public), texts)) >= least
         for public in secret.columns.values()
         if not public.field.secret
     )
@@ -289,11 +290,11 @@ def shared_files(one: LoadedDataset, two: LoadedDataset) -> Iterator[tuple[DataF
 def _alike(
     one: LoadedDataset, ones: Sequence[DataFile], two: LoadedDataset, twos: Sequence[DataFile]
 ) -> Iterator[tuple[DataFile, DataFile]]:
-    held = {digest: file for file in reversed(ones) for digest in digests(one, file)}
+    files = {digest: file for file in reversed(ones) for digest in digests(one, file)}
     for file in twos:
-        found = next((held[digest] for digest in digests(two, file) if digest in held), None)
-        if found is not None:
-            yield found, file
+        data_file = next((files[digest] for digest in digests(two, file) if digest in files), None)
+        if data_file is not None:
+            yield data_file, file
 
 
 def digests(loaded: LoadedDataset, file: DataFile) -> tuple[str, str]:
@@ -305,8 +306,8 @@ def _shared_with_joins(one: LoadedDataset, two: LoadedDataset) -> Iterator[tuple
     """Yield the files of equal content of which at least one is joined, with the columns that both take from it."""
     if not (one.dataset.joins or two.dataset.joins):
         return
-    every = [(None, one.dataset.files), *((frozenset(each.columns), each.files) for each in one.dataset.joins)]
-    others = [(None, two.dataset.files), *((frozenset(each.columns), each.files) for each in two.dataset.joins)]
+    every = [(None, one.dataset.files), *((frozenset(join.columns), join.files) for join in one.dataset.joins)]
+    others = [(None, two.dataset.files), *((frozenset(join.columns), join.files) for join in two.dataset.joins)]
     for taken, ones in every:
         for also, twos in others:
             if taken is not None or also is not None:
@@ -316,7 +317,7 @@ def _shared_with_joins(one: LoadedDataset, two: LoadedDataset) -> Iterator[tuple
 
 def _own_columns(loaded: LoadedDataset, columns: Sequence[str]) -> set[str]:
     """Return the columns that are read from the rows' own files."""
-    return set(columns).difference(*(each.columns for each in loaded.dataset.joins))
+    return set(columns).difference(*(join.columns for join in loaded.dataset.joins))
 
 
 def _same_column(
@@ -372,7 +373,7 @@ def find_copies(loaded: Mapping[str, LoadedDataset], known: KnownCopies) -> Iter
 
     Comparisons in `known` are not repeated, and those of data sets that no longer exist are dropped.
     """
-    contents = {name: _content(each) for name, each in loaded.items()}
+    contents = {name: _content(dataset) for name, dataset in loaded.items()}
     alike: dict[str, list[str]] = defaultdict(list)
     for name, content in contents.items():
         alike[content].append(name)
@@ -385,18 +386,18 @@ def find_copies(loaded: Mapping[str, LoadedDataset], known: KnownCopies) -> Iter
         for other, others in alike.items():
             for two in others[:1] if other != owner else owners[:2]:
                 key = (owner, other, two == owners[0])
-                kept = known.copies.get(key)
-                found[key] = kept if kept is not None else tuple(find_copied_fields(rows[owners[0]], rows[two]))
+                fields = known.copies.get(key)
+                found[key] = fields if fields is not None else tuple(find_copied_fields(rows[owners[0]], rows[two]))
             if found.get((owner, other, False)):
                 related[owner].append(other)
     known.copies = found
     for name, content in contents.items():
-        own = found.get((content, content, True), ())
-        yield from (each.between(name, name) for each in own if each.how != "values")
+        copied_fields = found.get((content, content, True), ())
+        yield from (field.between(name, name) for field in copied_fields if field.how != "values")
         for other in related[content]:
             for two in alike[other]:
                 if two != name:
-                    yield from (each.between(name, two) for each in found[content, other, False])
+                    yield from (field.between(name, two) for field in found[content, other, False])
 
 
 def copies_by_field(loaded: Mapping[str, LoadedDataset], known: KnownCopies) -> dict[Field, tuple[Copy, ...]]:
@@ -416,23 +417,23 @@ def unmarked_copies(loaded: Mapping[str, LoadedDataset], known: KnownCopies) -> 
 
     Either nothing there is secret, or a mark is missing; the author must decide.
     """
-    for name, each in loaded.items():
-        if not _has_secret(each):
+    for name, dataset in loaded.items():
+        if not _has_secret(dataset):
             continue
-        content = _content(each)
+        content = _content(dataset)
         key = (content, content, True)
         if key not in known.copies:
-            rows = ComparedRows(each)
+            rows = ComparedRows(dataset)
             known.copies[key] = tuple(find_copied_fields(rows, rows))
-        yield from (found.between(name, name) for found in known.copies[key] if found.how == "values")
+        yield from (field.between(name, name) for field in known.copies[key] if field.how == "values")
 
 
 def copies_by_key(loaded: Mapping[str, LoadedDataset], known: KnownCopies) -> dict[Field, tuple[Field, ...]]:
     """Return, by join column that no field reads, the secret fields whose values it has, in the same or in
     other rows.
     """
-    keyed = {name: _with_keys(each) for name, each in loaded.items()}
-    names = {(name, _key_field(column)): (name, column) for name, each in loaded.items() for column in each.keys}
+    keyed = {name: _with_keys(dataset) for name, dataset in loaded.items()}
+    names = {(name, _key_field(column)): (name, column) for name, dataset in loaded.items() for column in dataset.keys}
     if not names:
         return {}
     found: dict[Field, list[Field]] = defaultdict(list)
@@ -450,7 +451,7 @@ def _with_keys(loaded: LoadedDataset) -> LoadedDataset:
         DataField(name=_key_field(name), type=OptionalType(of=TextType()), columns=(name,)) for name in loaded.keys
     )
     dataset = loaded.dataset.model_copy(update={"fields": (*loaded.dataset.fields, *fields)})
-    texts = {_key_field(name): [comparable_text(each) for each in values] for name, values in loaded.keys.items()}
+    texts = {_key_field(name): [comparable_text(value) for value in values] for name, values in loaded.keys.items()}
     rows = tuple(
         replace(row, values={**row.values, **{name: values[place] for name, values in texts.items()}})
         for place, row in enumerate(loaded.rows)
@@ -463,7 +464,7 @@ def _key_field(column: str) -> str:
 
 
 def _has_secret(loaded: LoadedDataset) -> bool:
-    return any(each.secret for each in loaded.dataset.fields)
+    return any(field.secret for field in loaded.dataset.fields)
 
 
 def _content(loaded: LoadedDataset) -> str:
@@ -474,16 +475,16 @@ def _content(loaded: LoadedDataset) -> str:
 def datasets_sharing_files(loaded: Mapping[str, LoadedDataset]) -> dict[str, frozenset[str]]:
     """Return, by data set, the others that read one of its files, compressed or not."""
     readers: dict[str, set[str]] = defaultdict(set)
-    for name, each in loaded.items():
-        for file in each.dataset.files:
-            for digest in digests(each, file):
+    for name, dataset in loaded.items():
+        for file in dataset.dataset.files:
+            for digest in digests(dataset, file):
                 readers[digest].add(name)
     return {
         name: frozenset[str]().union(
-            *(readers[digest] for file in each.dataset.files for digest in digests(each, file))
+            *(readers[digest] for file in loaded_dataset.dataset.files for digest in digests(loaded_dataset, file))
         )
         - {name}
-        for name, each in loaded.items()
+        for name, loaded_dataset in loaded.items()
     }
 
 
@@ -495,7 +496,7 @@ def identifies_rows(loaded: LoadedDataset, names: frozenset[str]) -> bool:
     if loaded.repeated:
         return False
     columns = [[_comparable(row.values.get(name)) for row in loaded.rows] for name in sorted(names)]
-    telling = (each for each in columns if all(isinstance(value, str) for value in each))
+    telling = (column for column in columns if all(isinstance(value, str) for value in column))
     if any(len(set(each)) == len(each) for each in telling):
         return True
     return len({repr(values) for values in zip(*columns, strict=True)}) == len(loaded.rows)

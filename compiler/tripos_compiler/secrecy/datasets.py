@@ -80,7 +80,7 @@ class TableSecrets:
 
     @cached_property
     def _about(self) -> frozenset[tuple[str, str | None]]:
-        return frozenset((each.dataset, each.column) for each in self.about)
+        return frozenset((reference.dataset, reference.column) for reference in self.about)
 
     def is_about(self, secret: Secret) -> bool:
         """Return true if its rows are about the column of a secret."""
@@ -154,7 +154,8 @@ class GenerationFlow:
         carried = dict(self.tables.of(source.dataset).columns) if isinstance(source, Data) and not source.field else {}
         carried = {name: column for name, column in carried.items() if name not in written_fields(self.generated)}
         return {
-            each.name: carried.get(each.name, f"{self.generated.name} {each.name}") for each in self.generated.fields
+            data_field.name: carried.get(data_field.name, f"{self.generated.name} {data_field.name}")
+            for data_field in self.generated.fields
         }
 
     def about(self) -> Iterator[ItemReference]:
@@ -174,38 +175,41 @@ class GenerationFlow:
         for part in subexpressions(source):
             if isinstance(part, Data):
                 where = self.where if part is source else frozenset[Condition]()
-                for each in self.tables.of(part.dataset).about:
-                    yield replace(each, conditions=each.conditions | where)
+                for reference in self.tables.of(part.dataset).about:
+                    yield replace(reference, conditions=reference.conditions | where)
 
     def fields(self) -> dict[str, Flow]:
         """Return the flows of the fields of a row."""
-        made = self.generated
+        dataset = self.generated
         element = self.source.elements or Flow(self.source.all)  # the presence of a row is accounted for in `there`
-        names: dict[str, Flow] = dict.fromkeys((*made.axes, "language"), PUBLIC)
-        if made.alias is not None:
-            self.where = self._conditions(made.where)
+        names: dict[str, Flow] = dict.fromkeys((*dataset.axes, "language"), PUBLIC)
+        if dataset.alias is not None:
+            self.where = self._conditions(dataset.where)
             row = element.map_secrets(lambda found: narrow_regions(found, lambda rows: rows.where(self.where)))
             fields = {name: flow.map_secrets(self._called(name)) for name, flow in row.fields.items()}
-            names[made.alias] = Flow(row.structure, fields, row.elements)
+            names[dataset.alias] = Flow(row.structure, fields, row.elements)
             names["language"] = fields.get("language", PUBLIC)
-        written = written_fields(self.generated)
-        for each in made.fields:
-            if each.name in written or each.name in made.axes:
+        texts = written_fields(self.generated)
+        for data_field in dataset.fields:
+            if data_field.name in texts or data_field.name in dataset.axes:
                 continue
-            alias = names[made.alias] if made.alias is not None else Flow(self.tables.everything)
-            self.row[each.name] = alias if each.name == made.alias or not alias.fields else alias.at(each.name)
+            alias = names[dataset.alias] if dataset.alias is not None else Flow(self.tables.everything)
+            self.row[data_field.name] = (
+                alias if data_field.name == dataset.alias or not alias.fields else alias.at(data_field.name)
+            )
         self.names = names
         carried = dict(self.row)
-        for step in made.steps:
+        for step in dataset.steps:
             self._step(step, NONE)
         refusals = self._refusals()
         if refusals:
             self.row, self.disclosed = carried, []
-            for step in made.steps:
+            for step in dataset.steps:
                 self._step(step, refusals)
         unknown = Flow(self.tables.everything)
         return {
-            each.name: self.row.get(each.name, PUBLIC if each.name in made.axes else unknown) for each in made.fields
+            each.name: self.row.get(each.name, PUBLIC if each.name in dataset.axes else unknown)
+            for each in dataset.fields
         }
 
     def _called(self, column: str) -> Callable[[Secrets], Secrets]:
@@ -277,8 +281,8 @@ class GenerationFlow:
 
     def _verifying(self, name: str) -> Statement:
         number = int(name.rpartition("_")[2]) if "_" in name else 1
-        found = self.statement.of("verify")
-        return found[number - 1] if number <= len(found) else self.statement
+        statements = self.statement.of("verify")
+        return statements[number - 1] if number <= len(statements) else self.statement
 
     def _request_secrets(self, ask: Ask, flows: Flows, span: Span) -> Secrets:
         """Return the secrets given to a role that is asked about a row."""
@@ -288,7 +292,7 @@ class GenerationFlow:
 
     def _write(self, ask: Ask, told: Secrets, refusals: Secrets) -> None:
         """Add the fields that an author writes. Secret ones are secrets of the row."""
-        declared = {each.name: each.secret for each in self.generated.fields}
+        declared = {data_field.name: data_field.secret for data_field in self.generated.fields}
         for name in _returned(ask):
             head = self.tables.declaration(self.generated.name, name).head
             found: Secrets = {**refusals, **extend_trail(told, Label(head, "written knowing it"))}
@@ -305,7 +309,9 @@ class GenerationFlow:
             yield flows.all(expr), flows.places.of(expr, self.statement.head)
         compared = [(expr, flows.all(expr)) for expr in self.generated.unique]
         flows = self._scope("distinct")
-        compared += [(each.value, flows.all(each.value, each.others)) for each in self.generated.distinct]
+        compared += [
+            (distinct.value, flows.all(distinct.value, distinct.others)) for distinct in self.generated.distinct
+        ]
         for expr, found in compared:  # compared with other rows
             yield narrow_regions(found, lambda rows: rows.elsewhere), flows.places.of(expr, self.statement.head)
 
@@ -325,14 +331,14 @@ class GenerationFlow:
 
 def written_fields(made: GeneratedDataset) -> set[str]:
     """Return the fields of a generated data set that are not from its source."""
-    written: set[str] = set()
+    texts: set[str] = set()
     for step in made.steps:
         match step:
             case Ask(returns=returns):
-                written |= set(returns.fields) if returns is not None and returns.kind == "record" else set()
+                texts |= set(returns.fields) if returns is not None and returns.kind == "record" else set()
             case Walk() | Derived():
-                written.add(step.name)
-    return written
+                texts.add(step.name)
+    return texts
 
 
 def _returned(ask: Ask) -> tuple[str, ...]:
@@ -406,10 +412,10 @@ class DatasetSecrets:
     def everything(self) -> Secrets:
         """All secrets of files, and all secret fields that are written."""
         written = [
-            {Secret(made.name, each.name): ((self._declared(made.name, each.name),),)}
-            for made in self.generated.values()
-            for each in made.fields
-            if each.secret
+            {Secret(dataset.name, data_field.name): ((self._declared(dataset.name, data_field.name),),)}
+            for dataset in self.generated.values()
+            for data_field in dataset.fields
+            if data_field.secret
         ]
         return union(*(self.of(name).rows.element.all for name in self.datasets), *written)
 
@@ -434,10 +440,14 @@ class DatasetSecrets:
     def _read(self, dataset: Dataset) -> TableSecrets:
         joined, media = self._joined(dataset), self._media(dataset)
         told = self._contents(dataset, joined)
-        fields = {each.name: Flow(union(told[each.name], media.get(each.name, NONE))) for each in dataset.fields}
-        public = [each for each in dataset.fields if not fields[each.name].all]
+        fields = {
+            data_field.name: Flow(union(told[data_field.name], media.get(data_field.name, NONE)))
+            for data_field in dataset.fields
+        }
+        public = [data_field for data_field in dataset.fields if not fields[data_field.name].all]
         columns = {
-            each.name: f"{dataset.source} {' '.join(each.columns)} {each.type.model_dump_json()}" for each in public
+            data_field.name: f"{dataset.source} {' '.join(data_field.columns)} {data_field.type.model_dump_json()}"
+            for data_field in public
         }
         about = (ItemReference(dataset.name), *self._same_rows(dataset))
         there, order = self._laid_out(dataset)
@@ -456,7 +466,7 @@ class DatasetSecrets:
         """Return the secrets in the fields of a data set, including those of the keys by which joined columns are
         found.
         """
-        own = {each.name: self._content(dataset.name, each) for each in dataset.fields}
+        own = {data_field.name: self._content(dataset.name, data_field) for data_field in dataset.fields}
         heads = {name: self.declaration(dataset.name, name).head for name, joins in joined.items() if joins}
 
         def label(name: str, keys: str) -> Label:
@@ -472,11 +482,11 @@ class DatasetSecrets:
         """Return the secrets in files that cells name, if equal cells name different files depending on the folder."""
         if not self.layouts.are_media_by_folder(dataset.name):
             return {}
-        own = (each for each in self._every_layout if each.dataset == dataset.name and not each.joined)
-        told = union(*(self._told_by(each) for each in own))
+        layouts = (layout for layout in self._every_layout if layout.dataset == dataset.name and not layout.joined)
+        told = union(*(self._told_by(layout) for layout in layouts))
         if not told:
             return {}
-        found = [each.name for each in dataset.fields if holds_media(each.type)]
+        found = [data_field.name for data_field in dataset.fields if holds_media(data_field.type)]
         heads = {name: self.declaration(dataset.name, name).head for name in found}
         return {
             name: extend_trail(told, Label(head, f"`{name}` is the file of that name in a folder that is named by it"))
@@ -487,14 +497,14 @@ class DatasetSecrets:
         """Return the secrets in the columns of a data set's files, whichever data set reads them."""
         found: dict[str, Secrets] = {}
         for name in (dataset.name, *sorted(self.files.get(dataset.name, ()))):
-            for each in self.datasets[name].fields if name in self.datasets else ():
-                for column in each.columns:
-                    found[column] = union(found.get(column, NONE), self._content(name, each))
+            for data_field in self.datasets[name].fields if name in self.datasets else ():
+                for column in data_field.columns:
+                    found[column] = union(found.get(column, NONE), self._content(name, data_field))
         head = self.places.dataset(dataset.name).head
         for join in dataset.joins:
-            said = Label(head, f"the column `{join.column}` of the files says it")
+            label = Label(head, f"the column `{join.column}` of the files says it")
             for of in self.keys.get((dataset.name, join.column), ()):
-                secret: Secrets = {Secret(*of): ((self._declared(*of), said),)}
+                secret: Secrets = {Secret(*of): ((self._declared(*of), label),)}
                 found[join.column] = union(found.get(join.column, NONE), secret)
         return found
 
@@ -504,13 +514,14 @@ class DatasetSecrets:
         The join has only some files of a layout, or its files are named by values of the rows that have a match.
         """
         files = self.layouts.joined(dataset.name, place)
-        parted = [each for each in self._every_layout if files & each.files and not each.files <= files]
+        layouts = [layout for layout in self._every_layout if files & layout.files and not layout.files <= files]
         named = [
-            self._content(dataset.name, each)
-            for each in dataset.fields
-            if self._content(dataset.name, each) and self.layouts.is_join_named_by(dataset.name, place, each.name)
+            self._content(dataset.name, data_field)
+            for data_field in dataset.fields
+            if self._content(dataset.name, data_field)
+            and self.layouts.is_join_named_by(dataset.name, place, data_field.name)
         ]
-        return union(*(self._told_by(each) for each in parted if each.dataset != dataset.name), *named)
+        return union(*(self._told_by(layout) for layout in layouts if layout.dataset != dataset.name), *named)
 
     def _laid_out(self, dataset: Dataset) -> tuple[Secrets, Secrets]:
         """Return the secrets that decide which rows a data set has, and those that decide their order.
@@ -519,11 +530,11 @@ class DatasetSecrets:
         """
         head = self.places.dataset(dataset.name).head
         there, order = NONE, NONE
-        for each in self._every_layout:
-            told = self._told_by(each)
-            if self.layouts.has_some(dataset.name, each):
+        for layout in self._every_layout:
+            told = self._told_by(layout)
+            if self.layouts.has_some(dataset.name, layout):
                 there = union(there, extend_trail(told, Label(head, "it tells which rows lie in these files")))
-            if self.layouts.is_parted(dataset.name, each):
+            if self.layouts.is_parted(dataset.name, layout):
                 order = union(order, extend_trail(told, Label(head, IN_FILES)))
         for name, secrets in self._named_by(dataset):
             if self.layouts.count(dataset.name) < self.layouts.count(name):
@@ -543,22 +554,25 @@ class DatasetSecrets:
         """Fields with secrets, by the words of file names that occur in them."""
         found: dict[str, list[tuple[str, str]]] = {}
         for name, fields in self._fields.items():
-            for column in (column for column, each in fields.items() if self._content(name, each)):
+            for column in (column for column, data_field in fields.items() if self._content(name, data_field)):
                 for word in self.layouts.words_in(name, column):
                     found.setdefault(word, []).append((name, column))
         return found
 
     @cached_property
     def _fields(self) -> Mapping[str, Mapping[str, DataField]]:
-        return {name: {each.name: each for each in dataset.fields} for name, dataset in self.datasets.items()}
+        return {
+            name: {data_field.name: data_field for data_field in dataset.fields}
+            for name, dataset in self.datasets.items()
+        }
 
     @cached_property
     def _every_layout(self) -> tuple[Layout, ...]:
         secret = {
-            name: {each.name for each in dataset.fields if self._content(name, each)}
+            name: {data_field.name for data_field in dataset.fields if self._content(name, data_field)}
             for name, dataset in self.datasets.items()
         }
-        return tuple(each for name, fields in secret.items() if fields for each in self.layouts.tell(name, fields))
+        return tuple(layout for name, fields in secret.items() if fields for layout in self.layouts.tell(name, fields))
 
     def _told_by(self, layout: Layout) -> Secrets:
         fields = self._fields[layout.dataset]
@@ -582,8 +596,8 @@ class DatasetSecrets:
         if declared.secret:
             found[Secret(dataset, declared.name)] = ((self._declared(dataset, declared.name),),)
         for copy in self.copies.get((dataset, declared.name), ()):
-            read = Label(self.declaration(dataset, declared.name).head, copy.why)
-            found[Secret(*copy.of)] = ((self._declared(*copy.of), read),)
+            label = Label(self.declaration(dataset, declared.name).head, copy.why)
+            found[Secret(*copy.of)] = ((self._declared(*copy.of), label),)
         return found
 
     def _same_rows(self, dataset: Dataset) -> Iterator[ItemReference]:
@@ -595,9 +609,11 @@ class DatasetSecrets:
         same = [self.datasets[name] for name in sorted(self.files.get(dataset.name, ())) if name in self.datasets]
         for other in same:
             yield ItemReference(other.name)
-        if any(each.secret for other in (dataset, *same) for each in other.fields):
+        if any(data_field.secret for other in (dataset, *same) for data_field in other.fields):
             return
-        copies = (copy for each in dataset.fields for copy in self.copies.get((dataset.name, each.name), ()))
+        copies = (
+            copy for data_field in dataset.fields for copy in self.copies.get((dataset.name, data_field.name), ())
+        )
         for name, column in sorted({copy.of for copy in copies if copy.how == "values"}):
             yield ItemReference(name, column, at_hand=False)
 
@@ -642,7 +658,7 @@ class DatasetSecrets:
         refused = making.existence_secrets()
         if made.source is not None and not any(isinstance(step, Ask) for step in made.steps):
             fields |= dict.fromkeys(made.axes, Flow(refused))  # the cells where a row is kept reveal it
-        public = {each.name for each in made.fields if not fields[each.name].all}
+        public = {data_field.name for data_field in made.fields if not fields[data_field.name].all}
         columns = {name: column for name, column in making.columns().items() if name in public}
         about = (ItemReference(made.name), *making.about())
         refused = narrow_regions(refused, lambda rows: rows.elsewhere)
@@ -654,7 +670,9 @@ class DatasetSecrets:
         """Return the generated data set with every field marked as secret that depends on a secret."""
         fields = self.of(made.name).rows.element.fields
         marked = tuple(
-            each.model_copy(update={"secret": True}) if not each.secret and fields[each.name].all else each
-            for each in made.fields
+            data_field.model_copy(update={"secret": True})
+            if not data_field.secret and fields[data_field.name].all
+            else data_field
+            for data_field in made.fields
         )
         return made if marked == made.fields else made.model_copy(update={"fields": marked})

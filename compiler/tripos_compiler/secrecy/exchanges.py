@@ -90,8 +90,8 @@ class Exchanges:
             case Get(of=of, field=column):
                 if isinstance(of, Data) and of.field is None:
                     return self._column(of.dataset, column)
-                found = self.of(of)
-                return Exchange.REORDERED if found == Exchange.ROWS else found
+                exchange = self.of(of)
+                return Exchange.REORDERED if exchange == Exchange.ROWS else exchange
             case Each(loop=loop, value=value):
                 return self._loop(loop, value)
             case Binary(operator="in", left=left, right=right):
@@ -114,20 +114,20 @@ class Exchanges:
         if function is None:
             return Exchange.CHANGES if self.flows.tables.impure(call) else _joined(map(self.of, arguments))
         if function.ignores_order:
-            return _joined(self._unordered(each, rows=function.shape is Shape.LENGTH) for each in arguments)
-        found = _joined(map(self.of, arguments))
-        return Exchange.CHANGES if found == Exchange.ROWS and function.shape is Shape.FLAT else found
+            return _joined(self._unordered(argument, rows=function.shape is Shape.LENGTH) for argument in arguments)
+        exchange = _joined(map(self.of, arguments))
+        return Exchange.CHANGES if exchange == Exchange.ROWS and function.shape is Shape.FLAT else exchange
 
     def _unordered(self, expr: Expr, *, rows: bool = False) -> Exchange:
         """Return the effect on a list whose order does not matter."""
-        found = self.of(expr)
-        return Exchange.STAYS if found == Exchange.REORDERED or (rows and found == Exchange.ROWS) else found
+        exchange = self.of(expr)
+        return Exchange.STAYS if exchange == Exchange.REORDERED or (rows and exchange == Exchange.ROWS) else exchange
 
     def _of_element(self, path: tuple[str, ...]) -> Exchange:
         """Return the effect on the element of a loop, or on a field of a row."""
-        found = self.loops[path[0]]
-        if found != Exchange.ROWS:
-            return found
+        exchange = self.loops[path[0]]
+        if exchange != Exchange.ROWS:
+            return exchange
         if len(path) == 1:
             return Exchange.CHANGES
         flow: Flow = self.flows.names[path[0]]
@@ -143,15 +143,15 @@ class Exchanges:
         if source == Exchange.CHANGES:
             return source
         if source in (Exchange.ROWS, Exchange.REORDERED):  # in nested loops, every row meets every other
-            own = Exchange.ROWS if source == Exchange.ROWS else Exchange.OF_SECRETS
-            loops = {**dict.fromkeys(loops, Exchange.CHANGES), loop.alias: own}
+            exchange = Exchange.ROWS if source == Exchange.ROWS else Exchange.OF_SECRETS
+            loops = {**dict.fromkeys(loops, Exchange.CHANGES), loop.alias: exchange}
         elif source != Exchange.STAYS:
             loops[loop.alias] = source
         of, rows = without_reveal(loop.of), dict(self.rows)
         if isinstance(of, Data):
             rows[loop.alias] = of.dataset
         inside = Exchanges(inner, self.generated, self.has_all, self.tied, loops, rows)
-        found = _joined(inside.of(each) for each in (value, loop.where) if each is not None)
+        found = _joined(inside.of(expr) for expr in (value, loop.where) if expr is not None)
         if source in (Exchange.ROWS, Exchange.REORDERED):
             return Exchange.CHANGES if found == Exchange.CHANGES else Exchange.REORDERED
         return _joined((source, found))
@@ -171,8 +171,8 @@ class Exchanges:
             return self._made_column(self.generated[dataset], column, flow)
         if self.tied(dataset, column):
             return Exchange.CHANGES
-        others = [each for each in split_by_source(flow.element.all)[0] if each.dataset != dataset]
-        whole = all(self.has_all(Data(dataset=dataset, field=column), each) for each in others)
+        secrets = [secret for secret in split_by_source(flow.element.all)[0] if secret.dataset != dataset]
+        whole = all(self.has_all(Data(dataset=dataset, field=column), other) for other in secrets)
         return Exchange.REORDERED if whole else Exchange.CHANGES
 
     def _made_column(self, made: GeneratedDataset, column: str, flow: Flow) -> Exchange:
@@ -182,14 +182,14 @@ class Exchanges:
         out.
         """
         secrets = split_by_source(flow.element.all)[0]
-        if all((each.dataset, each.column) == (made.name, column) for each in secrets):
+        if all((secret.dataset, secret.column) == (made.name, column) for secret in secrets):
             return Exchange.REORDERED
         if column in written_fields(made) or made.source is None or not _keeps_all(made):
             return Exchange.CHANGES
         if isinstance(made.source, Data) and made.source.field is None:
             return self._column(made.source.dataset, column)
-        found = self.of(made.source)
-        return Exchange.REORDERED if found in (Exchange.STAYS, Exchange.REORDERED) else Exchange.CHANGES
+        exchange = self.of(made.source)
+        return Exchange.REORDERED if exchange in (Exchange.STAYS, Exchange.REORDERED) else Exchange.CHANGES
 
 
 def _keeps_all(made: GeneratedDataset) -> bool:
@@ -201,7 +201,7 @@ def _keeps_all(made: GeneratedDataset) -> bool:
 
 def _joined(parts: Iterable[Exchange]) -> Exchange:
     """Return the effect on a value computed from several."""
-    found = {each for each in parts if each != Exchange.STAYS}
+    found = {part for part in parts if part != Exchange.STAYS}
     if not found:
         return Exchange.STAYS
     if len(found) == 1 and found <= {Exchange.OF_SECRETS, Exchange.OF_PLACE}:

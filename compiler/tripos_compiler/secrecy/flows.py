@@ -68,8 +68,8 @@ class SourceMap:
                 return self.of(expr, otherwise)
             case Passage(when=when):
                 return self.of(when, otherwise) if when is not None else otherwise
-        for each in subexpressions(part):
-            known = self.index.places.get(id(each))
+        for subexpression in subexpressions(part):
+            known = self.index.places.get(id(subexpression))
             if known is not None:
                 return known[1]
         return otherwise
@@ -101,7 +101,9 @@ class SourceMap:
         outer, dot, inner = name.partition(".")
         if not dot:
             return self._datasets[name]
-        return _first_named(each for each in self.scenario(outer).body if each.construct in KINDS["dataset"])[inner]
+        return _first_named(
+            statement for statement in self.scenario(outer).body if statement.construct in KINDS["dataset"]
+        )[inner]
 
     def step(self, scenario: str, name: str) -> Statement:
         """Return the statement of a step, or else of its scenario. A turn of a multi-turn ask has the statement of the
@@ -110,9 +112,9 @@ class SourceMap:
         if scenario not in self._steps:
             named = [each for each in self.scenario(scenario).body if each.find_name("name") is not None]
             self._steps[scenario] = {}
-            for place, each in enumerate(named):
-                for asks in (False, True) if each.construct == "ask" else (False,):
-                    self._steps[scenario].setdefault((each.name().text, asks), (place, each))
+            for place, statement in enumerate(named):
+                for asks in (False, True) if statement.construct == "ask" else (False,):
+                    self._steps[scenario].setdefault((statement.name().text, asks), (place, statement))
         known, turn_of = self._steps[scenario], name.partition("(")[0].partition(".")[0]
         found = [known[key] for key in ((name, False), (turn_of, True)) if key in known]
         return min(found, key=itemgetter(0))[1] if found else self.scenario(scenario)
@@ -121,9 +123,9 @@ class SourceMap:
 def _first_named(statements: Iterable[Statement]) -> dict[str, Statement]:
     """Return statements by name. The first one wins."""
     found: dict[str, Statement] = {}
-    for each in statements:
-        if (name := each.find_name("name")) is not None:
-            found.setdefault(name.text, each)
+    for statement in statements:
+        if (name := statement.find_name("name")) is not None:
+            found.setdefault(name.text, statement)
     return found
 
 
@@ -256,7 +258,7 @@ class Flows:
         if rule is not None:
             return rule(self, expr, [given[name] for name in function.names if name in given])
         if function.ignores_order:
-            return Flow(union(*(self.of(each).content for each in (*expr.args, *expr.named.values()))))
+            return Flow(union(*(self.of(argument).content for argument in (*expr.args, *expr.named.values()))))
         return Flow(self.all(*expr.args, *expr.named.values()))
 
 
@@ -294,24 +296,24 @@ def _length(flows: Flows, call: Call, given: Sequence[Expr]) -> Flow:
 
 def _item(flows: Flows, call: Call, given: Sequence[Expr]) -> Flow:
     """One element. The position of the element is revealed too."""
-    flow, rest = flows.of(given[0]), given[1:]
+    flow, exprs = flows.of(given[0]), given[1:]
     return _subset(Flow(union(flow.structure, flow.order), elements=flow.element)).element.with_structure(
-        flows.all(*rest)
+        flows.all(*exprs)
     )
 
 
 def _sample(flows: Flows, call: Call, given: Sequence[Expr]) -> Flow:
     """Some elements, selected by value; equal elements are drawn once."""
-    flow, rest = flows.of(given[0]), given[1:]
-    return _subset(Flow(union(flow.content, flows.all(*rest)), elements=flow.element))
+    flow, exprs = flows.of(given[0]), given[1:]
+    return _subset(Flow(union(flow.content, flows.all(*exprs)), elements=flow.element))
 
 
 def _slice(flows: Flows, call: Call, given: Sequence[Expr]) -> Flow:
     """Some elements of a list, by position; or a part of a text."""
-    flow, rest = flows.of(given[0]), given[1:]
+    flow, exprs = flows.of(given[0]), given[1:]
     if flow.elements is None:
         return Flow(flows.all(*given))
-    return _subset(flow).with_structure(union(flow.order, flows.all(*rest)))
+    return _subset(flow).with_structure(union(flow.order, flows.all(*exprs)))
 
 
 def _matching(flows: Flows, call: Call, given: Sequence[Expr]) -> Flow:
@@ -331,7 +333,7 @@ def _of_one_table(one: Expr, other: Expr) -> bool:
 
 def _ordered(flows: Flows, call: Call, given: Sequence[Expr]) -> Flow:
     """Elements of lists, selected and ordered by value."""
-    flow = join_flows(flows.of(each) for each in (*call.args, *call.named.values()))
+    flow = join_flows(flows.of(argument) for argument in (*call.args, *call.named.values()))
     return Flow(flow.content, elements=flow.element)
 
 
@@ -358,8 +360,8 @@ def _examples(flows: Flows, call: Call, given: Sequence[Expr]) -> Flow:
     written = [name.value for name in names if isinstance(name, Literal_)]
     if rows.elements is None or len(written) + sum(isinstance(name, Items) for name in names) < len(names):
         return Flow(flows.all(*call.args, *call.named.values()))
-    shown = Flow(union(*(rows.elements.at(str(name)).all for name in written)))
-    return _subset(Flow(union(rows.structure, rows.order, shown.structure, flows.all(points)), elements=shown))
+    flow = Flow(union(*(rows.elements.at(str(name)).all for name in written)))
+    return _subset(Flow(union(rows.structure, rows.order, flow.structure, flows.all(points)), elements=flow))
 
 
 def _subset(flow: Flow) -> Flow:

@@ -135,18 +135,23 @@ def are_disjoint(one: frozenset[Condition], other: frozenset[Condition], at_hand
     (True, False, True)
     """
     both = one | other
-    if at_hand and any(each.own_column == each.column and each.operator in ("!=", "<", ">") for each in both):
+    if at_hand and any(
+        condition.own_column == condition.column and condition.operator in ("!=", "<", ">") for condition in both
+    ):
         return True
-    return any(_impossible([each for each in both if each.column == name]) for name in {each.column for each in both})
+    return any(
+        _impossible([condition for condition in both if condition.column == name])
+        for name in {condition.column for condition in both}
+    )
 
 
 def _impossible(of_column: list[Condition]) -> bool:
     """Return true if conditions on one column exclude every value."""
     written = [each for each in of_column if each.own_column is None]
     allowed: set[Value] | None = None
-    for each in written:
-        if each.operator in ("==", "in"):
-            allowed = set(each.values) if allowed is None else allowed & set(each.values)
+    for condition in written:
+        if condition.operator in ("==", "in"):
+            allowed = set(condition.values) if allowed is None else allowed & set(condition.values)
     if allowed is not None:
         return not any(all(_holds(value, each) for each in written) for value in allowed)
     low = [(each.values[0], each.operator == ">") for each in written if each.operator in (">", ">=")]
@@ -211,11 +216,11 @@ def union(*sets: Secrets) -> Secrets:
     found: dict[Secret, tuple[TaintTrail, ...]] = {}
     for each in there:
         for secret, ways in each.items():
-            known = found.get(secret)
-            if known is None:
+            labelses = found.get(secret)
+            if labelses is None:
                 found[secret] = ways
-            elif known is not ways:
-                found[secret] = tuple(sorted({*known, *ways}, key=_length)[:MOST_WAYS])
+            elif labelses is not ways:
+                found[secret] = tuple(sorted({*labelses, *ways}, key=_length)[:MOST_WAYS])
     return found
 
 
@@ -286,7 +291,7 @@ class Flow:
     @property
     def content(self) -> Secrets:
         """All secrets it depends on if the order of lists is ignored."""
-        inside = [each.all for each in self.fields.values()]
+        inside = [flow.all for flow in self.fields.values()]
         return union(self.structure, *inside, self.elements.all if self.elements is not None else NONE)
 
     def at(self, name: str) -> Flow:
@@ -308,8 +313,8 @@ class Flow:
     def map_secrets(self, change: Callable[[Secrets], Secrets]) -> Flow:
         """Return the flow with every set of secrets changed."""
         fields = {name: inner.map_secrets(change) for name, inner in self.fields.items()}
-        each = self.elements.map_secrets(change) if self.elements is not None else None
-        return Flow(change(self.structure), fields, each, change(self.order))
+        flow = self.elements.map_secrets(change) if self.elements is not None else None
+        return Flow(change(self.structure), fields, flow, change(self.order))
 
     def extend_trail(self, step: Label | None) -> Flow:
         """Return the flow with a step added to each trail."""

@@ -43,12 +43,12 @@ class Layouts:
 
     def tell(self, name: str, secret: Collection[str]) -> tuple[Layout, ...]:
         """Return the layouts of a data set if these of its fields are secret."""
-        found = [self._layout(name, self.loaded[name].dataset.files, secret, joined=False)]
-        found += [
+        layouts = [self._layout(name, self.loaded[name].dataset.files, secret, joined=False)]
+        layouts += [
             self._layout(name, join.files, secret, joined=True, columns=frozenset(join.columns))
             for join in self.loaded[name].dataset.joins
         ]
-        return tuple(each for each in found if each.fields)
+        return tuple(layout for layout in layouts if layout.fields)
 
     def _layout(
         self,
@@ -62,11 +62,11 @@ class Layouts:
         loaded = self.loaded[name]
         captured = {column for file in files for column in file.captures}
         captured = captured if columns is None else captured & columns
-        said = frozenset[str]() if joined else self._said_by_names(name, secret)
+        texts = frozenset[str]() if joined else self._said_by_names(name, secret)
         fields = tuple(
-            each.name
-            for each in loaded.dataset.fields
-            if each.name in said or (each.name in secret and not captured.isdisjoint(each.columns))
+            field.name
+            for field in loaded.dataset.fields
+            if field.name in texts or (field.name in secret and not captured.isdisjoint(field.columns))
         )
         return Layout(name, fields, frozenset(_contents(loaded, files)), joined)
 
@@ -80,14 +80,14 @@ class Layouts:
         if len(loaded.dataset.files) < 2:
             return frozenset()
         names = self._words[name]
-        public = [each.name for each in loaded.dataset.fields if each.name not in secret]
+        public = [field.name for field in loaded.dataset.fields if field.name not in secret]
         found: set[str] = set()
         for column in secret:
-            said = [comparable_text(row.values.get(column)) for row in loaded.rows]
-            held = [(text, row.path) for text, row in zip(said, loaded.rows, strict=True) if text]
+            texts = [comparable_text(row.values.get(column)) for row in loaded.rows]
+            held = [(text, row.path) for text, row in zip(texts, loaded.rows, strict=True) if text]
             if len({text for text, _ in held}) < 2 or any(text not in names[path] for text, path in held):
                 continue
-            if not any(said == [comparable_text(row.values.get(other)) for row in loaded.rows] for other in public):
+            if not any(texts == [comparable_text(row.values.get(other)) for row in loaded.rows] for other in public):
                 found.add(column)
         return frozenset(found)
 
@@ -123,8 +123,8 @@ class Layouts:
             return False
         for rows in self._same_rows(name, layout.dataset):
             found: dict[str, set[str]] = defaultdict(set)
-            for own, row in zip(mine.rows, rows, strict=True):
-                found[own.path].add(row.path)
+            for loaded_row, row in zip(mine.rows, rows, strict=True):
+                found[loaded_row.path].add(row.path)
             if all(len(paths) == 1 for paths in found.values()) and len(set().union(*found.values())) > 1:
                 return True
         return False
@@ -133,12 +133,12 @@ class Layouts:
         """Return true if every file of a data set is named by the value of its rows in a column of another data set."""
         mine, words = self.loaded[name], self._words[name]
         values = self.words_in(dataset, column)
-        if any(values.isdisjoint(said) for said in words.values()):
+        if any(values.isdisjoint(word) for word in words.values()):
             return False
         return any(
             all(
-                comparable_text(row.values.get(column)) in words[own.path]
-                for own, row in zip(mine.rows, rows, strict=True)
+                comparable_text(row.values.get(column)) in words[loaded_row.path]
+                for loaded_row, row in zip(mine.rows, rows, strict=True)
             )
             for rows in self._same_rows(name, dataset)
         )
@@ -177,7 +177,7 @@ class Layouts:
         said = [comparable_text(row.values.get(column)) in words for row in loaded.rows]
         if all(said) or not any(said):
             return False
-        read = [each.name for each in loaded.dataset.fields if not set(join.columns).isdisjoint(each.columns)]
+        read = [field.name for field in loaded.dataset.fields if not set(join.columns).isdisjoint(field.columns)]
         return any(said == [row.values.get(other) is not None for row in loaded.rows] for other in read)
 
     def _same_rows(self, name: str, dataset: str) -> Iterator[list[LoadedRow]]:
@@ -187,10 +187,10 @@ class Layouts:
         if name == dataset:
             return
         of, mine = self.loaded[dataset], self.loaded[name]
-        public = [each.name for each in of.dataset.fields if not each.secret]
-        for known in filter(None, (_long_texts(of, column) for column in public)):
+        public = [field.name for field in of.dataset.fields if not field.secret]
+        for loaded_rows in filter(None, (_long_texts(of, column) for column in public)):
             for column in mine.dataset.fields:
-                rows = [known.get(row.values.get(column.name)) for row in mine.rows if _is_long(row, column.name)]
+                rows = [loaded_rows.get(row.values.get(column.name)) for row in mine.rows if _is_long(row, column.name)]
                 there = [row for row in rows if row is not None]
                 if len(there) == len(mine.rows):
                     yield there
@@ -225,7 +225,7 @@ def _contents(loaded: LoadedDataset, files: Sequence[DataFile]) -> list[str]:
 def _words_of(path: str) -> set[str]:
     """Return the words of a path and each of its parts."""
     parts = [part.partition(".")[0] for part in path.split("/")]
-    return {comparable_text(each) for each in (*parts, *re.split(r"[\W_]+", path)) if each}
+    return {comparable_text(part) for part in (*parts, *re.split(r"[\W_]+", path)) if part}
 
 
 # Rows that several files have
@@ -241,8 +241,8 @@ def _is_long(row: LoadedRow, column: str) -> bool:
 
 def _long_texts(loaded: LoadedDataset, column: str) -> dict[Any, LoadedRow] | None:
     """Return the rows by their text in a column; None if a text is short or repeated."""
-    found = {row.values[column]: row for row in loaded.rows if _is_long(row, column)}
-    return found if found and len(found) == len(loaded.rows) else None
+    rows = {row.values[column]: row for row in loaded.rows if _is_long(row, column)}
+    return rows if rows and len(rows) == len(loaded.rows) else None
 
 
 # Joins by secret keys
@@ -270,7 +270,7 @@ def joined_secrets(
     """
     columns = dict(read)
     tied: set[str] = set()
-    found: dict[str, list[JoinedSecrets]] = {each.name: [] for each in dataset.fields}
+    found: dict[str, list[JoinedSecrets]] = {data_field.name: [] for data_field in dataset.fields}
     named = {name for file in dataset.files for name in file.captures}
     for join, there in zip(dataset.joins, parted, strict=True):
         every = _keys(join)
@@ -280,13 +280,13 @@ def joined_secrets(
             continue
         added = set(join.columns) - {join.column} - named
         beside = bool(there) or len(keys) < len(every) or not tied.isdisjoint(keys)
-        for each in dataset.fields:
-            if added.isdisjoint(each.columns):
+        for field in dataset.fields:
+            if added.isdisjoint(field.columns):
                 continue
             if by:
-                found[each.name].append(JoinedSecrets(_listed(keys), by, beside))
+                found[field.name].append(JoinedSecrets(_listed(keys), by, beside))
             if there:
-                found[each.name].append(JoinedSecrets("", there, beside))
+                found[field.name].append(JoinedSecrets("", there, beside))
         for column in added:
             columns[column] = union(columns.get(column, NONE), by, there)
         tied |= added if beside else set()

@@ -97,8 +97,8 @@ class Proof:
         for leak in leaks.values():
             self._report(leak)
         self._drop_consequent_warnings(leaks.values())
-        for name, made in self.program.generated.items():
-            self.program.generated[name] = self.tables.labelled(made)
+        for name, dataset in self.program.generated.items():
+            self.program.generated[name] = self.tables.labelled(dataset)
         self._doors()
 
     def _drop_consequent_warnings(self, leaks: Iterable[Leak]) -> None:
@@ -208,9 +208,9 @@ class Proof:
                 continue
             self._aggregate(door, span)
             named = sorted({secret_name(ways[0]) for ways in door.secrets.values()})
-            found = Reveal(scenario=door.scenario, step=door.step, text=text, secret=", ".join(named))
-            if found not in self.program.reveals:
-                self.program.reveals.append(found)
+            reveal = Reveal(scenario=door.scenario, step=door.step, text=text, secret=", ".join(named))
+            if reveal not in self.program.reveals:
+                self.program.reveals.append(reveal)
 
     def _aggregate(self, door: Declassification, span: Span) -> None:
         """Check `reveal(…, rows: N)`, which declassifies only values of whole columns with at least N rows."""
@@ -251,7 +251,7 @@ class Proof:
         if one is None or other is None or column.field is None:
             return False
         files = self.tables.layouts.files
-        marked = any(each.secret for each in one.dataset.fields if each.name == column.field)
+        marked = any(data_field.secret for data_field in one.dataset.fields if data_field.name == column.field)
         if marked and files(secret.dataset) <= files(column.dataset):
             return True
         mine = Counter(comparable_text(row.values.get(column.field)) for row in one.rows)

@@ -171,10 +171,10 @@ def normalized_union(all_said: Sequence[NormalizedValue]) -> NormalizedValue:
         "",
         (),
         "",
-        frozenset().union(*(each.plains for each in all_said)),
-        "\n".join(each.folded for each in all_said),
-        any(each.long for each in all_said),
-        frozenset().union(*(each.numbers for each in all_said)),
+        frozenset().union(*(normalized_value.plains for normalized_value in all_said)),
+        "\n".join(normalized_value.folded for normalized_value in all_said),
+        any(normalized_value.long for normalized_value in all_said),
+        frozenset().union(*(normalized_value.numbers for normalized_value in all_said)),
     )
 
 
@@ -232,7 +232,7 @@ def _within(text: str, held: Any, wanted: str) -> Iterator[str]:
 def _spans(text: str, held: Any, wanted: str) -> Iterator[tuple[int, int]]:
     """Yield the occurrences of a value as separate words."""
     if GROUPED.fullmatch(wanted):
-        yield from (each.span() for each in NUMBER.finditer(text) if comparable_text(each[0]) == wanted)
+        yield from (match.span() for match in NUMBER.finditer(text) if comparable_text(match[0]) == wanted)
         return
     written = _written(held, wanted)
     if not written:
@@ -386,7 +386,7 @@ Few = tuple[Sequence[NormalizedValue], int]
 
 
 def _few(said: Sequence[NormalizedValue]) -> Few:
-    return said, len([each for each in said if each.plain])
+    return said, len([normalized_value for normalized_value in said if normalized_value.plain])
 
 
 @dataclass(eq=False)
@@ -429,9 +429,9 @@ class MatchedRows:
         """
         if column not in self._patterns:
             first: dict[str, int] = {}
-            some = self.rows[:: max(1, len(self.rows) // CONTROL_PAIRS)][:CONTROL_PAIRS]
-            pattern = tuple(first.setdefault(column.plain(row), place) for place, row in enumerate(some))
-            self._patterns[column] = pattern if len(first) <= len(some) // 2 else None
+            rows = self.rows[:: max(1, len(self.rows) // CONTROL_PAIRS)][:CONTROL_PAIRS]
+            pattern = tuple(first.setdefault(column.plain(row), place) for place, row in enumerate(rows))
+            self._patterns[column] = pattern if len(first) <= len(rows) // 2 else None
         return self._patterns[column]
 
 
@@ -474,15 +474,15 @@ class ComparedRows:
     @cached_property
     def columns(self) -> dict[str, ComparedColumn]:
         """Its fields by name."""
-        return {each.name: ComparedColumn(self.loaded, each) for each in self.loaded.dataset.fields}
+        return {data_field.name: ComparedColumn(self.loaded, data_field) for data_field in self.loaded.dataset.fields}
 
     @cached_property
     def secrets(self) -> dict[str, tuple[ComparedColumn, ...]]:
         """Its secret fields, each with its parts if it is a record."""
         return {
-            each.name: tuple(column_parts(self.columns[each.name]))
-            for each in self.loaded.dataset.fields
-            if each.secret
+            data_field.name: tuple(column_parts(self.columns[data_field.name]))
+            for data_field in self.loaded.dataset.fields
+            if data_field.secret
         }
 
     @cached_property
@@ -492,8 +492,8 @@ class ComparedRows:
         if len(rows) <= MOST_ROWS:
             return rows
         half = MOST_ROWS // 2
-        rest = rows[half:]
-        return (*rows[:half], *(rest[place * len(rest) // half] for place in range(half)))
+        loaded_rows = rows[half:]
+        return (*rows[:half], *(loaded_rows[place * len(loaded_rows) // half] for place in range(half)))
 
     def normalized(self, row: LoadedRow) -> tuple[NormalizedValue, ...]:
         """Return the normal forms of all fields of a row, in order."""
@@ -522,7 +522,7 @@ class ComparedRows:
     @cached_property
     def values_anywhere(self) -> set[str]:
         """The normal forms of all values in any field."""
-        return set().union(*(each.counts for each in self.columns.values()))
+        return set().union(*(column.counts for column in self.columns.values()))
 
     @cached_property
     def match_keys_anywhere(self) -> set[int]:
@@ -612,8 +612,8 @@ def _together(
 
 def _by_value(secret: ComparedRows, other: ComparedRows) -> Iterator[RowMatching]:
     """Yield the matchings by a value that identifies the rows with secrets."""
-    public = [each.name for each in secret.loaded.dataset.fields if not each.secret]
-    names = [each.name for each in other.loaded.dataset.fields]
+    public = [data_field.name for data_field in secret.loaded.dataset.fields if not data_field.secret]
+    names = [data_field.name for data_field in other.loaded.dataset.fields]
     found = {
         (mine, theirs): pairs
         for mine in public

@@ -117,8 +117,8 @@ class RowsAtHand:
         names |= {axis: fields[axis] for axis in self.scenario.axes if axis in fields}
         where = self.conditions(rows.where, {rows.alias: table})
         about: dict[str, list[ItemReference]] = {}
-        for each in table.about:
-            about.setdefault(each.dataset, []).append(replace(each, conditions=each.conditions | where))
+        for reference in table.about:
+            about.setdefault(reference.dataset, []).append(replace(reference, conditions=reference.conditions | where))
         return BoundRows(names, about)
 
     def _assign_to_current(self, column: str) -> Callable[[Secrets], Secrets]:
@@ -147,15 +147,15 @@ class RowsAtHand:
         if where is None:
             return frozenset()
         table = self.table
-        own = {self.alias: table} if table is not None and self.alias not in tables else {}
+        secretses = {self.alias: table} if table is not None and self.alias not in tables else {}
 
         def column(expr: Expr) -> tuple[str, bool] | None:
             if not isinstance(expr, Ref) or len(expr.path) != 2:
                 return None
             name, inner = expr.path
-            of = tables.get(name) or own.get(name)
+            of = tables.get(name) or secretses.get(name)
             known = of.columns.get(inner) if of is not None else None
-            return (known, name in own) if known is not None else None
+            return (known, name in secretses) if known is not None else None
 
         return conditions(where, column)
 
@@ -256,10 +256,10 @@ class ScenarioTaintAnalysis:
         if role not in self.compared:
             return False
         leaks: list[Leak] = []
-        for each in disclosures:
-            guarded = {secret: ways for secret, ways in each.secrets.items() if self.rows.is_guarded(secret)}
+        for disclosure in disclosures:
+            guarded = {secret: ways for secret, ways in disclosure.secrets.items() if self.rows.is_guarded(secret)}
             if guarded:
-                leaks.append(Leak(role, Disclosure(guarded, each.span, each.into)))
+                leaks.append(Leak(role, Disclosure(guarded, disclosure.span, disclosure.into)))
         self.leaks += leaks
         return bool(leaks)
 
@@ -268,17 +268,17 @@ class ScenarioTaintAnalysis:
         asked = self._decided(step, statement)
         leaks = self._reaches(step.role, [*disclosures, *asked])
         name = statement.name().span if statement.find_name("name") is not None else statement.head
-        said = union(*(each.secrets for each in disclosures))
+        said = union(*(disclosure.secrets for disclosure in disclosures))
         whether = extend_trail(
-            union(*(each.secrets for each in asked)), Label(name, f"`{step.name}` is asked or not by it")
+            union(*(disclosure.secrets for disclosure in asked)), Label(name, f"`{step.name}` is asked or not by it")
         )
         reply = union(extend_trail(said, Label(name, f"`{step.name}` was told it, and may repeat it")), whether)
         if step.role in self.compared:  # it was given public data, or a secret, which is reported
             said, whether = split_by_source(said)[1], split_by_source(whether)[1]
             reply = self._reply_secrets(step.name, name)
         fields = dict.fromkeys((*REPLY_PARTS, "value", "turns"), Flow(reply))
-        if (read := step.read_as) is not None and read.kind == "record":
-            fields |= dict.fromkeys(read.fields, Flow(reply))
+        if (type_ := step.read_as) is not None and type_.kind == "record":
+            fields |= dict.fromkeys(type_.fields, Flow(reply))
         fields["prompt"] = Flow(union(said, whether))
         if step.acts:
             came = self.flows(step.name).all(*step.acts)
@@ -317,7 +317,7 @@ class ScenarioTaintAnalysis:
             span = written.head if written is not None else statement.head
             yield Disclosure(flows.all(step.offered), span, "these tools tell")
         if step.acts:
-            known |= {id(each) for each in step.acts}
+            known |= {id(act) for act in step.acts}
             written = statement.one_of("state")
             span = written.syntax("value").span if written is not None else statement.head
             yield Disclosure(flows.all(*step.acts), span, "the results of its tools tell")
@@ -326,8 +326,8 @@ class ScenarioTaintAnalysis:
             known |= {id(expr) for expr in expressions_of(shots)}
         yield from self._spoken(statement.head)
         known |= {id(expr) for expr in expressions_of(step.when)}
-        rest = [expr for expr in expressions_of(step) if id(expr) not in known]
-        yield Disclosure(flows.all(*rest), statement.head, "this step tells")
+        exprs = [expr for expr in expressions_of(step) if id(expr) not in known]
+        yield Disclosure(flows.all(*exprs), statement.head, "this step tells")
 
     def _decided(self, step: Ask | Converse, statement: Statement) -> list[Disclosure]:
         """Return the information that a step runs at all."""
@@ -385,8 +385,8 @@ class ScenarioTaintAnalysis:
 
     def _keys(self, table: TableSecrets, row: Flow) -> Iterator[Secrets]:
         """Yield the keys of rows and shots, because rows with the same key are no shots for each other."""
-        own = self.names.get(self.rows.alias, PUBLIC)
-        for of, fields in ((table, row.fields), (self.rows.table, own.fields)):
+        flow = self.names.get(self.rows.alias, PUBLIC)
+        for of, fields in ((table, row.fields), (self.rows.table, flow.fields)):
             if of is not None and of.key is not None:
                 key = self.flows("key", fields).all(of.key)
                 span = self.places.of(of.key, self.places.dataset(of.name).head)
@@ -404,21 +404,22 @@ class ScenarioTaintAnalysis:
             known: set[int] = set()
             disclosures = [*self._texts(speaker.system, flows, written.head, known), *self._spoken(written.head)]
             disclosures += self._settings(speaker.settings, flows, written.head, known)
-            rest = [expr for expr in expressions_of(speaker) if id(expr) not in known]
-            disclosures.append(Disclosure(flows.all(*rest), written.head, "this tells"))
+            exprs = [expr for expr in expressions_of(speaker) if id(expr) not in known]
+            disclosures.append(Disclosure(flows.all(*exprs), written.head, "this tells"))
             leaks = self._reaches(speaker.role, [*disclosures, *decided]) or leaks
             if speaker.role in self.compared:
                 said.append(self._reply_secrets(step.name, name))
                 continue
-            said.append(union(*(each.secrets for each in disclosures)))
+            said.append(union(*(disclosure.secrets for disclosure in disclosures)))
             for hearer in step.speakers:
                 heard = [
-                    extend_trail(each.secrets, Label(each.span, f"`{speaker.role}` is told it")) for each in disclosures
+                    extend_trail(disclosure.secrets, Label(disclosure.span, f"`{speaker.role}` is told it"))
+                    for disclosure in disclosures
                 ]
                 into = f"`{speaker.role}` may say it in this conversation to"
                 if hearer is not speaker and self._reaches(hearer.role, [Disclosure(union(*heard), name, into)]):
                     leaks = True
-        whether = union(*(each.secrets for each in decided))
+        whether = union(*(disclosure.secrets for disclosure in decided))
         reply = union(
             extend_trail(union(*said), Label(name, f"`{step.name}` may say it")),
             extend_trail(whether, Label(name, f"`{step.name}` takes place or not by it")),
@@ -450,12 +451,12 @@ class ScenarioTaintAnalysis:
             extend_trail(flows.all(step.where), Label(name, f"`{step.name}` chooses by it")),
             extend_trail(outer.all(step.when), Label(name, f"`{step.name}` is there by it")),
         )
-        put = [outer.of(each) for each in step.include]
+        put = [outer.of(expr) for expr in step.include]
         if put:  # their positions depend on all elements
-            written = statement.of("include")
+            statements = statement.of("include")
             for included, flow in zip(step.include, put, strict=True):
                 place = self.places.of(included, statement.head)
-                span = next((one.head for one in written if one.head.start <= place.start), place)
+                span = next((one.head for one in statements if one.head.start <= place.start), place)
                 what = union(what, extend_trail(flow.all, Label(span, "is put among them")))
             what = union(what, extend_trail(element.all, Label(name, f"`{step.name}` puts them in order by it")))
         each = element.extend_trail(Label(name, f"`{step.name}` holds it"))
@@ -495,7 +496,7 @@ class ScenarioTaintAnalysis:
         if scorer.blind:
             self._blind(step, disclosures)
         leaks = self._reaches(scorer.role, disclosures)
-        self.names[step.name] = PUBLIC if leaks else Flow(union(*(each.secrets for each in disclosures)))
+        self.names[step.name] = PUBLIC if leaks else Flow(union(*(disclosure.secrets for disclosure in disclosures)))
 
     def _blind(self, step: Verdict | Grade | Compare, disclosures: list[Disclosure]) -> None:
         """Record what reveals the model to a blind judge, apart from the reply that it judges."""
@@ -503,10 +504,10 @@ class ScenarioTaintAnalysis:
         replies = {secret.column for _, of_model in models for secret in of_model}
         order = [name for name in self.names if name in replies]
         judged = step.of if not isinstance(step, Verdict) else order[-1] if order else ""
-        for each, of_model in models:
+        for disclosure, of_model in models:
             further = {secret: ways for secret, ways in of_model.items() if secret.column != judged}
             if further:
-                self.leaks.append(Leak(step.scorer, Disclosure(further, each.span, each.into), judged))
+                self.leaks.append(Leak(step.scorer, Disclosure(further, disclosure.span, disclosure.into), judged))
 
 
 LEFT_OUT = {"fingerprint", "judgement", "needs", "inputs", "draw"}
@@ -576,29 +577,35 @@ class SplitScenarios:
     def leaks(self) -> Iterator[Leak]:
         """Yield the leak of each split scenario, with the first other one that asks differently about such rows."""
         marked: dict[Hashable, list[FilteredScenario]] = defaultdict(list)
-        chosen = [each for each in self.all if each.by_rows]
-        for each in chosen:
-            for mark in each.marks:
-                marked[mark].append(each)
+        chosen = [filtered_scenario for filtered_scenario in self.all if filtered_scenario.by_rows]
+        for scenario in chosen:
+            for mark in scenario.marks:
+                marked[mark].append(scenario)
         for half in chosen:
-            others = (self._first(half, marked[mark]) for mark in half.marks)
-            first = min((each for each in others if each is not None), key=lambda each: each.place, default=None)
+            scenarios = (self._first(half, marked[mark]) for mark in half.marks)
+            first = min(
+                (other for other in scenarios if other is not None),
+                key=lambda filtered_scenario: filtered_scenario.place,
+                default=None,
+            )
             if first is not None:
                 yield from self._half(half, first)
 
     def _first(self, half: FilteredScenario, others: list[FilteredScenario]) -> FilteredScenario | None:
         """Return the first scenario that asks differently about the same rows."""
         asks = half.asks
-        return next((each for each in others if each.asks != asks and self._tell(half, each)), None)
+        return next((other for other in others if other.asks != asks and self._tell(half, other)), None)
 
     def _tell(self, one: FilteredScenario, two: FilteredScenario) -> bool:
         """Return true if it reveals something about a row which of two scenarios asks about it."""
         if not self.ask_differently(one, two):
             return False
-        chosen = [each.by_where if one.rows.dataset == two.rows.dataset else each.by_rows for each in (one, two)]
+        chosen = [
+            scenario.by_where if one.rows.dataset == two.rows.dataset else scenario.by_rows for scenario in (one, two)
+        ]
         if not all(chosen):
             return False
-        sources = [self.sources(each.rows.dataset) for each in (one, two)]
+        sources = [self.sources(scenario.rows.dataset) for scenario in (one, two)]
         by = [columns_of(each) for each in chosen]
         return bool(sources[0] & sources[1]) or bool(by[0] & by[1])
 
@@ -631,8 +638,8 @@ class SplitScenarios:
     def sources(self, name: str) -> frozenset[str]:
         """Return the data sets whose rows a data set has or is about."""
         if name not in self._sources:
-            made = self.program.generated.get(name)
-            beside = self._made_of(made) if made is not None else self.tables.related(name)
+            dataset = self.program.generated.get(name)
+            beside = self._made_of(dataset) if dataset is not None else self.tables.related(name)
             self._sources[name] = frozenset({name, *beside})
         return self._sources[name]
 
@@ -651,9 +658,9 @@ class SplitScenarios:
         columns = self.tables.of(rows.dataset).columns
         yield scenario.axes
         for treatment in scenario.treatments:
-            told = self._behind(treatment.steps)
-            yield tuple(step.model_dump_json(exclude=LEFT_OUT).replace(own, '"@row"') for step in told)
-            looked_at = {path[1] if len(path) > 1 else "" for path in self._paths(told) if path[0] == alias}
+            steps = self._behind(treatment.steps)
+            yield tuple(step.model_dump_json(exclude=LEFT_OUT).replace(own, '"@row"') for step in steps)
+            looked_at = {path[1] if len(path) > 1 else "" for path in self._paths(steps) if path[0] == alias}
             yield frozenset((name, columns.get(name, (rows.dataset, name))) for name in looked_at)
 
     def _behind(self, steps: tuple[Step, ...]) -> list[Step]:

@@ -51,7 +51,7 @@ else:
             if name not in own:
                 setattr(cls, name, method)
         if frozen:
-            cls.__setattr__, cls.__delattr__ = _frozen(cls, frozenset(each.name for each in fields))
+            cls.__setattr__, cls.__delattr__ = _frozen(cls, frozenset(field.name for field in fields))
         return cls
 
 
@@ -74,17 +74,17 @@ def _compiled_init(cls: Any, frozen: bool) -> Callable[..., None]:
     """Return the compiled `__init__` of a class. It assigns arguments or defaults and calls `__post_init__`."""
     known: dict[str, Any] = {"_assign": object.__setattr__, "_missing": dataclasses.MISSING}
     given, named, lines = ["_self"], ["*"], []
-    for each in dataclasses.fields(cls):
-        name = value = each.name
-        order = named if each.kw_only else given
-        if each.default_factory is not dataclasses.MISSING:
-            known[f"_make_{name}"] = each.default_factory
-            value = f"_make_{name}() if {name} is _missing else {name}" if each.init else f"_make_{name}()"
-            order += [f"{name}=_missing"] if each.init else []
-        elif not each.init:
+    for field in dataclasses.fields(cls):
+        name = value = field.name
+        order = named if field.kw_only else given
+        if field.default_factory is not dataclasses.MISSING:
+            known[f"_make_{name}"] = field.default_factory
+            value = f"_make_{name}() if {name} is _missing else {name}" if field.init else f"_make_{name}()"
+            order += [f"{name}=_missing"] if field.init else []
+        elif not field.init:
             continue
-        elif each.default is not dataclasses.MISSING:
-            known[f"_default_{name}"] = each.default
+        elif field.default is not dataclasses.MISSING:
+            known[f"_default_{name}"] = field.default
             order.append(f"{name}=_default_{name}")
         else:
             order.append(name)
@@ -100,7 +100,7 @@ def _compiled_init(cls: Any, frozen: bool) -> Callable[..., None]:
 
 def _shown(fields: Fields) -> Callable[[Any], str]:
     """Return a `__repr__` over the fields."""
-    names = [each.name for each in fields if each.repr]
+    names = [field.name for field in fields if field.repr]
 
     @reprlib.recursive_repr()
     def shown(self: Any) -> str:
@@ -111,7 +111,7 @@ def _shown(fields: Fields) -> Callable[[Any], str]:
 
 def _compared(fields: Fields) -> tuple[Callable[[Any, Any], Any], Callable[[Any], int]]:
     """Return `__eq__` and `__hash__`, computed from the tuple of the fields."""
-    names = [each.name for each in fields if each.compare]
+    names = [field.name for field in fields if field.compare]
     values: Callable[[Any], Any] = (
         attrgetter(*names) if len(names) > 1 else lambda self: tuple(getattr(self, name) for name in names)
     )
@@ -126,11 +126,11 @@ def _moved(fields: Fields) -> dict[str, Callable[..., Any]]:
     """Return `__getstate__` and `__setstate__` for frozen classes with slots, so that instances can be pickled."""
 
     def state(self: Any) -> list[Any]:
-        return [getattr(self, each.name) for each in fields]
+        return [getattr(self, field.name) for field in fields]
 
     def restored(self: Any, values: list[Any]) -> None:
-        for each, value in zip(fields, values, strict=True):
-            object.__setattr__(self, each.name, value)
+        for field, value in zip(fields, values, strict=True):
+            object.__setattr__(self, field.name, value)
 
     return {"__getstate__": state, "__setstate__": restored}
 

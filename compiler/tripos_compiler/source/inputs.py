@@ -59,8 +59,8 @@ def parse_release_request(text: str) -> ReleaseRequest | None:
     >>> parse_release_request("edubench"), parse_release_request("edubench@latest")
     (None, None)
     """
-    found = RELEASE_REQUEST.fullmatch(text)
-    return None if found is None else ReleaseRequest(found["name"], found["version"])
+    match = RELEASE_REQUEST.fullmatch(text)
+    return None if match is None else ReleaseRequest(match["name"], match["version"])
 
 
 @dataclass(frozen=True)

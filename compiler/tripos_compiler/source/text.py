@@ -28,14 +28,14 @@ def find_comments(source: Source) -> list[Comment]:
     >>> [comment.text for comment in find_comments(Source("x", 'title "a # b" # c'))]
     ['# c']
     """
-    found: list[Comment] = []
+    comments: list[Comment] = []
     for piece in PIECE.finditer(source.text):
         if not piece[0].startswith("#"):
             continue
         line = source.text.rfind("\n", 0, piece.start()) + 1
         alone = not source.text[line : piece.start()].strip()
-        found.append(Comment(Span(source, *piece.span()), piece[0].rstrip(), alone))
-    return found
+        comments.append(Comment(Span(source, *piece.span()), piece[0].rstrip(), alone))
+    return comments
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class Source:
 
     @cached_property
     def _line_starts(self) -> list[int]:
-        return [0, *(found.end() for found in re.finditer("\n", self.text))]
+        return [0, *(match.end() for match in re.finditer("\n", self.text))]
 
     def position(self, offset: int) -> tuple[int, int]:
         """Return line and column of an offset, both counted from 1, columns in code points."""

@@ -143,13 +143,13 @@ def build_tables(grammar: str) -> GrammarTables:
     ]
     name = next(terminal for terminal in lexer.terminals if terminal.name == "NAME")
     words = {
-        each.pattern.value: each.name
-        for each in lexer.terminals
-        if isinstance(each.pattern, PatternStr) and each not in lexer.scanner.terminals
+        terminal.pattern.value: terminal.name
+        for terminal in lexer.terminals
+        if isinstance(terminal.pattern, PatternStr) and terminal not in lexer.scanner.terminals
     }
     assert set(lexer.callback) == {name.name}, "another token than NAME has words of its own"
     return GrammarTables(
-        [(each.name, each.pattern.to_regexp()) for each in lexer.scanner.terminals],
+        [(terminal.name, terminal.pattern.to_regexp()) for terminal in lexer.scanner.terminals],
         words,
         frozenset(lexer.ignore_types),
         [_rule(rule) for rule in lark.rules],
@@ -197,9 +197,9 @@ def tables_of(grammar: str, folder: Path | None) -> GrammarTables:
         return build_tables(grammar)
     key = _digest("\n".join([str(FORMAT), ".".join(map(str, sys.version_info[:2])), maker, grammar]))
     path = None if folder is None else folder / f"grammar-{key[:16]}.json"
-    found = None if path is None else _read(path, key)
-    if found is not None:
-        return found
+    grammar_tables = None if path is None else _read(path, key)
+    if grammar_tables is not None:
+        return grammar_tables
     made = build_tables(grammar)
     if path is not None:
         _write(path, key, made)

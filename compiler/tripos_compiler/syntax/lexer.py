@@ -157,11 +157,11 @@ ENDINGS = frozenset({";", "；", "。"})
 def raw_tokens(text: str) -> Iterator[Token]:
     """Yield the tokens of a text according to the grammar, including those for unknown characters."""
     words = tables().words
-    for found in tables().pattern.finditer(text):
-        kind = found.lastgroup
+    for match in tables().pattern.finditer(text):
+        kind = match.lastgroup
         if kind is not None:
-            word = found[kind]
-            yield Token(words.get(word, kind) if kind == "NAME" else kind, word, found.start(kind), found.end())
+            word = match[kind]
+            yield Token(words.get(word, kind) if kind == "NAME" else kind, word, match.start(kind), match.end())
 
 
 def lex(segment: Segment, text: str, diagnostics: Diagnostics) -> list[Token]:
@@ -280,9 +280,9 @@ def warn_of_deception(source: Source, diagnostics: Diagnostics) -> None:
                 "W0112", message, span, help="remove it; an editor that shows invisible characters has it"
             )
     names: dict[str, str] = {}
-    told: set[str] = set()
+    texts: set[str] = set()
     for token in raw_tokens(source.text):
-        if token.kind != "NAME" or token.text in told:
+        if token.kind != "NAME" or token.text in texts:
             continue
         name, looks = token.text, token.text.translate(LIKE_LATIN)
         other = names.setdefault(looks, name)
@@ -292,7 +292,7 @@ def warn_of_deception(source: Source, diagnostics: Diagnostics) -> None:
             message = f"`{name}` has letters of two scripts that look alike"
         else:
             continue
-        told.add(name)
+        texts.add(name)
         diagnostics.warning("W0113", message, Span(source, token.start, token.end), help=f"write `{looks}`")
 
 
@@ -336,7 +336,7 @@ def _patterns() -> tuple[Pattern[str], Pattern[str]]:
     before."""
     grammar = tables()
     strings = "|".join(f"(?P<{name}>{expression})" for name, expression in grammar.terminals if name in STRINGS)
-    alike = {sign: "".join(char for char, (meant, _) in LOOKALIKES.items() if meant == sign) for sign in "()[]{}"}
+    alike = {sign: "".join(char for char, (text, _) in LOOKALIKES.items() if text == sign) for sign in "()[]{}"}
     openers, closers = (re.escape("".join(sign + alike[sign] for sign in signs)) for signs in ("([{", ")]}"))
     passed = re.escape(SPACES + "".join(sorted(ENDINGS)))
     langle = dict(grammar.terminals)["_LANGLE"]
@@ -351,7 +351,7 @@ def _patterns() -> tuple[Pattern[str], Pattern[str]]:
 @cache
 def _only_at_the_top() -> frozenset[str]:
     """Return the first words of statements that are allowed only at the top of a file."""
-    return frozenset(each.starts_with for each in CONSTRUCTS if places_of(each.starts_with) == [FILE])
+    return frozenset(construct.starts_with for construct in CONSTRUCTS if places_of(construct.starts_with) == [FILE])
 
 
 class _Scan:
@@ -379,21 +379,21 @@ class _Scan:
         top, block = _patterns()
         place, length = 0, len(self.text)
         while place < length:
-            found = (block if self.open and not self.by_layout else top).match(self.text, place)
-            assert found is not None
-            place = found.end()
-            match found.lastgroup:
+            match = (block if self.open and not self.by_layout else top).match(self.text, place)
+            assert match is not None
+            place = match.end()
+            match match.lastgroup:
                 case "COMMENT" | None:
                     pass
                 case "line":
                     self._line(place)
                 case "plain":
-                    self._plain(found[0], found.start())
+                    self._plain(match[0], match.start())
                 case "closer":
-                    self._closer(_meant(found["closer"]), found.start("closer"))
+                    self._closer(_meant(match["closer"]), match.start("closer"))
                 case kind:
-                    self._token(found.start(kind), goes_on=found[kind] == "<")
-                    self._bracket(kind, found[kind])
+                    self._token(match.start(kind), goes_on=match[kind] == "<")
+                    self._bracket(kind, match[kind])
 
     def _plain(self, run: str, start: int) -> None:
         """Scan names, numbers and signs."""
@@ -461,8 +461,8 @@ class _Scan:
 
 
 def _word_at(text: str, place: int) -> str:
-    found = WORD.match(text, place)
-    return found[0] if found is not None else ""
+    match = WORD.match(text, place)
+    return match[0] if match is not None else ""
 
 
 def _meant(char: str) -> str:
@@ -529,7 +529,7 @@ class ParseMemory:
         file.parses += 1
         oldest = file.parses - KEPT_PARSES
         file.pieces = {
-            text: kept
+            text: parseds
             for text, pieces in file.pieces.items()
-            if (kept := [parsed for parsed in pieces if parsed.parse > oldest])
+            if (parseds := [parsed for parsed in pieces if parsed.parse > oldest])
         }

@@ -162,18 +162,18 @@ def _read(start: str, tokens: Iterable[Token], report: SyntaxReport) -> Branch |
         last = token
     if skipping:
         machine.extend(BROKEN, lost)
-    whole = machine.finish()
-    if whole is None:
+    branch = machine.finish()
+    if branch is None:
         end = last or Token(END, "", 0, 0)
         _report(machine, end, None, report)
         if start == "hole":
             return None
         if _recover(machine, end, diagnostics):
             machine.extend(BROKEN, end.end)
-            whole = machine.finish()
-        if whole is None:
+            branch = machine.finish()
+        if branch is None:
             diagnostics.skipped_files = True
-    return whole
+    return branch
 
 
 def _recover(machine: Machine, token: Token, diagnostics: Diagnostics) -> bool:
@@ -217,7 +217,7 @@ def _version_at(text: str, place: int) -> str | None:
     line = text[text.rfind("\n", 0, place) + 1 :]
     at = place - (len(text) - len(line))
     return next(
-        (each[0] for each in VERSION.finditer(line.partition("\n")[0]) if each.start() <= at < each.end()), None
+        (match[0] for match in VERSION.finditer(line.partition("\n")[0]) if match.start() <= at < match.end()), None
     )
 
 
@@ -243,8 +243,8 @@ def _report(machine: Machine, token: Token, last: Token | None, report: SyntaxRe
         help_ = f"for a difference write a space after the minus: `- {token.text[1:]}`"
     if last is not None and last.kind == "NAME" and token.text == ":":
         after = FOLLOWING.match(source.text, span.end)
-        shown = f"{last.text} {after[1]}" if after is not None else f"{last.text} …"
-        help_ = f"write names and values side by side, without a colon: `{shown}`"
+        text = f"{last.text} {after[1]}" if after is not None else f"{last.text} …"
+        help_ = f"write names and values side by side, without a colon: `{text}`"
     if last is not None and last.kind == "_RBRACE" and token.kind == "NAME" and not machine.is_inside("_LANGLE"):
         help_ = f"a block ends its statement: write `{token.text}` before the `{{`, or on a line of its own"
     if token.kind == "NUMBER" and (version := _version_at(source.text, start)) is not None:
@@ -426,11 +426,11 @@ class Builder:
             case Member() if within == "index" and (path := dotted(named)) is not None:
                 return Name(named.span, path), named
         span = named.span
-        written = span.source.text[span.start : span.end]
+        text = span.source.text[span.start : span.end]
         help_ = "write a name before the colon, or leave the colon out"
         if isinstance(named, Member) and dotted(named) is not None:
-            help_ = f"a field stands before a colon in a slice of a measure only: `measure[{written}: value]`"
-        self.diagnostics.error("E0101", f"this is no name of an argument: `{written}`", span, help=help_)
+            help_ = f"a field stands before a colon in a slice of a measure only: `measure[{text}: value]`"
+        self.diagnostics.error("E0101", f"this is no name of an argument: `{text}`", span, help=help_)
         return None, None
 
     def _arguments(self, children: Sequence[Branch | Token], within: str) -> tuple[Argument, ...]:
@@ -524,11 +524,11 @@ def _parse_piece(segment: Segment, text: str, piece: Piece, slipped: bool) -> Pa
             return Span(segment, start, end)
 
         branch = read_lines(tokens, SyntaxReport(place, diagnostics, "E0101", unclosed, slipped))
-        read = [line for lines in branch.branches() for line in lines.branches()]
-        read = read if ends_in_file else read[:-1]
-        _prune(place, [entry for line in read for entry in line.branches()], diagnostics)
+        branches = [line for lines in branch.branches() for line in lines.branches()]
+        branches = branches if ends_in_file else branches[:-1]
+        _prune(place, [entry for line in branches for entry in line.branches()], diagnostics)
         builder = Builder(place, diagnostics)
-        lines = tuple(builder.line(line) for line in read)
+        lines = tuple(builder.line(line) for line in branches)
     return Parsed(segment, piece.ending, slipped, lines, diagnostics)
 
 

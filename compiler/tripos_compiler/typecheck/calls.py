@@ -95,9 +95,9 @@ class CheckedLoop:
 
 def check_comprehension(elaborator: Checker, argument: Argument) -> Typed | None:
     """Check a list comprehension. Reports a mistake and returns None."""
-    written = read_loop(elaborator, argument.elements[1:], argument)
-    found = element_values(elaborator, argument.elements[0], written) if written is not None else None
-    return None if found is None else found.all
+    syntax = read_loop(elaborator, argument.elements[1:], argument)
+    values = element_values(elaborator, argument.elements[0], syntax) if syntax is not None else None
+    return None if values is None else values.all
 
 
 @dataclass(frozen=True)
@@ -124,37 +124,39 @@ def scored_loop(elaborator: Checker, statement: Statement) -> LoopSyntax | None:
 
 def element_values(elaborator: Checker, syntax: Syntax, written: LoopSyntax) -> ElementValues | None:
     """Check a value for each element of a list. Reports a mistake and returns None."""
-    found = check_loop(elaborator, written)
-    if found is None:
+    loop = check_loop(elaborator, written)
+    if loop is None:
         return None
-    elaborator.program.index.scopes.append((syntax.span, found.inside.scope))
-    value = found.inside.infer(syntax)
+    elaborator.program.index.scopes.append((syntax.span, loop.inside.scope))
+    value = loop.inside.infer(syntax)
     if value is None:
         return None
-    where = found.loop.where
+    where = loop.loop.where
     may = value.may if where is None else value.under(where)
-    of = tuple(replace(each, lack=replace(each.lack, of=(*each.lack.of, found.loop.of))) for each in may)
-    whole = Typed(Each(loop=found.loop, value=value.expr), ListType(of=value.type), (*found.may, *of))
-    return ElementValues(value, whole, found.element)
+    of = tuple(
+        replace(undefined, lack=replace(undefined.lack, of=(*undefined.lack.of, loop.loop.of))) for undefined in may
+    )
+    typed = Typed(Each(loop=loop.loop, value=value.expr), ListType(of=value.type), (*loop.may, *of))
+    return ElementValues(value, typed, loop.element)
 
 
 def read_loop(elaborator: Checker, elements: Sequence[Syntax], whole: Argument | Syntax) -> LoopSyntax | None:
     """Return the parts of `each NAME in LIST [where COND] [at most COUNT]`. Reports other forms and returns None."""
-    rest = list(elements[1:])
-    over = rest.pop(0) if rest else None
-    found: LoopSyntax | None = None
+    nodes = list(elements[1:])
+    over = nodes.pop(0) if nodes else None
+    syntax: LoopSyntax | None = None
     if isinstance(over, BinaryExpr) and over.operator == "in" and isinstance(over.left, Name):
-        found = LoopSyntax(over.left, over.right)
-        if _word(rest, "where") and len(rest) > 1:
-            found, rest = replace(found, where=rest[1]), rest[2:]
-        if _word(rest, "at") and _word(rest[1:], "most") and len(rest) > 2 and _is_count(rest[2]):
-            assert isinstance(rest[2], Number)
-            found, rest = replace(found, most=rest[2]), rest[3:]
-    if found is None or rest:
-        place = rest[0] if rest else elements[0]
+        syntax = LoopSyntax(over.left, over.right)
+        if _word(nodes, "where") and len(nodes) > 1:
+            syntax, nodes = replace(syntax, where=nodes[1]), nodes[2:]
+        if _word(nodes, "at") and _word(nodes[1:], "most") and len(nodes) > 2 and _is_count(nodes[2]):
+            assert isinstance(nodes[2], Number)
+            syntax, nodes = replace(syntax, most=nodes[2]), nodes[3:]
+    if syntax is None or nodes:
+        place = nodes[0] if nodes else elements[0]
         elaborator.error("E0106", "this does not say what each element is", place.span, SHAPE)
         return None
-    return found
+    return syntax
 
 
 def _word(elements: Sequence[Syntax], text: str) -> bool:
@@ -221,8 +223,8 @@ def _unused(elaborator: Checker, name: str) -> str:
     No value in scope mentions it, so a value that is substituted for a name cannot capture the element.
     """
     taken = {each.path[0] for each in elaborator.scope.values()}
-    for each in elaborator.scope.values():
-        taken |= names_in(each.value) if each.value is not None else set()
+    for binding in elaborator.scope.values():
+        taken |= names_in(binding.value) if binding.value is not None else set()
     while name in taken:
         name += "'"
     return name
@@ -252,7 +254,7 @@ class FormulaValues:
 
     def key(self, name: str, judge: Judge | None, given: Iterable[Expr]) -> tuple[str, int, tuple[int, ...]]:
         """Return the memo key of a formula with its arguments."""
-        return name, id(judge), tuple(self.arguments.add(each) for each in given)
+        return name, id(judge), tuple(self.arguments.add(expr) for expr in given)
 
 
 class Checker(Protocol):
@@ -328,9 +330,9 @@ def check_call(elaborator: Checker, syntax: CallExpr) -> Typed | None:
 
 def several_values(argument: Argument, help_: str) -> tuple[str, Span, str]:
     """Return what is wrong with an argument of several values, its place, and how to mend it."""
-    for each in argument.elements:
-        if isinstance(each, SymbolExpr) and each.text == "=":
-            return "`=` compares nothing", each.span, "write `==`"
+    for element in argument.elements:
+        if isinstance(element, SymbolExpr) and element.text == "=":
+            return "`=` compares nothing", element.span, "write `==`"
     return "this argument is more than one value; is a comma missing?", argument.span, help_
 
 
@@ -340,11 +342,11 @@ def arguments(
     """Return the checked arguments in the order of the source. Reports a mistake and returns None."""
     help_ = f"it is `{shape}`"
     free = list(parameters)
-    given: list[CheckedArgument] = []
+    checked_arguments: list[CheckedArgument] = []
     good = True
     for argument in syntax.arguments:
         _note_name(elaborator, syntax, argument)
-        named = any(each.by_name for each in given)
+        named = any(checked_argument.by_name for checked_argument in checked_arguments)
         parameter = None if named and argument.name is None else _filled(free, argument)
         if parameter is None:
             elaborator.error("E0303", "this argument is one too many or misnamed", argument.span, help_)
@@ -354,17 +356,19 @@ def arguments(
             elaborator.error("E0303", *several_values(argument, help_))
             good = False
             continue
-        typed = _argument(elaborator, argument, parameter, given)
+        typed = _argument(elaborator, argument, parameter, checked_arguments)
         if typed is None:
             good = False
         else:
-            given.append(CheckedArgument(parameter, typed, argument.name is not None))
-    many = {each.parameter.name for each in given if each.parameter.many}
+            checked_arguments.append(CheckedArgument(parameter, typed, argument.name is not None))
+    many = {
+        checked_argument.parameter.name for checked_argument in checked_arguments if checked_argument.parameter.many
+    }
     missing = [p.name for p in free if p.required and p.implied is None and p.name not in many]
     if missing and good:
         elaborator.error("E0303", f"`{missing[0]}` is not given", syntax.span, help_)
         good = False
-    return given if good else None
+    return checked_arguments if good else None
 
 
 def _note_name(elaborator: Checker, syntax: CallExpr, argument: Argument) -> None:
@@ -389,13 +393,13 @@ def _argument(
     elaborator: Checker, argument: Argument, parameter: Parameter, given: Sequence[CheckedArgument]
 ) -> Typed | None:
     element = argument.elements[0]
-    wanted = parameter.type
+    type_ = parameter.type
     if parameter.is_type:
         return _type(elaborator, element)
     if is_comprehension((argument,), named=True):
         typed = check_comprehension(elaborator, argument)
-        return typed if wanted is None else elaborator.typed_as(typed, element, wanted, f"`{parameter.name}`")
-    if wanted is None and given and isinstance(element, Name) and elaborator.is_value(element):
+        return typed if type_ is None else elaborator.typed_as(typed, element, type_, f"`{parameter.name}`")
+    if type_ is None and given and isinstance(element, Name) and elaborator.is_value(element):
         beside = given[0].typed.type  # `default(choice, A)`: a value of the first argument's choice
         of = beside.of if beside.kind in ("optional", "list", "set") else beside
         if of.kind == "choice":
@@ -404,14 +408,14 @@ def _argument(
         beside = without_optional(given[-1].typed.type)  # `default(found, [])`: an empty list of the same type
         if beside.kind in ("list", "dialogue"):
             return Typed(Items(values=()), beside)
-    if wanted is not None and wanted.kind == "choice":
-        typed = elaborator.against(element, wanted)
-        if typed is None or fits(typed.type, wanted):
+    if type_ is not None and type_.kind == "choice":
+        typed = elaborator.against(element, type_)
+        if typed is None or fits(typed.type, type_):
             return typed
-        message = f"`{parameter.name}` must be `{type_notation(wanted)}`, this is `{type_notation(typed.type)}`"
+        message = f"`{parameter.name}` must be `{type_notation(type_)}`, this is `{type_notation(typed.type)}`"
         elaborator.error("E0301", message, element.span)
         return None
-    return elaborator.expression(element, wanted, f"`{parameter.name}`")
+    return elaborator.expression(element, type_, f"`{parameter.name}`")
 
 
 def _type(elaborator: Checker, element: Syntax) -> Typed | None:
@@ -429,31 +433,35 @@ def _type(elaborator: Checker, element: Syntax) -> Typed | None:
 
 def _library(elaborator: Checker, syntax: CallExpr, function: Function) -> Typed | None:
     """Check a call of a library function."""
-    given = arguments(elaborator, syntax, function.parameters, function.shown)
-    if given is None:
+    checked_arguments = arguments(elaborator, syntax, function.parameters, function.shown)
+    if checked_arguments is None:
         return None
     types: dict[str, Type | Sequence[Type]] = {}
-    for each in given:
-        name = each.parameter.name
-        several = [other.typed.type for other in given if other.parameter.name == name]
-        types[name] = several if each.parameter.many else each.typed.type
+    for argument in checked_arguments:
+        name = argument.parameter.name
+        several = [other.typed.type for other in checked_arguments if other.parameter.name == name]
+        types[name] = several if argument.parameter.many else argument.typed.type
     returns = function.result(types)
     help_ = f"it is `{function.shown}`"
     if isinstance(returns, str):
         code = "E0306" if "may be missing" in returns else "E0301"
         elaborator.error(code, returns, syntax.span, help_)
         return None
-    for each in given:
-        out = each.parameter.written_out
-        if out is not None and fits(each.typed.type, TextType()) and not isinstance(each.typed.expr, Literal_):
-            name = each.parameter.name
+    for argument in checked_arguments:
+        out = argument.parameter.written_out
+        if out is not None and fits(argument.typed.type, TextType()) and not isinstance(argument.typed.expr, Literal_):
+            name = argument.parameter.name
             elaborator.error("E0303", f"`{name}` must be written out, in quotation marks", syntax.span, out.instead)
             return None
-    literals = {each.parameter.name: each.typed.expr.value for each in given if isinstance(each.typed.expr, Literal_)}
+    literals = {
+        checked_argument.parameter.name: checked_argument.typed.expr.value
+        for checked_argument in checked_arguments
+        if isinstance(checked_argument.typed.expr, Literal_)
+    }
     wrong = function.check(literals)
     if wrong is not None:
-        told = ArgumentError("E0303", wrong, help_) if isinstance(wrong, str) else wrong
-        elaborator.error(told.code, told.message, syntax.span, told.help)
+        error = ArgumentError("E0303", wrong, help_) if isinstance(wrong, str) else wrong
+        elaborator.error(error.code, error.message, syntax.span, error.help)
         return None
     implied = {name: _literal(value) for name, value in function.implied(types).items()}
     for parameter in function.parameters:
@@ -461,17 +469,19 @@ def _library(elaborator: Checker, syntax: CallExpr, function: Function) -> Typed
         locale = elaborator.locale() if of_locale else None
         if locale is not None:
             implied[parameter.name] = locale.expr
-    expr = _as_call(function.name, given, implied)
-    may = _lacking(function, given)
-    own = undefinedness_of(expr, {each.parameter.name: each.typed.type for each in given})
-    if own is not None:
-        may = (*may, PossiblyUndefined(own, syntax.span))
+    expr = _as_call(function.name, checked_arguments, implied)
+    may = _lacking(function, checked_arguments)
+    undefinedness = undefinedness_of(
+        expr, {checked_argument.parameter.name: checked_argument.typed.type for checked_argument in checked_arguments}
+    )
+    if undefinedness is not None:
+        may = (*may, PossiblyUndefined(undefinedness, syntax.span))
     return Typed(expr, returns, may)
 
 
 def _lacking(function: Function, given: Sequence[CheckedArgument]) -> tuple[PossiblyUndefined, ...]:
     """Return the reasons why the arguments make a call undefined. A lazy function does not evaluate all of them."""
-    by_name = {each.parameter.name: each.typed for each in given}
+    by_name = {argument.parameter.name: argument.typed for argument in given}
     match function.evaluation:
         case Evaluation.CHOICE:
             condition = by_name["condition"]
@@ -481,7 +491,7 @@ def _lacking(function: Function, given: Sequence[CheckedArgument]) -> tuple[Poss
             return by_name["fallback"].may
         case Evaluation.READING:
             return ()
-    return undefined_in(each.typed for each in given)
+    return undefined_in(argument.typed for argument in given)
 
 
 def _literal(value: str | tuple[str, ...]) -> Expr:
@@ -491,21 +501,25 @@ def _literal(value: str | tuple[str, ...]) -> Expr:
 
 
 def _as_call(name: str, given: Sequence[CheckedArgument], implied: Mapping[str, Expr]) -> Call:
-    first_named = next((index for index, each in enumerate(given) if each.by_name), len(given))
-    positional = tuple(each.typed.expr for each in given[:first_named])
-    named = {each.parameter.name: each.typed.expr for each in given[first_named:]}
+    first_named = next((index for index, argument in enumerate(given) if argument.by_name), len(given))
+    positional = tuple(argument.typed.expr for argument in given[:first_named])
+    named = {argument.parameter.name: argument.typed.expr for argument in given[first_named:]}
     return Call(function=name, args=positional, named={**named, **implied})
 
 
 def _plugged(elaborator: Checker, syntax: CallExpr, name: str, plugin: Plugin) -> Typed | None:
     """Check a call of a user's function."""
     parameters = [Parameter(key, of, key not in plugin.optional) for key, of in plugin.parameters.items()]
-    listed = ", ".join(f"{each.name}: {type_notation(each.type)}" for each in parameters)
+    listed = ", ".join(f"{parameter.name}: {type_notation(parameter.type)}" for parameter in parameters)
     shape = f"{name}({listed}) -> {type_notation(plugin.returns)}"
-    given = arguments(elaborator, syntax, parameters, shape)
-    if given is None:
+    checked_arguments = arguments(elaborator, syntax, parameters, shape)
+    if checked_arguments is None:
         return None
-    return Typed(_as_call(name, given, {}), plugin.returns, undefined_in(each.typed for each in given))
+    return Typed(
+        _as_call(name, checked_arguments, {}),
+        plugin.returns,
+        undefined_in(argument.typed for argument in checked_arguments),
+    )
 
 
 def _scorer(elaborator: Checker, syntax: CallExpr, name: str) -> Typed | None:
@@ -523,62 +537,66 @@ def _scorer(elaborator: Checker, syntax: CallExpr, name: str) -> Typed | None:
         if name in program.late:
             elaborator.error("E0303", f"`{name}` {program.late[name]}, which is not done here", syntax.span, IN_SCORE)
         return None  # else it was reported
-    given = scorer_arguments(elaborator, syntax, scorer)
-    if given is None:
+    typeds = scorer_arguments(elaborator, syntax, scorer)
+    if typeds is None:
         return None
     if elaborator.judge is None:
         elaborator.error("E0303", f"`{name}` is a judge, which is not asked here", syntax.span, IN_SCORE)
         return None
-    return elaborator.judge(syntax, scorer, given)
+    return elaborator.judge(syntax, scorer, typeds)
 
 
 def scorer_arguments(elaborator: Checker, syntax: CallExpr, scorer: Scorer) -> dict[str, Typed] | None:
     """Return the checked arguments of a judge by parameter. Reports a mistake and returns None."""
     shape = f"{scorer.name}({', '.join(f'{key}: {type_notation(of)}' for key, of in scorer.params.items())})"
     parameters = [Parameter(key, of, True) for key, of in scorer.params.items()]
-    given = arguments(elaborator, syntax, parameters, shape)
-    return None if given is None else {each.parameter.name: each.typed for each in given}
+    checked_arguments = arguments(elaborator, syntax, parameters, shape)
+    return (
+        None
+        if checked_arguments is None
+        else {argument.parameter.name: argument.typed for argument in checked_arguments}
+    )
 
 
 def _formula(elaborator: Checker, syntax: CallExpr, formula: FormulaScorer) -> Typed | None:
     """Check a formula scorer's expression with the arguments in place of its parameters."""
     shape = f"{formula.name.text}({', '.join(f'{key}: {type_notation(of)}' for key, of in formula.params.items())})"
     parameters = [Parameter(key, of, True) for key, of in formula.params.items()]
-    given = arguments(elaborator, syntax, parameters, shape)
-    if given is None or elaborator.depth > DEEPEST_FORMULA:
+    checked_arguments = arguments(elaborator, syntax, parameters, shape)
+    if checked_arguments is None or elaborator.depth > DEEPEST_FORMULA:
         return None
     done = elaborator.formulas
-    key = done.key(formula.name.text, elaborator.judge, (each.typed.expr for each in given))
+    key = done.key(formula.name.text, elaborator.judge, (argument.typed.expr for argument in checked_arguments))
     if key in done.checked:
         return done.checked[key][1]
     takes = Label(syntax.span, f"`{formula.name.text}` takes it")
     scope = {
-        each.parameter.name: Binding(
-            (each.parameter.name,),
-            formula.params[each.parameter.name],
-            value=each.typed.expr,
-            may=each.typed.may,
+        argument.parameter.name: Binding(
+            (argument.parameter.name,),
+            formula.params[argument.parameter.name],
+            value=argument.typed.expr,
+            may=argument.typed.may,
         )
-        for each in given
+        for argument in checked_arguments
     }
     inner = elaborator.within(scope)
     items = elaborator.program.diagnostics.items
     mark = len(items)
     typed = inner.infer(formula.value)
-    said = items[mark:]
+    diagnostics = items[mark:]
     del items[mark:]  # the body was checked at its declaration
     if typed is not None and not formula.scores:
         elaborator.program.index.mean(typed.expr, takes)
-    if elaborator.judge is None and any(item.code == "E0303" for item in said):
+    if elaborator.judge is None and any(item.code == "E0303" for item in diagnostics):
         message = f"`{formula.name.text}` asks a judge, which is not done here"
         elaborator.error("E0303", message, syntax.span, IN_SCORE)
-    elif typed is None and any(item.code == "E0303" for item in said):
+    elif typed is None and any(item.code == "E0303" for item in diagnostics):
         message = f"`{formula.name.text}` needs a program, which is not started here"
         elaborator.error("E0303", message, syntax.span, IN_SCORE)
-    for item in said:
+    for item in diagnostics:
         if item.code == "E0804":  # the list comes from the call, so its declaration could not report it
             elaborator.error(item.code, item.message, syntax.span, item.help)
-    if typed is not None and not said:
+    if typed is not None and not diagnostics:
         done.checked[key] = (elaborator.judge, typed)
     return typed
 

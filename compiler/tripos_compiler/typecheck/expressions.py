@@ -71,31 +71,31 @@ def check_operator(checker: Checker, syntax: BinaryExpr) -> Typed | None:
     if operator in ("==", "!=", "in", "not in"):
         return _membership(checker, syntax) if operator.endswith("in") else _equality(checker, syntax)
     wanted: Type = BoolType() if operator in ("and", "or") else NumberType()
-    left, right = _sides(checker, syntax, wanted)
-    if left is None or right is None:
+    typed, right = _sides(checker, syntax, wanted)
+    if typed is None or right is None:
         return None
     type_: Type = NumberType()
     if operator in ("and", "or", "<", "<=", ">", ">="):
         type_ = BoolType()
-    elif operator != "/" and left.type.kind == right.type.kind == "integer":
+    elif operator != "/" and typed.type.kind == right.type.kind == "integer":
         type_ = IntegerType()
-    return _operation(checker, syntax, left, right, type_)
+    return _operation(checker, syntax, typed, right, type_)
 
 
 def _sides(checker: Checker, syntax: BinaryExpr, wanted: Type) -> tuple[Typed | None, Typed | None]:
     """Check both operands against the wanted type. If neither fits, report it once."""
     what = f"each side of `{syntax.operator}`"
-    left = checker.infer(syntax.left)
-    if left is not None and left.type.kind == "choice" and checker.is_value(syntax.right):
-        right: Typed | None = Typed(Literal_(value=""), left.type)  # a value of the choice, so not a number either
+    typed = checker.infer(syntax.left)
+    if typed is not None and typed.type.kind == "choice" and checker.is_value(syntax.right):
+        right: Typed | None = Typed(Literal_(value=""), typed.type)  # a value of the choice, so not a number either
     else:
         right = checker.infer(syntax.right)
-    if left is None or right is None or any(fits(without_optional(each.type), wanted) for each in (left, right)):
-        return checker.typed_as(left, syntax.left, wanted, what), checker.typed_as(right, syntax.right, wanted, what)
-    one, other = type_notation(left.type), type_notation(right.type)
+    if typed is None or right is None or any(fits(without_optional(each.type), wanted) for each in (typed, right)):
+        return checker.typed_as(typed, syntax.left, wanted, what), checker.typed_as(right, syntax.right, wanted, what)
+    one, other = type_notation(typed.type), type_notation(right.type)
     these = f"both are `{one}`" if one == other else f"these are `{one}` and `{other}`"
     message = f"{what} must be `{type_notation(wanted)}`, and {these}"
-    checker.error("E0301", message, syntax.span, _instead(syntax.operator, left.type))
+    checker.error("E0301", message, syntax.span, _instead(syntax.operator, typed.type))
     return None, None
 
 
@@ -103,21 +103,21 @@ def _operation(checker: Checker, syntax: BinaryExpr, left: Typed, right: Typed, 
     expr = Binary(operator=syntax.operator, left=left.expr, right=right.expr)
     lazy = syntax.operator in ("and", "or")
     may = (*left.may, *(right.under(left.expr, syntax.operator == "and") if lazy else right.may))
-    own = undefinedness_of(expr, {"right": right.type})
-    if own is not None:
-        may = (*may, PossiblyUndefined(own, syntax.span))
+    undefinedness = undefinedness_of(expr, {"right": right.type})
+    if undefinedness is not None:
+        may = (*may, PossiblyUndefined(undefinedness, syntax.span))
     return Typed(expr, type_, may)
 
 
 def _equality(checker: Checker, syntax: BinaryExpr) -> Typed | None:
-    left, right = _pair(checker, syntax.left, syntax.right)
-    if left is None or right is None:
+    typed, right = _pair(checker, syntax.left, syntax.right)
+    if typed is None or right is None:
         return None
-    if not _may_be_equal(left, right):
-        message = f"{_of_kind(left)} and {_of_kind(right)} are never equal"
+    if not _may_be_equal(typed, right):
+        message = f"{_of_kind(typed)} and {_of_kind(right)} are never equal"
         checker.error("E0301", message, syntax.span)
         return None
-    return _compared(checker, syntax, left, right, right.type)
+    return _compared(checker, syntax, typed, right, right.type)
 
 
 def _compared(checker: Checker, syntax: BinaryExpr, left: Typed, right: Typed, with_: Type) -> Typed | None:
@@ -136,23 +136,23 @@ def _pair(checker: Checker, first: Syntax, second: Syntax) -> tuple[Typed | None
     """Check both sides of a comparison. If one side is a choice, a bare name on the other side is one of its values."""
     if checker.is_value(first) and not checker.is_value(second):
         right = checker.infer(second)
-        left = checker.against(first, without_optional(right.type)) if right is not None else None
-        return left, right
-    left = checker.infer(first)
-    if left is None:
+        typed = checker.against(first, without_optional(right.type)) if right is not None else None
+        return typed, right
+    typed = checker.infer(first)
+    if typed is None:
         return None, None
-    return left, checker.against(second, without_optional(left.type))
+    return typed, checker.against(second, without_optional(typed.type))
 
 
 def _membership(checker: Checker, syntax: BinaryExpr) -> Typed | None:
     """Check `in` and `not in`."""
     listed = isinstance(syntax.right, Group) and not is_comprehension(syntax.right.arguments)
     if isinstance(syntax.left, Name) and syntax.left.text not in checker.scope and not listed:
-        whole = checker.infer(syntax.right)  # `A in reply`: a bare name is a value of the element type
-        if whole is None:
+        typed = checker.infer(syntax.right)  # `A in reply`: a bare name is a value of the element type
+        if typed is None:
             return None
-        held = whole.type.of if whole.type.kind in ("list", "set") else TextType()
-        left = checker.against(syntax.left, held)
+        type_ = typed.type.of if typed.type.kind in ("list", "set") else TextType()
+        left = checker.against(syntax.left, type_)
     else:
         left = checker.infer(syntax.left)
     if left is None:
@@ -267,15 +267,15 @@ def holds_texts(checker: Checker, holes: Sequence[Syntax]) -> bool:
 def _parts(text: Text, holes: list[Syntax], diagnostics: Diagnostics) -> Iterator[Syntax]:
     """Yield the parts of a text in order: the text between holes, and the expressions in them."""
     end, source = 0, text.span.source
-    for found in HOLE.finditer(text.value):
-        yield from _between(text, end, found.start())
-        end = found.end()
-        elements = parse_hole(source, text, found.start(1), found.end(1), diagnostics)
+    for match in HOLE.finditer(text.value):
+        yield from _between(text, end, match.start())
+        end = match.end()
+        elements = parse_hole(source, text, match.start(1), match.end(1), diagnostics)
         if elements is not None and len(elements) == 1:
             holes.append(elements[0])
             yield elements[0]
         elif elements is not None:
-            span = Span(source, text.offsets[found.start()], text.offsets[found.end() - 1] + 1)
+            span = Span(source, text.offsets[match.start()], text.offsets[match.end() - 1] + 1)
             help_ = "a hole holds one expression: `{{ question }}`"
             diagnostics.error("E0403", "this hole holds more than one expression", span, help=help_)
     rest = text.value.find("{{", end)
@@ -324,8 +324,8 @@ class Elaborator:
 
     def locale(self) -> Typed | None:
         """Return the locale in which numbers are read; None if it is the default."""
-        said = self.program.numbers
-        names = self.program.languages if said is None else (said,)
+        text = self.program.numbers
+        names = self.program.languages if text is None else (text,)
         ways = {convention_of(name) for name in names}
         if ways <= {convention_of(DEFAULT)}:
             return None
@@ -493,18 +493,18 @@ class Elaborator:
         if alone and choice is None and not (isinstance(syntax, Group) and syntax.listed):
             return self.infer(arguments[0].elements[0])
         items = [self._argument(argument, choice) for argument in arguments]
-        known = [item for item in items if item is not None]
+        typeds = [item for item in items if item is not None]
         if not items:
             self.error("E0301", "this list is empty, and its type is not known", syntax.span, "write what it holds")
-        if len(known) < len(items) or not known:
+        if len(typeds) < len(items) or not typeds:
             return None
-        of = next((item.type for item in known if all(fits(other.type, item.type) for other in known)), None)
-        if of is None and all(fits(item.type, TextType()) for item in known):
+        of = next((item.type for item in typeds if all(fits(other.type, item.type) for other in typeds)), None)
+        if of is None and all(fits(item.type, TextType()) for item in typeds):
             of = TextType()
         if of is None:
             self.error("E0301", "the values of a list must be of one type", syntax.span)
             return None
-        return Typed(Items(values=tuple(item.expr for item in known)), ListType(of=of), undefined_in(known))
+        return Typed(Items(values=tuple(item.expr for item in typeds)), ListType(of=of), undefined_in(typeds))
 
     def _argument(self, argument: Argument, choice: Type | None) -> Typed | None:
         if argument.name is not None or len(argument.elements) != 1:
@@ -563,18 +563,18 @@ def rows_binding(loaded: LoadedDataset) -> Binding:
     name = loaded.dataset.name
     record: dict[str, Type] = {field.name: field.type for field in loaded.dataset.fields}
     fields = {
-        each.name: Binding(
-            (name, each.name),
-            ListType(of=each.type),
-            value=Data(dataset=name, field=each.name),
-            span=loaded.spans.get(each.name),
-            secret=each.secret,
+        field.name: Binding(
+            (name, field.name),
+            ListType(of=field.type),
+            value=Data(dataset=name, field=field.name),
+            span=loaded.spans.get(field.name),
+            secret=field.secret,
         )
-        for each in loaded.dataset.fields
+        for field in loaded.dataset.fields
     }
     fields |= {key: Binding((name, key)) for key in loaded.poisoned}
-    whole = ListType(of=RecordType(fields=record)) if loaded.sound and record else None
-    return Binding((name,), whole, fields, Data(dataset=name), loaded.span)
+    list_type = ListType(of=RecordType(fields=record)) if loaded.sound and record else None
+    return Binding((name,), list_type, fields, Data(dataset=name), loaded.span)
 
 
 def _values_of(choice: ChoiceType, written: str) -> str:

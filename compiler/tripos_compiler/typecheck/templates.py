@@ -63,7 +63,7 @@ def foreign_holes(text: str, scope: Scope) -> Iterator[tuple[int, int, str]]:
     """
     fields = {field: f"{name}.{field}" for name, binding in scope.items() for field in binding.fields}
     known = {**fields, **{name: name for name in scope}}
-    own = [found.span() for found in HOLE.finditer(text)]
+    own = [match.span() for match in HOLE.finditer(text)]
     for start, end, path in _foreign(text):
         first, _, rest = path.partition(".")
         if first in known and not any(begin < end and start < after for begin, after in own):
@@ -71,13 +71,13 @@ def foreign_holes(text: str, scope: Scope) -> Iterator[tuple[int, int, str]]:
 
 
 def _foreign(text: str) -> Iterator[tuple[int, int, str]]:
-    for found in BLOCK.finditer(text):
-        for name in NAMES.finditer(found["inside"]):
-            yield found.start(), found.end(), name["path"]
-    for found in BRACES.finditer(text):
-        if LATEX.search(text, max(0, found.start() - SEEN_BEFORE), found.start()) is None:
-            start = found.start() - text.endswith("$", 0, found.start())
-            yield start, found.end(), found["path"]
+    for match in BLOCK.finditer(text):
+        for name in NAMES.finditer(match["inside"]):
+            yield match.start(), match.end(), name["path"]
+    for match in BRACES.finditer(text):
+        if LATEX.search(text, max(0, match.start() - SEEN_BEFORE), match.start()) is None:
+            start = match.start() - text.endswith("$", 0, match.start())
+            yield start, match.end(), match["path"]
 
 
 # Names that expressions and texts refer to
@@ -143,7 +143,7 @@ def lower_texts(
     """
     groups = list(_groups(statements))
     lowered = [_group(program, scope, group, what) for group in groups]
-    passages = [each for each in lowered if each is not None]
+    passages = [localized_template for localized_template in lowered if localized_template is not None]
     if len(passages) < len(lowered):
         return None
     if len(groups) == 1 and groups[0].condition is None:
@@ -210,12 +210,12 @@ def lower_template(program: Program, scope: Scope, text: Text) -> tuple[Template
     source = text.span.source
     program.index.scopes.append((text.span, scope))
     elaborator = Elaborator(program, scope)
-    for found in HOLE.finditer(text.value):
-        if found.start() > end:
-            parts.append(text.value[end : found.start()])
-        end = found.end()
-        elements = parse_hole(source, text, found.start(1), found.end(1), program.diagnostics)
-        span = Span(source, text.offsets[found.start()], text.offsets[found.end() - 1] + 1)
+    for match in HOLE.finditer(text.value):
+        if match.start() > end:
+            parts.append(text.value[end : match.start()])
+        end = match.end()
+        elements = parse_hole(source, text, match.start(1), match.end(1), program.diagnostics)
+        span = Span(source, text.offsets[match.start()], text.offsets[match.end() - 1] + 1)
         if elements is None:
             good = False
             continue

@@ -113,8 +113,8 @@ def type_parts(type_: Type) -> Iterator[Type]:
         case "list" | "set" | "optional":
             yield from type_parts(type_.of)
         case "record":
-            for each in type_.fields.values():
-                yield from type_parts(each)
+            for field in type_.fields.values():
+                yield from type_parts(field)
 
 
 def named_choice(type_: Type) -> Type:
@@ -151,26 +151,26 @@ def record_type(
 
 def is_secret(field: Statement) -> bool:
     """Return true if a field is marked `secret`. Without a type, the word is in the type's position."""
-    written = field.find("type")
-    return field.has("secret") or (isinstance(written, Name) and written.text == "secret")
+    node = field.find("type")
+    return field.has("secret") or (isinstance(node, Name) and node.text == "secret")
 
 
 def field_type(program: Program, field: Statement) -> Type | None:
     """Return the type of a field, from its notation or its block. Reports a mistake and returns None."""
-    name, written = field.name(), field.find("type")
+    name, node = field.name(), field.find("type")
     if is_secret(field) and not field.has("secret"):
-        written = None
-    if field.block is None and written is not None:
-        return read_type(program, written)
-    if field.block is not None and written is None:
+        node = None
+    if field.block is None and node is not None:
+        return read_type(program, node)
+    if field.block is not None and node is None:
         return record_type(program, field.body, field.block.span, nested=True)
-    if isinstance(written, Name) and name.text == "secret":
-        rest = field.head.source.text[written.span.end : field.head.end]
-        message, help_ = "`secret` stands in the wrong place", f"write `{written.text} secret{rest} {{ … }}`"
+    if isinstance(node, Name) and name.text == "secret":
+        rest = field.head.source.text[node.span.end : field.head.end]
+        message, help_ = "`secret` stands in the wrong place", f"write `{node.text} secret{rest} {{ … }}`"
         program.diagnostics.error("E0106", message, name.span, help=help_)
-    elif written is not None:
+    elif node is not None:
         help_ = "write a type, or the fields of a record in a block"
-        program.diagnostics.error("E0106", f"field `{name.text}` has two types", written.span, help=help_)
+        program.diagnostics.error("E0106", f"field `{name.text}` has two types", node.span, help=help_)
     else:
         help_ = f"write its type: `{name.text} text`"
         program.diagnostics.error("E0302", f"field `{name.text}` has no type", name.span, help=help_)

@@ -51,23 +51,23 @@ def grade_reader(scorer: Scorer, metrics: Sequence[Metric], locale: str) -> Read
     if gives is not None:
 
         def read_one(text: str) -> ReadOutcome:
-            found = read(gives, text, locale=locale)
-            if found.error is not None:
-                return ReadOutcome({}, {}, found.error, found.status)
+            reply = read(gives, text, locale=locale)
+            if reply.error is not None:
+                return ReadOutcome({}, {}, reply.error, reply.status)
             if gives.kind == "choice":
-                return ReadOutcome({VERDICT: (found.value, SCORED)}, {VERDICT: {"choice": found.value}})
-            return ReadOutcome({VERDICT: (float(found.value), SCORED)}, {VERDICT: {"score": float(found.value)}})
+                return ReadOutcome({VERDICT: (reply.value, SCORED)}, {VERDICT: {"choice": reply.value}})
+            return ReadOutcome({VERDICT: (float(reply.value), SCORED)}, {VERDICT: {"score": float(reply.value)}})
 
         return read_one
 
     def read_all(text: str) -> ReadOutcome:
-        found = read_metrics(metrics, text, locale)
-        values = {metric: (one.value, one.status) for metric, one in found.items() if one.status != PARSE_FAILURE}
-        parsed = {m: {"score": one.value, "reason": one.reason} for m, one in found.items() if one.value is not None}
-        bad = [f"{metric}: {one.error}" for metric, one in found.items() if one.value is None]
+        reads = read_metrics(metrics, text, locale)
+        values = {metric: (one.value, one.status) for metric, one in reads.items() if one.status != PARSE_FAILURE}
+        parsed = {m: {"score": one.value, "reason": one.reason} for m, one in reads.items() if one.value is not None}
+        bad = [f"{metric}: {one.error}" for metric, one in reads.items() if one.value is None]
         if not bad:
             return ReadOutcome(values, parsed)
-        refused = all(one.status == REFUSED for one in found.values())
+        refused = all(one.status == REFUSED for one in reads.values())
         status = REFUSED if refused else PARSE_FAILURE
         return ReadOutcome(values, parsed, "; ".join(bad[:3]), status)
 
@@ -103,13 +103,13 @@ def verdict_reader(scorer: Scorer) -> Reader:
     assert gives is not None and gives.kind == "choice"
 
     def read_one(text: str) -> ReadOutcome:
-        found = read(gives, text)
-        if found.error is not None:
-            return ReadOutcome(None, {}, found.error, found.status)
+        reply = read(gives, text)
+        if reply.error is not None:
+            return ReadOutcome(None, {}, reply.error, reply.status)
         told = (
-            {} if gives.worth else {"score": comparison_worth(scorer, found.value)}
+            {} if gives.worth else {"score": comparison_worth(scorer, reply.value)}
         )  # what names stand for may change
-        return ReadOutcome((found.value, SCORED), {VERDICT: told | {"choice": found.value}})
+        return ReadOutcome((reply.value, SCORED), {VERDICT: told | {"choice": reply.value}})
 
     return read_one
 

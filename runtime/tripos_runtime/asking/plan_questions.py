@@ -156,8 +156,8 @@ def settings_sent(
     one with shorter messages."""
     if not settings.cases:
         return settings.otherwise
-    tried = (replace(question, settings=each) for each in settings.possible)
-    return next((each.settings for each in tried if each.digest(identity, sent, number) == key), None)
+    questions = (replace(question, settings=each) for each in settings.possible)
+    return next((each.settings for each in questions if each.digest(identity, sent, number) == key), None)
 
 
 def with_arguments(step: JudgedStep, names: Mapping[str, Any]) -> dict[str, Any]:
@@ -208,9 +208,9 @@ def reply_reader(returns: Type | None, axes: Sequence[Axis], locale: str) -> Rea
         return text_reader
 
     def reader(text: str) -> ReadOutcome:
-        found = read(returns, text, axes, locale)
-        if found.error is not None:
-            return ReadOutcome(None, None, found.error, found.status)
-        return ReadOutcome(found.value, found.value)
+        reply = read(returns, text, axes, locale)
+        if reply.error is not None:
+            return ReadOutcome(None, None, reply.error, reply.status)
+        return ReadOutcome(reply.value, reply.value)
 
     return reader

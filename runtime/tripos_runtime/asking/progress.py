@@ -162,7 +162,7 @@ class RunProgress:
             [*lane, self.planned[lane], self.skipped[lane], self.asked[lane] + self.reused[lane]] for lane in lanes
         ]
         statuses = {name: dict(getattr(self, name)) for name in KINDS}
-        makings = {name: each.to_json() for name, each in self.makings.items()}
+        makings = {name: making.to_json() for name, making in self.makings.items()}
         unasked = [[*key, count] for key, count in sorted(self.unasked.items())]
         return {"calls": calls, **statuses, "makings": makings, "unasked": unasked}
 

@@ -46,14 +46,14 @@ def shot_messages(shots: Shots, case: Case, names: Mapping[str, Any], sources: S
     step.
 
     Raises `Unavailable` if the condition or the texts need a value that an earlier step did not yield."""
-    parted = sources.examples.of(shots)
+    selection = sources.examples.of(shots)
     for row in islice(chosen_rows(shots, case, names, sources), shots.count):
         place = (case.language, row.origin)
-        texts = parted.texts.get(place)
+        texts = selection.texts.get(place)
         if texts is None:
             texts = _texts(shots, row, case.language, names, sources)
-            if parted.alone:
-                parted.texts[place] = texts
+            if selection.alone:
+                selection.texts[place] = texts
         yield Message("user", texts[0])
         yield Message("assistant", texts[1])
 
@@ -61,7 +61,9 @@ def shot_messages(shots: Shots, case: Case, names: Mapping[str, Any], sources: S
 def _texts(shots: Shots, row: SourceRow, language: str, names: Mapping[str, Any], sources: Sources) -> tuple[str, str]:
     """Return the question and the reply of a shot."""
     seen = {**names, shots.alias: row.values}
-    asked, replied = (render(each[language], seen, language, sources.axes) for each in (shots.prompt, shots.reply))
+    asked, replied = (
+        render(templates[language], seen, language, sources.axes) for templates in (shots.prompt, shots.reply)
+    )
     return asked, replied
 
 
@@ -205,9 +207,9 @@ def judged_messages(turns: Sequence[Mapping[str, str]]) -> list[DialogueTurn]:
     [('user', 'It is 18.', 'Ann'), ('assistant', 'Why?', 'Teacher')]
     """
     last = turns[-1]["speaker"] if turns else None
-    roles = ["assistant" if each["speaker"] == last else "user" for each in turns]
+    roles = ["assistant" if turn["speaker"] == last else "user" for turn in turns]
     return [
-        DialogueTurn(role, unmarked(each["text"]), each["speaker"]) for role, each in zip(roles, turns, strict=True)
+        DialogueTurn(role, unmarked(turn["text"]), turn["speaker"]) for role, turn in zip(roles, turns, strict=True)
     ]
 
 
@@ -255,7 +257,7 @@ def ask_messages(
     """Return the messages of a step. If it continues a conversation, the first `left_out` turns are left out. `earlier`
     are the messages of the ask that it continues. Raises `Unavailable` if they need a value that an earlier step did
     not yield, or if there is nothing to ask."""
-    shots = [message for each in step.shots for message in _examples(each, case, names, sources, placeholders)]
+    shots = [message for shot in step.shots for message in _examples(shot, case, names, sources, placeholders)]
     chat: Sequence[Message] = []
     if step.chat is not None:
         begun = [Message("user", opening_text(case.language))] if step.opened else []
@@ -263,7 +265,7 @@ def ask_messages(
     if step.takes_results and _has_called(step, names):
         question = replace(question, prompt=None)
     if step.continues is not None and earlier is not None:
-        chat = (*(each for each in earlier if each.role != TOOL), *_replied(step, names, placeholders))
+        chat = (*(message for message in earlier if message.role != TOOL), *_replied(step, names, placeholders))
     elif step.continues is not None:
         chat = _dialogue(
             Ref(path=(step.continues, "turns")),
@@ -290,18 +292,18 @@ def plain_text(sent: Sequence[Message], plain: Plain, *, choosing: bool = False)
     '2 + 2 = 4; 3 + 3 ='
     """
     parts: list[str] = []
-    for before, each in zip((None, *sent), sent, strict=False):
-        if each.role == "assistant" and before is not None and before.role == "user":
-            parts[-1] += f"{plain.link}{each.content}"
+    for before, message in zip((None, *sent), sent, strict=False):
+        if message.role == "assistant" and before is not None and before.role == "user":
+            parts[-1] += f"{plain.link}{message.content}"
         else:
-            parts.append(each.content)
+            parts.append(message.content)
     return Message(PLAIN, plain.parted.join(parts) + (plain.link if choosing else ""))
 
 
 def tool_messages(step: Ask, language: str, names: Mapping[str, Any]) -> list[Message]:
     """Return a message for each tool that a model may call: the declared tools in a language, or those of the row.
     Raises `Unavailable` if the row has none."""
-    told = [described_tool(each, language) for each in step.tools]
+    told = [described_tool(tool, language) for tool in step.tools]
     if step.offered is not None:
         told = [{**each, "parameters": json_schema(each["parameters"])} for each in evaluate(step.offered, names)]
     return [Message(TOOL, unmarked(json.dumps(each, ensure_ascii=False))) for each in told]
@@ -316,7 +318,7 @@ def _options(
     except Unavailable as reason:
         if placeholders is None:
             raise
-        return [Message(OPTION, each.content) for each in placeholders.dialogue(options, reason)]
+        return [Message(OPTION, turn.content) for turn in placeholders.dialogue(options, reason)]
     if not found or not all(found):
         raise Unavailable(step, NOT_APPLICABLE, f"`{step}` has no options, or an empty one")
     return [Message(OPTION, each) for each in found]
@@ -366,14 +368,14 @@ def _replied(step: Ask, names: Mapping[str, Any], placeholders: PromptPlaceholde
             if placeholders is None:
                 raise
             return placeholders.dialogue(came, reason)
-        return [Message(CALLED, unmarked(calls)), *(Message(RESULT, unmarked(each)) for each in results)]
-    said = Ref(path=(step.continues, "text"))
+        return [Message(CALLED, unmarked(calls)), *(Message(RESULT, unmarked(result)) for result in results)]
+    ref = Ref(path=(step.continues, "text"))
     try:
-        text = unmarked(str(evaluate(said, names)))
+        text = unmarked(str(evaluate(ref, names)))
     except Unavailable as reason:
         if placeholders is None:
             raise
-        text = placeholders.hole(Hole(expr=said, type=TextType()), reason)
+        text = placeholders.hole(Hole(expr=ref, type=TextType()), reason)
     return [Message("assistant", text if text.strip() else SILENT)]
 
 
@@ -408,8 +410,8 @@ def grade_messages(
     `ask_messages` does."""
     args = {param: _argument(expr, names, placeholders) for param, expr in step.args.items()}
     replies = names.get(REPLIES, frozenset())
-    told = {param for param, expr in step.args.items() if not replies.isdisjoint(names_in(expr))}
-    names = {**sources.names, **args, REPLIES: told}
+    texts = {param for param, expr in step.args.items() if not replies.isdisjoint(names_in(expr))}
+    names = {**sources.names, **args, REPLIES: texts}
     inside = None if placeholders is None else placeholders.inside(step.args, names)
     judged = [] if question.chat is None else _dialogue(question.chat, names, judged_messages, inside)
     return messages(question, names, case.language, sources.axes, metrics, judged=judged, placeholders=inside)

@@ -127,14 +127,14 @@ class Question:
         try:
             return replace(self.add_probabilities(outcome, read_token_probabilities(kept.get("logprobs"))), parts=parts)
         except NoTokenProbabilities as error:
-            said = f"{LACKS_PROBABILITIES}: {error}"
-            return ReadOutcome(None, None, said, PARSE_FAILURE, parts=parts)
+            text = f"{LACKS_PROBABILITIES}: {error}"
+            return ReadOutcome(None, None, text, PARSE_FAILURE, parts=parts)
 
     def digest(self, identity: str, sent: Sequence[Message], number: int = 0) -> str:
         """Return the digest of a request with these messages to the model of that identity. It contains the seed but
         not the number of a sample, and the schema whether or not the model enforces it."""
-        spoken = ([each.speaker] if isinstance(each, DialogueTurn) else [] for each in sent)
-        text = dumps([[each.role, each.content, *more] for each, more in zip(sent, spoken, strict=True)])
+        spoken = ([message.speaker] if isinstance(message, DialogueTurn) else [] for message in sent)
+        text = dumps([[message.role, message.content, *more] for message, more in zip(sent, spoken, strict=True)])
         about = self._content if self.settings.seed is None else self._about(self.settings.of_sample(number))
         told = b"\0".join((identity.encode(), about, text.encode("utf-8", "replace")))
         return blake2b(told, digest_size=16).hexdigest()
@@ -250,7 +250,7 @@ def recorded_answer(question: Question, sent: tuple[Message, ...], stored: Mappi
 
 def as_one_text(sent: Sequence[Message]) -> str:
     """Return the messages as one text."""
-    return sent[0].content if len(sent) == 1 else "\n\n".join(each.content for each in sent)
+    return sent[0].content if len(sent) == 1 else "\n\n".join(message.content for message in sent)
 
 
 def text_reader(text: str) -> ReadOutcome:

@@ -93,14 +93,16 @@ class SentRequest:
     def request(self, sent: Sent, samples: int = 1, number: int = 0) -> Request:
         """Return the request that sends these messages for `samples` samples from `number` on."""
         settings, model = self.question.settings, self.model
-        plain = any(each.role == PLAIN for each in sent)
-        tools = tuple(each.content for each in sent if each.role == TOOL)
-        chat = tuple(each for each in sent if each.role != TOOL) if tools else sent
+        plain = any(message.role == PLAIN for message in sent)
+        tools = tuple(message.content for message in sent if message.role == TOOL)
+        chat = tuple(message for message in sent if message.role != TOOL) if tools else sent
         return Request(
             model=model.name,
-            messages=tuple(Message("user", each.content) for each in sent if each.role == PLAIN) if plain else chat,
+            messages=tuple(Message("user", message.content) for message in sent if message.role == PLAIN)
+            if plain
+            else chat,
             plain=plain,
-            options=tuple(each.content for each in sent if each.role == OPTION),
+            options=tuple(message.content for message in sent if message.role == OPTION),
             tools=tools,
             settings=settings.of_sample(number),
             schema=self.question.schema if model.structured else None,
@@ -124,9 +126,9 @@ class FirstReply:
 def first_replies(asked: SentRequest, samples: int = 1, number: int = 0) -> ReplyProgram[list[FirstReply]]:
     """Return the first replies to a question for the samples from `number` on, from one request. There is at least one;
     there are fewer than `samples` if the server ignores `n` or broke some off, and the caller asks for the others."""
-    sent, left_out, attempts = asked.sent, asked.left_out, 0
+    messages, left_out, attempts = asked.sent, asked.left_out, 0
     while True:
-        came = yield asked.request(sent, samples, number)
+        came = yield asked.request(messages, samples, number)
         if isinstance(came, Called):
             break
         assert isinstance(came, ModelError)
@@ -139,11 +141,11 @@ def first_replies(asked: SentRequest, samples: int = 1, number: int = 0) -> Repl
                 FirstReply(came, asked.sent, left_out),
                 *[FirstReply(further, asked.sent, left_out)] * (samples - 1),
             ]
-        left_out, sent = less
+        left_out, messages = less
     # All replies share the latency. The requests and the tokens of the prompt count for the first reply.
     requests = [attempts + came.attempts, *[0] * (samples - 1)]
     return [
-        FirstReply(Called(reply, count, came.latency_s, came.batch_id), sent, left_out)
+        FirstReply(Called(reply, count, came.latency_s, came.batch_id), messages, left_out)
         for reply, count in zip(came.reply.samples(samples), requests, strict=False)
     ]
 
@@ -151,9 +153,9 @@ def first_replies(asked: SentRequest, samples: int = 1, number: int = 0) -> Repl
 def complete_reply(asked: SentRequest, first: FirstReply | UnreadableReply, number: int = 0) -> ReplyProgram[Answer]:
     """Return the answer from the first reply to sample `number`, after one repair if it is unreadable. The unreadable
     reply is yielded as a draft, which must not be asked for again."""
-    sent = first.sent if isinstance(first, FirstReply) else _sent(asked, first.columns["messages"])
-    prompt = as_one_text(sent)
-    columns: dict[str, Any] = {"messages": messages_text(sent), **NO_REPLY}
+    messages = first.sent if isinstance(first, FirstReply) else _sent(asked, first.columns["messages"])
+    prompt = as_one_text(messages)
+    columns: dict[str, Any] = {"messages": messages_text(messages), **NO_REPLY}
     if isinstance(first, FirstReply) and isinstance(first.outcome, ModelError):
         error = first.outcome
         columns |= {**_usage_columns(error), "error": f"{error.code} {error.message}", "status": error.status}
@@ -165,7 +167,7 @@ def complete_reply(asked: SentRequest, first: FirstReply | UnreadableReply, numb
             yield UnreadableReply(
                 {**{key: columns[key] for key in ("messages", "reply", *OF_CALL)}, "error": outcome.error}
             )
-        outcome = yield from _repaired(asked, sent, outcome, columns, number)
+        outcome = yield from _repaired(asked, messages, outcome, columns, number)
     return read_answer(outcome, prompt, columns)
 
 
@@ -173,11 +175,15 @@ def reuse_reply(asked: SentRequest, adopted_reply: Adopted, number: int = 0) -> 
     """Return the answer from a reply to the same question under another name. It is read again. A repair is made only
     if the earlier repair, if any, was worded differently."""
     row = adopted_reply.row
-    sent = _sent(asked, row["messages"]) if "messages" in row else asked.sent
-    columns: dict[str, Any] = {"messages": messages_text(sent), **NO_REPLY, **{key: row.get(key) for key in OF_CALL}}
+    messages = _sent(asked, row["messages"]) if "messages" in row else asked.sent
+    columns: dict[str, Any] = {
+        "messages": messages_text(messages),
+        **NO_REPLY,
+        **{key: row.get(key) for key in OF_CALL},
+    }
     columns["batch_id"] = row.get("batch_id")
     columns["reply"] = row["reply"] if "reply" in row else row["text"]
-    prompt = as_one_text(sent)
+    prompt = as_one_text(messages)
     if columns["reply"] is None:
         return Answer(row["status"], None, None, prompt, {**columns, "status": row["status"]})
     replied, outcome = yield from _read_text(
@@ -189,7 +195,7 @@ def reuse_reply(asked: SentRequest, adopted_reply: Adopted, number: int = 0) -> 
         if adopted_reply.draft is None:
             told = {key: columns[key] for key in ("messages", "reply", *OF_CALL)}
             yield UnreadableReply({**told, "error": outcome.error})
-        outcome = yield from _repaired(asked, sent, outcome, columns, number)
+        outcome = yield from _repaired(asked, messages, outcome, columns, number)
     return read_answer(outcome, prompt, columns)
 
 
@@ -269,7 +275,7 @@ def _sent(asked: SentRequest, text: str) -> Sent:
     """Return the messages that were sent, given the text that the store keeps."""
     if text == messages_text(asked.sent):
         return asked.sent
-    return tuple(Message(**each) for each in orjson.loads(text))
+    return tuple(Message(**load) for load in orjson.loads(text))
 
 
 def _columns(called: Called) -> dict[str, Any]:
@@ -339,7 +345,7 @@ def draft_of(row: Row) -> UnreadableReply:
 
 def messages_of(row: Row) -> tuple[Message, ...]:
     """Return the messages that were sent."""
-    return tuple(Message(each["role"], each["content"]) for each in orjson.loads(row["messages"]))
+    return tuple(Message(load["role"], load["content"]) for load in orjson.loads(row["messages"]))
 
 
 def dialogue_of(row: Row) -> Dialogue:

@@ -135,22 +135,22 @@ class CaseSource:
 
     def of(self, scenario: Scenario, selection: Selection) -> Iterator[Case]:
         """Yield the selected cases of one scenario."""
-        shard, every = selection.shard, self._of(scenario, selection)
-        return every if shard is None else (case for case in every if shard.has(case.item_id))
+        shard, cases = selection.shard, self._of(scenario, selection)
+        return cases if shard is None else (case for case in cases if shard.has(case.item_id))
 
     def _of(self, scenario: Scenario, selection: Selection) -> Iterator[Case]:
         partly = selection.limit is not None and selection.seed is None
-        every = (case for case in self._all_cases(scenario, partly=partly) if selection.allows(case.context))
+        cases = (case for case in self._all_cases(scenario, partly=partly) if selection.allows(case.context))
         if selection.drawn is not None and not self._is_generated(scenario):
-            every = (case for case in every if selection.holds(scenario.name, case.item_id))
+            cases = (case for case in cases if selection.holds(scenario.name, case.item_id))
         if selection.limit is None or self._is_generated(scenario):  # generated rows were selected before generation
-            yield from every
+            yield from cases
         elif selection.seed is None:
-            for _, case in zip(range(selection.limit), every, strict=False):
+            for _, case in zip(range(selection.limit), cases, strict=False):
                 yield case
         else:
             # The rows with the smallest seeded digests: the draw does not depend on file order.
-            yield from heapq.nsmallest(selection.limit, every, key=partial(drawn_order_key, selection.seed))
+            yield from heapq.nsmallest(selection.limit, cases, key=partial(drawn_order_key, selection.seed))
 
     def count(self, scenario: Scenario, selection: Selection) -> int:
         """Return the number of cases of a scenario in a run. If the plan does not say, they are read and counted."""
@@ -181,7 +181,7 @@ class CaseSource:
         listable = [scenario for scenario in self.plan.scenarios if self.is_listable(scenario)]
         names = tuple(scenario.name for scenario in listable)
         if names not in self._drawn:
-            items = (each for scenario in listable for each in self._placed(scenario))
+            items = (item for scenario in listable for item in self._placed(scenario))
             self._drawn[names] = draw_subsets(self.plan, items)
         return self._drawn[names]
 
@@ -217,8 +217,8 @@ class CaseSource:
     def clusterings(self, selection: Selection) -> tuple[Clustering, ...]:
         """Return the clusterings of the selected cases, if they share clusters; of rows not generated yet, as far as
         their sources determine it."""
-        chosen = [each for each in selection.chosen(self.plan) if each.name in self.clusters.scenarios]
-        return self.clusters.count({each.name: list(self._members(each, selection)) for each in chosen})
+        chosen = [scenario for scenario in selection.chosen(self.plan) if scenario.name in self.clusters.scenarios]
+        return self.clusters.count({scenario.name: list(self._members(scenario, selection)) for scenario in chosen})
 
     def _members(self, scenario: Scenario, selection: Selection) -> Iterator[tuple[str, str]]:
         """Yield the item and the cluster of each case."""
@@ -226,14 +226,14 @@ class CaseSource:
             for case in self.of(scenario, selection):
                 yield case.item_id, self.cluster(case) or case.item_id
             return
-        made = self.slots.by_name[scenario.rows.dataset]
-        if self.slots.is_listable(made):
+        dataset = self.slots.by_name[scenario.rows.dataset]
+        if self.slots.is_listable(dataset):
             for slot in chosen_slots(self.slots, scenario, selection):
-                known = known_fields(self.slots, made, slot)
-                if made.alias is not None and slot.source is not None and not isinstance(slot.source, Mapping):
-                    known[made.alias] = slot.source
-                named = self.clusters.has_key(made.name, known)
-                yield slot.key, (self.clusters.of(scenario.name, made.name, known) if named else None) or slot.key
+                known = known_fields(self.slots, dataset, slot)
+                if dataset.alias is not None and slot.source is not None and not isinstance(slot.source, Mapping):
+                    known[dataset.alias] = slot.source
+                named = self.clusters.has_key(dataset.name, known)
+                yield slot.key, (self.clusters.of(scenario.name, dataset.name, known) if named else None) or slot.key
 
     def counts(self, selection: Selection) -> dict[str, int]:
         """Return the number of cases of every selected scenario in a run."""
@@ -310,7 +310,7 @@ class CaseSource:
         """Return true if models write rows of a selected scenario during the run."""
         frozen = self.sources.generated.frozen
         rows = [scenario.rows for scenario in selection.chosen(self.plan) if self._is_generated(scenario)]
-        return any(each is not None and each.dataset not in frozen for each in rows)
+        return any(row is not None and row.dataset not in frozen for row in rows)
 
     def is_ungenerated(self, scenario: Scenario) -> bool:
         """Return true if the rows of a scenario are not generated yet."""
@@ -355,8 +355,8 @@ def planned_steps(
     calls of generated data sets come first, for the given numbers of their `slots`, or for all."""
     planned: list[PlannedStepCalls] = []
     rows = {scenario.name: max(scenario.row_count, 1) for scenario in plan.scenarios}
-    rows |= {each.name: max(each.rows, 1) for each in plan.made}
-    parts = {**({each.name: each.rows for each in plan.made} if slots is None else slots), **cases}
+    rows |= {dataset.name: max(dataset.rows, 1) for dataset in plan.made}
+    parts = {**({dataset.name: dataset.rows for dataset in plan.made} if slots is None else slots), **cases}
     for count in plan.calls:
         if count.scenario not in parts:
             continue
@@ -380,8 +380,8 @@ def planned_calls(plan: Plan, cases: Mapping[str, int], models: Mapping[str, int
     """Return the model calls by scenario and role, given the numbers of cases of each scenario and of models in each
     role."""
     planned: dict[str, dict[str, int]] = {}
-    for each in planned_steps(plan, cases, models):
-        if each.place in cases:
-            by_role = planned.setdefault(each.place, {})
-            by_role[each.role] = by_role.get(each.role, 0) + each.calls
+    for planned_step in planned_steps(plan, cases, models):
+        if planned_step.place in cases:
+            by_role = planned.setdefault(planned_step.place, {})
+            by_role[planned_step.role] = by_role.get(planned_step.role, 0) + planned_step.calls
     return planned

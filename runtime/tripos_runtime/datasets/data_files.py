@@ -42,18 +42,18 @@ def files_of(
     """Yield the files of a source again at run time: those that were compiled, by path and SHA-256 (`wanted`).
 
     Raises `DataError` if one is missing or has changed since."""
-    found: dict[tuple[str, str], ResolvedFile] = {}
+    files: dict[tuple[str, str], ResolvedFile] = {}
     for near in {Path(spec_file).parent: spec_file for spec_file in spec_files}.values():
-        if all(each in found for each in wanted.items()):
+        if all(each in files for each in wanted.items()):
             break
         try:
-            found.update({(file.path, file.sha256): file for file in reader.find(source, near)})
+            files.update({(file.path, file.sha256): file for file in reader.find(source, near)})
         except DataError:
             continue
     for path, sha256 in wanted.items():
-        if (path, sha256) not in found:
+        if (path, sha256) not in files:
             raise DataError(f"`{path}` changed while the run was starting", "run again")
-        yield found[path, sha256]
+        yield files[path, sha256]
 
 
 def dataset_files(reader: DataReader, dataset: Dataset, spec_files: tuple[str, ...]) -> Iterator[ResolvedFile]:
@@ -85,8 +85,8 @@ def joined_rows(file: ResolvedFile, read: Read) -> Iterator[Record]:
 
 
 def _joined(file: ResolvedFile, records: Iterator[Record], joined: JoinedFiles, read: Read) -> Iterator[Record]:
-    there = [each for each in joined.files if _belongs(each, file)]
-    if not there:
+    files = [resolved_file for resolved_file in joined.files if _belongs(resolved_file, file)]
+    if not files:
         message = f"none of the files that are joined is one for {file.path}"
         raise DataError(message, "let the names of both agree in what stands in braces")
     rows: dict[Key, tuple[str, Record]] | None = None
@@ -95,8 +95,8 @@ def _joined(file: ResolvedFile, records: Iterator[Record], joined: JoinedFiles, 
     for number, record in enumerate(records, 1):
         row = {**file.captures, **record}
         if rows is None:
-            names = tuple(sorted(name for name in _captured_names(there) if name in row and name != joined.other))
-            rows = _by_key(there, joined, names, read)
+            names = tuple(sorted(name for name in _captured_names(files) if name in row and name != joined.other))
+            rows = _by_key(files, joined, names, read)
         key = key_text(row.get(joined.column))
         if key is None:
             message = f"row {number} of {file.path} has no single value in `{joined.column}`, by which files are joined"
@@ -106,14 +106,14 @@ def _joined(file: ResolvedFile, records: Iterator[Record], joined: JoinedFiles, 
         where = f"row {number} of {file.path}"
         yield record if other is None else _with_columns(record, other, joined, where, path)
     if number and not found:
-        first = there[0].path
+        first = files[0].path
         message = f"no row of {first} has in `{joined.other}` what a row of {file.path} has in `{joined.column}`"
         raise DataError(message, f'name the columns that agree: `on "{joined.column}" to "…"`')
 
 
 def _belongs(other: ResolvedFile, file: ResolvedFile) -> bool:
     """Return true if the names of two files agree in their common captures."""
-    return all(file.captures[name] == said for name, said in other.captures.items() if name in file.captures)
+    return all(file.captures[name] == capture for name, capture in other.captures.items() if name in file.captures)
 
 
 def _captured_names(files: list[ResolvedFile]) -> set[str]:
@@ -280,23 +280,23 @@ def access_of(
     Links are followed in those of `folders` that the user `named` on the command line, and in those outside of the
     benchmark: snapshots of the Hugging Face Hub consist of links. In the benchmark's own folders a link may come from
     somebody else."""
-    beside = main.resolve().parent
-    ours = (beside, _project_of(beside), *(each.resolve() for each in own))
-    followed = [each for each in folders if each in named or not any(map(each.resolve().is_relative_to, ours))]
-    roots = dict.fromkeys((*ours, *(each.resolve() for each in folders)))
+    path = main.resolve().parent
+    ours = (path, _project_of(path), *(each.resolve() for each in own))
+    followed = [folder for folder in folders if folder in named or not any(map(folder.resolve().is_relative_to, ours))]
+    roots = dict.fromkeys((*ours, *(folder.resolve() for folder in folders)))
     return FileAccess(main, tuple(roots), tuple(Path.cwd() / each for each in followed), anything, trust)
 
 
 def _project_of(folder: Path) -> Path:
     """Return the project around a folder, but never the home folder; the folder itself if there is none."""
     home = Path.home()
-    around = (each for each in (folder, *folder.parents) if each not in (home, each.parent))
-    return next((each for each in around if any((each / name).exists() for name in PROJECT)), folder)
+    around = (path for path in (folder, *folder.parents) if path not in (home, path.parent))
+    return next((path for path in around if any((path / name).exists() for name in PROJECT)), folder)
 
 
 def _package_of(folder: Path) -> Path:
     """Return the Python package that contains a folder, as for installed tasks; the folder itself if there is none."""
-    inner = next((each for each in (folder, *folder.parents) if (each / PACKAGE).exists()), None)
+    inner = next((path for path in (folder, *folder.parents) if (path / PACKAGE).exists()), None)
     while inner is not None and (inner.parent / PACKAGE).exists():
         inner = inner.parent
     return folder if inner in (None, Path.home(), Path(folder.anchor)) else inner
@@ -307,11 +307,11 @@ def source_access(
 ) -> FileAccess:
     """Return the access of an importer to a file or folder that the user named: its folder, the project or Python
     package around it, and `folders`. A link that the user named is followed if its author is trusted."""
-    beside = (place if place.is_dir() else place.parent).resolve()
+    path = (place if place.is_dir() else place.parent).resolve()
     named = () if trust.untrusted else (place.resolve(),)
-    around = (beside, _project_of(beside), _package_of(beside))
-    roots = dict.fromkeys((*around, *(each.resolve() for each in folders), *named))
-    followed = tuple(Path.cwd() / each for each in folders)
+    around = (path, _project_of(path), _package_of(path))
+    roots = dict.fromkeys((*around, *(folder.resolve() for folder in folders), *named))
+    followed = tuple(Path.cwd() / folder for folder in folders)
     return FileAccess(place, tuple(roots), followed, anything, trust, shares=False)
 
 
@@ -412,10 +412,10 @@ class DataFolders:
 
     def _around(self, beside: Path) -> tuple[Path, ...]:
         """Return the folders that are searched, in order, for a spec in the folder `beside`."""
-        shipped = [each for each in (beside / SHIPPED,) if each.is_dir()]
+        shipped = [path for path in (beside / SHIPPED,) if path.is_dir()]
         released = _released(beside)
         if released is not None:
-            return (beside, *released, *shipped, *(each for each in self.folders if each not in released))
+            return (beside, *released, *shipped, *(folder for folder in self.folders if folder not in released))
         return (beside, *self.folders, *shipped)
 
     def _origin(self, folder: Path, beside: Path) -> Origin:
@@ -426,7 +426,9 @@ class DataFolders:
     def rows(self, file: ResolvedFile) -> Iterator[dict[str, Any]]:
         """Yield the raw records of a file, with the columns of files joined to it. Raises `DataError` with the line of
         an unreadable record."""
-        return joined_rows(file, lambda each: rows_in(Path(each.location), each.path, self.trust.limits))
+        return joined_rows(
+            file, lambda resolved_file: rows_in(Path(resolved_file.location), resolved_file.path, self.trust.limits)
+        )
 
     def medium(self, file: ResolvedFile, kind: MediumKind, value: Any) -> str:
         """Return the mark of a medium in a cell, or of the file that the cell names, which is searched relative to the
@@ -440,11 +442,11 @@ class DataFolders:
         inside = Path(self._search_path(cell, root) if fetched else cell)
         _check_length(inside)
         places = list(dict.fromkeys(folder / inside for folder in (data.parent, root, *self.folders)))
-        there = [each for each in places if each.is_file()]
-        known = next((each for each in there if self.access is None or self.access.allows(each)), None)
-        if known is not None:
-            return self.media.file(kind, known, cell, self.trust.limits.medium_bytes)
-        if there:
+        paths = [place for place in places if place.is_file()]
+        path = next((each for each in paths if self.access is None or self.access.allows(each)), None)
+        if path is not None:
+            return self.media.file(kind, path, cell, self.trust.limits.medium_bytes)
+        if paths:
             raise UnfitMedium(f"`{cell}` lies outside of the benchmark", f"put it beside the data file; {LEAVE}")
         help_ = f"save it as `{inside.as_posix()}` beside the data file" if fetched else "check the path"
         raise UnfitMedium(f"there is no file `{inside.as_posix()}`, which is looked for beside `{file.path}`", help_)
@@ -562,19 +564,19 @@ def _fixed(path: Path) -> Path:
 def _nearest(folder: Path, source: Path) -> str | None:
     """Return a path that exists in a folder and is similar to `source`, or the part of it that exists; None if nothing
     is similar."""
-    kept = Path()
+    path = Path()
     for place, part in enumerate(source.parts, 1):
         name: str | None = part
-        if not _is_wild(part) and not (folder / kept / part).exists():
+        if not _is_wild(part) and not (folder / path / part).exists():
             inner = place < len(source.parts)  # parts follow, so it must be a folder
             try:
-                there = islice((folder / kept).iterdir(), MOST_NAMES)
+                there = islice((folder / path).iterdir(), MOST_NAMES)
                 name = nearest(part, (each.name for each in there if not inner or each.is_dir()))
             except OSError:
                 name = None
         if name is None:
             break
-        kept /= name
-    if _matching(folder, kept.as_posix()):
-        return kept.as_posix()
-    return f"{kept.as_posix()}/" if kept.parts != source.parts[: len(kept.parts)] else None
+        path /= name
+    if _matching(folder, path.as_posix()):
+        return path.as_posix()
+    return f"{path.as_posix()}/" if path.parts != source.parts[: len(path.parts)] else None

@@ -153,7 +153,7 @@ def workbook_rows(path: Path, shown: str, most: int) -> Iterator[dict[str, Any]]
     `shown` is the file's name in messages. Raises `DataError`."""
     try:
         with ZipFile(path) as parts:  # ZipFile decompresses no more of a part than its declared size
-            size = sum(each.file_size for each in parts.infolist())
+            size = sum(member.file_size for member in parts.infolist())
         if size > most:
             raise too_large(shown, most, f"{size:,} bytes once it is unpacked")
         # openpyxl warns of things like missing styles, which do not affect rows.
@@ -164,8 +164,8 @@ def workbook_rows(path: Path, shown: str, most: int) -> Iterator[dict[str, Any]]
         raise
     except Exception as error:
         # openpyxl and its parsers may raise anything for a damaged file.
-        told = " ".join(str(error).split())[:LONGEST_REASON]
-        raise DataError(f"cannot read {shown} ({told})", RESAVE) from error
+        text = " ".join(str(error).split())[:LONGEST_REASON]
+        raise DataError(f"cannot read {shown} ({text})", RESAVE) from error
     yield from found
 
 

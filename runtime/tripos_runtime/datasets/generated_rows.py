@@ -92,13 +92,13 @@ class GeneratedData:
         chosen = self.chosen.get(scenario) if scenario is not None else None
         if dataset not in self.rows:
             raise DataError(f"the rows of `{dataset}` are yet to be made", "run the benchmark first: `tripos run`")
-        made = self.rows[dataset]
+        file = self.rows[dataset]
         if chosen is None:
-            yield from made
+            yield from file
             return
         for place in sorted(chosen):
-            if place in made:
-                yield made[place]
+            if place in file:
+                yield file[place]
 
 
 Reason = Literal[

@@ -104,9 +104,9 @@ class NotApproved(TriposError):
     """A plan builds on a tree that a model drafted and nobody has approved in its current form."""
 
     def __init__(self, drafts: list[str]) -> None:
-        shown = ", ".join(f"`{path}`" for path in drafts)
+        text = ", ".join(f"`{path}`" for path in drafts)
         hint = "the warning W0399 says how it is approved; `tripos plan` shows without that what a run costs"
-        super().__init__("R0245", f"nobody has approved {shown} as it is", hint)
+        super().__init__("R0245", f"nobody has approved {text} as it is", hint)
 
 
 def check_approved(plan: Plan) -> None:
@@ -131,8 +131,8 @@ def _embedding(scenario: Scenario) -> Iterator[str]:
 
 def data_of(scenario: Scenario) -> set[str]:
     """Return the data sets that a scenario reads values or shots from."""
-    own = scenario.rows.where if scenario.rows is not None else None
-    found = {part.dataset for part in subexpressions(own) if isinstance(part, Data)} if own is not None else set()
+    expr = scenario.rows.where if scenario.rows is not None else None
+    found = {part.dataset for part in subexpressions(expr) if isinstance(part, Data)} if expr is not None else set()
     return found.union(*(_looked_into(step) for step in scenario.steps))
 
 
@@ -142,6 +142,6 @@ def _looked_into(step: Step) -> set[str]:
 
 
 def _listed(parts: list[str]) -> str:
-    shown = parts[:3]
+    texts = parts[:3]
     more = f" and {len(parts) - 3} more parts" if len(parts) > 3 else ""
-    return ", ".join(shown) + more
+    return ", ".join(texts) + more

@@ -66,7 +66,7 @@ class SlotSource:
     @cached_property
     def by_name(self) -> Mapping[str, GeneratedDataset]:
         """The generated data sets by name."""
-        return {each.name: each for each in self.plan.made}
+        return {dataset.name: dataset for dataset in self.plan.made}
 
     def upstream(self, made: GeneratedDataset) -> str | None:
         """Return the generated data set from whose rows this one is generated one by one, if any."""
@@ -150,11 +150,11 @@ def data_sets_read(made: GeneratedDataset) -> set[str]:
     """Return the data sets that a generated one reads values from; they must be complete first.
 
     The one from whose rows it is generated one by one is not among them."""
-    own = made.source if isinstance(made.source, Data) and made.source.field is None else None
+    data = made.source if isinstance(made.source, Data) and made.source.field is None else None
     return {
         part.dataset
         for expr in expressions_of(made)
-        if expr is not own
+        if expr is not data
         for part in subexpressions(expr)
         if isinstance(part, Data)
     }
@@ -207,9 +207,9 @@ class SlotChoice:
         source, done = self.source, dict[str, None]()
 
         def visit(name: str) -> None:
-            made = source.by_name[name]
-            upstream = source.upstream(made)
-            for other in sorted(data_sets_read(made) & source.by_name.keys()):
+            dataset = source.by_name[name]
+            upstream = source.upstream(dataset)
+            for other in sorted(data_sets_read(dataset) & source.by_name.keys()):
                 visit(other)
             if upstream is not None:
                 visit(upstream)
@@ -237,13 +237,13 @@ class SlotChoice:
                     return None
                 found |= chosen
         for other in self.order:
-            made = self.source.by_name[other]
-            if self.source.upstream(made) == name:
-                places = self.places(other) if self.source.is_listable(made) else None
+            dataset = self.source.by_name[other]
+            if self.source.upstream(dataset) == name:
+                places = self.places(other) if self.source.is_listable(dataset) else None
                 if places is None:
                     return None
-                every = self.source.slots(made)
-                found |= {slot.above for slot in every if slot.place in places and slot.above is not None}
+                slots = self.source.slots(dataset)
+                found |= {slot.above for slot in slots if slot.place in places and slot.above is not None}
         return found
 
     def chosen(self, scenario: Scenario) -> frozenset[int] | None:
@@ -257,9 +257,9 @@ class SlotChoice:
         """Return the largest number of slots needed of every data set, as far as it is known before generation."""
         found: dict[str, int] = {}
         for name in self.order:
-            made = self.source.by_name[name]
-            places = self.places(name) if self.source.is_listable(made) else None
-            found[name] = made.rows if places is None else len(places)
+            dataset = self.source.by_name[name]
+            places = self.places(name) if self.source.is_listable(dataset) else None
+            found[name] = dataset.rows if places is None else len(places)
         return found
 
     @cached_property
@@ -279,7 +279,7 @@ class SlotChoice:
         for name in self.source.by_name:
             takers = [scenario for scenario in self._scenarios if name in data_of(scenario)]
             looks = [(scenario, find_lookups(scenario, name)) for scenario in takers]
-            known = tuple((scenario, each) for scenario, each in looks if each is not None)
+            known = tuple((scenario, lookups) for scenario, lookups in looks if lookups is not None)
             if looks and len(known) == len(looks):
                 found[name] = known
         return found
@@ -287,15 +287,15 @@ class SlotChoice:
     def _places_looked_at(self, name: str) -> frozenset[int] | None:
         """Return the places of the slots that scenarios read; `None` means all, since the rows are unknown."""
         found: frozenset[int] = frozenset()
-        made = self.source.by_name[name]
+        dataset = self.source.by_name[name]
         for scenario, looks in self.point_reads.get(name, ()):
             assert scenario.rows is not None
             over = scenario.rows.dataset
-            if over not in self.source.generated.rows or over in self.unsure or not self.source.is_listable(made):
+            if over not in self.source.generated.rows or over in self.unsure or not self.source.is_listable(dataset):
                 return None
             chosen = self.chosen(scenario)
             rows = (row.values for row in self.source.generated.rows[over] if chosen is None or row.place in chosen)
-            at = referenced_slots(looks, made, self.source.slots(made), rows, self.source.names)
+            at = referenced_slots(looks, dataset, self.source.slots(dataset), rows, self.source.names)
             if at is None:
                 return None
             found |= at
@@ -309,26 +309,26 @@ class SlotChoice:
 def chosen_slots(source: SlotSource, scenario: Scenario, selection: Selection) -> Iterator[RowSlot]:
     """Yield the slots that a scenario runs over. A condition on a field not written yet counts as true."""
     assert scenario.rows is not None
-    made = source.by_name[scenario.rows.dataset]
-    every = (
+    dataset = source.by_name[scenario.rows.dataset]
+    slots = (
         slot
-        for slot in source.slots(made)
-        if selection.holds(scenario.name, slot.key) and _allowed(source, scenario, made, slot, selection)
+        for slot in source.slots(dataset)
+        if selection.holds(scenario.name, slot.key) and _allowed(source, scenario, dataset, slot, selection)
     )
     if selection.limit is None:
-        return every
+        return slots
     if selection.seed is None:
-        return islice(every, selection.limit)
-    drawn = heapq.nsmallest(selection.limit, every, key=lambda slot: digest([selection.seed, scenario.name, slot.key]))
+        return islice(slots, selection.limit)
+    drawn = heapq.nsmallest(selection.limit, slots, key=lambda slot: digest([selection.seed, scenario.name, slot.key]))
     return iter(sorted(drawn, key=lambda slot: slot.place))
 
 
 def known_slots(source: SlotSource, scenario: Scenario) -> Iterator[tuple[RowSlot, Mapping[str, Any]]]:
     """Yield every slot of a scenario with the fields of its row that are known before generation."""
     assert scenario.rows is not None
-    made = source.by_name[scenario.rows.dataset]
-    for slot in source.slots(made):
-        known = known_fields(source, made, slot)
+    dataset = source.by_name[scenario.rows.dataset]
+    for slot in source.slots(dataset):
+        known = known_fields(source, dataset, slot)
         if _fits(source, scenario, known):
             yield slot, known
 

@@ -59,7 +59,7 @@ class _Marks:
 
     def check(self, dataset: Dataset) -> None:
         """Raise `DataError` if a medium of the rows has changed."""
-        wanted = {(each.path, each.sha256): each.media for each in dataset.files}[self.file.path, self.file.sha256]
+        wanted = {(file.path, file.sha256): file.media for file in dataset.files}[self.file.path, self.file.sha256]
         if (digest(self.digests) if self.digests else None) != wanted:
             message = f"a file that a row of `{self.file.path}` names changed while the run was starting"
             raise DataError(message, "run again")
@@ -84,7 +84,7 @@ class Sources:
 
     def rows_of(self, name: str, scenario: str | None = None) -> Iterator[SourceRow]:
         """Yield the rows of a data set, read or generated; of a generated one, those that the scenario runs over."""
-        if not any(each.name == name for each in self.plan.made):
+        if not any(dataset.name == name for dataset in self.plan.made):
             yield from self.stream(self.plan.dataset(name))
             return
         for row in self.generated.of(name, scenario):
@@ -92,8 +92,8 @@ class Sources:
 
     def key_of(self, name: str) -> Expr | None:
         """Return the expression of the key that related rows of a data set share."""
-        read = {each.name: each.key for each in self.plan.datasets}
-        return {**read, **{each.name: each.key for each in self.plan.made}}[name]
+        read = {dataset.name: dataset.key for dataset in self.plan.datasets}
+        return {**read, **{dataset.name: dataset.key for dataset in self.plan.made}}[name]
 
     def stream(self, dataset: Dataset) -> Iterator[SourceRow]:
         """Yield the rows of a data set in file order, without repeated rows. Nothing is kept."""
@@ -142,13 +142,13 @@ class Sources:
 
     def _tree(self, tree: Tree) -> Mapping[str, Any]:
         wanted = {file.path: file.sha256 for file in tree.files} or {tree.path: tree.sha256}
-        read = []
+        trees = []
         for file in files_of(self.reader, tree.source, self.spec_files, wanted):
-            found = read_tree(self.reader.document(file))
-            if found.faults:
-                raise DataError(f"{file.path}: {found.faults[0].message}", found.faults[0].help)
-            read.append(found.tree)
-        joined = joined_trees(read)
+            tree_read = read_tree(self.reader.document(file))
+            if tree_read.faults:
+                raise DataError(f"{file.path}: {tree_read.faults[0].message}", tree_read.faults[0].help)
+            trees.append(tree_read.tree)
+        joined = joined_trees(trees)
         if isinstance(joined, str):
             raise DataError(f"`{joined}` is at the top of two files of `{tree.name}`", "put the two together")
         return joined.branches
@@ -234,7 +234,7 @@ class SplitCondition:
 def split_condition(where: Expr | None, alias: str) -> SplitCondition:
     """Return the parts of a condition on the element called `alias`."""
     same: list[Equality] = []
-    rest: list[Expr] = []
+    exprs: list[Expr] = []
     for part in _parts(where) if where is not None else ():
         if isinstance(part, Binary) and part.operator == "==":
             sides = (part.left, part.right)
@@ -243,9 +243,9 @@ def split_condition(where: Expr | None, alias: str) -> SplitCondition:
             if len(own) == len(others) == 1:
                 same.append(Equality(own[0], others[0]))
                 continue
-        rest.append(part)
-    fixed = frozenset(place for place, part in enumerate(rest) if alias not in names_in(part))
-    return SplitCondition(tuple(same), tuple(rest), fixed)
+        exprs.append(part)
+    fixed = frozenset(place for place, part in enumerate(exprs) if alias not in names_in(part))
+    return SplitCondition(tuple(same), tuple(exprs), fixed)
 
 
 def condition_holds(where: Expr, names: Mapping[str, Any]) -> bool:

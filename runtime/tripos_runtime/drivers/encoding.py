@@ -122,7 +122,7 @@ class Encoder:
         waited = [name for name in texts if name not in found]
         self.tally.reused[lane] += sum(name in self._futures for name in waited)
         futures = [self._ask(model, name, texts[name], lane) for name in waited]
-        outcomes = await asyncio.gather(*(asyncio.shield(each) for each in futures), return_exceptions=True)
+        outcomes = await asyncio.gather(*(asyncio.shield(future) for future in futures), return_exceptions=True)
         for name, outcome in zip(waited, outcomes, strict=True):
             if isinstance(outcome, BaseException):
                 raise outcome
@@ -184,7 +184,7 @@ class Encoder:
         waiting.texts, waiting.lanes, waiting.task = {}, {}, None
         names, most = list(texts), max(1, self.callers[model].model.most_samples)
         batches = [names[start : start + most] for start in range(0, len(names), most)]
-        await asyncio.gather(*(self._batch(model, {name: texts[name] for name in each}, lanes) for each in batches))
+        await asyncio.gather(*(self._batch(model, {name: texts[name] for name in batch}, lanes) for batch in batches))
 
     async def _batch(self, model: str, texts: Mapping[str, str], lanes: Mapping[str, Lane]) -> None:
         try:

@@ -192,14 +192,14 @@ class Engine:
             self.callers, self.ledger, self.tally, self.run_id, self.now, self.binding.identities, self.others
         )
         self.driver.world.chooser.shelf = self.shelf
-        own = RunResults(
+        results = RunResults(
             self.plan,
             self.binding.answering,
             chosen,
-            lambda some: self.source.cases_of(some, self.selection.without_shards),
+            lambda scenarios: self.source.cases_of(scenarios, self.selection.without_shards),
             self.lookup.units,
         )
-        self.driver.adoption = ReplyReuse(self.ledger, own, others=self.others, reuse=self.tally.reuse_counts)
+        self.driver.adoption = ReplyReuse(self.ledger, results, others=self.others, reuse=self.tally.reuse_counts)
         flusher = asyncio.create_task(self._flush_often())
         every_case = False
         try:
@@ -297,7 +297,9 @@ class Engine:
     def _worker_count(self) -> int:
         """Return the number of cases at once that keeps the wanted number of calls in flight, plus two to fill gaps.
         With conversations it is at most one batch of cases, since all their units wait."""
-        bound_treatments = [bound for each in self.lookup.bound_treatments.values() for bound in each]
+        bound_treatments = [
+            bound for bound_treatment in self.lookup.bound_treatments.values() for bound in bound_treatment
+        ]
         models = len(self.binding.of(self.binding.compared))
         fewest = min((bound.concurrent_calls * models for bound in bound_treatments), default=1)
         units = min((bound.samples * models for bound in bound_treatments), default=1)

@@ -75,7 +75,7 @@ class HumanGrader:
     def ask_all(self, unit: Unit) -> StepValues:
         """Run the asks of a unit from kept replies, and return the values of its steps. Raises `LookupError` if a
         condition needs something that is not in a store."""
-        steps = _without_tools([each for each in unit.bound.treatment.steps if isinstance(each, Ask | Converse)])
+        steps = _without_tools([step for step in unit.bound.treatment.steps if isinstance(step, Ask | Converse)])
         program = UnitProgram(self.world, unit, StepValues(unit.case.names))
         drive(program.go(steps), self._answer, program.out.clear)
         return program.names
@@ -153,12 +153,12 @@ class HumanModel:
 
     async def ask(self, request: Request) -> Reply:
         """Return the person's reply."""
-        said = await in_thread(lambda: self._ask(request.messages))
-        if said is None:
+        text = await in_thread(lambda: self._ask(request.messages))
+        if text is None:
             hint = "give the same command again: it continues after the kept turns"
             raise ModelError(LEFT, f"`{self.name}` has left", hint, fatal=True)
-        self._before = (*request.messages, Message("assistant", said))
-        return Reply(said, self.name, "stop", None, None, 0.0)
+        self._before = (*request.messages, Message("assistant", text))
+        return Reply(text, self.name, "stop", None, None, 0.0)
 
     def _ask(self, messages: tuple[Message, ...]) -> str | None:
         before = self._before

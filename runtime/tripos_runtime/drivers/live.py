@@ -410,11 +410,11 @@ class LiveDriver(ResultWriter):
         same prompt and that nobody has asked for yet."""
         call, shared = need.call, at.shared
         numbers = self._siblings(need, at)
-        sent: tuple[Message, ...] = ()
+        messages: tuple[Message, ...] = ()
         sure = shared.is_sure(call.name, call.step)
         if not sure or (call.name not in shared.answers and (len(numbers) > 1 or not shared.has_reply(call.name))):
             try:
-                sent = self._sent(need, at)
+                messages = self._sent(need, at)
             except Unavailable as reason:
                 return reason
         if not sure and (call.name in shared.answers or call.name in shared.statuses):
@@ -422,7 +422,7 @@ class LiveDriver(ResultWriter):
         if call.name in shared.answers:
             return await asyncio.shield(shared.answers[call.name])
         wanted = {name: number for name, number in numbers.items() if name not in shared.answers}
-        answers = await shared.once(list(wanted), self._answers(need, wanted, sent, at))
+        answers = await shared.once(list(wanted), self._answers(need, wanted, messages, at))
         return answers[call.name]
 
     def _siblings(self, need: ReplyNeed, at: UnitContext) -> dict[str, int]:
@@ -478,7 +478,7 @@ class LiveDriver(ResultWriter):
         if not numbers:
             return
         shared, caller, lane = at.shared, self.callers[need.call.model], self._lane(need, at)
-        asked = self._send(need, sent, at)
+        request = self._send(need, sent, at)
         identity = at.unit.bound.binding.identity_of(need.call.model)
         requests = {name: need.question.digest(identity, sent, number) for name, number in numbers.items()}
         firsts: dict[str, UnreadableReply | Adopted] = {
@@ -487,8 +487,8 @@ class LiveDriver(ResultWriter):
         for message in sent:  # adopted and batched replies may have been sent by another process
             self.sources.reader.media.keep_shown(message.content)
         for name, number in numbers.items():
-            if name not in firsts and (found := self._find_reuse(need, name, number, requests[name], at)):
-                firsts[name] = found
+            if name not in firsts and (adopted := self._find_reuse(need, name, number, requests[name], at)):
+                firsts[name] = adopted
 
         async def settle(name: str, first: FirstReply | UnreadableReply | Adopted) -> None:
             own = {**self._row(need, name, numbers[name], at), **SENT_ANEW, "request_digest": requests[name]}
@@ -497,9 +497,9 @@ class LiveDriver(ResultWriter):
                 self.keep_draft(own, name, draft)
 
             program = (
-                reuse_reply(asked, first, numbers[name])
+                reuse_reply(request, first, numbers[name])
                 if isinstance(first, Adopted)
-                else complete_reply(asked, first, numbers[name])
+                else complete_reply(request, first, numbers[name])
             )
             answer = answers[name] = await run_reply(program, caller, lane, keep)
             left_out = first.row.get("left_out", 0) if isinstance(first, Adopted) else getattr(first, "left_out", 0)
@@ -514,7 +514,7 @@ class LiveDriver(ResultWriter):
                 self.keep_answer(need.call, name, answer, row, lane, at.shared)
 
         async def ask(names: list[str]) -> None:
-            program = first_replies(asked, len(names), numbers[names[0]])
+            program = first_replies(request, len(names), numbers[names[0]])
             replies = await run_reply(program, caller, lane, _no_draft)
             left = names[len(replies) :]
             answered = [settle(name, first) for name, first in zip(names, replies, strict=False)]

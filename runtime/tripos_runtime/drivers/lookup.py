@@ -106,7 +106,10 @@ class Lookup:
     def at_once(self) -> int:
         """Return the number of cases whose units fit in memory, at most `most`."""
         models = len(self.binding.of(self.binding.compared))
-        most = max((sum(bound.samples for bound in each) for each in self.bound_treatments.values()), default=1)
+        most = max(
+            (sum(bound.samples for bound in bound_treatment) for bound_treatment in self.bound_treatments.values()),
+            default=1,
+        )
         return max(1, min(self.most, MOST_UNITS // max(1, most * models)))
 
     def give_back(self, task: Task) -> None:
@@ -132,12 +135,12 @@ class Lookup:
                 **self._statuses(part for _, _, units, pairs in open_ for part in units_and_pairs(units, pairs)),
             }
         splits = [(case, key, split_case(units, pairs, kept)) for case, key, units, pairs in open_]
-        todo = [part for _, _, parted in splits for part in parted.open]
+        todo = [part for _, _, case_split in splits for part in case_split.open]
         rows = self._rows(todo, kept)
         drafts = self.ledger.drafts({call.name for part in todo for call in part.calls if call.name not in kept})
         yield from done
-        for case, key, parted in splits:
-            yield Task(case, key, parted.todo, parted.complete, kept, rows, drafts, parted.pairs, parted.paired)
+        for case, key, split in splits:
+            yield Task(case, key, split.todo, split.complete, kept, rows, drafts, split.pairs, split.paired)
 
     def _claimed(self, key: str) -> bool:
         """Return true if this process has the case alone. Another case of this run may have the same questions."""
@@ -188,7 +191,10 @@ def bound_treatments(
     scenarios: Iterable[Scenario], plan: Plan, binding: RoleBinding
 ) -> dict[str, tuple[BoundTreatment, ...]]:
     """Return the treatments of every scenario with models in their roles."""
-    return {each.name: tuple(BoundTreatment(each, one, plan, binding) for one in each.treatments) for each in scenarios}
+    return {
+        scenario.name: tuple(BoundTreatment(scenario, one, plan, binding) for one in scenario.treatments)
+        for scenario in scenarios
+    }
 
 
 def _key(units: list[Unit]) -> str:
@@ -217,23 +223,25 @@ class ResultBinding(NamedTuple):
 
 def result_bindings(plan: Plan, binding: RoleBinding, scenarios: Iterable[Scenario]) -> list[ResultBinding]:
     """Return all result bindings of some scenarios of a plan, sorted."""
-    found: set[ResultBinding] = set()
-    for scenario, every in bound_treatments(scenarios, plan, binding).items():
-        for bound in every:
-            found.update(_of_treatment(scenario, bound))
-    for made in plan.made:
-        place = made.scenario or made.name
-        for fingerprint in made.fingerprints:
-            found.add(ResultBinding(place, fingerprint, generation_binding(plan, made, fingerprint, binding.answering)))
-    return sorted(found, key=lambda each: tuple(part or "" for part in each))
+    bindings: set[ResultBinding] = set()
+    for scenario, bound_treatment in bound_treatments(scenarios, plan, binding).items():
+        for bound in bound_treatment:
+            bindings.update(_of_treatment(scenario, bound))
+    for dataset in plan.made:
+        place = dataset.scenario or dataset.name
+        for fingerprint in dataset.fingerprints:
+            bindings.add(
+                ResultBinding(place, fingerprint, generation_binding(plan, dataset, fingerprint, binding.answering))
+            )
+    return sorted(bindings, key=lambda result_binding: tuple(part or "" for part in result_binding))
 
 
 def imported_bindings(plan: Plan, binding: RoleBinding) -> dict[tuple[str, str], str]:
     """Return the binding of imported judgements, by the fingerprint of the replaced step and the binding of the judged
     reply. If a step builds on several replies, the first of them counts."""
     found: dict[tuple[str, str], str] = {}
-    for every in bound_treatments(plan.scenarios, plan, binding).values():
-        for bound in every:
+    for bound_treatment in bound_treatments(plan.scenarios, plan, binding).values():
+        for bound in bound_treatment:
             for number, model in itertools.product(range(bound.samples), binding.of(binding.compared)):
                 unit = bound.pattern(model, number)
                 for step in bound.treatment.steps:
@@ -247,7 +255,7 @@ def _last_replies(step: Grade, bound: BoundTreatment) -> Iterator[str]:
     """Yield the steps whose reply a grade may be about. In an ask with several prompts any turn may be the last."""
     yield step.of
     if step.of in bound.asks:
-        yield from (each.name for each in turns_before(bound.asks[step.of], bound.asks))
+        yield from (ask.name for ask in turns_before(bound.asks[step.of], bound.asks))
 
 
 def _of_treatment(scenario: str, bound: BoundTreatment) -> Iterator[ResultBinding]:

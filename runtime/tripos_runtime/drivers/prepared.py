@@ -152,8 +152,8 @@ def _golds(plan: Plan, scenario: Scenario, treatment: Treatment) -> list[Expr]:
             pairs.append((columns[aggregate.values[0]], columns[aggregate.values[1]]))
     found: dict[str, Expr] = {}
     for pair in pairs:
-        for said, gold in (pair, pair[::-1]):
-            if names_in(said) & asks and not names_in(gold) & called:
+        for expr, gold in (pair, pair[::-1]):
+            if names_in(expr) & asks and not names_in(gold) & called:
                 found.setdefault(gold.model_dump_json(), gold)
     return list(found.values())
 

@@ -60,8 +60,8 @@ class CollectedResults:
 
     def keep(self, rows: Mapping[str, Sequence[Row]]) -> None:
         """Keep rows by table."""
-        for table, some in rows.items():
-            self.rows.setdefault(table, []).extend(some)
+        for table, row in rows.items():
+            self.rows.setdefault(table, []).extend(row)
 
     def add(self, ids: Iterable[str]) -> None:
         """Ignore the names of results."""
@@ -115,13 +115,13 @@ class Recorder:
         for some, replies in together:
             refused = {
                 name: Refusal("the store has another reply to the same question", str(rows[name]["reply"]))
-                for name, told in replies.items()
-                if name in rows and rows[name]["reply"] != told["reply"]
+                for name, reply in replies.items()
+                if name in rows and rows[name]["reply"] != reply["reply"]
             }
             shared = CaseState(kept, rows, {})
-            taken: dict[str, Answer] = {}
+            answers: dict[str, Answer] = {}
             for unit in some:
-                refused |= _Recording(self._keeping, self._world, unit, replies, shared, taken).go()
+                refused |= _Recording(self._keeping, self._world, unit, replies, shared, answers).go()
             yield refused
 
     def _statuses(self, table: str, names: set[str]) -> dict[str, str]:
@@ -175,7 +175,7 @@ class _Recording:
 
     def _answer(self, need: ReplyNeed, told: Told | None) -> Answer:
         """Return the reply from the ledger or the recording. Raises `Unavailable` if a run would not ask for it."""
-        name, sent = need.call.name, need.prompt.messages()
+        name, messages = need.call.name, need.prompt.messages()
         if name in self.accepted:
             self.keeping.keep_condition(need.call.step, name, self.unit, self.shared)
             return self.accepted[name]
@@ -183,7 +183,7 @@ class _Recording:
             self.keeping.keep_condition(need.call.step, name, self.unit, self.shared)
             return answer_of(self.shared.rows[name], need.question)
         assert told is not None
-        answer = self.accepted[name] = recorded_answer(need.question, sent, told)
+        answer = self.accepted[name] = recorded_answer(need.question, messages, told)
         row = self.keeping.row.sample(self.unit, need.call, name, need.number)
         beside = self.keeping.condition_rows(need.call.step, name, self.unit.case.item_id, self.shared)
         self.keeping.ledger.keep({"samples": [{**row, **answer.columns}], **beside})

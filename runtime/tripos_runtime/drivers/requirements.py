@@ -46,11 +46,11 @@ class SelfJudging:
 
 def self_judging(plan: Plan, binding: RoleBinding) -> list[SelfJudging]:
     """Return every judge that would grade a compared model of its own family, in the order of the roles."""
-    found: list[SelfJudging] = []
+    judgings: list[SelfJudging] = []
     for role in _judges(plan, several=len(binding.of(binding.compared)) > 1):
         for judge in binding.models.get(role, ()):
-            found += _family_judging(role, judge, binding.of(binding.compared))
-    return found
+            judgings += _family_judging(role, judge, binding.of(binding.compared))
+    return judgings
 
 
 def _judges(plan: Plan, *, several: bool) -> list[str]:
@@ -106,13 +106,13 @@ def check_media(plan: Plan, binding: RoleBinding, takes: TakesMedium) -> None:
 
 def unknown_media_support(plan: Plan, binding: RoleBinding, takes: TakesMedium) -> list[UnknownMediaSupport]:
     """Return the models for which it is unknown whether they accept what they are shown."""
-    found = {
+    supports = {
         (name, kind): UnknownMediaSupport(name, kind, where)
         for where, role, kind in reversed(list(_shown(plan)))
         for name in binding.models.get(role, ())
         if takes(name, kind) is None
     }
-    return [found[key] for key in sorted(found)]
+    return [supports[key] for key in sorted(supports)]
 
 
 def _shown(plan: Plan) -> Iterator[tuple[str, str, MediumKind]]:
@@ -128,8 +128,8 @@ def _shown(plan: Plan) -> Iterator[tuple[str, str, MediumKind]]:
         yield from (
             (scorer.name, role, kind) for role in scorer.roles for kind in _media_in(scorer.system, scorer.prompt)
         )
-    for made in plan.made:
-        yield from ((made.name, ask.role, kind) for ask in made.asks for kind in _media_in(*_texts_of(ask)))
+    for dataset in plan.made:
+        yield from ((dataset.name, ask.role, kind) for ask in dataset.asks for kind in _media_in(*_texts_of(ask)))
 
 
 def _texts_of(step: Ask) -> tuple[Texts | None, ...]:
@@ -137,7 +137,7 @@ def _texts_of(step: Ask) -> tuple[Texts | None, ...]:
 
 
 def _media_in(*texts: Texts | None) -> list[MediumKind]:
-    return sorted({kind for each in texts if each is not None for one in each.values() for kind in media_printed(one)})
+    return sorted({kind for text in texts if text is not None for one in text.values() for kind in media_printed(one)})
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ class IgnoredSettings:
     @property
     def shown(self) -> str:
         """The text of a message."""
-        named = [f"`{each}`" for each in self.settings]
+        named = [f"`{setting}`" for setting in self.settings]
         return f"{self.model} is asked without {', '.join(named)} in {', '.join(f'`{each}`' for each in self.where)}"
 
 
@@ -173,14 +173,14 @@ def _given_settings(plan: Plan) -> Iterator[tuple[str, str, Settings]]:
     for scenario in plan.scenarios:
         for step in scenario.steps:
             if isinstance(step, Ask):
-                yield from ((step.name, step.role, each) for each in _every(step.settings))
+                yield from ((step.name, step.role, settings) for settings in _every(step.settings))
             elif isinstance(step, Converse):
                 for speaker in step.speakers:
-                    yield from ((step.name, speaker.role, each) for each in _every(speaker.settings))
+                    yield from ((step.name, speaker.role, settings) for settings in _every(speaker.settings))
     for scorer in plan.scorers:
-        yield from ((scorer.name, role, each) for role in scorer.roles for each in _every(scorer.settings))
-    for made in plan.made:
-        yield from ((made.name, ask.role, each) for ask in made.asks for each in _every(ask.settings))
+        yield from ((scorer.name, role, settings) for role in scorer.roles for settings in _every(scorer.settings))
+    for dataset in plan.made:
+        yield from ((dataset.name, ask.role, settings) for ask in dataset.asks for settings in _every(ask.settings))
 
 
 def _every(settings: DeclaredSettings) -> Iterator[Settings]:
@@ -213,6 +213,6 @@ def reply_lengths(plan: Plan, scenarios: Sequence[Scenario], made: Collection[st
         if scorer.name in judging and scorer.source != "similarity":
             for role in scorer.roles:
                 yield ReplyLength(scorer.name, role, scorer.settings.widest.max_tokens)
-    for each in plan.made:
-        for ask in each.asks if each.name in made else ():
-            yield ReplyLength(each.name, ask.role, ask.settings.widest.max_tokens)
+    for dataset in plan.made:
+        for ask in dataset.asks if dataset.name in made else ():
+            yield ReplyLength(dataset.name, ask.role, ask.settings.widest.max_tokens)

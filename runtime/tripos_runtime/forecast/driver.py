@@ -194,7 +194,7 @@ def retrieval_size(step: Retrieve, names: Mapping[str, Any], case: Case, chooser
     seen = chooser.chosen(step, names, case.fields)
     size = Size.of(json(seen))
     elements = chooser.collection(step, names).elements
-    most = step.top * max((_most(Size.of(json(each))) for each in elements), default=0)
+    most = step.top * max((_most(Size.of(json(element))) for element in elements), default=0)
     included = sum(_most(Size.of(json(evaluate(expr, names)))) for expr in step.include)
     return size + Size(waits=frozenset(((step.name, False),)), most=most + included)
 
@@ -256,8 +256,8 @@ class CaseReuse:
             return None
         request = need.question.digest(unit.bound.binding.identity_of(call.model), sent, need.number)
         wanted = Wanted(call.table, call.name, call.model, request, need.number, subject_of(call, unit))
-        found = self.adoption.find(wanted, self.case)
-        return None if found is None else reused_row(found, need.question)
+        adopted = self.adoption.find(wanted, self.case)
+        return None if adopted is None else reused_row(adopted, need.question)
 
 
 def reused_row(found: Adopted, question: Question) -> Row:
@@ -401,19 +401,19 @@ class _CaseView:
                 self._note(ForecastCall(call, pair, CallCertainty.REUSED))
             return
         first, second = self.sides[pair.first], self.sides[pair.second]
-        both = ForecastState(
+        state = ForecastState(
             pair, pair.names(first.names, second.names), {**second.awaits, **first.awaits}, sides=(first, second)
         )
         for place, side in (("first", first), ("second", second)):
-            both.fates |= {f"{place}.{name}": fate for name, fate in side.fates.items()}
-            both.reply_sources |= {f"{place}.{name}": saying for name, saying in side.reply_sources.items()}
-            both.known_sizes |= {(place, *path): size.on_side(place) for path, size in side.known_sizes.items()}
+            state.fates |= {f"{place}.{name}": fate for name, fate in side.fates.items()}
+            state.reply_sources |= {f"{place}.{name}": saying for name, saying in side.reply_sources.items()}
+            state.known_sizes |= {(place, *path): size.on_side(place) for path, size in side.known_sizes.items()}
         # Values that both sides share belong to neither.
-        both.fates |= first.fates
-        both.reply_sources |= first.reply_sources
-        both.known_sizes |= first.known_sizes
-        program = pair_program(self.foresight.world, pair, both.names, both.out)
-        drive(program, partial(self._meet, both), partial(self._take, both))
+        state.fates |= first.fates
+        state.reply_sources |= first.reply_sources
+        state.known_sizes |= first.known_sizes
+        program = pair_program(self.foresight.world, pair, state.names, state.out)
+        drive(program, partial(self._meet, state), partial(self._take, state))
 
     def _is_whole(self, unit: Unit) -> bool:
         """Return true if a unit asks for nothing. If scores have to be computed, its retrieval runs again."""
@@ -592,12 +592,12 @@ class _CaseView:
     def _measured(self, key: tuple[object, ...], need: ReplyNeed, at: ForecastState) -> Size:
         names = need.prompt.names if isinstance(need.prompt, JudgePrompt) else at.names.values
         placeholders = SizedPlaceholders(names, at.known_sizes)
-        sent = need.prompt.messages(placeholders)
+        messages = need.prompt.messages(placeholders)
         if self.foresight.on_reply_read is not None:
             self.foresight.on_reply_read(need, need.prompt.messages(NamedPlaceholders(names, at.known_sizes)))
         if placeholders.is_empty:
-            self.sent[key] = sent
-        return with_conversation_turns(placeholders.size(sent), self.case.scenario)
+            self.sent[key] = messages
+        return with_conversation_turns(placeholders.size(messages), self.case.scenario)
 
     def _adopts_turn(self, at: ForecastState, need: ReplyNeed) -> bool:
         """Return true if another conversation has a turn after the same turns; its row is added to the rows."""
@@ -605,10 +605,10 @@ class _CaseView:
         if not any(self.adopting.may("turns", model) for model in need.talk.models.values()):
             return False
         try:
-            sent = need.prompt.messages()
+            messages = need.prompt.messages()
         except Unavailable:
             return False
-        return self._holds(need, self.adopting.find(need, sent, at.unit))
+        return self._holds(need, self.adopting.find(need, messages, at.unit))
 
     def _holds(self, need: ReplyNeed, row: Row | None) -> bool:
         """Add an adopted row under its new name to the kept rows."""
@@ -619,8 +619,8 @@ class _CaseView:
     def _as_sure(self, size: Size, certain: bool, at: ForecastState) -> CallCertainty:
         """Return how certain a call is, given what it waits for: a missing reply may never come, but its prompt is
         known."""
-        found = CallCertainty.CERTAIN if certain else CallCertainty.PERHAPS
+        certainty = CallCertainty.CERTAIN if certain else CallCertainty.PERHAPS
         for name, only_sent in size.waits:
             fate = at.fates.get(name, CallCertainty.CERTAIN)
-            found = min(found, fate if only_sent else min(fate, CallCertainty.LIKELY))
-        return found
+            certainty = min(certainty, fate if only_sent else min(fate, CallCertainty.LIKELY))
+        return certainty

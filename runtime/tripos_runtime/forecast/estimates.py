@@ -113,15 +113,15 @@ class Estimate:
         ... "n"))).rests_on
         '12 kept replies, a guess for n'
         """
-        told = []
+        texts = []
         for kind, of in (("kept", ""), ("other", " of other models")):
-            count = sum(each.replies for each in self.basis if each.kind == kind)
+            count = sum(basis.replies for basis in self.basis if basis.kind == kind)
             if count:
-                told.append(f"{count:,} kept {'reply' if count == 1 else 'replies'}{of}")
-        guessed = dict.fromkeys(each.model for each in self.basis if each.kind == "guess")
+                texts.append(f"{count:,} kept {'reply' if count == 1 else 'replies'}{of}")
+        guessed = dict.fromkeys(basis.model for basis in self.basis if basis.kind == "guess")
         if guessed:
-            told.append(f"a guess for {', '.join(guessed)}" if told else "a guess")
-        return ", ".join(told)
+            texts.append(f"a guess for {', '.join(guessed)}" if texts else "a guess")
+        return ", ".join(texts)
 
     @classmethod
     def of_all(cls, parts: Iterable[Estimate]) -> Estimate:
@@ -139,7 +139,7 @@ class Estimate:
             _sum(part.tokens_out for part in every),
             None if None in costs else _sum(cost for cost in costs if cost is not None),
             _sum(part.known_usd for part in every),
-            tuple(dict.fromkeys(each for part in every for each in part.basis)),
+            tuple(dict.fromkeys(basis for part in every for basis in part.basis)),
             tuple(dict.fromkeys(each for part in every for each in part.unbounded)),
         )
 
@@ -217,14 +217,14 @@ def estimates(
     """Return the estimate for the calls of every step and model."""
     takings = {
         where: {
-            each: reply_tokens(load.place, where.model, each, load.schema, prices, history)
-            for each in load.parts or (load.settings,)
+            part: reply_tokens(load.place, where.model, part, load.schema, prices, history)
+            for part in load.parts or (load.settings,)
         }
         for where, load in loads.items()
     }
     taking: dict[Key, ReplyTokens] = {}
-    for where, found in takings.items():
-        taking[_key(where)] = _any_of([*found.values(), *([taking[_key(where)]] if _key(where) in taking else [])])
+    for where, tokenses in takings.items():
+        taking[_key(where)] = _any_of([*tokenses.values(), *([taking[_key(where)]] if _key(where) in taking else [])])
     return {
         where: Estimate.of_all(
             _estimate(_key(where), load, settings, takings[where][settings], taking, prices, history)
@@ -238,7 +238,7 @@ def estimates(
 
 def _any_of(found: Sequence[ReplyTokens]) -> ReplyTokens:
     """Return the tokens of a reply that is one of these."""
-    lows, expected, highs = zip(*(each.tokens for each in found), strict=True)
+    lows, expected, highs = zip(*(tokens.tokens for tokens in found), strict=True)
     return found[0]._replace(tokens=EstimateSpan(min(lows), sum(expected) / len(expected), max(highs)))
 
 
@@ -299,11 +299,13 @@ def _estimate(
     """Return the estimate for calls with the same settings; `mine` is the estimate for one of their replies."""
     part, price = load.parts[settings], prices.get(key[2])
     span = _sum(share.times(part.fates[fate]) for fate, share in SHARES.items())
-    sent, extra, unbounded = NOTHING, NOTHING, dict.fromkeys(_unbounded(key, {key: mine}))
+    estimate_span, extra, unbounded = NOTHING, NOTHING, dict.fromkeys(_unbounded(key, {key: mine}))
     for fate, share in SHARES.items():
         for prompts in (part.known_prompts.get(fate), part.waiting.get(fate)):
             if prompts is not None:
-                sent = sent.plus(_prompt_tokens(key, prompts, mine, taking, history, settings).times(share))
+                estimate_span = estimate_span.plus(
+                    _prompt_tokens(key, prompts, mine, taking, history, settings).times(share)
+                )
                 extra = extra.plus(EstimateSpan(*audio_extra_usd(key[2], price, prompts.media)).times(share))
                 unbounded |= dict.fromkeys((*prompts.unknown, *media_without_bound(key[2], prompts.media)))
                 unbounded |= dict.fromkeys(
@@ -311,13 +313,13 @@ def _estimate(
                 )
     got = mine.tokens.times(span)
     if load.schema is not None:  # a repair sends the prompt and the reply, and gets another reply
-        sent = sent._replace(high=2 * sent.high + got.high + REPAIR * span.high)
+        estimate_span = estimate_span._replace(high=2 * estimate_span.high + got.high + REPAIR * span.high)
         got = got._replace(high=2 * got.high)
         span = span._replace(high=2 * span.high)
         extra = extra._replace(high=2 * extra.high)
-    cost = _cost(price, span, sent, got)
+    cost = _cost(price, span, estimate_span, got)
     cost = None if cost is None else cost.plus(extra)
-    return Estimate(span, sent, got, cost, cost or NOTHING, (mine.basis,), tuple(unbounded))
+    return Estimate(span, estimate_span, got, cost, cost or NOTHING, (mine.basis,), tuple(unbounded))
 
 
 def _unbounded(key: Key, taking: Mapping[Key, ReplyTokens]) -> list[str]:
@@ -342,20 +344,20 @@ def _prompt_tokens(
     else:
         written = (prompts.narrow + prompts.wide) * density
     most = max(written, (prompts.narrow + prompts.most) * MOST_NARROW + prompts.wide * MOST_WIDE)
-    sent = EstimateSpan(written, written, most + prompts.messages * MOST_MESSAGE)
+    span = EstimateSpan(written, written, most + prompts.messages * MOST_MESSAGE)
     for medium, times in prompts.media.items():
-        taken = media_tokens(key[2], medium, settings.image_detail)
-        sent = sent.plus(EstimateSpan(taken.expected, taken.expected, taken.high).times(times))
+        tokens = media_tokens(key[2], medium, settings.image_detail)
+        span = span.plus(EstimateSpan(tokens.expected, tokens.expected, tokens.high).times(times))
     for said, times in prompts.pending.items():
-        sent = sent.plus(_of(said, taking).times(times))
+        span = span.plus(_of(said, taking).times(times))
     for said, times in prompts.beyond.items():
-        sent = sent.plus(_of(said, taking).times(EstimateSpan(0, 0, times)))
+        span = span.plus(_of(said, taking).times(EstimateSpan(0, 0, times)))
     if prompts.unknown:
-        sent = sent.plus(EstimateSpan(0, FREE_TEXT * prompts.unknown.total(), math.inf))
+        span = span.plus(EstimateSpan(0, FREE_TEXT * prompts.unknown.total(), math.inf))
     told = mine.usage.tokens_in if mine.usage is not None else None
     if prompts.waits and told is not None:
-        sent = EstimateSpan(told * prompts.calls, told * prompts.calls, max(sent.high, told * prompts.calls))
-    return sent
+        span = EstimateSpan(told * prompts.calls, told * prompts.calls, max(span.high, told * prompts.calls))
+    return span
 
 
 def _of(said: ReplySource, taking: Mapping[Key, ReplyTokens]) -> EstimateSpan:

@@ -91,7 +91,7 @@ class GenerationForecast:
         assert scenario.rows is not None
         dataset = scenario.rows.dataset
         absent = MissingValue(dataset, PENDING)
-        fields = {each.name: absent for each in self.source.slots.by_name[dataset].fields}
+        fields = {data_field.name: absent for data_field in self.source.slots.by_name[dataset].fields}
         context: dict[str, Any] = {name: cell.get(name, absent) for name in scenario.axes}
         context |= {"language": cell["language"]}
         names = {**context, scenario.rows.alias: {**fields, **cell}, **self.source.sources.names}
@@ -100,11 +100,11 @@ class GenerationForecast:
     def known_fields(self, scenario: Scenario) -> Known:
         """Return the known fields of a row that is not generated yet. Fields that nobody writes may have any length."""
         assert scenario.rows is not None
-        made = self.source.slots.by_name[scenario.rows.dataset]
+        dataset = self.source.slots.by_name[scenario.rows.dataset]
         return {
-            (scenario.rows.alias, each.name): pending_size(made.name, _rows_of(made.name))
-            for each in made.fields
-            if each.name not in _written(made)
+            (scenario.rows.alias, data_field.name): pending_size(dataset.name, _rows_of(dataset.name))
+            for data_field in dataset.fields
+            if data_field.name not in _written(dataset)
         }
 
 
@@ -117,7 +117,7 @@ def forecast_generation(
     adoption: ReplyReuse | None = None,
 ) -> GenerationForecast:
     """Read what a ledger has of the data sets that a run generates. Nobody is asked and nothing is kept."""
-    found = GenerationForecast(source, source.counts(selection))
+    forecast = GenerationForecast(source, source.counts(selection))
     slots = source.slot_counts(selection)
     maker = data_maker(plan, source, selection, binding, ledger)
     maker.adoption = adoption
@@ -128,9 +128,9 @@ def forecast_generation(
     maker.unasked = lambda need: unasked.append(_UnaskedCall(need.call, Size.sent(need.sent), _levels_below(need)))
     maker.go_through()
     for name, each in maker.makers.items():
-        foreseen = _MadeSet(plan, maker, each, found, slots.get(name, 0))
+        foreseen = _MadeSet(plan, maker, each, forecast, slots.get(name, 0))
         foreseen.count([one for one in unasked if one.call.dataset == name], reused)
-    return found
+    return forecast
 
 
 @dataclass
@@ -180,23 +180,23 @@ class _MadeSet:
 
     def count(self, unasked: list[_UnaskedCall], reused: Mapping[str, int]) -> None:
         """Count the calls that are certain, those that follow if all goes well, and those that follow a rejection."""
-        made, one, retries = self.dataset, self.one, self.dataset.retries
+        dataset, one, retries = self.dataset, self.one, self.dataset.retries
         for line in self.lines:
             line.reused = reused.get(line.ask.fingerprint, 0)
         by_slot: dict[int, list[_UnaskedCall]] = {}
-        for each in unasked:
-            by_slot.setdefault(each.call.slot, []).append(each)
+        for call in unasked:
+            by_slot.setdefault(call.call.slot, []).append(call)
         for slot in one.open:
             waiting = by_slot.get(slot.place, [])
             first = waiting[0].call if waiting else None
             number = first.number if first is not None else 0
             reached = next((place for place, line in enumerate(self.lines) if first and line.ask is first.step), -1)
             sure = first is not None and not self.unsure and slot.place not in one.unsure
-            for each in waiting:
-                self._add(reached, CallCertainty.CERTAIN if sure else CallCertainty.LIKELY, each.size)
-                self._add(reached, CallCertainty.LIKELY, each.size, each.levels)
+            for call in waiting:
+                self._add(reached, CallCertainty.CERTAIN if sure else CallCertainty.LIKELY, call.size)
+                self._add(reached, CallCertainty.LIKELY, call.size, call.levels)
             if reached >= 0:
-                done = len(waiting) + sum(each.levels for each in waiting)
+                done = len(waiting) + sum(unasked_call.levels for unasked_call in waiting)
                 size = self._size(reached, slot, again=True)
                 self._add(reached, CallCertainty.SPARE, size, max(0, self._most(reached) - done))
             for place in range(reached + 1, len(self.lines)):
@@ -217,14 +217,14 @@ class _MadeSet:
                 self._add(place, CallCertainty.SPARE, size, self._most(place) * (retries + 1 - tried))
         if self.unsure:
             self._count_unlisted(max(0, self.slots - one.filled))
-        found = self.entries
+        forecast = self.entries
         language = self.attempts.language
-        found.open[made.name] = {slot.place: {**slot.cell, "language": language(slot)} for slot in one.open}
+        forecast.open[dataset.name] = {slot.place: {**slot.cell, "language": language(slot)} for slot in one.open}
         if self.unsure:
-            found.unsettled[made.name] = None
+            forecast.unsettled[dataset.name] = None
         elif one.unsettled:
-            found.unsettled[made.name] = {slot.place for slot, _ in one.unsettled}
-        found.calls += self.lines
+            forecast.unsettled[dataset.name] = {slot.place for slot, _ in one.unsettled}
+        forecast.calls += self.lines
 
     def _count_unlisted(self, slots: int) -> None:
         """Count slots for rows generated from rows that do not exist yet."""
@@ -258,19 +258,22 @@ class _MadeSet:
     def _size(self, place: int, slot: RowSlot, again: bool = False) -> Size:
         """Return the size of a prompt that contains a row not written yet, possibly of a further attempt."""
         ask, attempts = self.lines[place].ask, self.attempts
-        row = {name: MissingValue(self.dataset.name, PENDING) for name in (each.name for each in self.dataset.fields)}
+        row = {
+            name: MissingValue(self.dataset.name, PENDING)
+            for name in (data_field.name for data_field in self.dataset.fields)
+        }
         row |= attempts.first_row(slot)
         names = attempts.names_at(slot, row)
-        known: dict[tuple[str, ...], Size] = {
-            (attempts.row_name, each.name): pending_size(self.dataset.name, _rows_of(self.dataset.name))
-            for each in self.dataset.fields
-            if each.name not in _written(self.dataset)
+        sizes: dict[tuple[str, ...], Size] = {
+            (attempts.row_name, data_field.name): pending_size(self.dataset.name, _rows_of(self.dataset.name))
+            for data_field in self.dataset.fields
+            if data_field.name not in _written(self.dataset)
         }
         walk = self._walk(place)
         if walk is not None:
             names["branches"] = MissingValue(walk.name, PENDING)
-            known["branches",] = Size(most=max((each for _, each in _nodes(self._tree(walk))), default=0))
-        placeholders = SizedPlaceholders(names, known)
+            sizes["branches",] = Size(most=max((each for _, each in _nodes(self._tree(walk))), default=0))
+        placeholders = SizedPlaceholders(names, sizes)
         try:
             size = placeholders.size(attempts.messages(ask, slot, names, placeholders))
         except (Unavailable, NobodyAsked):

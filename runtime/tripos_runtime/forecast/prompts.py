@@ -81,19 +81,19 @@ def preview_prompts(
         for scenario in chosen:
             only = replace(selection, scenarios=(scenario.name,))
             for case in () if source.has_ungenerated(only) else itertools.islice(source.cases(only), number):
-                found = list(_of_case(plan, source, lookup, case))
-                yield from found
-                if not found:
+                previews = list(_of_case(plan, source, lookup, case))
+                yield from previews
+                if not previews:
                     unasked(case)
 
 
 def _of_case(plan: Plan, source: CaseSource, lookup: Lookup, case: Case) -> Iterator[PromptPreview]:
-    seen: dict[tuple[object, ...], PromptPreview] = {}
+    previews: dict[tuple[object, ...], PromptPreview] = {}
     arms = arms_of(case.scenario)
 
     def note(found: PromptPreview) -> None:
         about = orjson.dumps([found.settings, found.schema], option=orjson.OPT_SORT_KEYS)
-        seen.setdefault((found.step, found.role, found.messages, about), found)
+        previews.setdefault((found.step, found.role, found.messages, about), found)
 
     def read(need: ReplyNeed, messages: tuple[Message, ...]) -> None:
         turn = need.prompt.number if isinstance(need.prompt, TurnPrompt) else None
@@ -101,7 +101,7 @@ def _of_case(plan: Plan, source: CaseSource, lookup: Lookup, case: Case) -> Iter
             return
         step, role, question = need.call.step, need.call.role, need.question
         samples = step.samples if isinstance(step, Ask | Converse) else plan.scorer(step.scorer).samples
-        found = PromptPreview(
+        prompt_preview = PromptPreview(
             case.scenario.name,
             case.item_id,
             case.context,
@@ -118,14 +118,14 @@ def _of_case(plan: Plan, source: CaseSource, lookup: Lookup, case: Case) -> Iter
             tuple(sorted(_secrets(plan, case.scenario, step, role))),
             question.varied if question.unsettled else (),
         )
-        note(found)
+        note(prompt_preview)
 
     foresight = ForecastDriver(PlanContext(plan, source.sources), on_reply_read=read)
-    alike = frozenset(lookup.bound_treatments[case.scenario.name])
-    foresight.of(case, lookup.units(case, alike), {}, {})
-    for found in _embedded(plan, foresight, case):
-        note(found)
-    yield from seen.values()
+    treatments = frozenset(lookup.bound_treatments[case.scenario.name])
+    foresight.of(case, lookup.units(case, treatments), {}, {})
+    for preview in _embedded(plan, foresight, case):
+        note(preview)
+    yield from previews.values()
 
 
 def _settings_shown(question: Question) -> dict[str, Any]:
@@ -190,8 +190,8 @@ def _secret_columns(
     found: set[str] = set()
     for expr in (expr for part in parts for expr in expressions_of(part)):
         looked = [(alias, rows[alias], rest[:1]) for alias, *rest in map(_row_path, paths_in(expr)) if alias in rows]
-        inner = (each for each in subexpressions(expr) if isinstance(each, Data))
-        looked += [(each.dataset, each.dataset, [each.field] if each.field else []) for each in inner]
+        inner = (subexpression for subexpression in subexpressions(expr) if isinstance(subexpression, Data))
+        looked += [(data.dataset, data.dataset, [data.field] if data.field else []) for data in inner]
         for name, dataset, column in looked:
             found |= {f"{name}.{each}" for each in secret.get(dataset, set()).intersection(column or secret[dataset])}
     return found

@@ -81,15 +81,15 @@ class History:
         if own is not None:
             return own, "kept"
         mock = model.startswith("mock/")
-        others = [usage for name, usage in by_model.items() if mock or not name.startswith("mock/")]
-        count = sum(usage.replies for usage in others)
+        usages = [usage for name, usage in by_model.items() if mock or not name.startswith("mock/")]
+        count = sum(usage.replies for usage in usages)
         if not count:
             return None, "guess"
-        told = [usage for usage in others if usage.tokens_in is not None]
+        told = [usage for usage in usages if usage.tokens_in is not None]
         weight = sum(usage.replies for usage in told)
         mean_in = sum((usage.tokens_in or 0) * usage.replies for usage in told) / weight if weight else None
-        mean_out = sum(usage.out_mean * usage.replies for usage in others) / count
-        low, high = min(usage.out_low for usage in others), max(usage.out_high for usage in others)
+        mean_out = sum(usage.out_mean * usage.replies for usage in usages) / count
+        low, high = min(usage.out_low for usage in usages), max(usage.out_high for usage in usages)
         return Usage(count, mean_in, low, mean_out, high), "other"
 
 
@@ -223,8 +223,8 @@ class Reasons:
 
     def ranked(self, items: Mapping[str, int]) -> tuple[Reason, ...]:
         """Return every reason, the most frequent first; `items` are the numbers of cases of each scenario."""
-        reasons = [self._reason(cause, told, items) for cause, told in self._counts.items()]
-        return tuple(sorted(reasons, key=lambda each: (-each.calls, each.text)))
+        reasons = [self._reason(cause, count, items) for cause, count in self._counts.items()]
+        return tuple(sorted(reasons, key=lambda reason: (-reason.calls, reason.text)))
 
     def _reason(self, cause: Cause, told: _ReasonCounts, items: Mapping[str, int]) -> Reason:
         places = tuple(told.places)
@@ -287,11 +287,11 @@ class Reasons:
     def _same(self, same: list[Earlier], step: Ask | Converse | JudgedStep, role: str) -> _StepHistory:
         models: set[str] = set()
         answering: set[str] = set()
-        for each in same:
-            by_role = each.roles.get(role)
-            names = by_role if by_role is not None else [m for names in each.roles.values() for m in names]
+        for earlier in same:
+            by_role = earlier.roles.get(role)
+            names = by_role if by_role is not None else [m for names in earlier.roles.values() for m in names]
             models.update(names)
-            answering.update(each.identities.get(name, name) for name in names)
+            answering.update(earlier.identities.get(name, name) for name in names)
         samples = 0
         if isinstance(step, Ask | Converse):
             plans = [each.plan for each in _by_plan(same)]
@@ -352,8 +352,8 @@ def _print(step: Ask | Converse | JudgedStep) -> str:
 
 
 def _steps(plan: Plan, fingerprint: str) -> list[Ask | Converse]:
-    every = (step for scenario in plan.scenarios for step in scenario.steps)
-    return [step for step in every if isinstance(step, Ask | Converse) and step.fingerprint == fingerprint]
+    steps = (step for scenario in plan.scenarios for step in scenario.steps)
+    return [step for step in steps if isinstance(step, Ask | Converse) and step.fingerprint == fingerprint]
 
 
 def _has(plan: Plan, scenario: Scenario) -> bool:

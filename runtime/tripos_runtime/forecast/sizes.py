@@ -78,7 +78,7 @@ class Size:
         """
         if text.isascii():
             return cls(len(text))
-        media = tuple(replace(each, sha256="", size=0) for each in media_in(text))
+        media = tuple(replace(medium, sha256="", size=0) for medium in media_in(text))
         written = without_media(text) if media else text
         wide = len(WIDE.findall(written))
         return cls(len(written) - wide, wide, media=media)
@@ -227,7 +227,7 @@ class SizedPlaceholders:
         size = Size.sent(told)
         if not (self.parts or self.waits):
             return size
-        read = 1 + sum(each.role == OPTION for each in told)  # a text is read again with every option
+        read = 1 + sum(message.role == OPTION for message in told)  # a text is read again with every option
         marks = Size(wide=-len(self.parts) * read, waits=frozenset(self.waits))
         return sum_of((size, marks, *self.parts * read))
 
@@ -262,9 +262,14 @@ class SizedPlaceholders:
 
     def inside(self, args: Mapping[str, Expr], names: Mapping[str, Any]) -> SizedPlaceholders:
         """Return the placeholders of a judge's prompt; their sizes are added to these."""
-        found = type(self)(names, self.known_sizes)
-        found.args, found.outer, found.parts, found.waits = args, self, self.parts, self.waits
-        return found
+        placeholders = type(self)(names, self.known_sizes)
+        placeholders.args, placeholders.outer, placeholders.parts, placeholders.waits = (
+            args,
+            self,
+            self.parts,
+            self.waits,
+        )
+        return placeholders
 
     def dialogue(self, turns: Expr, reason: Unavailable) -> list[DialogueTurn]:
         """Return one message for a dialogue, whose number of messages depends on what is pending."""
@@ -281,9 +286,9 @@ class SizedPlaceholders:
 
     def aside(self) -> SizedPlaceholders:
         """Return placeholders for a text that is not sent, but must be known before anything is."""
-        found = type(self)(self.names, self.known_sizes)
-        found.waits = self.waits
-        return found
+        placeholders = type(self)(self.names, self.known_sizes)
+        placeholders.waits = self.waits
+        return placeholders
 
     def _placeholder(self, size: Size, messages: int = 0) -> str:
         self.waits |= size.waits
@@ -376,7 +381,7 @@ def _missing_part(value: Any) -> MissingValue | None:
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, list | tuple):
-        return next((found for each in value if (found := _missing_part(each)) is not None), None)
+        return next((missing_value for each in value if (missing_value := _missing_part(each)) is not None), None)
     return None
 
 
@@ -427,7 +432,7 @@ def with_conversation_turns(size: Size, scenario: Scenario) -> Size:
             pending.append(name)
             continue
         half, limit = (talks[talk].limit + 1) // 2, talks[talk].limit
-        pending += (f"{side}{dot}{each}" for each in pending_turns(talks[talk], 1, half))
-        beyond += (f"{side}{dot}{each}" for each in pending_turns(talks[talk], half + 1, limit))
+        pending += (f"{side}{dot}{pending_turn}" for pending_turn in pending_turns(talks[talk], 1, half))
+        beyond += (f"{side}{dot}{pending_turn}" for pending_turn in pending_turns(talks[talk], half + 1, limit))
         turns += limit
     return replace(size, pending=tuple(pending), beyond=tuple(beyond), messages=size.messages + turns)

@@ -188,11 +188,13 @@ def match_branches(chosen: Collection[str], branches: Sequence[str]) -> list[str
     """
     own, known = set(branches), {_plain(branch): branch for branch in branches}
     found: set[str] = set()
-    for said in sorted(chosen):
+    for text in sorted(chosen):
         # Branches that differ only in case are compared exactly.
-        branch = said if said in own else next((known[each] for each in _readings(said) if each in known), None)
+        branch = (
+            text if text in own else next((known[reading] for reading in _readings(text) if reading in known), None)
+        )
         if branch is None:
-            return f"`{said}` is none of the branches"
+            return f"`{text}` is none of the branches"
         found.add(branch)
     return [branch for branch in branches if branch in found]
 
@@ -258,8 +260,8 @@ class DistinctTexts:
 
     def _named(self, distinct: Distinct, place: int) -> Mapping[str, Any]:
         """Return the item of a text from a column."""
-        others = without_reveal(distinct.others)
-        return {"of": self.sources.rows[others.dataset][place].item_id} if isinstance(others, Data) else {}
+        expr = without_reveal(distinct.others)
+        return {"of": self.sources.rows[expr.dataset][place].item_id} if isinstance(expr, Data) else {}
 
 
 NEAR = 0.8
@@ -350,12 +352,12 @@ def keep_outcomes(
     has the common columns. The name contains the outcome of a slot, since it may differ between runs: a slot that only
     one of them has may hold a row that this one would repeat."""
     rows: dict[str, dict[str, Any]] = {}
-    for each in outcomes:
-        slot = each.slot
+    for outcome in outcomes:
+        slot = outcome.slot
         became = {
-            "status": "given_up" if each.item_id is None else "made",
-            "item_id": each.item_id,
-            **origin_columns(each.origins),
+            "status": "given_up" if outcome.item_id is None else "made",
+            "item_id": outcome.item_id,
+            **origin_columns(outcome.origins),
         }
         name = digest(["slot", made.fingerprint, slot.name, *models, became])
         rows[name] = {
@@ -364,7 +366,7 @@ def keep_outcomes(
             "scenario": place_of(made),
             "dataset": made.name,
             "fingerprint": made.fingerprint,
-            "context": {**_carried(made, slot), "language": each.language, **slot.cell},
+            "context": {**_carried(made, slot), "language": outcome.language, **slot.cell},
             "number": slot.number,
             **became,
         }
@@ -383,7 +385,11 @@ def _carried(made: GeneratedDataset, slot: RowSlot) -> dict[str, str]:
 
 def carried_axes(made: GeneratedDataset) -> tuple[str, ...]:
     """Return the axes whose values the rows of a data set inherit from those of its source."""
-    fields = (each.name for each in made.fields if each.type.kind == "choice" and each.type.axis == each.name)
+    fields = (
+        data_field.name
+        for data_field in made.fields
+        if data_field.type.kind == "choice" and data_field.type.axis == data_field.name
+    )
     return tuple(name for name in fields if name not in made.axes)
 
 
@@ -509,8 +515,8 @@ class Attempts:
         question = self.questions.of(ask, language, names)
         sent = messages(question, names, language, self.sources.axes, placeholders=placeholders)
         if ask is self.author and slot.number:
-            said = one_of_several(language, slot.number + 1)
-            sent = (*sent[:-1], replace(sent[-1], content=f"{sent[-1].content}\n\n{unmarked(said)}"))
+            text = one_of_several(language, slot.number + 1)
+            sent = (*sent[:-1], replace(sent[-1], content=f"{sent[-1].content}\n\n{unmarked(text)}"))
         return sent
 
     def call(self, ask: Ask, slot: RowSlot, item: str, number: int, upstream: tuple[str, ...]) -> GenerationCall:
@@ -557,10 +563,10 @@ class _RunningAttempt:
 
     def go(self) -> MakingProgram:
         """Return the program of the attempt; its result is the `Attempt`."""
-        made = self.attempts.dataset
+        dataset = self.attempts.dataset
         try:
             rejection = self._required(0)
-            for place, step in enumerate(made.steps, 1):
+            for place, step in enumerate(dataset.steps, 1):
                 if rejection is not None:
                     break
                 rejection = (yield from self._step(step)) or self._required(place)
@@ -573,7 +579,11 @@ class _RunningAttempt:
         if rejection is not None:
             return Attempt(None, rejection, self.reply, self.replies, self.asked_steps, self._is_last(rejection))
         return Attempt(
-            {each.name: self.row[each.name] for each in made.fields}, None, self.reply, self.replies, self.asked_steps
+            {data_field.name: self.row[data_field.name] for data_field in dataset.fields},
+            None,
+            self.reply,
+            self.replies,
+            self.asked_steps,
         )
 
     def _step(self, step: Ask | Walk | Derived | Verify) -> MakingProgram:
@@ -669,9 +679,9 @@ class _RunningAttempt:
         return (answer if answer.status in (OK, TRUNCATED) else replace(answer, value=None)), call.name
 
     def _history(self, before: PreviousAttempt, language: str) -> tuple[Message, ...]:
-        said = retry_note(before.rejection.known_as, language, self.number + 1, self.attempts.dataset.retries + 1)
+        text = retry_note(before.rejection.known_as, language, self.number + 1, self.attempts.dataset.retries + 1)
         earlier = () if before.reply is None else (Message("assistant", unmarked(before.reply)),)
-        return (*earlier, Message("user", unmarked(said)))
+        return (*earlier, Message("user", unmarked(text)))
 
     def _required(self, place: int) -> Rejection | None:
         for number, expr in self.attempts.due.required.get(place, ()):

@@ -215,18 +215,18 @@ class Maker:
 
     async def make(self, places: Collection[int] | None) -> None:
         """Generate the rows of the slots at these places, or of all. Raises the errors of callers."""
-        made = self.dataset
-        self.tally = self.asker.tally.making(made.name)
+        dataset = self.dataset
+        self.tally = self.asker.tally.making(dataset.name)
         self.tally.asks = self._asks
         groups: dict[str, list[RowSlot]] = {}
-        for slot in self.source.slots(made):
+        for slot in self.source.slots(dataset):
             if places is None or slot.place in places:
-                filled = self.source.filled(made, slot)
+                filled = self.source.filled(dataset, slot)
                 if filled is not None:
                     groups.setdefault(slot.group, []).append(filled)
         self.filled = sum(map(len, groups.values()))
         for ask in self.attempts.asks:
-            self.asker.tally.planned[ask.role, made.name] += self.filled
+            self.asker.tally.planned[ask.role, dataset.name] += self.filled
         await self._pass(list(groups.values()))
         while self._put_off:
             waiting, self._put_off = self._put_off, []
@@ -275,8 +275,8 @@ class Maker:
             row["binding"] = self.attempts.binding_of(self.dataset.fingerprint)
             models = [self.attempts.binding.answering[ask.role][0] for ask in self.attempts.asks]
             # An outcome that may change after a failed call is retried is not kept yet.
-            settled = [outcome for state, outcome in block.outcomes if not state.unsettled]
-            asker.enlist(place_of(self.dataset), keep_outcomes(asker.ledger, self.dataset, models, settled, row))
+            outcomes = [outcome for state, outcome in block.outcomes if not state.unsettled]
+            asker.enlist(place_of(self.dataset), keep_outcomes(asker.ledger, self.dataset, models, outcomes, row))
             for key in keys:
                 self.asker.ledger.release(key)
 
@@ -287,10 +287,10 @@ class Maker:
                 await block.wait()
                 continue
             cell, state = block.queue.popleft()
-            found = self._looked_up(block, state)
+            entries = self._looked_up(block, state)
             block.under_way += 1
             try:
-                attempt = await self.attempts.make(state.slot, state.attempts, state.before, found)
+                attempt = await self.attempts.make(state.slot, state.attempts, state.before, entries)
             except NobodyAsked:
                 attempt = None
             except BaseException:
@@ -305,11 +305,15 @@ class Maker:
     def _looked_up(self, block: _Block, state: SlotState) -> LedgerEntries:
         """Return the ledger's replies for an attempt, looked up together with those of the next ones."""
         if state.slot.place not in block.entries:
-            states = [state, *(each for _, each in itertools.islice(block.queue, BLOCK - 1))]
-            states = [each for each in states if each.slot.place not in block.entries]
-            wanted = [name for each in states for name in self.attempts.names_of(each.slot, each.attempts, each.before)]
-            found = find_entries(self.asker.ledger, wanted) if wanted else LedgerEntries()
-            block.entries |= dict.fromkeys((each.slot.place for each in states), found)
+            states = [state, *(slot_state for _, slot_state in itertools.islice(block.queue, BLOCK - 1))]
+            states = [slot_state for slot_state in states if slot_state.slot.place not in block.entries]
+            wanted = [
+                name
+                for slot_state in states
+                for name in self.attempts.names_of(slot_state.slot, slot_state.attempts, slot_state.before)
+            ]
+            entries = find_entries(self.asker.ledger, wanted) if wanted else LedgerEntries()
+            block.entries |= dict.fromkeys((slot_state.slot.place for slot_state in states), entries)
         return block.entries.pop(state.slot.place)
 
     def _take_in(self, block: _Block, cell: Cell, state: SlotState, attempt: Attempt | None) -> None:
@@ -379,7 +383,7 @@ class Maker:
         """Record the outcome of a slot."""
         author, slot = self.attempts.author, state.slot
         by = None if author is None else self.attempts.binding.of(author.role)[0]
-        origins = Origins(by, state.attempts, tuple(each.to_json() for each in state.rejections))
+        origins = Origins(by, state.attempts, tuple(rejection.to_json() for rejection in state.rejections))
         if row is None:
             self.tally.given_up += 1
         else:

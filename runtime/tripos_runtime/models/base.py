@@ -42,10 +42,10 @@ def texts_read(messages: Iterable[Message]) -> list[str]:
     ['2 + 2 =', '2 + 2 = 4', '2 + 2 = 5']
     """
     every = list(messages)
-    options = [each.content for each in every if each.role == OPTION]
+    options = [message.content for message in every if message.role == OPTION]
     if not options:
-        return [each.content for each in every]
-    text = "".join(each.content for each in every if each.role != OPTION)
+        return [message.content for message in every]
+    text = "".join(message.content for message in every if message.role != OPTION)
     return [text.rstrip(), *(text + option for option in options)]
 
 
@@ -105,13 +105,13 @@ class Request:
         >>> Request("m", (Message("user", "2 + 2 ="),), plain=True, options=("4", "5")).said
         [('text', '2 + 2 ='), ('option', '4'), ('option', '5')]
         """
-        told = [(PLAIN if self.plain else each.role, each.content) for each in self.messages]
-        return [*told, *((OPTION, each) for each in self.options), *((TOOL, each) for each in self.tools)]
+        told = [(PLAIN if self.plain else message.role, message.content) for message in self.messages]
+        return [*told, *((OPTION, option) for option in self.options), *((TOOL, tool) for tool in self.tools)]
 
     @property
     def texts(self) -> list[str]:
         """Every text that the model reads; see `texts_read`."""
-        return texts_read(Message(*each) for each in self.message_pairs)
+        return texts_read(Message(*message_pair) for message_pair in self.message_pairs)
 
 
 def _is_open(schema: dict[str, Any]) -> bool:
@@ -148,13 +148,13 @@ class Reply:
         >>> found.text, found.tokens_in, found.tokens_out, found.cost_usd
         ('hi', 10, 3, None)
         """
-        every = (self, *others_usage)
+        replies = (self, *others_usage)
         return replace(
             self,
-            tokens_in=_total([each.tokens_in for each in every]),
-            tokens_out=_total([each.tokens_out for each in every]),
-            cost_usd=_total([each.cost_usd for each in every]),
-            tokens_reasoning=_total([each.tokens_reasoning for each in every]),
+            tokens_in=_total([reply.tokens_in for reply in replies]),
+            tokens_out=_total([reply.tokens_out for reply in replies]),
+            cost_usd=_total([reply.cost_usd for reply in replies]),
+            tokens_reasoning=_total([reply.tokens_reasoning for reply in replies]),
         )
 
     def samples(self, wanted: int) -> tuple[Reply, ...]:
@@ -165,8 +165,8 @@ class Reply:
         >>> [(each.text, each.tokens_out) for each in every.samples(1)]
         [('a', 3)]
         """
-        every = (replace(self, further_choices=()), *self.further_choices)
-        return (every[0].with_usage_of(every[wanted:]), *every[1:wanted]) if len(every) > wanted else every
+        replies = (replace(self, further_choices=()), *self.further_choices)
+        return (replies[0].with_usage_of(replies[wanted:]), *replies[1:wanted]) if len(replies) > wanted else replies
 
 
 def _total(parts: Sequence[Amount | None]) -> Amount | None:

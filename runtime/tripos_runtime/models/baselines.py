@@ -43,7 +43,7 @@ def last_question(text: str) -> str:
     >>> last_question("Ann has 3 eggs. How many are left? Write one number, and nothing else.")
     'How many are left?'
     """
-    asked = [each for each in sentences(text) if each.rstrip("\"'”’」』）)]").endswith(("?", "？"))]
+    asked = [sentence for sentence in sentences(text) if sentence.rstrip("\"'”’」』）)]").endswith(("?", "？"))]
     return asked[-1] if asked else last_sentence(text)
 
 
@@ -71,7 +71,7 @@ def sentences(text: str) -> list[str]:
     >>> sentences("It is 3.5 m. Is it? 是。对吗？")
     ['It is 3.5 m.', 'Is it?', '是。', '对吗？']
     """
-    return [each.strip() for each in _SENTENCE.split(text) if each.strip()]
+    return [part.strip() for part in _SENTENCE.split(text) if part.strip()]
 
 
 ECHOES: dict[str, Callable[[str], str]] = {
@@ -103,8 +103,8 @@ class BaselineModel:
 
     async def ask(self, request: Request) -> Reply:
         """Return the reply, in the requested form if possible."""
-        said = self.text if self.text is not None else self.echo(request.messages[-1].content)
-        return Reply(fitted(said, request.schema), self.name, "stop", 0, 0, 0.0)
+        text = self.text if self.text is not None else self.echo(request.messages[-1].content)
+        return Reply(fitted(text, request.schema), self.name, "stop", 0, 0, 0.0)
 
     async def close(self) -> None:
         """Do nothing."""

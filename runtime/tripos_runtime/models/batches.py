@@ -365,7 +365,7 @@ class OpenaiBatches:
 
         form = aiohttp.FormData()
         form.add_field("purpose", "batch")
-        text = b"".join(_line(each) for each in lines)
+        text = b"".join(_line(line) for line in lines)
         form.add_field("file", text, filename=f"{MARKER}-{marker}.jsonl", content_type="application/jsonl")
         uploaded = await self._server.call("POST", f"{self._base}/files", form)
         wanted = {
@@ -401,7 +401,7 @@ class OpenaiBatches:
         codes = []
         if status == "failed":
             errors = (told.get("errors") or {}).get("data") or ()
-            codes = [str(each.get("code")) for each in errors]
+            codes = [str(error.get("code")) for error in errors]
             trouble = f"{trouble}: {' '.join(str(errors[0].get('message')).split())}" if errors else trouble
         done = count_in(counts, "completed") + count_in(counts, "failed")
         files = tuple(f"{self._base}/files/{name}/content" for name in names if name)

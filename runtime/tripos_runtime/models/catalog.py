@@ -708,9 +708,9 @@ def check_address(name: str, address: str) -> None:
             return
     except ValueError:  # includes encoding errors
         pass
-    told = address.rpartition("@")[2].partition("?")[0]
+    text = address.rpartition("@")[2].partition("?")[0]
     raise ModelError(
-        "R0101", f"`{told}`, where `{name}` is to be reached, is no address", "check its host and its port", fatal=True
+        "R0101", f"`{text}`, where `{name}` is to be reached, is no address", "check its host and its port", fatal=True
     )
 
 

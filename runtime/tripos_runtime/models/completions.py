@@ -38,16 +38,16 @@ def echoed_reply(request: Request, choices: Sequence[Mapping[str, Any]], name: s
     """Return the likelihoods in the choices of an answer, as the text of a reply. Raises `ModelError` R0125 if they are
     missing."""
     alone, *texts = request.texts
-    told = [_Echo(each, name) for each in sorted(choices, key=lambda each: each.get("index") or 0)]
-    if len(told) != len(texts) + bool(alone):
-        raise _refused(name, f"sent {len(told)} of {len(texts) + bool(alone)} texts")
-    after = told[bool(alone) :]
-    found = []
-    for option, text, each in zip(request.options, texts, after, strict=True):
-        each.check(storable(text))
-        begin = told[0].count if alone else each.begin
-        found.append(OptionLikelihood(option, *each.after(begin)))
-    return write_likelihoods(found)
+    echos = [_Echo(choice, name) for choice in sorted(choices, key=lambda each: each.get("index") or 0)]
+    if len(echos) != len(texts) + bool(alone):
+        raise _refused(name, f"sent {len(echos)} of {len(texts) + bool(alone)} texts")
+    after = echos[bool(alone) :]
+    likelihoods = []
+    for option, text, echo in zip(request.options, texts, after, strict=True):
+        echo.check(storable(text))
+        begin = echos[0].count if alone else echo.begin
+        likelihoods.append(OptionLikelihood(option, *echo.after(begin)))
+    return write_likelihoods(likelihoods)
 
 
 class _Echo:
@@ -86,7 +86,7 @@ class _Echo:
         logprobs, tops = self.logprobs[begin : self.count], self.tops[begin : self.count]
         if not logprobs:
             raise _refused(self.name, "reads an option as no token of its own")
-        if not all(isinstance(each, int | float) for each in logprobs):
+        if not all(isinstance(logprob, int | float) for logprob in logprobs):
             raise _refused(self.name, "gives no probability to the first token of a text")
         greedy = all(
             isinstance(top, dict) and logprob >= max(top.values(), default=logprob)
@@ -121,8 +121,11 @@ def as_transcript(messages: Sequence[Message]) -> str:
     """
     if len(messages) == 1 and messages[0].role == "user":
         return messages[0].content
-    said = [f"{LABELS[each.role]}: {each.content}" if each.role in LABELS else each.content for each in messages]
-    return "\n\n".join([*said, f"{LABELS['assistant']}:"])
+    texts = [
+        f"{LABELS[message.role]}: {message.content}" if message.role in LABELS else message.content
+        for message in messages
+    ]
+    return "\n\n".join([*texts, f"{LABELS['assistant']}:"])
 
 
 def as_transcript_request(request: Request) -> Request:
@@ -180,7 +183,7 @@ class ContinuingModel(DirectModel):
         told = as_transcript_request(request)
         body = self._head + orjson.dumps(storable(told.messages[0].content)) + self._tails.part(told)
         found = await self._answer(body)
-        said = [{**each, "message": {"content": each.get("text")}} for each in self._choices(found)]
+        said = [{**choice, "message": {"content": choice.get("text")}} for choice in self._choices(found)]
         return trimmed(read_reply({**found, "choices": said}, self.name, self.price, own_price=self.own_price))
 
     async def _likelihoods(self, request: Request) -> Reply:
@@ -193,7 +196,7 @@ class ContinuingModel(DirectModel):
 
     def _choices(self, found: Mapping[str, Any]) -> list[dict[str, Any]]:
         choices = found.get("choices")
-        if not isinstance(choices, list) or not all(isinstance(each, dict) for each in choices):
+        if not isinstance(choices, list) or not all(isinstance(choice, dict) for choice in choices):
             hint = "check the server: it must answer `/completions`"
             raise ModelError("R0111", f"`{self.name}` sent a reply without a choice", hint, retryable=True)
         return choices

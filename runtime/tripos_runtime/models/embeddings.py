@@ -112,19 +112,21 @@ class ComparingEmbedding:
             return Reply(repr(1.0 if blank == 2 else 0.0), self.model.name, "stop", 0, 0, 0.0)
         messages = tuple(Message("user", text) for text in texts)
         reply = await self.model.ask(Request(self.model.name, messages, Settings(max_tokens=0)))
-        both = [reply, *reply.further_choices]
-        if len(both) != 2:
-            raise self._unfit(f"gave {len(both)} vectors for two texts")
+        replies = [reply, *reply.further_choices]
+        if len(replies) != 2:
+            raise self._unfit(f"gave {len(replies)} vectors for two texts")
         try:
-            one, other = (from_text(each.text).astype(np.float64) for each in both)
+            one, other = (from_text(each.text).astype(np.float64) for each in replies)
             lengths = float(np.linalg.norm(one) * np.linalg.norm(other))
             if len(one) != len(other) or lengths == 0:
                 raise ValueError("vectors that cannot be compared")
         except ValueError as error:
             raise self._unfit(f"gave {error}") from error
         near = min(1.0, max(-1.0, float(one @ other) / lengths))
-        tokens = None if any(each.tokens_in is None for each in both) else sum(each.tokens_in or 0 for each in both)
-        cost = None if any(each.cost_usd is None for each in both) else sum(each.cost_usd or 0 for each in both)
+        tokens = (
+            None if any(each.tokens_in is None for each in replies) else sum(each.tokens_in or 0 for each in replies)
+        )
+        cost = None if any(each.cost_usd is None for each in replies) else sum(each.cost_usd or 0 for each in replies)
         return Reply(repr(near), reply.model_served, "stop", tokens, None if tokens is None else 0, cost)
 
     def _unfit(self, what: str) -> ModelError:

@@ -141,7 +141,7 @@ def model_error(
     # Names of wrapping exceptions and their origins are not the provider's message.
     words = re.sub(r"^(litellm\.)?(\w+: )+", "", str(error)).split("Exception - ", 1)[-1]
     words = words.split("Traceback (most recent call last)")[0].rstrip()
-    told = _Failure(
+    failure = _Failure(
         {kind.__name__ for kind in type(error).__mro__},
         _status_of(error, answer),
         words,
@@ -150,7 +150,7 @@ def model_error(
         _retry_after_s(headers, words),
     )
     place = CallTarget(name, address, key_variables, tuple(secrets))
-    return _unsent_error(error, told, place) or _classify_failure(told, place)
+    return _unsent_error(error, failure, place) or _classify_failure(failure, place)
 
 
 def _unsent_error(error: Exception, failure: _Failure, place: CallTarget) -> ModelError | None:

@@ -98,7 +98,7 @@ def open_model(
             form = DirectModel if asked_as is None else ContinuingModel
             places = [endpoint] if endpoint is None else [replace(endpoint, base_url=url) for url in urls_of(endpoint)]
             served = [
-                form(name, each, price=price, own_price=own_price is not None, timeout_s=timeout_s) for each in places
+                form(name, place, price=price, own_price=own_price is not None, timeout_s=timeout_s) for place in places
             ]
             if endpoint is None or (len(served) == 1 and not endpoint.warm_up_s):
                 return served[0]

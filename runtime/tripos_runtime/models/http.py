@@ -563,7 +563,7 @@ class ModelConnection:
     def __init__(self, url: str, headers: Mapping[str, str], timeout_s: float, secrets: Iterable[str] = ()) -> None:
         self.url = url
         self._secrets = tuple(
-            dict.fromkeys(form for each in secrets if len(each) >= SHORTEST_KEY for form in _forms(each))
+            dict.fromkeys(form for secret in secrets if len(secret) >= SHORTEST_KEY for form in _forms(secret))
         )
         self._headers = dict(headers)
         self._timeout_s = timeout_s
@@ -665,7 +665,7 @@ class ModelConnection:
                 method,
                 URL(url, encoded=True),
                 data=body or None,
-                headers={name: each for name, each in self._headers.items() if not own or name.lower() != TYPED},
+                headers={name: header for name, header in self._headers.items() if not own or name.lower() != TYPED},
                 timeout=aiohttp.ClientTimeout(total=None, connect=min(CONNECT_S, self._timeout_s)),
                 proxy=_proxy(parts.scheme, parts.hostname or ""),
                 ssl=_trusted() if self._secure else True,

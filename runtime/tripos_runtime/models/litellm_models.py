@@ -200,12 +200,12 @@ def without_key(reply: Reply, key: str) -> Reply:
     >>> without_key(Reply("you are abc123", "m", "stop", 1, 1, None), "abc123").text
     'you are [key]'
     """
-    others = tuple(without_key(other, key) for other in reply.further_choices)
+    replies = tuple(without_key(other, key) for other in reply.further_choices)
     served = reply.model_served.replace(key, "[key]")
     logprobs = None if key in reply.text else reply.logprobs  # the tokens would reveal the key in pieces
     text = reply.text.replace(key, "[key]")
     thinking = None if reply.thinking is None else reply.thinking.replace(key, "[key]")
-    return replace(reply, text=text, model_served=served, logprobs=logprobs, thinking=thinking, further_choices=others)
+    return replace(reply, text=text, model_served=served, logprobs=logprobs, thinking=thinking, further_choices=replies)
 
 
 def settings_of(request: Request, *, structured: bool, without: Collection[str] = ()) -> dict[str, Any]:

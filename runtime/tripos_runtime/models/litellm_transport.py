@@ -80,7 +80,7 @@ def gemini_finish_reasons(found: Any) -> list[str]:
         case {"promptFeedback": {"blockReason": str(reason)}}:
             return [reason if ending_of(reason) is Ending.CONTENT_FILTER else FILTER]
         case {"candidates": list(candidates)}:
-            words = [each.get("finishReason") for each in candidates if isinstance(each, Mapping)]
+            words = [candidate.get("finishReason") for candidate in candidates if isinstance(candidate, Mapping)]
             return [word for word in words if isinstance(word, str)]
     return []
 
@@ -391,8 +391,8 @@ class CarriedModel:
 
 
 def _azure_version() -> str:
-    told = variables_of(NATIVE_PROVIDERS["azure"]).get("AZURE_API_VERSION")
-    return told or str(library().AZURE_DEFAULT_API_VERSION)
+    text = variables_of(NATIVE_PROVIDERS["azure"]).get("AZURE_API_VERSION")
+    return text or str(library().AZURE_DEFAULT_API_VERSION)
 
 
 def _known_price(name: str, provider: str) -> Price | None:

@@ -323,21 +323,21 @@ class LocalLikelihoods(DirectModel):
         """Return the likelihoods of the options of a request. Raises `ModelError`."""
         alone, *texts = request.texts
         before = await self._tokens(alone) if alone else await self._beginning()
-        found: list[OptionLikelihood] = []
+        likelihoods: list[OptionLikelihood] = []
         for option, text in zip(request.options, texts, strict=True):
             pieces = await self._pieces(text)
             pieces = pieces[len(before) :] if alone else pieces
-            tokens = [each["id"] for each in pieces]
+            tokens = [piece["id"] for piece in pieces]
             if not tokens:
                 message = f"`{self.name}` reads the option {option!r} as no token of its own"
                 raise ModelError("R0125", message, "part the options from the prompt: `answers after`", fatal=True)
-            whole = all(isinstance(each["piece"], str) for each in pieces)
+            whole = all(isinstance(piece["piece"], str) for piece in pieces)
             written = await (
                 self._token_outputs(before, tokens) if whole else self._one_token_a_request(before, pieces)
             )
-            found.append(self._likelihood(option, tokens, written))
-        read = sum(len(before) + each.tokens for each in found)
-        return Reply(write_likelihoods(found), self.name, "stop", read, 0, 0.0)
+            likelihoods.append(self._likelihood(option, tokens, written))
+        read = sum(len(before) + likelihood.tokens for likelihood in likelihoods)
+        return Reply(write_likelihoods(likelihoods), self.name, "stop", read, 0, 0.0)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -381,7 +381,7 @@ class LocalLikelihoods(DirectModel):
 
     async def _tokens(self, text: str) -> list[int]:
         """Return the tokens of a text, with the beginning-of-text token if the model adds one."""
-        return [each["id"] for each in await self._pieces(text)]
+        return [piece["id"] for piece in await self._pieces(text)]
 
     async def _pieces(self, text: str) -> list[dict[str, Any]]:
         """Return the tokens of a text, each with its `piece`: a text, or bytes for a part of a character."""

@@ -162,13 +162,13 @@ def letters_shown(text: str) -> list[str]:
     """
     blocks: list[list[str]] = [[]]
     for line in text.splitlines():
-        found = LINE.match(line)
-        if found is None:
+        match = LINE.match(line)
+        if match is None:
             blocks += [[]] if line.strip() else []
-        elif _follows(blocks[-1], found[1]):
-            blocks[-1].append(found[1])
+        elif _follows(blocks[-1], match[1]):
+            blocks[-1].append(match[1])
         else:
-            blocks.append([found[1]] if _follows([], found[1]) else [])
+            blocks.append([match[1]] if _follows([], match[1]) else [])
     return next((block for block in reversed(blocks) if len(block) > 1), [])
 
 
@@ -488,10 +488,12 @@ def student_named(which: str) -> Student | None:
     >>> student_named("student-50-20:ada")
     Student(name='mock/student-50-20:ada', ability=0.5, rate=0.2)
     """
-    found = re.fullmatch(r"student(?:-(\d{1,3})-(\d{1,3}))?(?::.*)?", which)
-    if found is None:
+    match = re.fullmatch(r"student(?:-(\d{1,3})-(\d{1,3}))?(?::.*)?", which)
+    if match is None:
         return None
-    ability, rate = (int(told) if told else usual for told, usual in zip(found.groups(), (ABILITY, RATE), strict=True))
+    ability, rate = (
+        int(group) if group else usual for group, usual in zip(match.groups(), (ABILITY, RATE), strict=True)
+    )
     if ability > 100 or rate * (1 + UNEVEN) > 100:
         return None
     return Student(f"mock/{which}", ability / 100, rate / 100)
@@ -503,11 +505,11 @@ def right_option(asked: str, options: dict[str, str]) -> str | None:
     >>> right_option("8 − 3 = ?", {"A": "5", "B": "11"})
     'A'
     """
-    found = SUM.search(asked)
-    if found is None:
+    match = SUM.search(asked)
+    if match is None:
         return None
-    one, other = int(found[1]), int(found[3])
-    result = {"+": one + other, "-": one - other, "−": one - other}.get(found[2], one * other)
+    one, other = int(match[1]), int(match[3])
+    result = {"+": one + other, "-": one - other, "−": one - other}.get(match[2], one * other)
     return next((letter for letter, text in options.items() if text.strip() == str(result)), None)
 
 
@@ -558,11 +560,11 @@ def teacher_text(messages: Sequence[Message], key: str, *, chinese: bool) -> str
     said = sum(message.role == "assistant" for message in messages)
     text = sentences(2, f"{key} {said}", chinese=chinese)
     system = next((message.content for message in messages if message.role == "system"), "")
-    wanted = CAPITALS.search(system)
+    match = CAPITALS.search(system)
     first = next((message.content for message in messages if message.role == "assistant"), "")
-    if wanted is None or said < FEWEST + draw(MORE, system, first):
+    if match is None or said < FEWEST + draw(MORE, system, first):
         return text
-    return f"{text}\n**{wanted[0]}**"
+    return f"{text}\n**{match[0]}**"
 
 
 def tool_calls_text(tools: Sequence[str], key: str, *, careless: bool = False, chinese: bool = False) -> str:
@@ -574,22 +576,22 @@ def tool_calls_text(tools: Sequence[str], key: str, *, careless: bool = False, c
     >>> tool_calls_text((tool,), "k")
     '{"text": "", "calls": [{"name": "ping", "arguments": {"n": true}}]}'
     """
-    told = [json.loads(each) for each in tools]
-    made = _call(told[draw(len(told), key, "tool")], key, chinese=chinese)
+    told = [json.loads(tool) for tool in tools]
+    call = _call(told[draw(len(told), key, "tool")], key, chinese=chinese)
     if not careless:
-        return write_calls("", [made])
+        return write_calls("", [call])
     match draw(8, key, "call"):
         case 0 | 1:
             return write_calls(sentences(1, key, chinese=chinese), [])
         case 2:
-            return write_calls("", [made, made])
+            return write_calls("", [call, call])
         case 3:
-            return write_calls("", [ToolCall(f"{made.name}_2", made.arguments)])
+            return write_calls("", [ToolCall(f"{call.name}_2", call.arguments)])
         case 4:
-            return write_calls("", [ToolCall(made.name, json.dumps(made.arguments)[:-1])])
+            return write_calls("", [ToolCall(call.name, json.dumps(call.arguments)[:-1])])
         case 5:
-            return write_calls("", [ToolCall(made.name, dict(list(made.arguments.items())[1:]))])
-    return write_calls("", [made])
+            return write_calls("", [ToolCall(call.name, dict(list(call.arguments.items())[1:]))])
+    return write_calls("", [call])
 
 
 def _call(tool: dict[str, Any], key: str, *, chinese: bool) -> ToolCall:
@@ -745,8 +747,8 @@ class MockModel:
         tokens_out, told = _tokens(text), token_probabilities(request, text, key)
         # Equal requests have equal replies.
         other = Reply(text, self.name, "stop", 0, tokens_out, 0.0, logprobs=told)
-        others = (other,) * (request.samples - 1)
-        return Reply(text, self.name, "stop", tokens_in, tokens_out, 0.0, logprobs=told, further_choices=others)
+        replies = (other,) * (request.samples - 1)
+        return Reply(text, self.name, "stop", tokens_in, tokens_out, 0.0, logprobs=told, further_choices=replies)
 
     async def close(self) -> None:
         """Do nothing."""
@@ -795,12 +797,12 @@ def open_mock(which: str, sleep: Callable[[float], Awaitable[None]]) -> MockMode
 def likelihoods(request: Request, key: str) -> str:
     """Return likelihoods of the options of a request that depend on `key`. A word is a token, and each has a
     probability from 1 in 20 to 1."""
-    found = []
+    option_likelihoods = []
     for option in request.options:
         tokens = max(_tokens(option), 1)
         share = (1 + draw(10**6, key, option)) / 10**6
-        found.append(OptionLikelihood(option, -3.0 * share * tokens, tokens, share < LIKELY))
-    return write_likelihoods(found)
+        option_likelihoods.append(OptionLikelihood(option, -3.0 * share * tokens, tokens, share < LIKELY))
+    return write_likelihoods(option_likelihoods)
 
 
 def token_probabilities(request: Request, text: str, key: str) -> str | None:
@@ -849,7 +851,7 @@ def _careful_text(request: Request, key: str, *, chinese: bool) -> str:
     if request.schema is None:
         text = sentences(3, key, chinese=chinese)
         text = answer_with_letter(text, _last(request), key, plain=request.plain, chinese=chinese)
-        told = "\n".join(each.content for each in request.messages)
+        told = "\n".join(message.content for message in request.messages)
         return answer_in_form(answer_in_brackets(text, told, key), told, key)
     return json.dumps(value_of(request.schema, key, "kind", chinese=chinese), ensure_ascii=False)
 

@@ -110,8 +110,8 @@ def _halved(price: Price) -> Price:
     if not isinstance(half, Tariff):
         return half
     steps = tuple(
-        Rates(each.above, each.input_usd / 2, each.output_usd / 2, each.cached_usd / 2, each.reasoning_usd / 2)
-        for each in half.steps
+        Rates(step.above, step.input_usd / 2, step.output_usd / 2, step.cached_usd / 2, step.reasoning_usd / 2)
+        for step in half.steps
     )
     hidden = None if half.reasoning_usd is None else half.reasoning_usd / 2
     return replace(half, reasoning_usd=hidden, request_usd=half.request_usd / 2, steps=steps)
@@ -279,7 +279,7 @@ def media_without_bound(model: str, media: Iterable[Medium]) -> list[str]:
     >>> media_without_bound("hosted_vllm/own", [Medium("image/png", "", 0, 1, 1)])
     ['the tokens that `hosted_vllm/own` takes for an image']
     """
-    kinds = dict.fromkeys(each.kind for each in media if math.isinf(media_tokens(model, each).high))
+    kinds = dict.fromkeys(medium.kind for medium in media if math.isinf(media_tokens(model, medium).high))
     return [f"the tokens that `{model}` takes for {NOUNS[kind]}" for kind in kinds]
 
 
@@ -301,8 +301,8 @@ def audio_extra_usd(model: str, price: Price | None, media: Mapping[Medium, int]
     sounds = {medium: times for medium, times in media.items() if medium.kind == "audio"}
     extra = 0.0 if price is None or not sounds else price.input_usd * (audio_factor(model) - 1)
     taken = [(media_tokens(model, medium), times) for medium, times in sounds.items()] if extra else []
-    expected = sum(each.expected * times for each, times in taken) * extra
-    return expected, expected, sum(each.high * times for each, times in taken) * extra
+    expected = sum(tokens.expected * times for tokens, times in taken) * extra
+    return expected, expected, sum(tokens.high * times for tokens, times in taken) * extra
 
 
 def _audio(provider: str, name: str, medium: Medium) -> MediaTokens:

@@ -68,15 +68,15 @@ def missing_import(error: BaseException, name: str, *, answered: bool) -> ModelE
     for each in chain_of(error):
         if not isinstance(each, ImportError) or not _is_about_module(each, str(error)):
             continue  # litellm continued after this one, so it is not the cause
-        told = MENDED_BY.search(str(each))
-        if each.name or told is not None:
-            return package_error(name, each.name or "", None if each.name else told and told[1])
+        match = MENDED_BY.search(str(each))
+        if each.name or match is not None:
+            return package_error(name, each.name or "", None if each.name else match and match[1])
     if answered:
         return None
     if (words := NO_MODULE.search(str(error))) is not None:
         return package_error(name, words[1])
-    told = MENDED_BY.search(str(error))
-    return None if told is None else package_error(name, "", told[1])
+    match = MENDED_BY.search(str(error))
+    return None if match is None else package_error(name, "", match[1])
 
 
 def _is_about_module(missing: ImportError, words: str) -> bool:

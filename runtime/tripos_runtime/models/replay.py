@@ -48,7 +48,7 @@ def request_key(
     True
     """
     sent = [model, _settings_digest(settings)]
-    texts = [list(each) for each in role_contents]
+    texts = [list(role_content) for role_content in role_contents]
     try:
         asked = orjson.dumps([number, sent, texts])
     except TypeError:

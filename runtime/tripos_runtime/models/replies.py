@@ -197,7 +197,7 @@ def tools_in_request(tools: Sequence[str]) -> list[dict[str, Any]]:
     >>> tools_in_request(('{"name": "math.add", "parameters": {}}',))
     [{'type': 'function', 'function': {'name': 'math_add', 'parameters': {}}}]
     """
-    told = [orjson.loads(each) for each in tools]
+    told = [orjson.loads(tool) for tool in tools]
     return [
         {"type": "function", "function": {**each, "name": name}}
         for each, name in zip(told, tool_names_by_sent(tools), strict=True)
@@ -211,8 +211,8 @@ def tool_names_by_sent(tools: Sequence[str]) -> dict[str, str]:
     {'math_add': 'math.add', 'math_add_2': 'math_add'}
     """
     found: dict[str, str] = {}
-    for each in tools:
-        own = str(orjson.loads(each)["name"])
+    for tool in tools:
+        own = str(orjson.loads(tool)["name"])
         plain = sent = OTHER.sub("_", own)[:LONGEST]
         number = 1
         while sent in found:
@@ -241,7 +241,7 @@ def tool_call_message(content: str, tools: Sequence[str], before: int) -> dict[s
     (None, {'name': 'a_b', 'arguments': '{"n":1}'})
     """
     text, calls = split_text_and_calls(content)
-    sent = {own: name for name, own in tool_names_by_sent(tools).items()}
+    sent = {tool_name: name for name, tool_name in tool_names_by_sent(tools).items()}
     told = []
     for number, call in enumerate(calls, before + 1):
         name = sent.get(call.name) or OTHER.sub("_", call.name)[:LONGEST] or "unknown"
@@ -335,14 +335,14 @@ def _reply(body: Mapping[str, Any], name: str, price: Price | None, own_price: b
     told = [_token_probabilities(choice) for choice in choices]
     thoughts = [thinking_of(_part(choice, "message")) for choice in choices]
     used = usage_of(body, name, price, own_price=own_price).shares(texts)
-    first, *others = (
+    first, *replies = (
         Reply(
-            *(text, served, ending, each.tokens_in, each.tokens_out, each.cost_usd, each.reasoning, probabilities),
+            *(text, served, ending, usage.tokens_in, usage.tokens_out, usage.cost_usd, usage.reasoning, probabilities),
             thinking=thought,
         )
-        for text, ending, each, probabilities, thought in zip(texts, endings, used, told, thoughts, strict=True)
+        for text, ending, usage, probabilities, thought in zip(texts, endings, used, told, thoughts, strict=True)
     )
-    return replace(first, further_choices=tuple(others)) if others else first
+    return replace(first, further_choices=tuple(replies)) if replies else first
 
 
 def _text(choice: Mapping[str, Any]) -> str:
@@ -367,7 +367,7 @@ def thinking_of(message: Mapping[str, Any]) -> str | None:
     content = message.get("content")
     parts = content if isinstance(content, list) else []
     inside = _thought([part for part in parts if isinstance(part, dict) and part.get("type") in THINKING_PARTS])
-    return next((storable(found) for found in (*fields, inside) if found.strip()), None)
+    return next((storable(field) for field in (*fields, inside) if field.strip()), None)
 
 
 def _thought(value: Any) -> str:

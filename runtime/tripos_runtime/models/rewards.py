@@ -107,7 +107,7 @@ def before_and_reply(chat: Chat) -> tuple[str, str] | None:
     """
     if not chat or not isinstance(chat[-1], DialogueTurn):
         return None
-    return as_text(tuple(each for each in chat[:-1] if each.role != "system")), chat[-1].content
+    return as_text(tuple(message for message in chat[:-1] if message.role != "system")), chat[-1].content
 
 
 @dataclass
@@ -188,8 +188,8 @@ class BatchedReward:
                 return
             values = [error] * len(batch)
         except Exception as error:
-            said = f"`{self.name}` failed: {type(error).__name__}: {error}"
-            values = [ModelError("R0233", said, "read the log of the model server")] * len(batch)
+            text = f"`{self.name}` failed: {type(error).__name__}: {error}"
+            values = [ModelError("R0233", text, "read the log of the model server")] * len(batch)
         for (_, answer), value in zip(batch, values, strict=True):
             if answer.done():
                 continue

@@ -111,7 +111,7 @@ class RewardNetwork:
         found = self.model(input_ids=inputs.to(device), attention_mask=mask.to(device), output_hidden_states=layers)
         weights = (said / said.sum(1, keepdim=True)).to(device)[..., None]
         if layers:
-            return torch.cat([(each.float() * weights).sum(1) for each in found.hidden_states], 1)
+            return torch.cat([(hidden_state.float() * weights).sum(1) for hidden_state in found.hidden_states], 1)
         last = found.last_hidden_state.float()
         if self.shape.pool == "mean":
             return (last * weights).sum(1)
@@ -176,7 +176,7 @@ def packed_network(network: RewardNetwork) -> RewardNetwork:
     a CPU in two thirds of the time. Return the network itself if it cannot be packed."""
     import torch
 
-    weights = sum(each.numel() for each in network.model.parameters())
+    weights = sum(parameter.numel() for parameter in network.model.parameters())
     if not torch.backends.mkldnn.is_available() or weights > MOST_PACKED:
         return network
     trial = [("", "What did you do first?"), ("", "No. It is 12.")]
@@ -291,12 +291,12 @@ def digest_of(folder: Path) -> str:
 
 def model_files(folder: Path) -> list[Path]:
     """Return the files of a reward model: weights, tokenizer and head, without notes and training data."""
-    found = []
-    for file in sorted(each for each in folder.rglob("*") if each.is_file()):
+    paths = []
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
         inside = file.relative_to(folder)
         if inside.name not in OUTSIDE and not (len(inside.parts) == 1 and inside.name.startswith("data")):
-            found.append(file)
-    return found
+            paths.append(file)
+    return paths
 
 
 def need_libraries(what: str) -> None:
@@ -325,8 +325,8 @@ def _loaded(name: str, folder: Path) -> RewardNetwork:
     try:
         return packed_network(read_network(folder))
     except Exception as error:  # the libraries may raise anything
-        told = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise ModelError("R0239", f"cannot load `{name}`: {told}", "train it again", fatal=True) from error
+        text = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise ModelError("R0239", f"cannot load `{name}`: {text}", "train it again", fatal=True) from error
 
 
 HUB = "hf:"
@@ -376,9 +376,9 @@ class ClassifierReward(LocalReward):
                 self.where, dtype="auto" if gpu else torch.float32, **given
             )
         except Exception as error:  # the libraries may raise anything
-            told = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            text = (str(error).strip().splitlines() or [type(error).__name__])[0]
             hint = "see that the folder is whole, or that the Hub can be reached and knows the name"
-            raise ModelError("R0239", f"cannot load `{self.name}`: {told}", hint, fatal=True) from error
+            raise ModelError("R0239", f"cannot load `{self.name}`: {text}", hint, fatal=True) from error
         if model.config.num_labels != 1:
             message = f"`{self.name}` has {model.config.num_labels} labels, and a reward model has one"
             raise ModelError("R0239", message, "take a model that was trained to give rewards", fatal=True)
@@ -419,8 +419,8 @@ def folder_name(folder: Path, path: str) -> str:
 
 def folder_digest(folder: Path) -> str:
     """Return the SHA-256 of a folder's files; they are read again only after one of them changed."""
-    files = sorted(each for each in folder.rglob("*") if each.is_file())
-    return _digest(folder, tuple((str(each), each.stat().st_mtime_ns, each.stat().st_size) for each in files))
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return _digest(folder, tuple((str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in files))
 
 
 @lru_cache(maxsize=32)
@@ -471,7 +471,7 @@ def commit_of(owner_name: str, revision: str) -> str | None:
     ref = cached / "refs" / revision
     if ref.is_file():
         return ref.read_text("utf-8").strip()
-    begun = [each.name for each in (cached / "snapshots").glob(f"{revision}*")] if len(revision) >= 7 else []
+    begun = [path.name for path in (cached / "snapshots").glob(f"{revision}*")] if len(revision) >= 7 else []
     if len(begun) == 1:
         return begun[0]
     try:
@@ -572,10 +572,10 @@ def open_reward(path: str) -> RewardModel:
     """
     if path.startswith(HUB):
         return open_hub(path.removeprefix(HUB))
-    written, pinned = _split_digest(path)
-    folder = Path(written).expanduser()
+    text, pinned = _split_digest(path)
+    folder = Path(text).expanduser()
     if _holds_classifier(folder):
-        return open_classifier(folder, written, pinned)
+        return open_classifier(folder, text, pinned)
     manifest = manifest_at(path)
     if manifest.kind == KIND:
         return open_trained(manifest.path, manifest.digest, pinned)

@@ -97,8 +97,8 @@ class ReplyReuse:
             self._adopted.add(origin)
             self._origins[wanted.name] = origin
             members = draws.pop(origin)
-            members = [each for each in members if each.source is None] or members
-            named = (each for each in members if each.row[KEYS[wanted.table]] == origin)
+            members = [member for member in members if member.source is None] or members
+            named = (member for member in members if member.row[KEYS[wanted.table]] == origin)
             row, draft, source = next(named, members[0])
             if source is not None:
                 self.reuse.add(source.place, row)
@@ -126,7 +126,7 @@ class ReplyReuse:
         about = {*wanted.about, *(self._origins[name] for name in wanted.about if name in self._origins)}
 
         def rank(origin: str) -> tuple[Any, ...]:
-            rows = [each.row for each in draws[origin]]
+            rows = [row.row for row in draws[origin]]
             other = wanted.name not in {row[KEYS[wanted.table]] for row in rows}
             numbers = {_number(row) for row in rows}
             judged = any(row.get("sample_id") in about for row in rows)
@@ -142,13 +142,13 @@ class ReplyReuse:
             if len(self._draws) >= MOST_REQUESTS:
                 self._draws.clear()
             draws = self._draws[place] = {}
-            found = [_DrawRow(*each) for each in self.ledger.replies(wanted.table, wanted.request)]
+            rows = [_DrawRow(*reply) for reply in self.ledger.replies(wanted.table, wanted.request)]
             for row, draft, source in self.others.replies(wanted.table, wanted.request):
-                found.append(_DrawRow(row, draft, OtherStore(*source)))
-            for each in found:
-                origin = each.row["adopted_from"] or each.row[KEYS[wanted.table]]
+                rows.append(_DrawRow(row, draft, OtherStore(*source)))
+            for draw_row in rows:
+                origin = draw_row.row["adopted_from"] or draw_row.row[KEYS[wanted.table]]
                 if origin not in self._adopted:
-                    draws.setdefault(origin, []).append(each)
+                    draws.setdefault(origin, []).append(draw_row)
         return self._draws[place]
 
     def _is_live(self, wanted: Wanted, members: Members, here: CurrentCase) -> bool:
@@ -240,22 +240,22 @@ class RunResults:
         print_ = row["fingerprint"]
         if print_ in self._generated:
             datasets = self._generated[print_].get(row["binding"], ())
-            return any(self.making is None or self.making.has(each, name) for each in datasets)
+            return any(self.making is None or self.making.has(dataset, name) for dataset in datasets)
         if print_ not in self._prints:
             return False
         if row["item_id"] == here.item and print_ in here.prints:
             return name in here.names
-        asked = self._names()
-        return print_ in asked.unknown or (row["item_id"] in asked.items and name in asked.names)
+        names = self._names()
+        return print_ in names.unknown or (row["item_id"] in names.items and name in names.names)
 
     @cached_property
     def _generated(self) -> Mapping[str, Mapping[str, Sequence[str]]]:
         """The generated data sets, by the fingerprints and the bindings of their questions."""
         found: dict[str, dict[str, list[str]]] = {}
-        for made in self.plan.made:
-            for each in made.fingerprints:
-                binding = generation_binding(self.plan, made, each, self.models)
-                found.setdefault(each, {}).setdefault(binding, []).append(made.name)
+        for dataset in self.plan.made:
+            for fingerprint in dataset.fingerprints:
+                binding = generation_binding(self.plan, dataset, fingerprint, self.models)
+                found.setdefault(fingerprint, {}).setdefault(binding, []).append(dataset.name)
         return found
 
     @cached_property
@@ -266,11 +266,11 @@ class RunResults:
         """Return what is asked about cases, as far as it is known before all rows are generated."""
         pending = frozenset() if self.making is None else self.making.pending
         if pending not in self._names_by_question:
-            known = [each for each in self.scenarios if pending.isdisjoint(_rows_taken(each))]
-            others = [each for each in self.scenarios if not pending.isdisjoint(_rows_taken(each))]
-            unknown = {print_ for each in others for print_ in each.fingerprints}
-            items = {case.item_id for case in self.cases(known)}
-            names = PackedNames(name for case in self.cases(known) for name in names_of(self.units(case)))
+            scenarios = [scenario for scenario in self.scenarios if pending.isdisjoint(_rows_taken(scenario))]
+            others = [scenario for scenario in self.scenarios if not pending.isdisjoint(_rows_taken(scenario))]
+            unknown = {print_ for other in others for print_ in other.fingerprints}
+            items = {case.item_id for case in self.cases(scenarios)}
+            names = PackedNames(name for case in self.cases(scenarios) for name in names_of(self.units(case)))
             self._names_by_question[pending] = _AskedNames(items, names, unknown)
         return self._names_by_question[pending]
 

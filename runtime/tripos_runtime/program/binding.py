@@ -32,16 +32,16 @@ def generators_of_inputs(plan: Plan, step: Step, models: Mapping[str, Sequence[s
 def generators_of(plan: Plan, datasets: Collection[str], models: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """Return the models that generate these data sets and the data sets that they are generated from, each with its
     role."""
-    known = {made.name: made for made in plan.made}
-    waiting = known.keys() & datasets
+    generated_datasets = {generated_dataset.name: generated_dataset for generated_dataset in plan.made}
+    waiting = generated_datasets.keys() & datasets
     found: set[str] = set()
     seen: set[str] = set()
     while waiting:
         name = waiting.pop()
         seen.add(name)
-        made = known[name]
-        found.update(f"{ask.role} {model}" for ask in made.asks for model in models.get(ask.role, ()))
-        waiting |= (_taken(list(expressions_of(made))) & known.keys()) - seen
+        dataset = generated_datasets[name]
+        found.update(f"{ask.role} {model}" for ask in dataset.asks for model in models.get(ask.role, ()))
+        waiting |= (_taken(list(expressions_of(dataset))) & generated_datasets.keys()) - seen
     return tuple(sorted(found))
 
 
@@ -158,7 +158,7 @@ def embedding_roles(plan: Plan, scenarios: Sequence[Scenario] | None = None) -> 
     found = {step.using for step in steps if isinstance(step, Retrieve) and step.using is not None}
     judged = {step.scorer for step in steps if isinstance(step, JudgedStep)}
     return frozenset(
-        found | {each.role for each in plan.scorers if each.source == "similarity" and each.name in judged}
+        found | {scorer.role for scorer in plan.scorers if scorer.source == "similarity" and scorer.name in judged}
     )
 
 
@@ -233,7 +233,7 @@ class RoleBinding:
 
 def generating_roles(plan: Plan) -> set[str]:
     """Return the roles that generate data sets."""
-    return {ask.role for made in plan.made for ask in made.asks}
+    return {ask.role for dataset in plan.made for ask in dataset.asks}
 
 
 def bind(plan: Plan, compared: tuple[str, ...], others: Mapping[str, tuple[str, ...]]) -> RoleBinding:
@@ -272,8 +272,8 @@ def bind(plan: Plan, compared: tuple[str, ...], others: Mapping[str, tuple[str, 
         models[name] = given
     if empty:
         roles, give = ("roles", "give each one") if len(empty) > 1 else ("role", "give one")
-        told = f"no model fills the {roles} {', '.join(f'`{name}`' for name in empty)}"
-        raise BindingError("R0201", told, f"{give}: {' '.join(f'--role {name}=PROVIDER/MODEL' for name in empty)}")
+        text = f"no model fills the {roles} {', '.join(f'`{name}`' for name in empty)}"
+        raise BindingError("R0201", text, f"{give}: {' '.join(f'--role {name}=PROVIDER/MODEL' for name in empty)}")
     models[role.name] = tuple(dict.fromkeys(models[role.name]))
     misfilled = (
         *(unmet_embedding, unmet_reward, unmet_likelihood, unmet_probabilities),

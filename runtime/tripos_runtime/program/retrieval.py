@@ -142,7 +142,9 @@ class GramIndex:
                 columns.append([vocabulary.setdefault(gram, len(vocabulary)) for gram in counts])
                 rows.append(np.full(len(counts), number, np.int32))
         flat = np.concatenate(values) if values else np.zeros(0, np.float32)
-        places = (np.concatenate(rows), np.concatenate([np.asarray(each) for each in columns])) if values else ([], [])
+        places = (
+            (np.concatenate(rows), np.concatenate([np.asarray(column) for column in columns])) if values else ([], [])
+        )
         matrix = csc_matrix((flat, places), shape=(len(blank), max(1, len(vocabulary))), dtype=np.float32)
         return cls(
             matrix.data, matrix.indices, matrix.indptr.astype(np.int64), len(blank), vocabulary, np.asarray(blank, bool)
@@ -343,9 +345,9 @@ class Collection:
                 return maker.from_bytes(kept)
             except ValueError:
                 pass  # damaged: build it again
-        made = maker.of(texts)
-        self.shelf.put(name, made.to_bytes())
-        return made
+        index = maker.of(texts)
+        self.shelf.put(name, index.to_bytes())
+        return index
 
 
 VALUE = "@measure"
@@ -378,11 +380,11 @@ def similarity_calls(by: Expr, alias: str) -> tuple[SimilarityCall, ...]:
     >>> [(each.kind, each.text.path) for each in similarity_calls(call, "c")]
     [('bm25', ('c',))]
     """
-    found: dict[str, SimilarityCall] = {}
+    calls: dict[str, SimilarityCall] = {}
     for part in subexpressions(by):
         if isinstance(part, Call) and (measure := _measure(part, alias)) is not None:
-            found.setdefault(part.model_dump_json(), measure)
-    return tuple(found.values())
+            calls.setdefault(part.model_dump_json(), measure)
+    return tuple(calls.values())
 
 
 def with_values(by: Expr, measures: tuple[SimilarityCall, ...]) -> Expr:
@@ -463,8 +465,8 @@ class Chooser:
     def collection(self, step: Retrieve, names: Mapping[str, Any]) -> Collection:
         """Return the collection that a step searches for a row. Raises `Unavailable` if it needs a value that an
         earlier step did not yield."""
-        parted = self.split(step)
-        key = digest([parted.source, [evaluate(each, names) for each in parted.takes]])
+        retrieval = self.split(step)
+        key = digest([retrieval.source, [evaluate(ref, names) for ref in retrieval.takes]])
         if key not in self._collections:
             if len(self._collections) >= MOST_COLLECTIONS:
                 del self._collections[next(iter(self._collections))]
@@ -483,20 +485,21 @@ class Chooser:
         If elements are included, the order depends only on the elements and on their query, so that it reveals nothing
         else of the row. Raises `Unavailable` if it needs a value that an earlier step did not yield."""
         included = [element for expr in step.include for element in _included(evaluate(expr, names))]
-        parted, collection = self.split(step), self.collection(step, names)
+        retrieval, collection = self.split(step), self.collection(step, names)
         found: list[Any] = []
         if collection.elements:
             taken = [
-                self._value(collection, each, number, names, values) for number, each in enumerate(parted.measures)
+                self._value(collection, measure, number, names, values)
+                for number, measure in enumerate(retrieval.measures)
             ]
-            ranked = _values(parted, collection, taken, names)
+            ranked = _values(retrieval, collection, taken, names)
             own_row = own if isinstance(step.source, Data) and step.source.field is None else None
-            for place in _in_order(ranked, _candidates(parted.where, collection, names), step.top):
+            for place in _in_order(ranked, _candidates(retrieval.where, collection, names), step.top):
                 element = collection.elements[place]
                 if own_row is not None and element == own_row:
                     continue
-                seen = {**names, step.alias: element} if parted.where.rest else names
-                if all(condition_holds(part, seen) for part in parted.where.rest):
+                seen = {**names, step.alias: element} if retrieval.where.rest else names
+                if all(condition_holds(part, seen) for part in retrieval.where.rest):
                     found.append(element)
                 if len(found) == step.top:
                     break
@@ -504,7 +507,7 @@ class Chooser:
             return found
         known = [*found]
         known += [each for number, each in enumerate(included) if each not in found and each not in included[:number]]
-        asked = [evaluate(measure.query, names) for measure in parted.measures]
+        asked = [evaluate(measure.query, names) for measure in retrieval.measures]
         return sorted(known, key=lambda element: digest([asked, step.name, element]))
 
     def _value(

@@ -86,7 +86,7 @@ class CaseState:
         """Return the answers of these names, for which no call is in flight yet. Later callers wait for the same
         answers."""
         loop = asyncio.get_running_loop()
-        futures = {each: loop.create_future() for each in names}
+        futures = {name: loop.create_future() for name in names}
         self.answers |= futures
         self.asked_names.update(names)
         try:

@@ -124,8 +124,8 @@ def judge_replies(calls: Sequence[StepCall], prompt: JudgePrompt, question: Ques
     """Return every reply of one judge to the same prompt, or the reason why one is missing."""
     needs = [answer_program(ReplyNeed(call, prompt, question, call.number, certain)) for call in calls]
     answers = yield from run_side_by_side(needs)
-    against = [each for each in answers if isinstance(each, Unavailable)]
-    return next((each for each in against if is_pending(each)), against[0]) if against else answers
+    against = [answer for answer in answers if isinstance(answer, Unavailable)]
+    return next((unavailable for unavailable in against if is_pending(unavailable)), against[0]) if against else answers
 
 
 def answer_program(need: ReplyNeed) -> Program:
@@ -136,7 +136,7 @@ def answer_program(need: ReplyNeed) -> Program:
 
 def last_user_message(sent: Sequence[Message]) -> str:
     """Return the user's last message before a reply; an empty text if tool results came after it."""
-    chat = [each for each in sent if each.role != TOOL]
+    chat = [message for message in sent if message.role != TOOL]
     return chat[-1].content if chat and chat[-1].role == "user" else ""
 
 
@@ -250,20 +250,23 @@ def _score_value(step: Score, value: Any) -> tuple[float | None, str | None]:
 
 def _scored_elements(names: StepValues, step: Score | Column, raters: Raters | None) -> Program:
     judges: tuple[str | None, ...] = (None,) if raters is None else raters.judges
-    kept: list[KeptElement] = []
+    elements: list[KeptElement] = []
     lacking: list[Unavailable] = []
     for judge in judges:
-        seen = names if judge is None or raters is None else names.with_verdict_of(raters.verdict, judge)
-        found = yield from evaluate_with_scorers(partial(seen.element_values, step))
+        values = names if judge is None or raters is None else names.with_verdict_of(raters.verdict, judge)
+        found = yield from evaluate_with_scorers(partial(values.element_values, step))
         against = found if isinstance(found, Unavailable) else missing_element_reason(found)
         lacking += [] if against is None else [against]
         if not isinstance(found, Unavailable):
-            kept += [_kept_element(step, each, judge) for each in found]
+            elements += [_kept_element(step, each, judge) for each in found]
         elif judge is not None:
-            kept.append(KeptElement({"evaluator": judge}, _kept_reason(found)))
-    listed = orjson.dumps([each.element for each in kept], default=str).decode() if kept else None
-    given = orjson.dumps([each.value for each in kept]).decode() if kept else None
-    against = next((each for each in lacking if each.status in RETRIED_NEXT_RUN), lacking[0] if lacking else None)
+            elements.append(KeptElement({"evaluator": judge}, _kept_reason(found)))
+    listed = orjson.dumps([element.element for element in elements], default=str).decode() if elements else None
+    given = orjson.dumps([element.value for element in elements]).decode() if elements else None
+    against = next(
+        (unavailable for unavailable in lacking if unavailable.status in RETRIED_NEXT_RUN),
+        lacking[0] if lacking else None,
+    )
     status, reason = (SCORED, None) if against is None else (against.status, against.reason)
     return ScoreResult(step, None, None, {step.name: (None, status)}, given, reason, listed)
 
@@ -293,8 +296,13 @@ def _kept_reason(against: Unavailable) -> dict[str, Any]:
 def missing_element_reason(values: Sequence[ElementValue]) -> Unavailable | None:
     """Return the reason why an element has no score because of a reply; None if there is no such element. Reasons that
     the next run retries come first."""
-    lacking = [each.against for each in values if each.against is not None and each.against.status != NOT_APPLICABLE]
-    return next((each for each in lacking if each.status in RETRIED_NEXT_RUN), lacking[0] if lacking else None)
+    lacking = [
+        value.against for value in values if value.against is not None and value.against.status != NOT_APPLICABLE
+    ]
+    return next(
+        (unavailable for unavailable in lacking if unavailable.status in RETRIED_NEXT_RUN),
+        lacking[0] if lacking else None,
+    )
 
 
 def kept_value(value: Any) -> tuple[float | None, str | None]:
@@ -358,11 +366,11 @@ class Systems:
     def _rendered(self, role: str, placeholders: PromptPlaceholders | None) -> dict[str, str]:
         found = {}
         for speaker in self.step.speakers:
-            own = placeholders if placeholders is None or speaker.role == role else placeholders.aside()
-            self.question(speaker.role).settle(own)
+            prompt_placeholders = placeholders if placeholders is None or speaker.role == role else placeholders.aside()
+            self.question(speaker.role).settle(prompt_placeholders)
             if speaker.system is not None:
                 template, language = speaker.system[self.case.language], self.case.language
-                text = render(template, self.names, language, self.world.sources.axes, placeholders=own)
+                text = render(template, self.names, language, self.world.sources.axes, placeholders=prompt_placeholders)
                 if text:
                     found[speaker.role] = text
         return found
@@ -473,7 +481,7 @@ class UnitProgram:
             match step:
                 case Ask() if others:
                     asks = [each for each in (step, *others) if isinstance(each, Ask)]
-                    yield from run_side_by_side([self._ask(each) for each in asks])
+                    yield from run_side_by_side([self._ask(ask) for ask in asks])
                 case Ask():
                     yield from self._ask(step)
                 case Score() | Column():
@@ -524,16 +532,16 @@ class UnitProgram:
             if not lacking:
                 names.listed(step, [(each.text, each.value, each.status) for each in got])
                 return
-            against = next((each for each in lacking if is_pending(each)), lacking[0])
+            against = next((unavailable for unavailable in lacking if is_pending(unavailable)), lacking[0])
         names.set_reply_value(step.name, MissingValue(step.of, against.status, against.reason))
 
     def _converse(self, step: Converse) -> Program:
         unit, names, talk = self.unit, self.names, self.unit.talks[step.name]
         against, certain = step_condition(step, names)
         if against is None:
-            told = Systems(self.world, step, unit.case, names.values)
-            program = partial(talk_program, self.world, talk, told, certain, self.out)
-            got = yield ConversationNeed(talk, told, program, certain)
+            systems = Systems(self.world, step, unit.case, names.values)
+            program = partial(talk_program, self.world, talk, systems, certain, self.out)
+            got = yield ConversationNeed(talk, systems, program, certain)
             if isinstance(got, Answer):
                 names.add_conversation(step, got.value, got.status)
                 return
@@ -550,7 +558,9 @@ class UnitProgram:
         if self.unit.stronger(step):
             yield from self._cascade(step, calls, prompt, question, against, certain)
             return
-        programs = [self._grade_once(step, each, prompt, question, against, certain) for each in by_judge(calls)]
+        programs = [
+            self._grade_once(step, step_calls, prompt, question, against, certain) for step_calls in by_judge(calls)
+        ]
         yield from run_side_by_side(programs)
 
     def _cascade(
@@ -566,7 +576,7 @@ class UnitProgram:
         scorer, evaluator = self.world.plan.scorer(step.scorer), self.unit.evaluators(step)[0]
         first = [call for call in calls if call.role == scorer.role]
         stronger = [call for call in calls if call.role != scorer.role]
-        asked, open_ = first, calls
+        step_calls, open_ = first, calls
         if against is None:
             got = yield from judge_replies(first, prompt, question, certain)
             if isinstance(got, Unavailable) and is_pending(got):
@@ -575,16 +585,16 @@ class UnitProgram:
             if not isinstance(got, Unavailable):
                 sure = confidence(step, got)
                 if sure is not None and sure < scorer.unsure_below:
-                    asked, got = stronger, (yield from judge_replies(stronger, prompt, question, certain))
+                    step_calls, got = stronger, (yield from judge_replies(stronger, prompt, question, certain))
                 else:
-                    settled = ConditionFalse(step.name, NOT_APPLICABLE, "the first judges are sure")
-                    self.out.extend(CallSkipped(call, settled) for call in stronger)
+                    false = ConditionFalse(step.name, NOT_APPLICABLE, "the first judges are sure")
+                    self.out.extend(CallSkipped(call, false) for call in stronger)
             if not isinstance(got, Unavailable):
-                self.out.append(ScoreResult(step, asked[0].name, evaluator, score_rows(step, scorer, got)))
+                self.out.append(ScoreResult(step, step_calls[0].name, evaluator, score_rows(step, scorer, got)))
                 return
             if is_pending(got):
                 return
-            against, open_ = got, stronger if asked is stronger else calls
+            against, open_ = got, stronger if step_calls is stronger else calls
         self.out.extend(CallSkipped(call, against) for call in open_)
         empty = dict.fromkeys(step.metrics or (step.name,), (None, against.status))
         self.out.append(ScoreResult(step, None, evaluator, empty, reason=against.reason))
@@ -623,12 +633,12 @@ class UnitProgram:
         calls = [call for call in self.unit.calls if call.step is step]
         if against is None:
             judges = by_judge(calls)
-            answers = yield from run_side_by_side([judge_replies(each, prompt, question, certain) for each in judges])
-            reasons = [each for each in answers if isinstance(each, Unavailable)]
+            answers = yield from run_side_by_side([judge_replies(judge, prompt, question, certain) for judge in judges])
+            reasons = [answer for answer in answers if isinstance(answer, Unavailable)]
             if not reasons:
                 names.set_reply_value(step.name, panel_verdict(step, self.world.plan.scorer(step.scorer), answers))
                 return
-            against = next((each for each in reasons if not is_pending(each)), reasons[0])
+            against = next((reason for reason in reasons if not is_pending(reason)), reasons[0])
         if not is_pending(against):
             self.out.extend(CallSkipped(call, against) for call in calls)
         names.lacks(step, against.status, against.reason)
@@ -643,16 +653,16 @@ class UnitProgram:
                 calls.setdefault(call.element, []).append(call)
         if against is None:
             try:
-                found = [each for each in elements_in(step.loops, names.values) if each.places in calls]
+                elements = [element for element in elements_in(step.loops, names.values) if element.places in calls]
             except Unavailable as reason:
                 against = reason
             else:
-                asked = [self._about(step, each, calls.pop(each.places), certain) for each in found]
+                asked = [self._about(step, element, calls.pop(element.places), certain) for element in elements]
                 told = (yield from run_side_by_side(asked)) if asked else []
                 ruled_out = ConditionFalse(step.name, NOT_APPLICABLE, f"`{step.name}` has no such element")
-                self.out.extend(CallSkipped(call, ruled_out) for each in calls.values() for call in each)
-                if all(each.certain for each in found):
-                    named = [(each.places, one) for each, one in zip(found, told, strict=True)]
+                self.out.extend(CallSkipped(call, ruled_out) for step_calls in calls.values() for call in step_calls)
+                if all(element.certain for element in elements):
+                    named = [(element.places, one) for element, one in zip(elements, told, strict=True)]
                     names.set_reply_value(step.name, {places: one.value for places, one in named})
                     for judge in self.unit.evaluators(step):
                         names.set_judge_value(step, judge, {places: one.by_judge[judge] for places, one in named})
@@ -660,24 +670,24 @@ class UnitProgram:
                     names.lacks(step, PENDING)
                 return
         if not is_pending(against):
-            self.out.extend(CallSkipped(call, against) for each in calls.values() for call in each)
+            self.out.extend(CallSkipped(call, against) for step_calls in calls.values() for call in step_calls)
         names.lacks(step, against.status, against.reason)
 
     def _about(self, step: Verdict, element: ListElement, calls: Sequence[StepCall], certain: bool) -> Program:
         """Return the panel's verdict on one element; `MissingValue` if the judges give none."""
         question, prompt = self._judged(step, element.names)
         sure, scorer, judges = certain and element.certain, self.world.plan.scorer(step.scorer), by_judge(calls)
-        answers = yield from run_side_by_side([judge_replies(each, prompt, question, sure) for each in judges])
+        answers = yield from run_side_by_side([judge_replies(judge, prompt, question, sure) for judge in judges])
         own = {
-            asked[0].model: MissingValue(step.name, each.status, each.reason)
-            if isinstance(each, Unavailable)
-            else panel_verdict(step, scorer, [each])
-            for asked, each in zip(judges, answers, strict=True)
+            judge[0].model: MissingValue(step.name, answer.status, answer.reason)
+            if isinstance(answer, Unavailable)
+            else panel_verdict(step, scorer, [answer])
+            for judge, answer in zip(judges, answers, strict=True)
         }
-        reasons = [each for each in answers if isinstance(each, Unavailable)]
+        reasons = [answer for answer in answers if isinstance(answer, Unavailable)]
         if not reasons:
             return PanelVerdict(panel_verdict(step, scorer, answers), own)
-        against = next((each for each in reasons if not is_pending(each)), reasons[0])
+        against = next((reason for reason in reasons if not is_pending(reason)), reasons[0])
         if not is_pending(against):
             self.out.extend(CallSkipped(call, against) for call in calls)
         return PanelVerdict(MissingValue(step.name, against.status, against.reason), own)
@@ -731,17 +741,17 @@ class UnitProgram:
 
 def _about_one_list(steps: Sequence[Step]) -> Iterator[Sequence[Step]]:
     """Yield the steps in their order; steps about the elements of one list are grouped."""
-    together: list[Ask] = []
+    asks: list[Ask] = []
     for step in steps:
         listed = step if isinstance(step, Ask) and step.element is not None else None
-        if together and (listed is None or listed.script != together[0].script):
-            yield together
-            together = []
+        if asks and (listed is None or listed.script != asks[0].script):
+            yield asks
+            asks = []
         if listed is None:
             yield (step,)
         else:
-            together.append(listed)
-    yield from [together] if together else ()
+            asks.append(listed)
+    yield from [asks] if asks else ()
 
 
 def pair_program(world: PlanContext, pair: Pair, names: StepValues, out: list[ProgramEvent]) -> Program:

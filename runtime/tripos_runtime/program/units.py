@@ -376,7 +376,7 @@ class Unit:
     def _name_grade(self, step: Grade) -> None:
         role, samples, judged = self.bound.role_of(step), self._built_on(step), self._judged_on(step)
         titles = step.metrics or (step.name,)
-        asked = [(role, each, number) for each in self.judges(step) for number in self.bound.repeats(step, each)]
+        asked = [(role, judge, number) for judge in self.judges(step) for number in self.bound.repeats(step, judge)]
         asked += [(then, each, 0) for then, each in self.stronger(step)]
         for by, evaluator, number in asked:
             name = judgement_id(step.judgement, judged, self._by(evaluator), number)
@@ -520,7 +520,7 @@ class Unit:
         """Return the models that a cascade asks if its first judges disagree, each with its role. A person needs no
         second opinion."""
         then = self.bound.scorers[step.scorer].then
-        if then is None or any(each.startswith(PEOPLE) for each in self.judges(step)):
+        if then is None or any(judge.startswith(PEOPLE) for judge in self.judges(step)):
             return []
         return [(then, model) for model in self.bound.binding.of(then)]
 
@@ -552,7 +552,7 @@ class Unit:
     def judgement(self, step: JudgedStep, evaluator: str, number: int = 0) -> str:
         """Return the name of a judge's reply, the first of several or another."""
         if isinstance(step, Verdict) and step.loops:
-            among = [(by, each) for by in self.evaluators(step) for each in self.bound.repeats(step, by)]
+            among = [(by, repeat) for by in self.evaluators(step) for repeat in self.bound.repeats(step, by)]
             return self.verdicts[step.name][among.index((evaluator, number))]
         calls = (call for call in self.calls if call.step is step and call.number == number)
         return next(call.name for call in calls if call.model == evaluator)
@@ -628,7 +628,11 @@ class Pair:
 
     def judged(self, call: StepCall) -> str:
         """Return the name of this pair's judgement that corresponds to a call of another item's pair."""
-        return next(each.name for each in self.calls if (each.model, each.number) == (call.model, call.number))
+        return next(
+            step_call.name
+            for step_call in self.calls
+            if (step_call.model, step_call.number) == (call.model, call.number)
+        )
 
     @property
     def results(self) -> Iterator[tuple[str, str]]:
@@ -675,9 +679,9 @@ def pairs_of(units: Sequence[Unit]) -> list[Pair]:
             sides.setdefault((id(unit.bound), unit.number), []).append(unit)
     return [
         Pair(step, first, second)
-        for alike in sides.values()
-        for step in alike[0].bound.compares
-        for first, second in itertools.permutations(alike, 2)
+        for side in sides.values()
+        for step in side[0].bound.compares
+        for first, second in itertools.permutations(side, 2)
     ]
 
 
@@ -705,7 +709,7 @@ def valid_statuses(every: Iterable[Unit | Pair], statuses: Mapping[str, str], ro
     every = [*every]
     if kept.keys().isdisjoint(_built_on(every, again)):
         return kept
-    found = [each for table in ("samples", "judgements", "turns") for each in rows(table, again).items()]
+    found = [row for table in ("samples", "judgements", "turns") for row in rows(table, again).items()]
     broken = {name for name, row in found if row["status"] not in RETRIED_NEXT_RUN}
     lost = _built_on(every, broken)
     return {name: status for name, status in kept.items() if name not in lost}

@@ -112,10 +112,10 @@ class StepValues:
         """Return the values in which a verdict is that of one judge."""
         if (verdict, judge) not in self._by_judge:
             return self
-        found = StepValues(self.values)
-        found.values[verdict] = self._by_judge[verdict, judge]
-        found.values[DIVIDED] = {name: of for name, of in self.values.get(DIVIDED, {}).items() if name != verdict}
-        return found
+        values = StepValues(self.values)
+        values.values[verdict] = self._by_judge[verdict, judge]
+        values.values[DIVIDED] = {name: of for name, of in self.values.get(DIVIDED, {}).items() if name != verdict}
+        return values
 
     def add_retrieved(self, step: Retrieve, value: Any) -> None:
         """Add the result of a retrieving step, whether it searched for a reply or for a value of the row."""
@@ -199,13 +199,13 @@ class StepValues:
             return ConditionFalse(name, reason.status, reason.reason)
         if held:
             return None
-        told = f"the condition of `{name}` does not hold" + f" {OF_REPLY}" * self._hangs_on_reply(condition)
-        return ConditionFalse(name, NOT_APPLICABLE, told)
+        text = f"the condition of `{name}` does not hold" + f" {OF_REPLY}" * self._hangs_on_reply(condition)
+        return ConditionFalse(name, NOT_APPLICABLE, text)
 
     def _hangs_on_reply(self, condition: Expr) -> bool:
         """Return true if a condition could hold of the row with other replies."""
         replies = names_in(condition) & self._replies
-        pending = {each: MissingValue(each, PENDING) for each in replies}
+        pending = {reply: MissingValue(reply, PENDING) for reply in replies}
         return bool(replies) and can_be(True, condition, self.values | pending)
 
     def value_of(self, step: Score | Column) -> tuple[Any, Unavailable | None]:
@@ -284,7 +284,7 @@ def panel_verdict(step: Verdict, scorer: Scorer, answers: Sequence[Sequence[Answ
     decide a condition on it."""
     values: list[ScoreValue] = []
     for replies in answers:
-        told = [(each.value or {}).get(VERDICT, (None, each.status)) for each in replies]
+        told = [(reply.value or {}).get(VERDICT, (None, reply.status)) for reply in replies]
         value, status = combine_repeats(scorer, told)
         if value is None or status != SCORED:
             return MissingValue(step.name, status)

@@ -72,7 +72,7 @@ def find_json_values(text: str) -> list[FoundJson]:
         return [FoundJson(_clean(json.loads(text, parse_constant=lambda _: None)))]
     except (ValueError, RecursionError):
         pass
-    found: list[FoundJson] = []
+    jsons: list[FoundJson] = []
     position = scanned = 0
     most = min(MOST_SCANNED, SCANS * (len(text) + 100))
     steps = [REPAIR_STEPS * (len(text) + 100)]
@@ -81,18 +81,18 @@ def find_json_values(text: str) -> list[FoundJson]:
         value, end, complete = _value_at(text, start, steps)
         whole = whole and (complete or end < len(text))
         if value:
-            found.append(FoundJson(value, whole and complete))
+            jsons.append(FoundJson(value, whole and complete))
         position = end if value else start + 1
         scanned += end - start
-    latest_first = found[::-1]
+    latest_first = jsons[::-1]
     return sorted(latest_first, key=lambda one: (not one.complete, not isinstance(one.value, dict)))
 
 
 def _next_bracket(text: str, position: int) -> int | None:
-    found = BRACKET.search(text, position)
-    while found is not None and LATEX.search(text, max(0, found.start() - 20), found.start()) is not None:
-        found = BRACKET.search(text, found.end())
-    return None if found is None else found.start()
+    match = BRACKET.search(text, position)
+    while match is not None and LATEX.search(text, max(0, match.start() - 20), match.start()) is not None:
+        match = BRACKET.search(text, match.end())
+    return None if match is None else match.start()
 
 
 def _value_at(text: str, start: int, steps: list[int]) -> tuple[Any, int, bool]:
@@ -295,9 +295,9 @@ def exact_json(text: str) -> Any:
     if not bare:
         raise NotExact("the reply is empty", found=False)
     try:
-        for whole in dict.fromkeys((bare, _without_thinking(bare))):
+        for fromkey in dict.fromkeys((bare, _without_thinking(bare))):
             try:
-                return _check_value(EXACT_DECODER.decode(whole))
+                return _check_value(EXACT_DECODER.decode(fromkey))
             except ValueError:
                 continue
         values, around = _values_in(bare)
@@ -330,7 +330,7 @@ def parts_around_json(text: str) -> ReplyText:
     parts = ReplyText.parse("".join([*pieces, text[position:]]))
 
     def put_back(part: str) -> str:
-        return _STOOD_IN.sub(lambda found: kept[int(found[1])], part)
+        return _STOOD_IN.sub(lambda match: kept[int(match[1])], part)
 
     return ReplyText(put_back(parts.answer), parts.thinking and put_back(parts.thinking), parts.closed)
 
@@ -358,8 +358,8 @@ def _spans_of_json(text: str) -> Iterable[tuple[int, int]]:
 
 
 def _without_thinking(text: str) -> str:
-    found = THINKING.match(text)
-    return text if found is None else text[found.end() :].strip()
+    match = THINKING.match(text)
+    return text if match is None else text[match.end() :].strip()
 
 
 def _values_in(text: str) -> tuple[list[Any], str]:

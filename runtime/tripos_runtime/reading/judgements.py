@@ -77,12 +77,12 @@ def read_metrics(metrics: Sequence[Metric], text: str, locale: str = DEFAULT) ->
         return MetricReads({metric.name: _failure(error) for metric in metrics})
     text = ReplyText.parse(text).answer
     best: MetricReads | None = None
-    found = find_json_values(text)
-    for one in found:
+    jsons = find_json_values(text)
+    for one in jsons:
         reads = _reads(metrics, one, locale)
         if best is None or _scored(reads) > _scored(best):
             best = reads
-    if best is not None and any(_holds_objects(one.value) for one in found):
+    if best is not None and any(_holds_objects(one.value) for one in jsons):
         return best
     if is_refusal(text):
         refused = MetricRead(None, "refused", error="the judge refused")

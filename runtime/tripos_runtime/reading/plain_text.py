@@ -83,8 +83,8 @@ def read_symbol(text: str, names: Sequence[str]) -> str | None:
     ('A>>B', None, 'A>B')
     """
     any_case = len({name.casefold() for name in names}) == len(names)
-    plain, *written = (_tight(each).casefold() if any_case else _tight(each) for each in (text, *names))
-    known = dict(zip(written, names, strict=True))
+    plain, *texts = (_tight(each).casefold() if any_case else _tight(each) for each in (text, *names))
+    known = dict(zip(texts, names, strict=True))
     if plain in known:
         return known[plain]
     one = "|".join(re.escape(name) for name in sorted(known, key=lambda name: (-len(name), name)))

@@ -82,10 +82,12 @@ def described_tool(tool: Tool, language: str) -> dict[str, Any]:
     {'type': 'object', 'properties': {'n': {'type': 'string'}}, 'required': []}
     """
     properties: dict[str, Any] = {}
-    for each in tool.parameters:
-        about = {"description": each.about[language]} if language in each.about else {}
-        properties[each.name] = _schema(without_optional(each.type)) | about
-    required = [each.name for each in tool.parameters if not isinstance(each.type, OptionalType)]
+    for parameter in tool.parameters:
+        about = {"description": parameter.about[language]} if language in parameter.about else {}
+        properties[parameter.name] = _schema(without_optional(parameter.type)) | about
+    required = [
+        tool_parameter.name for tool_parameter in tool.parameters if not isinstance(tool_parameter.type, OptionalType)
+    ]
     parameters = {"type": "object", "properties": properties, "required": required}
     return {"name": tool.name, "description": tool.about[language], "parameters": parameters}
 

@@ -176,16 +176,16 @@ def _go_on(lines: list[str], line: str) -> None:
 
 
 def _spoken(line: str) -> tuple[str, str] | None:
-    found = LINE.fullmatch(line)
-    return None if found is None else (found[1].strip("*# "), found[2].strip("* "))
+    match = LINE.fullmatch(line)
+    return None if match is None else (match[1].strip("*# "), match[2].strip("* "))
 
 
 def _given(part: Any) -> tuple[str, str] | None:
     if not isinstance(part, dict):
         return None
     words = {fold(name): said for name, said in part.items() if isinstance(said, str)}
-    speakers = [said for name, said in words.items() if name in SPEAKERS]
-    texts = [said for name, said in words.items() if name in UTTERANCES]
+    speakers = [word for name, word in words.items() if name in SPEAKERS]
+    texts = [word for name, word in words.items() if name in UTTERANCES]
     if speakers and texts:
         return speakers[0], texts[0]
     (name, said), *more = part.items() or [("", None)]
@@ -277,24 +277,24 @@ def read(type: Type, text: str, axes: Sequence[Axis] = (), locale: str = DEFAULT
     if holds_json(type):
         return _read_exactly(reader, type, parts_around_json(text).answer)
     text = ReplyText.parse(text).answer
-    found = find_json_values(text)
-    if len(found) == 1 and isinstance(found[0].value, int | float) and not isinstance(found[0].value, bool):
-        found = [FoundJson(text.strip())]  # a bare number need not follow JSON's rules
+    jsons = find_json_values(text)
+    if len(jsons) == 1 and isinstance(jsons[0].value, int | float) and not isinstance(jsons[0].value, bool):
+        jsons = [FoundJson(text.strip())]  # a bare number need not follow JSON's rules
     if isinstance(type, TextType):
-        return _read_text(text, found)
+        return _read_text(text, jsons)
     if boxed(text) is not None and not JSON_BEGUN.search(text):
-        found = []  # the braces are LaTeX
+        jsons = []  # the braces are LaTeX
     if isinstance(without_optional(type), IntegerType | NumberType) and not WHOLE_LIST.fullmatch(text):
-        found = [one for one in found if not isinstance(one.value, list)]  # `[1]` is a reference
+        jsons = [one for one in jsons if not isinstance(one.value, list)]  # `[1]` is a reference
     if isinstance(type, ChoiceType) and not differ_in_letters(type.values):
-        found = [one for one in found if isinstance(one.value, dict)]  # other brackets enclose a name of signs
+        jsons = [one for one in jsons if isinstance(one.value, dict)]  # other brackets enclose a name of signs
     errors: list[str] = []
-    for one in found:
+    for one in jsons:
         try:
             return ReadReply(reader.reply(type, one.value, whole=one.complete))
         except Unreadable as error:
             errors.append(str(error))
-    if not any(isinstance(one.value, dict) for one in found):
+    if not any(isinstance(one.value, dict) for one in jsons):
         if is_refusal(text):
             return ReadReply(None, REFUSED, "refused")
         try:

@@ -247,12 +247,12 @@ class BatchCollector:
         before, only this account may not know it, and its replies are paid for."""
         batch, now, waiting = watched.batch, self._times.now(), list(watched.waiting.values())
         held = counted_requests(len(batch.requests))
-        for each in waiting:
-            self._give_back(each)
+        for waiting_batch in waiting:
+            self._give_back(waiting_batch)
         if now - batch.created_at > EXPIRY:
             self._book.close(batch, DROPPED, now, "the provider does not know it any more")
-            told = f"{self._model.name}: batch {batch.batch_id} with {held} is lost"
-            self._notes(f"{told}, the provider does not know it any more: what it had is asked again")
+            text = f"{self._model.name}: batch {batch.batch_id} with {held} is lost"
+            self._notes(f"{text}, the provider does not know it any more: what it had is asked again")
             return Unanswered(freed=waiting)
         until = f"{batch.created_at + EXPIRY:%Y-%m-%d %H:%M} UTC"
         command = f"`tripos store batches --give-up {batch.batch_id}`"
@@ -278,10 +278,10 @@ def counted_requests(count: int) -> str:
 
 def fail_all(waiting: Iterable[WaitingBatch], error: BaseException) -> None:
     """Raise an error in all callers that wait for these requests."""
-    for each in waiting:
-        if not each.future.done():
-            each.future.set_exception(error)
-            each.future.exception()  # mark as retrieved: nobody else may await it
+    for batch in waiting:
+        if not batch.future.done():
+            batch.future.set_exception(error)
+            batch.future.exception()  # mark as retrieved: nobody else may await it
 
 
 MOST_ATTEMPTS = 3
@@ -342,14 +342,14 @@ class BatchQueue:
         return (
             (self._only_waits or not placing)
             and not self._new
-            and all(each.state is not None for each in self._watched.values())
+            and all(batch.state is not None for batch in self._watched.values())
         )
 
     @property
     def progress(self) -> BatchProgress:
         """Return the counts of the open batches."""
-        states = [each.state for each in self._watched.values() if each.state is not None]
-        requests = sum(len(each.batch.requests) for each in self._watched.values())
+        states = [batch.state for batch in self._watched.values() if batch.state is not None]
+        requests = sum(len(batch.batch.requests) for batch in self._watched.values())
         return BatchProgress(len(self._watched), requests, sum(state.done for state in states))
 
     async def check(self) -> None:
@@ -453,13 +453,13 @@ class BatchQueue:
     def _affordable(self, fresh: Iterable[WaitingBatch]) -> list[WaitingBatch]:
         """Return the requests that fit into the budget; the others wait for replies. Raises `OutOfBudget` if none can
         come."""
-        found: list[WaitingBatch] = []
+        batches: list[WaitingBatch] = []
         for waiting in fresh:
-            (found if self._reserve(waiting) else self._held_back).append(waiting)
-        if self._held_back and not found and self._budget is not None and not self._budget.has_reservations:
+            (batches if self._reserve(waiting) else self._held_back).append(waiting)
+        if self._held_back and not batches and self._budget is not None and not self._budget.has_reservations:
             first = self._held_back[0]
             raise self._budget.refusal(self._budget.highest(first.request, self.model), self.model.name)
-        return found
+        return batches
 
     def _reserve(self, waiting: WaitingBatch, *, anyway: bool = False) -> bool:
         if self._budget is None:
@@ -485,11 +485,13 @@ class BatchQueue:
 
     async def _submit(self, part: list[WaitingBatch]) -> None:
         """Submit a batch. Its requests are in the store before, and the provider's id right after."""
-        names, now = [each.name for each in part], self._times.now()
+        names, now = [waiting_batch.name for waiting_batch in part], self._times.now()
         marker = digest([self.model.name, now.isoformat(), names])
         batch = self._book.note_intent(marker, names, now)
         try:
-            batch_id = await self._submitted(batch, [BatchLine(each.name, each.body) for each in part])
+            batch_id = await self._submitted(
+                batch, [BatchLine(waiting_batch.name, waiting_batch.body) for waiting_batch in part]
+            )
         except ModelError as error:
             if not error.retryable:  # otherwise it may have been accepted: the next run searches for it
                 self._book.close(batch, DROPPED, self._times.now(), error.message)
@@ -529,7 +531,7 @@ class BatchQueue:
 
     async def _find(self, batch: OpenBatch, until: float) -> str | None:
         """Return the provider's id of a batch, searching at least until a time."""
-        others = [each.batch_id for each in self._book.open if each.batch_id is not None]
+        others = [open_batch.batch_id for open_batch in self._book.open if open_batch.batch_id is not None]
         while True:
             found: str | None = await self._patience.ask(
                 lambda: self.model.service.find(batch.marker, batch.requests, batch.created_at, others)
@@ -544,22 +546,24 @@ class BatchQueue:
         if watched is None:
             watched = self._watched[batch.marker] = WatchedBatch(batch)
             self._begin(self._watch(watched))
-        watched.waiting.update({each.name: each for each in part})
+        watched.waiting.update({waiting_batch.name: waiting_batch for waiting_batch in part})
 
     async def _watch(self, watched: WatchedBatch) -> None:
         """Wait for a batch to end. Requests with transient errors go into another batch; the others fail."""
-        found = await self._collector.collect(watched)
+        unanswered = await self._collector.collect(watched)
         del self._watched[watched.batch.marker]
         self._level.touch()
-        again = [waiting for waiting, error in found.failed if error.retryable and waiting.attempts < MOST_ATTEMPTS]
-        for waiting, error in found.failed:
+        again = [
+            waiting for waiting, error in unanswered.failed if error.retryable and waiting.attempts < MOST_ATTEMPTS
+        ]
+        for waiting, error in unanswered.failed:
             if error.fatal:
                 raise Stopped.because(error) from error
             if waiting not in again:
                 fail_all([waiting], error)
         if again:
             await self._times.sleep(self._pauses.again_s)
-        for waiting in (*again, *found.freed):
+        for waiting in (*again, *unanswered.freed):
             self._wait(waiting)
 
 
@@ -605,7 +609,7 @@ class BatchCalls:
         """Return the callers of a run, with batch callers for the batched models."""
         times = Times(time.monotonic, asyncio.sleep, lambda: datetime.now(UTC))
         gates = [caller.gate for caller in live.values() if not isinstance(caller.model, BatchedModel)]
-        level = BatchLevel(self.pauses, times, lambda: any(each.in_flight or each.snapshot().waiting for each in gates))
+        level = BatchLevel(self.pauses, times, lambda: any(gate.in_flight or gate.snapshot().waiting for gate in gates))
         found = dict(live)
         for name, caller in live.items():
             model = caller.model
@@ -651,7 +655,7 @@ class BatchCalls:
         while True:
             await level.complete()
             if all(queue.idle for queue in self.queues.values()) and any(
-                each.batches for each in self.progress.values()
+                progress.batches for progress in self.progress.values()
             ):
                 self.left = True
                 self.leave()

@@ -99,7 +99,7 @@ class BatchBook:
         for record in new:
             if record.model == self._model and self._endpoint in (record.endpoint, ""):
                 self._take(record)
-        for batch in [each for each in self._open.values() if now - each.created_at > KEPT]:
+        for batch in [open_batch for open_batch in self._open.values() if now - open_batch.created_at > KEPT]:
             self._let_go(batch.marker)
 
     def holder(self, request: str) -> OpenBatch | None:
@@ -173,6 +173,8 @@ class BatchBook:
 
 def request_name(request: Request) -> str:
     """Return the name of a request in batches: its result and a digest of its messages."""
-    said = [[each.role, each.content] for each in request.messages] + [list(request.tools)] * bool(request.tools)
+    said = [[message.role, message.content] for message in request.messages] + [list(request.tools)] * bool(
+        request.tools
+    )
     text = orjson.dumps([request.name, request.number, said], default=str)
     return hashlib.blake2b(text, digest_size=16).hexdigest()

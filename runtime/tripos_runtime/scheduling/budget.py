@@ -369,10 +369,10 @@ class Budget:
         return self.usd is not None or self.tokens is not None
 
     def _observed_of(self, name: str) -> ObservedCosts:
-        found = self._learnt.get(name)
-        if found is None:
-            found = self._learnt[name] = ObservedCosts()
-        return found
+        costs = self._learnt.get(name)
+        if costs is None:
+            costs = self._learnt[name] = ObservedCosts()
+        return costs
 
     def _must_wait_for_first(self, cost: Cost, name: str) -> bool:
         """Return true while the cost of a model's calls is unknown and its first call is in flight."""

@@ -82,18 +82,18 @@ def new_value(
         case BoolType():
             return not (old is True or (isinstance(old, str) and old.casefold() == "true"))
         case ChoiceType(values=values):
-            others = [each for each in _choices(values, axes.get(type.axis or "")) if not _same(each, old)]
+            others = [choice for choice in _choices(values, axes.get(type.axis or "")) if not _same(choice, old)]
             return dice.choice(others or list(values))
         case ListType(of=of) | SetType(of=of):
             return [] if lacks else _list(of, _parsed(old), dice, axes, pool)
         case RecordType(fields=fields):
             parts = _parsed(old)
             said: Mapping[str, Any] = parts if isinstance(parts, Mapping) else {}
-            return {name: new_value(each, said.get(name), dice, axes, [], lacks) for name, each in fields.items()}
+            return {name: new_value(type_, said.get(name), dice, axes, [], lacks) for name, type_ in fields.items()}
         case DialogueType():
             turns = _parsed(old)
-            speakers = [each.get("speaker") for each in turns] if _are_records(turns) else []
-            speakers = [each for each in speakers if isinstance(each, str)] or ["a", "b"]
+            speakers = [turn.get("speaker") for turn in turns] if _are_records(turns) else []
+            speakers = [speaker for speaker in speakers if isinstance(speaker, str)] or ["a", "b"]
             shorter = speakers[: dice.randrange(1, len(speakers) + 1)]
             return [] if lacks else [{"speaker": each, "text": _text("", dice)} for each in shorter]
         case ImageType() | AudioType() | FileType():
@@ -125,8 +125,11 @@ def with_unread_parts(type: Type, old: Any, new: Any) -> Any:
         case ListType(of=of) | SetType(of=of) if others := _listed(other):
             return [with_unread_parts(of, each, others[i % len(others)]) for i, each in enumerate(_listed(was))]
         case RecordType(fields=fields) if isinstance(was, Mapping) and isinstance(other, Mapping):
-            read = {name: each for name, each in fields.items() if name in other}
-            return {**was, **{name: with_unread_parts(each, was.get(name), other[name]) for name, each in read.items()}}
+            read = {name: type_ for name, type_ in fields.items() if name in other}
+            return {
+                **was,
+                **{name: with_unread_parts(type_, was.get(name), other[name]) for name, type_ in read.items()},
+            }
     return old
 
 
@@ -241,7 +244,7 @@ def _integer(low: int | None, high: int | None, old: Any, dice: random.Random) -
 
 
 def _choices(values: Sequence[str], axis: Axis | None) -> list[str]:
-    return [each.name for each in axis.values] if axis is not None else list(values)
+    return [value.name for value in axis.values] if axis is not None else list(values)
 
 
 def _list(of: Type, old: Any, dice: random.Random, axes: Mapping[str, Axis], pool: Sequence[Any]) -> list[Any]:
@@ -277,8 +280,8 @@ class Copies:
         found: dict[Key, list[dict[Path, str]]] = {}
         for key, table in self.tables.all_files.items():
             seen = self.tables.columns_read[key]
-            records = ({name: value for name, value in each.items() if name in seen} for each in table.records)
-            found[key] = [{path: canonical_text(value) for path, value in leaves_of(each)} for each in records]
+            records = ({name: value for name, value in record.items() if name in seen} for record in table.records)
+            found[key] = [{path: canonical_text(value) for path, value in leaves_of(record)} for record in records]
         return found
 
     def same(self, row: Row) -> list[Row]:
@@ -311,11 +314,13 @@ class Copies:
             for row in own:
                 for other in self.same(row):
                     pairs[self._group_of[other[0]]].append((row, other))
-            columns = dict.fromkeys(each.column for key in keys for each in self.tables.secrets.get(key, ()))
+            columns = dict.fromkeys(
+                secret_column.column for key in keys for secret_column in self.tables.secrets.get(key, ())
+            )
             for column in columns:
-                for group, some in pairs.items():
-                    for path in self._copied(column, some, own=not group):
-                        for row, other in some:
+                for group, pair in pairs.items():
+                    for path in self._copied(column, pair, own=not group):
+                        for row, other in pair:
                             if path in self._at(other) and (column,) in self._at(row):
                                 found.setdefault(row, {}).setdefault(column, []).append((*other, path))
         return found
@@ -378,7 +383,7 @@ class Copies:
                 for path, text in self._at(other).items():
                     for own_path, row in identifying.get(text, ()):
                         hits[own_path, path][other] = row
-            good = [(path, each) for (path, _), each in hits.items() if self._is_good(path, each, len(own), len(rows))]
+            good = [(path, hit) for (path, _), hit in hits.items() if self._is_good(path, hit, len(own), len(rows))]
             mine = ((self._row_of(other, good, telling), other) for other in rows)
             known = [(row, other) for row, other in mine if row is not None]
             if len(known) >= SHARED * min(len(own), len(rows)):  # fewer are single questions that occur in both
@@ -416,7 +421,7 @@ class Copies:
         columns: dict[Path, dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
         count = 0
         for key in group:
-            secret = {each.column for each in self.tables.secrets.get(key, ())}
+            secret = {column.column for column in self.tables.secrets.get(key, ())}
             for number, record in enumerate(self.leaves[key], 1):
                 count += 1
                 for path, text in record.items():
@@ -473,7 +478,7 @@ def chance_bits(values: list[str]) -> float:
     if len(kinds) < 2:
         return 0.0
     plain = math.log2(len(kinds))
-    return sum(max(plain, 8.0) if len(each) >= LONG else plain for each in values)
+    return sum(max(plain, 8.0) if len(value) >= LONG else plain for value in values)
 
 
 Rows = tuple[tuple[Key, int], ...]
@@ -495,8 +500,8 @@ class FileGroup:
             if file.captures == captures:
                 return file.path
         found = self.dataset.source
-        for name, said in captures.items():
-            found = found.replace(f"{{{name}}}", said.replace("/", "_"))
+        for name, capture in captures.items():
+            found = found.replace(f"{{{name}}}", capture.replace("/", "_"))
         return found
 
 
@@ -544,15 +549,15 @@ class FileLayouts:
     @cached_property
     def groups(self) -> tuple[FileGroup, ...]:
         """The groups of such files, one for each data set that has any."""
-        found: list[FileGroup] = []
+        file_groups: list[FileGroup] = []
         for dataset in self.tables.plan.datasets:
             keys = self.tables.keys(dataset.name)
-            read = {column for each in dataset.fields if each.secret for column in each.columns}
+            read = {column for data_field in dataset.fields if data_field.secret for column in data_field.columns}
             read |= {column for key, column in self._copied if key in keys}
             secret = read & {name for file in dataset.files for name in file.captures}
             if secret:
-                found.append(FileGroup(dataset, keys, frozenset(secret)))
-        return tuple(found)
+                file_groups.append(FileGroup(dataset, keys, frozenset(secret)))
+        return tuple(file_groups)
 
     @cached_property
     def _copied(self) -> set[tuple[Key, str]]:
@@ -601,7 +606,7 @@ def _captures_of(
     """Return the captures of the file name for a row: secrets from the row, the rest from its old file."""
     if record is None:
         return captures
-    return {name: canonical_text(record.get(name)) if name in secret else said for name, said in captures.items()}
+    return {name: canonical_text(record.get(name)) if name in secret else capture for name, capture in captures.items()}
 
 
 Record = dict[str, Any]
@@ -672,9 +677,13 @@ class JoinedRows:
 
     def _added(self, key: Key, number: int, join: Join, names: tuple[str, ...]) -> Iterator[str]:
         """Yield the columns that a row has from a join and not by itself; secret ones are changed anyway."""
-        secret = {each.column for each in self.tables.secrets.get(key, ())}
+        secret = {column.column for column in self.tables.secrets.get(key, ())}
         own = self._own_records[key][number - 1]
-        yield from (each for each in join.columns if each not in secret and each not in names and own.get(each) is None)
+        yield from (
+            column
+            for column in join.columns
+            if column not in secret and column not in names and own.get(column) is None
+        )
 
     @cached_property
     def _datasets(self) -> Mapping[Key, Dataset]:
@@ -701,8 +710,8 @@ class JoinedRows:
             for place, join in enumerate(dataset.joins):
                 records = (each for key in self.tables.keys(dataset.name) for each in self.tables[key].records)
                 rows = found[dataset.name, place] = {}
-                for each in records:
-                    rows.setdefault(_key(each, _names(join)), each)
+                for record in records:
+                    rows.setdefault(_key(record, _names(join)), record)
         return found
 
     @cached_property
@@ -710,8 +719,15 @@ class JoinedRows:
         """The optional columns of every data set."""
         found: dict[str, frozenset[str]] = {}
         for dataset in self._datasets.values():
-            needed = {name for each in dataset.fields if each.type.kind != "optional" for name in each.columns}
-            found[dataset.name] = frozenset(name for each in dataset.fields for name in each.columns) - needed
+            needed = {
+                name
+                for data_field in dataset.fields
+                if data_field.type.kind != "optional"
+                for name in data_field.columns
+            }
+            found[dataset.name] = (
+                frozenset(name for data_field in dataset.fields for name in data_field.columns) - needed
+            )
         return found
 
 

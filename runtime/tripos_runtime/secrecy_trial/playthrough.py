@@ -104,11 +104,11 @@ class RevealRecorder:
         """Return the value of a call, or why it has none."""
         if self.narrow and is_narrow(call):
             return value()
-        told = self.revealed.text(call)
-        self._counts[self.about, told] += 1
-        key = (self.about, told, self._counts[self.about, told])
-        if not self.is_recorded and key not in self.revealed.values and self._counts[self.about, told] > 1:
-            key = (self.about, told, 1)  # a step that the first world did not run shows the value of another step
+        text = self.revealed.text(call)
+        self._counts[self.about, text] += 1
+        key = (self.about, text, self._counts[self.about, text])
+        if not self.is_recorded and key not in self.revealed.values and self._counts[self.about, text] > 1:
+            key = (self.about, text, 1)  # a step that the first world did not run shows the value of another step
         if self.is_recorded or key not in self.revealed.values:
             try:
                 found = value()
@@ -150,18 +150,18 @@ def _of(world: TrialWorld, scenario: Scenario, limit: int) -> frozenset[Place] |
     if rows is None:
         cells = {case.item_id: case.item_id for case in world.picked(scenario, None)}
         return frozenset(_spread(dict.fromkeys(cells, ""), limit))
-    if any(each.name == rows.dataset for each in world.plan.made):
+    if any(dataset.name == rows.dataset for dataset in world.plan.made):
         return None
-    asked = {case.origin: case for case in world.picked(scenario, None) if case.origin is not None}
+    cases = {case.origin: case for case in world.picked(scenario, None) if case.origin is not None}
     kinds: dict[Place, str] = {
-        place: f"{case.context} {_kind(world.plan, rows.dataset, case.fields)}" for place, case in asked.items()
+        place: f"{case.context} {_kind(world.plan, rows.dataset, case.fields)}" for place, case in cases.items()
     }
     chosen = set(_spread(kinds, limit))
     if rows.where is not None:  # include some rows that are ruled out: another world may ask about them
         others: dict[Place, str] = {
             row.origin: _kind(world.plan, rows.dataset, row.values)
             for row in _rows(world, rows.dataset)
-            if row.origin not in asked
+            if row.origin not in cases
         }
         chosen.update(_spread(others, max(1, limit // 2)))
     return frozenset(chosen)
@@ -173,8 +173,15 @@ def _rows(world: TrialWorld, dataset: str) -> tuple[SourceRow, ...]:
 
 def _kind(plan: Plan, dataset: str, values: Mapping[str, object]) -> str:
     """Return the kind of a row: the values of fields that have few."""
-    few = [each for each in plan.dataset(dataset).fields if each.type.kind in ("choice", "bool", "optional")]
-    said = [values[each.name] if each.type.kind != "optional" else values[each.name] is None for each in few]
+    few = [
+        data_field
+        for data_field in plan.dataset(dataset).fields
+        if data_field.type.kind in ("choice", "bool", "optional")
+    ]
+    said = [
+        values[data_field.name] if data_field.type.kind != "optional" else values[data_field.name] is None
+        for data_field in few
+    ]
     return repr(said)
 
 
@@ -290,9 +297,12 @@ class TrialRun:
     @cached_property
     def _secret(self) -> Mapping[str, Sequence[str]]:
         """The secret fields of every data set."""
-        fields = {each.name: each.fields for each in self.plan.datasets}
-        fields |= {each.name: each.fields for each in self.plan.made}
-        return {name: [each.name for each in own if each.secret] for name, own in fields.items()}
+        fields = {dataset.name: dataset.fields for dataset in self.plan.datasets}
+        fields |= {dataset.name: dataset.fields for dataset in self.plan.made}
+        return {
+            name: [data_field.name for data_field in data_fields if data_field.secret]
+            for name, data_fields in fields.items()
+        }
 
     @property
     def plan(self) -> Plan:
@@ -327,10 +337,10 @@ class TrialRun:
         """Generate the data sets that the scenarios need."""
         if not self.plan.made:
             return
-        over = {each.rows.dataset for each in scenarios if each.rows is not None}
-        limit = max((item_limit(each, limit) for each in scenarios), default=limit)
-        many = any(each.rows > limit for each in self.plan.made if each.name in over)
-        selection = Selection(tuple(each.name for each in scenarios), limit=limit if many else None)
+        over = {scenario.rows.dataset for scenario in scenarios if scenario.rows is not None}
+        limit = max((item_limit(scenario, limit) for scenario in scenarios), default=limit)
+        many = any(dataset.rows > limit for dataset in self.plan.made if dataset.name in over)
+        selection = Selection(tuple(scenario.name for scenario in scenarios), limit=limit if many else None)
         ledger = NullLedger()
         maker = DataMaker(
             self.plan, self.binding, self.world, selection, self.callers, ledger, RunProgress(), ledger, "trial",
@@ -346,9 +356,9 @@ class TrialRun:
         """Record that an attempt at a row begins."""
         self._about = ("attempt", made_at(self.world, dataset, place))
         self._revealing.begin((self._about, number))
-        made = self.world.slots.by_name[dataset]
-        source = None if made.source is None else without_reveal(made.source)
-        slot = self.world.slots.filled(made, self.world.slots.slot_at(made, place))
+        generated_dataset = self.world.slots.by_name[dataset]
+        source = None if generated_dataset.source is None else without_reveal(generated_dataset.source)
+        slot = self.world.slots.filled(generated_dataset, self.world.slots.slot_at(generated_dataset, place))
         if self.first and isinstance(source, Data) and slot is not None and isinstance(slot.source, Mapping):
             self._know(self._about, source.dataset, slot.source)
 
@@ -440,12 +450,12 @@ class _Driver(LiveDriver):
 def made_at(world: TrialWorld, dataset: str, place: int) -> Made:
     """Return the identity of the row generated at a place of a world, which is the same in all worlds."""
     slots = world.slots
-    made = slots.by_name[dataset]
-    slot = slots.slot_at(made, place)
+    generated_dataset = slots.by_name[dataset]
+    slot = slots.slot_at(generated_dataset, place)
     at: Any = slot.at
-    source = without_reveal(made.source) if made.source is not None else None
+    source = without_reveal(generated_dataset.source) if generated_dataset.source is not None else None
     if slot.above is not None:
-        at = made_at(world, slots.upstream(made) or "", slot.above)
+        at = made_at(world, slots.upstream(generated_dataset) or "", slot.above)
     elif isinstance(source, Data) and source.dataset not in slots.by_name:
         at = world.rows.place_in_files(world.plan.dataset(source.dataset), slot.at)
     return dataset, at, digest(slot.cell), slot.number
@@ -454,34 +464,34 @@ def made_at(world: TrialWorld, dataset: str, place: int) -> Made:
 def change_made(attempts: Attempts, world: TrialWorld, change: SecretChange) -> None:
     """Change secrets that roles wrote in generated rows. The rows stay: the messages do not depend on the outcome of a
     row by its own secrets."""
-    made, kept = attempts.dataset, world.sources.generated.rows
-    secret = _written(made)
+    dataset, files = attempts.dataset, world.sources.generated.rows
+    secret = _written(dataset)
     if not secret:
         return
-    before, after = list(kept[made.name]), RowFile()
+    before, after = list(files[dataset.name]), RowFile()
     for number, row in enumerate(before):
-        at = made_at(world, made.name, row.place)
+        at = made_at(world, dataset.name, row.place)
         values = dict(row.values)
         for layer in (change.under, change):
             if layer is None or not (layer.changes_row(at) if layer.generated is None else at in layer.generated):
                 continue
-            for each in secret:
-                if layer.takes(each.name):
-                    values[each.name] = _replacement(each, number, at, before, layer, world)
+            for data_field in secret:
+                if layer.takes(data_field.name):
+                    values[data_field.name] = _replacement(data_field, number, at, before, layer, world)
             _derive(attempts, row, values, world)
         after.add(GeneratedRow(row.place, values, row.origins))
-    kept[made.name] = after
+    files[dataset.name] = after
 
 
 def _written(made: MadeSet) -> list[DataField]:
     """Return the secret fields that a role fills."""
-    written: set[str] = set()
+    texts: set[str] = set()
     for step in made.steps:
         if isinstance(step, Ask) and step.returns is not None and step.returns.kind == "record":
-            written |= step.returns.fields.keys()
+            texts |= step.returns.fields.keys()
         if isinstance(step, Walk):
-            written.add(step.name)
-    return [each for each in made.fields if each.secret and each.name in written]
+            texts.add(step.name)
+    return [data_field for data_field in made.fields if data_field.secret and data_field.name in texts]
 
 
 def _replacement(

@@ -93,7 +93,7 @@ class ScriptedModel:
         """Do nothing."""
 
     def _reply_text(self, request: Request, guesses: Sequence[Any]) -> str:
-        told = as_text([*request.messages, *(Message(TOOL, each) for each in request.tools)])
+        told = as_text([*request.messages, *(Message(TOOL, tool) for tool in request.tools)])
         told = "\n\n".join((told, *(text for _, text in settings_told(request))))
         dice = self.script.dice(self.name, told, request.number)
         number = dice.randrange(10**9)
@@ -174,7 +174,7 @@ def settings_told(request: Request) -> list[tuple[str, str]]:
 
 def as_text(messages: Sequence[Message]) -> str:
     """Return what a role receives, as one text."""
-    return "\n\n".join(f"{each.role}: {each.content}" for each in messages)
+    return "\n\n".join(f"{message.role}: {message.content}" for message in messages)
 
 
 def _said(guess: Any) -> str:
@@ -211,7 +211,7 @@ def expected_words(plan: Plan) -> list[str]:
     """Return the texts that a spec compares with, and those that end its conversations: likely words of a role."""
     found = {part.value for expr in expressions_of(plan) for part in subexpressions(expr) if isinstance(part, Literal_)}
     texts = {each for each in found if isinstance(each, str) and 0 < len(each) <= 40}
-    ends = {each.text for scenario in plan.scenarios for talk in scenario.talks for each in talk.until}
+    ends = {until.text for scenario in plan.scenarios for talk in scenario.talks for until in talk.until}
     return sorted(texts | ends)
 
 

@@ -85,15 +85,15 @@ class Changer:
     @cached_property
     def roots(self) -> Mapping[Cell, SecretColumn]:
         """The secrets, without those that are copies of others."""
-        found: dict[Cell, SecretColumn] = {}
+        columns: dict[Cell, SecretColumn] = {}
         copied: set[Place] = set()
         for cell, secret in self.tables.cells():
             key, number, column = cell
             if (key, number, (column,)) in copied:
                 continue
-            found[cell] = secret
+            columns[cell] = secret
             copied.update(self.copies_of(cell))
-        return found
+        return columns
 
     def copies_of(self, cell: Cell) -> list[Place]:
         """Return the other places of a secret, also in the same file if other files are joined to it."""
@@ -104,8 +104,8 @@ class Changer:
     @cached_property
     def _joined_otherwise(self) -> Mapping[Key, tuple[Key, ...]]:
         """For every file the same file as read by other data sets that join other files to it."""
-        paths = {key: (each.file.path, key[1]) for key, each in self.tables.all_files.items()}
-        return {key: tuple(each for each in paths if each != key and paths[each] == at) for key, at in paths.items()}
+        paths = {key: (all_file.file.path, key[1]) for key, all_file in self.tables.all_files.items()}
+        return {key: tuple(path for path in paths if path != key and paths[path] == at) for key, at in paths.items()}
 
     def of_rows(self, rows: Collection[Row]) -> frozenset[Cell]:
         """Return the secrets of some rows, and of the same rows in other files. Secrets of their own file are excluded
@@ -144,8 +144,8 @@ class Changer:
         for cell in cells:
             key, number, column = cell
             value = was = self.tables[key].records[number - 1].get(column)
-            layers = [each for each in (change.under, change) if each is not None]
-            layers = [each for each in layers if self._changes(each, cell, self.roots[cell])]
+            layers = [secret_change for secret_change in (change.under, change) if secret_change is not None]
+            layers = [secret_change for secret_change in layers if self._changes(secret_change, cell, self.roots[cell])]
             if not layers:
                 continue
             for layer in layers:
@@ -190,14 +190,14 @@ class Changer:
         if len(types) < 2:
             return new_value(secret.type, old, dice, self.axes, pool, lacks)
         value = old
-        for each in types:
-            value = with_unread_parts(each, value, new_value(each, value, dice, self.axes, pool, lacks))
+        for type_ in types:
+            value = with_unread_parts(type_, value, new_value(type_, value, dice, self.axes, pool, lacks))
         return value
 
     def _keep_public_parts(self, key: Key, column: str, was: Any, value: Any) -> Any:
         """Return a value in which the parts that no secret reads stay."""
-        for each in self.tables.types(key, column):
-            was = with_unread_parts(each, was, value)
+        for type_ in self.tables.types(key, column):
+            was = with_unread_parts(type_, was, value)
         return was
 
     def _words(self, key: Key, number: int) -> list[str]:
@@ -214,7 +214,7 @@ class Changer:
             least, most = min(lengths) / 2, max(lengths) * 2
             found: dict[str, Any] = {}
             for dataset in self.tables.plan.datasets:
-                columns = {each.columns[0] for each in dataset.fields if each.type == secret.type}
+                columns = {field.columns[0] for field in dataset.fields if field.type == secret.type}
                 for each in self.tables.keys(dataset.name):
                     for column in columns:
                         for value in self.tables[each].values(column)[:MOST_ALIKE]:
@@ -236,7 +236,7 @@ class Changer:
         if about not in self._orders:
             keys = self._exchanging(key, change.kind)
             rows = [row for each in keys for row in self.tables.rows(each)]
-            names = [each.column for each in self.tables.secrets[key]]
+            names = [column.column for column in self.tables.secrets[key]]
             values = [[self.tables[each].records[at - 1].get(name) for name in names] for each, at in rows]
             gives = [rows[place] for place in permuted(values, change.dice(keys[0]))]
             for each in keys:
@@ -249,9 +249,11 @@ class Changer:
         if kind == "exchanged":
             together = self._read_together(key)
         else:
-            together = next((each.keys for each in self.layouts.groups if key in each.keys), (key,))
-        columns = {each.column for each in self.tables.secrets[key]}
-        alike = (each for each in together if {own.column for own in self.tables.secrets.get(each, ())} == columns)
+            together = next((group.keys for group in self.layouts.groups if key in group.keys), (key,))
+        columns = {column.column for column in self.tables.secrets[key]}
+        alike = (
+            each for each in together if {column.column for column in self.tables.secrets.get(each, ())} == columns
+        )
         return tuple(alike)
 
     def _read_together(self, key: Key) -> tuple[Key, ...]:
@@ -305,10 +307,10 @@ class WorldItem:
         """Return several items as one."""
         return cls(
             "",
-            frozenset().union(*(each.places for each in items)),
-            frozenset().union(*(each.cells for each in items)),
-            frozenset().union(*(each.generated for each in items)),
-            tuple(sorted({name for each in items for name in each.fields})),
+            frozenset().union(*(item.places for item in items)),
+            frozenset().union(*(item.cells for item in items)),
+            frozenset().union(*(item.generated for item in items)),
+            tuple(sorted({name for item in items for name in item.fields})),
         )
 
 
@@ -325,7 +327,7 @@ class WorldItems:
         cells = self.changer.of_rows(rows)
         fields = {self.changer.roots[cell].field for cell in cells}
         for name, *_ in made:
-            fields |= {each.name for each in self._generated[name].fields if each.secret}
+            fields |= {field.name for field in self._generated[name].fields if field.secret}
         return WorldItem(
             self._title(place), frozenset((place,)), cells, made, tuple(sorted(fields)), tuple(self._copies(cells))
         )
@@ -355,8 +357,8 @@ class WorldItems:
         if len(place) > 2:
             return f"a row of `{place[0]}`"
         name, number = place[:2]
-        every = self.changer.tables.all_files
-        paths = sorted({each.file.path for key, each in every.items() if key[1] == name})
+        recordses = self.changer.tables.all_files
+        paths = sorted({records.file.path for key, records in recordses.items() if key[1] == name})
         return f"row {number} of `{paths[0]}`"
 
     def _copies(self, cells: Iterable[Cell]) -> Iterator[str]:

@@ -47,7 +47,7 @@ class SeenRequests:
     @property
     def messages(self) -> int:
         """The number of messages."""
-        every = (each for parts in self.units.values() for sent in parts.values() for each in sent)
+        every = (each for parts in self.units.values() for part in parts.values() for each in part)
         return sum(who != SETTINGS for who, _ in every)
 
     @property
@@ -101,7 +101,7 @@ def _replaced_units(
         return
     for unit in lost:
         for part, sent in one.units[unit].items():
-            instead = next((each for each in found if other.units[each]), found[0])
+            instead = next((seen_unit for seen_unit in found if other.units[seen_unit]), found[0])
             against = next(iter(other.units[instead].values()), None)
             yield RequestDifference(unit, part, sent, against, instead.scenario)
             return

@@ -76,17 +76,19 @@ class DataFiles:
     @cached_property
     def all_files(self) -> Mapping[Key, FileRecords]:
         """All files. Raises `DataError` if one has changed since the plan was made."""
-        found: dict[Key, FileRecords] = {}
+        recordses: dict[Key, FileRecords] = {}
         for dataset in self.plan.datasets:
             captures = {(file.path, file.sha256): file.captures for file in dataset.files}
             for file in dataset_files(self.reader, dataset, self.spec_files):
                 key = self.key(dataset, file)
                 told = captures[file.path, file.sha256]
-                if key not in found:
-                    found[key] = FileRecords(file, [{**told, **record} for record in self.reader.rows(file)])
-                elif not told.keys() <= set(found[key].columns):  # another data set captures more of the file's name
-                    found[key] = FileRecords(file, [{**told, **record} for record in found[key].records])
-        return found
+                if key not in recordses:
+                    recordses[key] = FileRecords(file, [{**told, **record} for record in self.reader.rows(file)])
+                elif not told.keys() <= set(
+                    recordses[key].columns
+                ):  # another data set captures more of the file's name
+                    recordses[key] = FileRecords(file, [{**told, **record} for record in recordses[key].records])
+        return recordses
 
     @cached_property
     def secrets(self) -> Mapping[Key, tuple[SecretColumn, ...]]:
@@ -95,29 +97,29 @@ class DataFiles:
         for dataset in self.plan.datasets:
             for key in self.keys(dataset.name):
                 columns = set(self.all_files[key].columns)
-                for each in dataset.fields:
-                    own = [name for name in each.columns if name in columns] or [each.columns[0]]
-                    for column in own if each.secret else ():
-                        secret = SecretColumn(dataset.name, each.name, each.type, column)
+                for data_field in dataset.fields:
+                    own = [name for name in data_field.columns if name in columns] or [data_field.columns[0]]
+                    for column in own if data_field.secret else ():
+                        secret = SecretColumn(dataset.name, data_field.name, data_field.type, column)
                         found.setdefault(key, {}).setdefault(column, secret)
-        return {key: tuple(each.values()) for key, each in found.items()}
+        return {key: tuple(secret_columns.values()) for key, secret_columns in found.items()}
 
     def types(self, key: Key, column: str) -> list[Type]:
         """Return the types of the fields that keep a column of a file secret; each may read a part of it."""
-        return [each.type for each in self._readers[key, column] if each.secret]
+        return [data_field.type for data_field in self._readers[key, column] if data_field.secret]
 
     def is_shared(self, key: Key, column: str) -> bool:
         """Return true if a public field also reads a secret column: other parts of it, if its author is right."""
-        return any(not each.secret for each in self._readers[key, column])
+        return any(not data_field.secret for data_field in self._readers[key, column])
 
     @cached_property
     def _readers(self) -> Mapping[tuple[Key, str], list[DataField]]:
         found: dict[tuple[Key, str], list[DataField]] = defaultdict(list)
         for dataset in self.plan.datasets:
             for key in self.keys(dataset.name):
-                for each in dataset.fields:
-                    for column in each.columns:
-                        found[key, column].append(each)
+                for data_field in dataset.fields:
+                    for column in data_field.columns:
+                        found[key, column].append(data_field)
         return found
 
     @cached_property
@@ -126,13 +128,15 @@ class DataFiles:
         found: dict[Key, set[str]] = {}
         for dataset in self.plan.datasets:
             for key in self.keys(dataset.name):
-                found.setdefault(key, set()).update(name for each in dataset.fields for name in each.columns)
+                found.setdefault(key, set()).update(
+                    name for data_field in dataset.fields for name in data_field.columns
+                )
         return {key: frozenset(each) for key, each in found.items()}
 
     @cached_property
     def public(self) -> Mapping[Key, frozenset[str]]:
         """The columns of every file that some data set reads and none keeps secret."""
-        secret = {key: {each.column for each in some} for key, some in self.secrets.items()}
+        secret = {key: {column.column for column in columns} for key, columns in self.secrets.items()}
         return {key: seen - secret.get(key, set()) for key, seen in self.columns_read.items()}
 
     @cached_property
@@ -141,8 +145,10 @@ class DataFiles:
         decision."""
         found: dict[Key, set[str]] = {}
         for dataset in self.plan.datasets:
-            if any(each.secret for each in dataset.fields):
-                public = {column for each in dataset.fields if not each.secret for column in each.columns}
+            if any(data_field.secret for data_field in dataset.fields):
+                public = {
+                    column for data_field in dataset.fields if not data_field.secret for column in data_field.columns
+                }
                 for key in self.keys(dataset.name):
                     found.setdefault(key, set()).update(public)
         return {key: frozenset(each) for key, each in found.items()}

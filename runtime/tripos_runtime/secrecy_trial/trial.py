@@ -84,11 +84,11 @@ def run_trial(
     """Test a plan in `pairs` pairs of worlds. Raises `DataError` if a data file has changed since the plan was made."""
     began = time.monotonic()
     trial = _TrialState(plan, reader, spec_files, rows)
-    found = WorldTrial(pairs)
+    world_trial = WorldTrial(pairs)
     for number in range(pairs):
-        trial.pair(number, found)
-    found.seconds = time.monotonic() - began
-    return found
+        trial.pair(number, world_trial)
+    world_trial.seconds = time.monotonic() - began
+    return world_trial
 
 
 @dataclass
@@ -121,11 +121,11 @@ class _TrialState:
         under = SecretChange("alike", number) if alike else None
         script = Script(number, moody, guesses)
         known: Guesses = {}
-        shown = RevealedValues()
-        first = self._trial_run(script, under, known, shown)
+        values = RevealedValues()
+        first = self._trial_run(script, under, known, values)
         one = first.go(self.plan.scenarios, self.places, self.limit)
         change = SecretChange(kind, number, under=under)
-        other = self._trial_run(script, change, known, shown, first).go(self.plan.scenarios, self.places, self.limit)
+        other = self._trial_run(script, change, known, values, first).go(self.plan.scenarios, self.places, self.limit)
         found.messages += one.messages + other.messages
         for unit, parts in one.units.items():
             found.differing[unit.scenario] += len(parts)
@@ -136,7 +136,9 @@ class _TrialState:
             found.messages += self._test_exchange(first, number, items, found)
         for scenario in self.plan.scenarios if self.changer.layouts.groups else ():
             found.messages += self._moved(scenario, first, one, number, items, found)
-        different = [each for each in differences(one, other, items.root) if not _is_known(each, found)]
+        different = [
+            difference for difference in differences(one, other, items.root) if not _is_known(difference, found)
+        ]
         if not different:
             return
         found.messages += self._alone(first, one, change, different, items, found)
@@ -144,8 +146,8 @@ class _TrialState:
     @cached_property
     def narrow(self) -> bool:
         """True if any `reveal` of the plan has `rows`."""
-        every = (part for expr in expressions_of(self.plan) for part in subexpressions(expr))
-        return any(isinstance(part, Call) and part.is_reveal and is_narrow(part) for part in every)
+        exprs = (part for expr in expressions_of(self.plan) for part in subexpressions(expr))
+        return any(isinstance(part, Call) and part.is_reveal and is_narrow(part) for part in exprs)
 
     def _test_exchange(self, first: TrialRun, number: int, items: WorldItems, found: WorldTrial) -> int:
         """Let the rows exchange their secrets, and compare the messages in which a `reveal` with `rows` shows its old
@@ -154,12 +156,12 @@ class _TrialState:
         before = self._trial_run(first.script, change, first.guesses, first.revealed, first)
         after = self._trial_run(first.script, change, first.guesses, first.revealed, first)
         after.narrow = True
-        one, other = (each.go(self.plan.scenarios, self.places, self.limit) for each in (before, after))
-        for each in differences(one, other, items.root):
-            if not _is_known(each, found):
-                item = items.at(each.unit.place)
+        one, other = (run.go(self.plan.scenarios, self.places, self.limit) for run in (before, after))
+        for difference in differences(one, other, items.root):
+            if not _is_known(difference, found):
+                item = items.at(difference.unit.place)
                 fields = item.fields
-                found.leaks.append(SecretLeak(each, item.title, fields, fields, (), number, "exchange"))
+                found.leaks.append(SecretLeak(difference, item.title, fields, fields, (), number, "exchange"))
         return one.messages + other.messages
 
     def _moved(
@@ -183,11 +185,11 @@ class _TrialState:
         other = self._trial_run(first.script, first.change, first.guesses, first.revealed, first, placement).go(
             [scenario], self.places, self.limit
         )
-        for each in differences(mine, other, items.root):
-            if not _is_known(each, found):
-                title = items.at(each.unit.place).title
+        for difference in differences(mine, other, items.root):
+            if not _is_known(difference, found):
+                title = items.at(difference.unit.place).title
                 fields = tuple(sorted({self.changer.roots[cell].field for cell in cells}))
-                found.leaks.append(SecretLeak(each, title, fields, fields, (), number, "files"))
+                found.leaks.append(SecretLeak(difference, title, fields, fields, (), number, "files"))
         return other.messages
 
     def _alone(
@@ -201,27 +203,27 @@ class _TrialState:
     ) -> int:
         """Test the differing items with only their own secrets changed: first all of them at once, then one by one.
         Return the number of messages compared."""
-        every = [items.at(place) for place in dict.fromkeys(each.unit.place for each in different)]
-        together = self._again(first, change, WorldItem.of(every), items)
-        messages = together.messages
-        left = [each for each in differences(one, together, items.root) if not _is_known(each, found)]
-        left.sort(key=lambda each: digest([change.seed, *each.unit]))  # different items in every pair
+        world_items = [items.at(place) for place in dict.fromkeys(each.unit.place for each in different)]
+        requests = self._again(first, change, WorldItem.of(world_items), items)
+        messages = requests.messages
+        request_differences = [each for each in differences(one, requests, items.root) if not _is_known(each, found)]
+        request_differences.sort(key=lambda each: digest([change.seed, *each.unit]))  # different items in every pair
         found.indirect.update((each.unit.scenario, each.part.step) for each in different)
         tried: Counter[tuple[str, str]] = Counter()
-        for each in left:
-            step = (each.unit.scenario, each.part.step)
-            if _is_known(each, found):
+        for difference in request_differences:
+            step = (difference.unit.scenario, difference.part.step)
+            if _is_known(difference, found):
                 continue
             if tried[step] >= MOST_ALONE:
                 found.undecided.add(step)
                 continue
             tried[step] += 1
-            item = items.at(each.unit.place)
-            seen = self._again(first, change, item, items)
-            messages += seen.messages
-            for own in differences(one, seen, items.root, {each.unit.place}):
-                if not _is_known(own, found):
-                    found.leaks.append(self._leak(own, first, one, change, item, items))
+            item = items.at(difference.unit.place)
+            seen_requests = self._again(first, change, item, items)
+            messages += seen_requests.messages
+            for request_difference in differences(one, seen_requests, items.root, {difference.unit.place}):
+                if not _is_known(request_difference, found):
+                    found.leaks.append(self._leak(request_difference, first, one, change, item, items))
         leaking = {(leak.difference.unit.scenario, leak.difference.part.step) for leak in found.leaks}
         found.indirect -= leaking
         found.undecided -= leaking
@@ -239,10 +241,10 @@ class _TrialState:
         """Return the leak of an item, with the fields whose change alone makes it."""
         alone = []
         for name in item.fields if len(item.fields) > 1 else ():
-            seen = self._again(first, replace(change, fields=frozenset((name,))), item, items)
+            requests = self._again(first, replace(change, fields=frozenset((name,))), item, items)
             if any(
-                each.unit == own.unit and each.part.step == own.part.step
-                for each in differences(one, seen, items.root, {own.unit.place})
+                difference.unit == own.unit and difference.part.step == own.part.step
+                for difference in differences(one, requests, items.root, {own.unit.place})
             ):
                 alone.append(name)
         return SecretLeak(own, item.title, item.fields, tuple(alone) or item.fields, item.copies, change.seed)
@@ -254,9 +256,11 @@ class _TrialState:
             name: None if those is None else frozenset(each for each in those if items.root(each) in roots)
             for name, those in self.places.items()
         }
-        scenarios = [each for each in self.plan.scenarios if places[each.name] is None or places[each.name]]
-        own = replace(change, cells=item.cells, generated=item.generated)
-        return self._trial_run(first.script, own, first.guesses, first.revealed, first).go(
+        scenarios = [
+            scenario for scenario in self.plan.scenarios if places[scenario.name] is None or places[scenario.name]
+        ]
+        secret_change = replace(change, cells=item.cells, generated=item.generated)
+        return self._trial_run(first.script, secret_change, first.guesses, first.revealed, first).go(
             scenarios, places, self.limit
         )
 

@@ -93,15 +93,15 @@ class WorldSources(Sources):
         secret is a mark already."""
         if isinstance(value, str) and Medium.read(value) is not None:
             return value
-        for each in self.tables.all_files.values() if elsewhere is not None else ():
-            if each.file.sha256 == elsewhere:
+        for records in self.tables.all_files.values() if elsewhere is not None else ():
+            if records.file.sha256 == elsewhere:
                 with suppress(UnfitMedium):
-                    return self.reader.medium(each.file, kind, value)
+                    return self.reader.medium(records.file, kind, value)
         return self.reader.medium(file, kind, value)
 
     def changes(self, dataset: str) -> bool:
         """Return true if any row of a data set may differ from the files."""
-        if any(each.name == dataset for each in self.plan.made):
+        if any(generated_dataset.name == dataset for generated_dataset in self.plan.made):
             return True
         if any(key in self.records for key in self.tables.keys(dataset)):
             return True
@@ -143,9 +143,9 @@ class TrialWorld(CaseSource):
         dataset = self.plan.dataset(rows.dataset)
         for key, number in self.rows.numbers(dataset):
             row = self.rows.row(dataset, key, number) if (key[1], number) in places else None
-            found = self._case(scenario, rows, row) if row is not None else None
-            if found is not None:
-                yield found
+            case_ = self._case(scenario, rows, row) if row is not None else None
+            if case_ is not None:
+                yield case_
 
     def _holds(self, where: Expr, names: Mapping[str, object], row: SourceRow) -> bool:
         try:

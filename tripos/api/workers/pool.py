@@ -101,11 +101,15 @@ class WorkerPool:
 
     def endpoints(self) -> list[Snapshot]:
         """Return the state of each endpoint, summed over the workers."""
-        found: dict[str, Snapshot] = {}
+        snapshots: dict[str, Snapshot] = {}
         for worker in self._living:
-            for each in worker.endpoints:
-                found[each.endpoint] = each if each.endpoint not in found else found[each.endpoint].combined_with(each)
-        return list(found.values())
+            for endpoint in worker.endpoints:
+                snapshots[endpoint.endpoint] = (
+                    endpoint
+                    if endpoint.endpoint not in snapshots
+                    else snapshots[endpoint.endpoint].combined_with(endpoint)
+                )
+        return list(snapshots.values())
 
     async def run(self, job: Job) -> RunResult:
         """Make the calls of a run. No worker is left when it returns."""
@@ -134,8 +138,12 @@ class WorkerPool:
         if self._failure is not None:
             return RunResult("failed", self._failure)
         order = ("failed", "stopped", "interrupted", "finished")
-        worst = min((each.ended for each in self._over if each.ended), key=lambda ended: order.index(ended.status))
-        first = next((each.ended for each in self._over if each.ended and each.ended.status == worst.status), worst)
+        worst = min(
+            (process.ended for process in self._over if process.ended), key=lambda ended: order.index(ended.status)
+        )
+        first = next(
+            (process.ended for process in self._over if process.ended and process.ended.status == worst.status), worst
+        )
         return RunResult(
             first.status, None if first.failure is None else TriposError(*first.failure, ExitCode.SOME_FAILED)
         )
@@ -174,7 +182,7 @@ class WorkerPool:
         while (message := await read(worker.process.stdout)) is not None:
             match message:
                 case WorkerState():
-                    self._job.tally.notes += [each for each in message.tally.notes if each not in self._job.tally.notes]
+                    self._job.tally.notes += [note for note in message.tally.notes if note not in self._job.tally.notes]
                     worker.tally, worker.endpoints, worker.functions = (
                         message.tally,
                         message.endpoints,
@@ -234,7 +242,7 @@ class WorkerPool:
 
     def _end_if_done(self) -> None:
         """Announce the end of the run if all workers are idle as of the last death."""
-        if len(self._living) == self.workers and all(each.idle == self._deaths for each in self._living):
+        if len(self._living) == self.workers and all(process.idle == self._deaths for process in self._living):
             self._tell(AllCasesDone())
 
     def _tell(self, message: object) -> None:
@@ -261,10 +269,10 @@ class WorkerPool:
 
     def _count(self) -> None:
         """Update the job's counters with the sum over the workers."""
-        every = [*self._living, *self._over]
-        self._job.tally.gather([each.tally for each in every], self._lost)
+        processes = [*self._living, *self._over]
+        self._job.tally.gather([process.tally for process in processes], self._lost)
         for name, function in self._job.functions.items():
-            told = [each.functions[name] for each in every if name in each.functions]
+            told = [process.functions[name] for process in processes if name in process.functions]
             function.failed = sum(count for count, _ in told)
             function.first = next((first for _, first in told), "")
 

@@ -101,7 +101,11 @@ class WorkerBudget(Budget):
 
     def settle(self, debit: Debit, reply: Reply, price: Price | None) -> None:
         """Report the usage of a reply to the run."""
-        bare = replace(reply, text="", further_choices=tuple(replace(each, text="") for each in reply.further_choices))
+        bare = replace(
+            reply,
+            text="",
+            further_choices=tuple(replace(further_choice, text="") for further_choice in reply.further_choices),
+        )
         self._send(BudgetSettlement(self._open.pop(debit), bare, price))
 
     def give_back(self, debit: Debit) -> None:
@@ -176,7 +180,7 @@ class RemoteReader:
 
     def take(self, place: int, case: Case, scores: Sequence[ItemScore]) -> None:
         """Send the scores of a case."""
-        self.send(CaseScored(place, tuple(each._replace(arms=dict(each.arms)) for each in scores)))
+        self.send(CaseScored(place, tuple(score._replace(arms=dict(score.arms)) for score in scores)))
 
     def hear(self, message: ActiveModels) -> None:
         """Update the state from the run's message."""
@@ -387,5 +391,7 @@ class _Worker:
         tally: RunProgress = self.job.tally
         notes = tally.notes[self._noted :]
         self._noted = len(tally.notes)
-        failed = {name: (each.failed, each.first) for name, each in self.job.functions.items() if each.failed}
+        failed = {
+            name: (function.failed, function.first) for name, function in self.job.functions.items() if function.failed
+        }
         self.send(WorkerState(replace(tally, notes=notes), tuple(self.job.endpoints()), failed))

@@ -18,12 +18,12 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 def write_schemas(emission: SpecQuestions, folder: Path) -> list[Path]:
     """Write `rows/DATASET.schema.json` for every data set and `replies/SCENARIO.STEP.schema.json` for every step with
     structured replies. Return their paths."""
-    plan, found = emission.plan, []
+    plan, paths = emission.plan, []
     for data in plan.datasets:
         schema = _rows(emission, data.name, data.fields)
-        found.append(_write(folder / "rows" / f"{data.name}.schema.json", f"A row of {data.name}", schema))
-    for made in plan.made:
-        emission.lose(made.name, "its rows are written by models")
+        paths.append(_write(folder / "rows" / f"{data.name}.schema.json", f"A row of {data.name}", schema))
+    for dataset in plan.made:
+        emission.lose(dataset.name, "its rows are written by models")
     for scenario in plan.scenarios:
         for step in scenario.steps:
             if isinstance(step, Ask) and step.returns is not None:
@@ -33,25 +33,25 @@ def write_schemas(emission: SpecQuestions, folder: Path) -> list[Path]:
                 except ValueError as error:
                     emission.lose(f"{scenario.name}.{step.name}", str(error))
                 else:
-                    found.append(_write(path, f"A reply to {step.name} of {scenario.name}", schema))
-    return list(dict.fromkeys(found))
+                    paths.append(_write(path, f"A reply to {step.name} of {scenario.name}", schema))
+    return list(dict.fromkeys(paths))
 
 
 def _rows(emission: SpecQuestions, dataset: str, fields: tuple[DataField, ...]) -> dict[str, Any]:
     """Return the schema of a row, by the first column of each field. Other columns are allowed."""
     properties: dict[str, Any] = {}
     required = []
-    for each in fields:
-        optional = isinstance(each.type, OptionalType)
+    for field in fields:
+        optional = isinstance(field.type, OptionalType)
         try:
-            own = schema_of(RecordType(fields={each.name: each.type}))["properties"][each.name]
+            own = schema_of(RecordType(fields={field.name: field.type}))["properties"][field.name]
         except ValueError:
-            emission.lose(f"{dataset}.{each.name}", "a type that no JSON Schema has: an image, a tree or the like")
+            emission.lose(f"{dataset}.{field.name}", "a type that no JSON Schema has: an image, a tree or the like")
             own = {}
-        column = each.columns[0] if each.columns else each.name
-        properties[column] = {**own, "x-tripos-secret": True} if each.secret else own
-        if len(each.columns) > 1:
-            emission.lose(f"{dataset}.{each.name}", f"other columns that are read: {', '.join(each.columns[1:])}")
+        column = field.columns[0] if field.columns else field.name
+        properties[column] = {**own, "x-tripos-secret": True} if field.secret else own
+        if len(field.columns) > 1:
+            emission.lose(f"{dataset}.{field.name}", f"other columns that are read: {', '.join(field.columns[1:])}")
         elif not optional:
             required.append(column)
     return {"type": "object", "properties": properties, "required": required}

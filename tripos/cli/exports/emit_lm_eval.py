@@ -30,26 +30,28 @@ METRICS = {"likeliest": "acc", "likeliest_by_character": "acc_norm"}
 def write_lm_eval(emission: SpecQuestions, folder: Path) -> list[Path]:
     """Write a task for each score that lm-eval can compute (for a prompt without one, a task without a metric), a group
     of the tasks, and the rows. Return their paths."""
-    found, tasks = [], []
+    paths, tasks = [], []
     for scenario, questions in emission.by_scenario():
-        for step in dict.fromkeys(each.step for each in questions):
-            own = [each for each in questions if each.step == step and _is_expressible(emission, each)]
-            if not own:
+        for step in dict.fromkeys(question.step for question in questions):
+            emitted_questions = [
+                question for question in questions if question.step == step and _is_expressible(emission, question)
+            ]
+            if not emitted_questions:
                 continue
             name = f"{emission.plan.benchmark.name}_{scenario}"
-            name += f"_{step}" if len({each.step for each in questions}) > 1 else ""
+            name += f"_{step}" if len({question.step for question in questions}) > 1 else ""
             rows = folder / f"{name}.jsonl"
-            between = {_delimiter(each) for each in own}
+            between = {_delimiter(question) for question in emitted_questions}
             common = between.pop() if len(between) == 1 else None
-            lines = (json.dumps(_row(each, common), ensure_ascii=False).encode() for each in own)
-            found.append(write_lines(rows, lines).path)
-            for task, config in _tasks(emission, name, rows.name, own, common):
+            lines = (json.dumps(_row(question, common), ensure_ascii=False).encode() for question in emitted_questions)
+            paths.append(write_lines(rows, lines).path)
+            for task, config in _tasks(emission, name, rows.name, emitted_questions, common):
                 tasks.append(task)
-                found.append(_write(folder / f"{task}.yaml", {"task": task, **config}))
+                paths.append(_write(folder / f"{task}.yaml", {"task": task, **config}))
     group = emission.plan.benchmark.name
     if tasks:
-        found.append(_write(folder / f"{group}_group.yaml", {"group": group, "task": tasks}))
-    return found
+        paths.append(_write(folder / f"{group}_group.yaml", {"group": group, "task": tasks}))
+    return paths
 
 
 def _is_expressible(emission: SpecQuestions, question: EmittedQuestion) -> bool:
@@ -65,18 +67,18 @@ def _row(question: EmittedQuestion, common: str | None) -> dict[str, Any]:
     row: dict[str, Any] = {**question.about}
     if question.options:
         before = _delimiter(question) if common is None else ""
-        row |= {"prompt": _context(question), "choices": [before + each for each in question.options]}
+        row |= {"prompt": _context(question), "choices": [before + option for option in question.options]}
     else:
         row["prompt"] = question.text
-    return row | {f"target_{each.name}": each.target for each in question.checks}
+    return row | {f"target_{check.name}": check.target for check in question.checks}
 
 
 def _context(question: EmittedQuestion) -> str:
-    return "".join(each.content for each in question.messages if each.role != "option").rstrip()
+    return "".join(message.content for message in question.messages if message.role != "option").rstrip()
 
 
 def _delimiter(question: EmittedQuestion) -> str:
-    text = "".join(each.content for each in question.messages if each.role != "option")
+    text = "".join(message.content for message in question.messages if message.role != "option")
     return text[len(text.rstrip()) :]
 
 
@@ -93,7 +95,7 @@ def _tasks(
         "num_fewshot": 0,
         "metadata": {"version": emission.plan.benchmark.version, "scenario": first.scenario, "step": first.step},
     }
-    checks = {check.name: check for each in questions for check in each.checks}
+    checks = {check.name: check for question in questions for check in question.checks}
     if first.options:
         if between is None and any(check.kind == "likeliest_by_character" for check in checks.values()):
             emission.lose(f"{first.scenario}.{first.step}", "approximately: spaces before options count as characters")
@@ -109,7 +111,7 @@ def _tasks(
             shape["repeats"] = first.samples
     said = 0
     for check in checks.values():
-        targets = [one.target for each in questions for one in each.checks if one.name == check.name]
+        targets = [one.target for question in questions for one in question.checks if one.name == check.name]
         metric = _metric(emission, first.scenario, check, targets)
         if metric is not None:
             said += 1
@@ -132,13 +134,13 @@ def _metric(emission: SpecQuestions, scenario: str, check: Check, targets: Seque
     if check.field is not None:
         emission.lose(place, "it reads a field of a reply in JSON")
         return None
-    if not all(isinstance(each, str) for each in targets):
+    if not all(isinstance(target, str) for target in targets):
         emission.lose(place, "its target is no text")
         return None
-    if all(DATE.match(each) for each in targets):
+    if all(DATE.match(target) for target in targets):
         emission.lose(place, "its targets are dates, which the reader of lm-eval's rows makes times of")
         return None
-    shaped = [each.strip() if check.trim else each for each in targets]
+    shaped = [target.strip() if check.trim else target for target in targets]
     shaped = [each.lower() if check.lower else each for each in shaped]
     if shaped != list(targets):
         emission.lose(place, "a target that no reply can equal, which lm-eval would shape as it does replies")
@@ -154,9 +156,9 @@ def _metric(emission: SpecQuestions, scenario: str, check: Check, targets: Seque
 def _generation(emission: SpecQuestions, questions: Sequence[EmittedQuestion]) -> dict[str, Any]:
     told: dict[str, Any] = {"until": []}
     place = f"{questions[0].scenario}.{questions[0].step}"
-    for name in dict.fromkeys(name for each in questions for name in each.settings):
+    for name in dict.fromkeys(name for question in questions for name in question.settings):
         value = questions[0].settings.get(name)
-        if any(each.settings.get(name) != value for each in questions):
+        if any(question.settings.get(name) != value for question in questions):
             emission.lose(place, f"the setting `{name}`, which differs from row to row")
         elif name in GENERATION:
             told[GENERATION[name]] = [value] if name == "stop" and isinstance(value, str) else value

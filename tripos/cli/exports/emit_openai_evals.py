@@ -20,21 +20,21 @@ def write_openai_evals(emission: SpecQuestions, folder: Path) -> list[Path]:
     paths."""
     name = emission.plan.benchmark.name
     by_score: dict[tuple[str, str], list[tuple[EmittedQuestion, Check]]] = {}
-    for each in emission.questions:
-        place = f"{each.scenario}.{each.step}"
-        if any(message.role not in ("system", "user", "assistant") for message in each.messages):
+    for question in emission.questions:
+        place = f"{question.scenario}.{question.step}"
+        if any(message.role not in ("system", "user", "assistant") for message in question.messages):
             emission.lose(place, "messages that are no chat: a plain text, options or tools")
             continue
-        if not each.checks:
+        if not question.checks:
             emission.lose(place, "no score of it can be said")
-        _lose_settings(emission, each, place)
-        for check in each.checks:
+        _lose_settings(emission, question, place)
+        for check in question.checks:
             if check.field is not None:
-                emission.lose(f"{each.scenario}.{check.name}", "it reads a field of a reply in JSON")
+                emission.lose(f"{question.scenario}.{check.name}", "it reads a field of a reply in JSON")
             else:
-                by_score.setdefault((each.scenario, check.name), []).append((each, check))
+                by_score.setdefault((question.scenario, check.name), []).append((question, check))
     registry: dict[str, Any] = {}
-    found = []
+    paths = []
     for (scenario, score), questions in by_score.items():
         check = questions[0][1]
         if check.kind == "equals":
@@ -45,7 +45,7 @@ def write_openai_evals(emission: SpecQuestions, folder: Path) -> list[Path]:
             )
         path = f"{name}/{scenario}.{score}.jsonl"
         lines = (json.dumps(_sample(*each), ensure_ascii=False).encode() for each in questions)
-        found.append(write_lines(folder / "registry" / "data" / path, lines).path)
+        paths.append(write_lines(folder / "registry" / "data" / path, lines).path)
         args: dict[str, Any] = {"samples_jsonl": path}
         if check.kind == "contains":
             args["ignore_case"] = True
@@ -55,7 +55,7 @@ def write_openai_evals(emission: SpecQuestions, folder: Path) -> list[Path]:
     main = folder / "registry" / "evals" / f"{name}.yaml"
     with export_path(main) as new:
         new.write_text(yaml.safe_dump(registry, sort_keys=False, allow_unicode=True), "utf-8")
-    return [main, *found]
+    return [main, *paths]
 
 
 def _lose_settings(emission: SpecQuestions, question: EmittedQuestion, place: str) -> None:
@@ -66,6 +66,6 @@ def _lose_settings(emission: SpecQuestions, question: EmittedQuestion, place: st
 
 
 def _sample(question: EmittedQuestion, check: Check) -> dict[str, Any]:
-    messages = [{"role": each.role, "content": each.content} for each in question.messages]
+    messages = [{"role": message.role, "content": message.content} for message in question.messages]
     ideal = check.target if isinstance(check.target, str) else json.dumps(check.target)
     return {"input": messages, "ideal": ideal, "metadata": question.about}

@@ -21,14 +21,16 @@ SENT_ROLES = frozenset({"system", "user", "assistant"})
 
 def write_promptfoo(emission: SpecQuestions, folder: Path) -> list[Path]:
     """Write `promptfooconfig.yaml` and `tests.jsonl`, and return their paths."""
-    shown = []
-    for each in emission.questions:
-        if {message.role for message in each.messages} <= SENT_ROLES:
-            shown.append(each)
+    questions = []
+    for question in emission.questions:
+        if {message.role for message in question.messages} <= SENT_ROLES:
+            questions.append(question)
         else:
-            emission.lose(f"{each.scenario}.{each.step}", "messages that are no chat: a plain text, options or tools")
-    repeats = {each.samples for each in shown}
-    settings = {json.dumps(dict(each.settings), sort_keys=True) for each in shown}
+            emission.lose(
+                f"{question.scenario}.{question.step}", "messages that are no chat: a plain text, options or tools"
+            )
+    repeats = {emitted_question.samples for emitted_question in questions}
+    settings = {json.dumps(dict(emitted_question.settings), sort_keys=True) for emitted_question in questions}
     if len(repeats) > 1:
         emission.lose("samples", "their number differs from step to step")
     if len(settings) > 1:
@@ -46,7 +48,8 @@ def write_promptfoo(emission: SpecQuestions, folder: Path) -> list[Path]:
         config["evaluateOptions"] = {"repeat": samples}
     place = folder / "promptfooconfig.yaml"
     tests = write_lines(
-        folder / "tests.jsonl", (json.dumps(_test(each), ensure_ascii=False).encode() for each in shown)
+        folder / "tests.jsonl",
+        (json.dumps(_test(emitted_question), ensure_ascii=False).encode() for emitted_question in questions),
     )
     with export_path(place) as new:
         new.write_text(yaml.safe_dump(config, sort_keys=False, allow_unicode=True), "utf-8")
@@ -54,7 +57,7 @@ def write_promptfoo(emission: SpecQuestions, folder: Path) -> list[Path]:
 
 
 def _test(question: EmittedQuestion) -> dict[str, Any]:
-    messages = [{"role": each.role, "content": each.content} for each in question.messages]
+    messages = [{"role": message.role, "content": message.content} for message in question.messages]
     return {
         "description": f"{question.scenario} {question.item_id}",
         "vars": {"messages": json.dumps(messages, ensure_ascii=False)},
@@ -75,15 +78,15 @@ def assertion(check: Check) -> str:
     >>> print(assertion(Check("has", "contains", "Four")))
     String(output).toLowerCase().includes("Four".toLowerCase())
     """
-    told = "String(output)"
+    text = "String(output)"
     if check.field is not None:
-        told = f"(typeof output === 'string' ? JSON.parse(output) : output)[{_literal(check.field)}]"
-    told += ".trim()" if check.trim else ""
-    told += ".toLowerCase()" if check.lower else ""
+        text = f"(typeof output === 'string' ? JSON.parse(output) : output)[{_literal(check.field)}]"
+    text += ".trim()" if check.trim else ""
+    text += ".toLowerCase()" if check.lower else ""
     target = _literal(check.target)
     if check.kind == "contains":
-        return f"{told}.toLowerCase().includes({target}.toLowerCase())"
-    return f"{told} === {target}"
+        return f"{text}.toLowerCase().includes({target}.toLowerCase())"
+    return f"{text} === {target}"
 
 
 def _literal(value: object) -> str:

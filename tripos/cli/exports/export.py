@@ -93,8 +93,8 @@ def emit_main(options: Namespace) -> ExitCode:
         raise TriposError("S0604", f"`{folder}` is a file, and several are to be written", "name a folder")
     emitted = emit(options.form, plan, source, folder)
     if options.json:
-        losses = [{"place": each.place, "why": each.why} for each in emitted.losses]
-        files = [str(each) for each in emitted.files]
+        losses = [{"place": unsupported.place, "why": unsupported.why} for unsupported in emitted.losses]
+        files = [str(file) for file in emitted.files]
         print_json({"form": options.form, "files": files, "questions": emitted.questions, "lost": losses})
         return ExitCode.SOME_FAILED if losses else ExitCode.SUCCESS
     for path in emitted.files:
@@ -105,6 +105,6 @@ def emit_main(options: Namespace) -> ExitCode:
         show_message("nothing is lost")
         return ExitCode.SUCCESS
     show_message("lost:")
-    for each in emitted.losses:
-        show_text(f"  {each.place}: {each.why}")
+    for loss in emitted.losses:
+        show_text(f"  {loss.place}: {loss.why}")
     return ExitCode.SOME_FAILED

@@ -147,13 +147,13 @@ class EmittedQuestion:
     @property
     def text(self) -> str | None:
         """The prompt, if it is one text; `None` for a chat with several messages."""
-        told = [each for each in self.messages if each.role in ("user", "text")]
-        return told[0].content if len(told) == 1 == len(self.messages) else None
+        messages = [message for message in self.messages if message.role in ("user", "text")]
+        return messages[0].content if len(messages) == 1 == len(self.messages) else None
 
     @property
     def options(self) -> tuple[str, ...]:
         """The options of a likelihood."""
-        return tuple(each.content for each in self.messages if each.role == "option")
+        return tuple(message.content for message in self.messages if message.role == "option")
 
     @property
     def about(self) -> dict[str, str]:
@@ -177,8 +177,8 @@ class SpecQuestions:
     def by_scenario(self) -> Iterator[tuple[str, list[EmittedQuestion]]]:
         """Yield each scenario that has questions, with its questions."""
         for scenario in self.plan.scenarios:
-            if found := [each for each in self.questions if each.scenario == scenario.name]:
-                yield scenario.name, found
+            if questions := [question for question in self.questions if question.scenario == scenario.name]:
+                yield scenario.name, questions
 
 
 def collect(plan: Plan, source: CaseSource) -> SpecQuestions:
@@ -254,8 +254,8 @@ def _asks(scenario: Scenario) -> Sequence[Ask]:
 def _scores(scenario: Scenario, step: Ask) -> list[Score]:
     """Return the scores of a step's replies that every treatment has."""
     every = [{each.fingerprint for each in treatment.steps} for treatment in scenario.treatments]
-    own = [each for each in scenario.steps if isinstance(each, Score) and each.of == step.name]
-    return [each for each in own if all(each.fingerprint in held for held in every)]
+    scores = [each for each in scenario.steps if isinstance(each, Score) and each.of == step.name]
+    return [score for score in scores if all(score.fingerprint in held for held in every)]
 
 
 def _add_unsupported_steps(emission: SpecQuestions, scenario: Scenario, compared: str | None) -> None:
@@ -278,7 +278,7 @@ def _add_unsupported_steps(emission: SpecQuestions, scenario: Scenario, compared
 
 
 def _add_unsupported_measures(emission: SpecQuestions) -> None:
-    names = {step.name for each in emission.plan.scenarios for step in each.steps if isinstance(step, Score)}
+    names = {step.name for scenario in emission.plan.scenarios for step in scenario.steps if isinstance(step, Score)}
     for measure in emission.plan.measures:
         if not _is_mean(measure, names):
             emission.lose(measure.name, "a measure that is no mean of a score")

@@ -61,23 +61,28 @@ def export_hub(connection: Connection, plan: Plan, run: RunRecord, options: Name
         raise TriposError("R0202", "results on the Hub belong to a data set", hint)
     folder = Path(options.output)
     source = HubSource(options.dataset, options.source, options.organization)
-    card, found = write_hub(connection, plan, run, folder, source)
+    card, resultses = write_hub(connection, plan, run, folder, source)
     space = folder / "space"
     closed = [*_secret_fields(plan), *(["items that are withheld"] if run.withheld else [])]
     whole = options.secrets or (options.content and not closed)
     _write_space(plan, run, options, space, whole)
     if options.json:
-        files = [{"model": each.model, "path": str(each.path), "results": each.results} for each in found]
-        left = {each.model: list(each.without_value) for each in found if each.without_value}
+        files = [
+            {"model": hub_results.model, "path": str(hub_results.path), "results": hub_results.results}
+            for hub_results in resultses
+        ]
+        left = {
+            hub_results.model: list(hub_results.without_value) for hub_results in resultses if hub_results.without_value
+        }
         told = {"benchmark": str(card), "files": files, "space": str(space), "whole": whole, "without_value": left}
         print_json({"format": "hub", "run_id": run.run_id, **told})
         return
     show_text(str(card))
-    for each in found:
-        show_message(f"{each.model}: {counted(each.results, 'result')}")
-        show_text(f"  {each.path}")
-        if each.without_value:
-            show_message(f"  without a value: {', '.join(each.without_value)}")
+    for results in resultses:
+        show_message(f"{results.model}: {counted(results.results, 'result')}")
+        show_text(f"  {results.path}")
+        if results.without_value:
+            show_message(f"  without a value: {', '.join(results.without_value)}")
     show_text(str(space))
     if whole:
         show_message("  the board shows every item, reply and judgement")
@@ -98,13 +103,14 @@ def export_telemetry(connection: Connection, plan: Plan, run: RunRecord, options
 
     if options.to is None:
         raise TriposError("R0202", "telemetry goes to an endpoint", f"name it: {ExportParameters.to} http://HOST:4318")
-    sent = send_telemetry(connection, plan, run, options.to, options.content, options.secrets)
+    telemetry = send_telemetry(connection, plan, run, options.to, options.content, options.secrets)
     if options.json:
-        print_json({"format": "otel", "run_id": run.run_id, "to": options.to, **vars(sent)})
+        print_json({"format": "otel", "run_id": run.run_id, "to": options.to, **vars(telemetry)})
         return
-    told = f"{counted(sent.traces, 'trace')}, {counted(sent.spans, 'span')}, {counted(sent.events, 'event')}"
-    show_message(f"sent to {options.to}: {told}")
-    for kind, count in sent.left_out.items():
+    counts = (telemetry.traces, "trace"), (telemetry.spans, "span"), (telemetry.events, "event")
+    text = ", ".join(counted(number, noun) for number, noun in counts)
+    show_message(f"sent to {options.to}: {text}")
+    for kind, count in telemetry.left_out.items():
         show_message(f"left out: {count:,} {kind}")
     if not options.content:
         show_message(f"no text was sent: `{ExportParameters.content}` sends messages and replies too")
@@ -149,26 +155,26 @@ def export_eee(connection: Connection, plan: Plan, run: RunRecord, options: Name
 
     folder = Path(options.output)
     _folder(folder)
-    found = write_eee(connection, plan, run, folder, options.organization or "unknown", options.secrets)
+    fileses = write_eee(connection, plan, run, folder, options.organization or "unknown", options.secrets)
     if options.json:
         told = [
             {
-                "model": each.model,
-                "aggregate": str(each.aggregate),
-                "instances": str(each.instances.path),
-                "results": each.results,
-                "rows": each.instances.rows,
-                "without_value": each.without_value,
+                "model": exported_files.model,
+                "aggregate": str(exported_files.aggregate),
+                "instances": str(exported_files.instances.path),
+                "results": exported_files.results,
+                "rows": exported_files.instances.rows,
+                "without_value": exported_files.without_value,
             }
-            for each in found
+            for exported_files in fileses
         ]
         print_json({"format": f"every_eval_ever/{VERSION}", "files": told})
         return
-    for each in found:
-        show_message(f"{each.model}: {counted(each.results, 'result')}, {counted(each.instances.rows, 'score')}")
-        show_text(f"  {each.aggregate}")
-        if each.without_value:
-            show_message(f"  left out: {counted(each.without_value, 'score')} without a value")
+    for files in fileses:
+        show_message(f"{files.model}: {counted(files.results, 'result')}, {counted(files.instances.rows, 'score')}")
+        show_text(f"  {files.aggregate}")
+        if files.without_value:
+            show_message(f"  left out: {counted(files.without_value, 'score')} without a value")
     show_message(f"all of it fits the schemas of Every Eval Ever {VERSION}")
     if not options.organization:
         show_message(f"the source is `unknown`: `{ExportParameters.organization} NAME` says who ran this")
@@ -181,7 +187,7 @@ def export_tables(connection: Connection, plan: Plan, run: RunRecord, options: N
     if options.what == "xlsx":
         if path.suffix.lower() != ".xlsx":
             raise StoreError("S0202", f"`{path}` is no workbook", "end the name in `.xlsx`")
-        written = _workbook(connection, plan, run, names, path, options.secrets)
+        tables = _workbook(connection, plan, run, names, path, options.secrets)
     else:
         suffix = f".{options.what}"
         single = path.suffix.lower() == suffix
@@ -193,17 +199,17 @@ def export_tables(connection: Connection, plan: Plan, run: RunRecord, options: N
             )
         if not single:
             _folder(path)
-        written = []
+        tables = []
         for source in sources(connection, plan, run, names, options.secrets):
             target = path if single else path / f"{source.name}{suffix}"
             parquet = options.what == "parquet"
-            written.append(write_parquet(source, target) if parquet else write_csv(source, target, options.raw))
+            tables.append(write_parquet(source, target) if parquet else write_csv(source, target, options.raw))
     if options.json:
-        print_json({"run_id": run.run_id, "tables": to_data(written)})
+        print_json({"run_id": run.run_id, "tables": to_data(tables)})
         return
-    for each in written:
-        show_message(f"{each.name}: {counted(each.rows, 'row')} in {each.path}")
-        for note in each.notes:
+    for table in tables:
+        show_message(f"{table.name}: {counted(table.rows, 'row')} in {table.path}")
+        for note in table.notes:
             show_message(f"  {note}")
     if not options.secrets:
         for line in _hidden(plan, run, names):
@@ -230,15 +236,17 @@ def _tables(options: Namespace) -> list[str]:
 
 def _hidden(plan: Plan, run: RunRecord, names: Sequence[str]) -> list[str]:
     """Return a description of what is left out because it is secret."""
-    told = []
+    texts = []
     every, shown = open_fields(plan, True), open_fields(plan, False)
     fields = [f"{name}.{field}" for name, own in every.items() for field in own if field not in shown[name]]
     if fields and "items" in names:
-        told.append(f"left out as secret: {', '.join(fields)}")
-    asked = {step.role for each in plan.scenarios for step in each.steps if step.step == "ask"} - {run.compared_role}
+        texts.append(f"left out as secret: {', '.join(fields)}")
+    asked = {step.role for scenario in plan.scenarios for step in scenario.steps if step.step == "ask"} - {
+        run.compared_role
+    }
     if asked and "samples" in names:
-        told.append(f"left out as maybe secret: what {', '.join(sorted(asked))} said and was told")
-    return [*told, f"`{ExportParameters.secrets}` writes it too"] if told else []
+        texts.append(f"left out as maybe secret: what {', '.join(sorted(asked))} said and was told")
+    return [*texts, f"`{ExportParameters.secrets}` writes it too"] if texts else []
 
 
 def _folder(path: Path) -> None:

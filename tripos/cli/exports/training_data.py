@@ -135,9 +135,9 @@ def export_training(connection: Connection, plan: Plan, run: RunRecord, options:
             else preference_pairs(connection, plan, run, query)
         )
     if not training.examples:
-        told = "; ".join(_left_out(training)) or "the run has no replies to these steps"
-        raise StoreError("S0603", f"nothing to export: {told}", _empty_export_hint(query, training))
-    written = write_lines(path, (each.line for each in training.examples))
+        text = "; ".join(_left_out(training)) or "the run has no replies to these steps"
+        raise StoreError("S0603", f"nothing to export: {text}", _empty_export_hint(query, training))
+    written = write_lines(path, (example.line for example in training.examples))
     data = provenance(plan, run, query, training, written)
     write_lines(provenance_path(path), [json.dumps(data, ensure_ascii=False, indent=2).encode()])
     if options.json:
@@ -157,8 +157,10 @@ def _replied(options: Namespace, name: str, opened: ExitStack) -> SourceRun:
 def reply_query(options: Namespace, plan: Plan, run: RunRecord, kind: str) -> ReplyQuery:
     """Return the query for replies: the options, applied to the named export of the spec. Raises `TriposError` and
     `StoreError`."""
-    declared = next((each for each in plan.exports if isinstance(each, Export) and each.name == options.what), None)
-    keep, told = reply_filter(options, plan, None if declared is None else declared.where)
+    declared = next(
+        (export for export in plan.exports if isinstance(export, Export) and export.name == options.what), None
+    )
+    keep, texts = reply_filter(options, plan, None if declared is None else declared.where)
     per = listed_names(options.per) or (declared.per if declared is not None else ())
     declared_rows = (declared.rows,) if declared is not None else asked_steps(plan, run.compared_role)
     rows = listed_names(options.rows) or declared_rows
@@ -175,7 +177,7 @@ def reply_query(options: Namespace, plan: Plan, run: RunRecord, kind: str) -> Re
         format=options.format or (declared.format if declared is not None else "chat"),
         name=declared.name if declared is not None else None,
         keep=keep,
-        filter_text=told,
+        filter_text=texts,
         hold_out=_hold_out(options, plan, declared.holds_out if declared is not None else ()),
         apart_from=listed_names(options.apart_from),
     )
@@ -184,7 +186,7 @@ def reply_query(options: Namespace, plan: Plan, run: RunRecord, kind: str) -> Re
 def _hold_out(options: Namespace, plan: Plan, declared: tuple[str, ...]) -> tuple[str, ...]:
     """Return the subsets whose items are held out: the named ones, or all. Raises `StoreError` S0811 if one is
     unknown."""
-    known = [each.name for each in plan.subsets]
+    known = [subset.name for subset in plan.subsets]
     named = listed_names(options.hold_out)
     if unknown := [name for name in named if name not in known]:
         some = ", ".join(f"`{name}`" for name in known) or "none"
@@ -196,8 +198,12 @@ def _hold_out(options: Namespace, plan: Plan, declared: tuple[str, ...]) -> tupl
 def _default_criterion(plan: Plan, kind: str, per: tuple[str, ...]) -> str:
     """Return the default criterion for choosing replies: the only judge, else the only measure over it, else the only
     score."""
-    graded = dict.fromkeys(step.scorer for each in plan.scenarios for step in each.steps if step.step == "grade")
-    fitting = [each.name for each in plan.measures if set(each.by) == set(per)] if kind == "distillation" else []
+    graded = dict.fromkeys(
+        step.scorer for scenario in plan.scenarios for step in scenario.steps if step.step == "grade"
+    )
+    fitting = (
+        [measure.name for measure in plan.measures if set(measure.by) == set(per)] if kind == "distillation" else []
+    )
     for found in (list(graded), fitting, score_names(plan)):
         if len(found) == 1:
             return found[0]
@@ -214,10 +220,10 @@ def _summary_lines(plan: Plan, query: ReplyQuery, training: TrainingSet, path: P
     if training.best:
         yield ""
         models = tuple(
-            each.model + (f" (tied with {', '.join(each.ties)})" if each.ties else "") for each in training.best
+            best.model + (f" (tied with {', '.join(best.ties)})" if best.ties else "") for best in training.best
         )
-        values = tuple(each.value for each in training.best)
-        labels = label_columns(plan, query.per, [each.cell for each in training.best], None)
+        values = tuple(best.value for best in training.best)
+        labels = label_columns(plan, query.per, [best.cell for best in training.best], None)
         columns = (*labels, Column("best", models, shrinks="last"), Column("value", values, "number"))
         yield from table_lines(Table(columns), table_width())
     yield ""
@@ -230,16 +236,16 @@ def _summary_lines(plan: Plan, query: ReplyQuery, training: TrainingSet, path: P
         near = f", and {len(training.held_out.near):,} nearly the same" if training.held_out.near else ""
         items = "1 item" if len(training.held_out.items) == 1 else f"{len(training.held_out.items):,} items"
         yield f"held out: {items} of {', '.join(held)}{near}"
-        for name, known in training.held_out.coverage.items():
-            if not known.is_complete:
-                yield f"the runs of this store know {known.describe(name)}"
+        for name, count in training.held_out.coverage.items():
+            if not count.is_complete:
+                yield f"the runs of this store know {count.describe(name)}"
     if training.left_out:
         yield ""
         yield "left out:"
         yield from (f"  {each}" for each in _left_out(training))
     yield ""
     yield f"where it comes from: {provenance_path(path)}"
-    if any(model.startswith(STAND_IN_PREFIXES) for each in training.examples for model in each.models):
+    if any(model.startswith(STAND_IN_PREFIXES) for example in training.examples for model in example.models):
         yield "written by models that stand in for real ones: nothing to train with"
 
 
@@ -312,20 +318,20 @@ def compiled_pairs(options: Namespace, path: str) -> tuple[Plan, CaseSource]:
     compilation, folders = compile_command_spec(spec, load_config(Path.cwd(), trust=trust_of(options)))
     if compilation.plan is None:
         raise TriposError("S0821", f"`{path}` has mistakes, so nothing is made of it", "mend those above")
-    return compilation.plan, CaseSource(compilation.plan, folders, tuple(each.path for each in compilation.sources))
+    return compilation.plan, CaseSource(compilation.plan, folders, tuple(source.path for source in compilation.sources))
 
 
 def pairings_of(plan: Plan) -> list[Pairing]:
     """Return the exports of a plan that form pairs of its data."""
-    return [each for each in plan.exports if isinstance(each, Pairing) and each.kind == "paired"]
+    return [export for export in plan.exports if isinstance(export, Pairing) and export.kind == "paired"]
 
 
 def named_pairings(plan: Plan, names: Sequence[str]) -> list[Pairing]:
     """Return the exports of these names. Raises `TriposError` S0601 if one is unknown."""
-    known = {each.name: each for each in pairings_of(plan)}
+    pairings = {pairing.name: pairing for pairing in pairings_of(plan)}
     for name in names:
-        if name not in known:
-            some = ", ".join(f"`{each}`" for each in known) or "none"
-            hint = suggest(name, known, f"there is {some}")
+        if name not in pairings:
+            some = ", ".join(f"`{each}`" for each in pairings) or "none"
+            hint = suggest(name, pairings, f"there is {some}")
             raise TriposError("S0601", f"the spec makes no pairs called `{name}`", hint)
-    return [known[name] for name in names]
+    return [pairings[name] for name in names]

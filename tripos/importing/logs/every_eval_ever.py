@@ -63,16 +63,16 @@ def open_every_eval_ever(file: SourceFile, value: Any) -> list[Log]:
         "created": head.get("evaluation_timestamp") or head.get("retrieved_timestamp"),
         "source": head.get("source_metadata"),
         "versions": {text(library.get("name")) or "library": text(library.get("version"))},
-        "settings": next((each["generation_config"] for each in results if each.get("generation_config")), None),
+        "settings": next((result["generation_config"] for result in results if result.get("generation_config")), None),
     }
-    titles = {_id_of(each): (_task(benchmark, each), _title(each)) for each in results}
+    titles = {_id_of(result): (_task(benchmark, result), _title(result)) for result in results}
     header = LogHeader(
         TOOL,
         benchmark,
         f"{TOOL}:{name}",
         {key: each for key, each in about.items() if each is not None},
-        tuple(figure for each in results if _id_of(each) in rows for figure in _figures(benchmark, each)),
-        frozenset(titles[_id_of(each)] for each in results if _is_lower(each)),
+        tuple(figure for result in results if _id_of(result) in rows for figure in _figures(benchmark, result)),
+        frozenset(titles[_id_of(result)] for result in results if _is_lower(result)),
     )
     return [Log(str(file.path), header, partial(_samples, samples, titles, benchmark, model))]
 

@@ -87,7 +87,7 @@ def _task(title: str) -> str:
     ('mmlu:subject=anatomy', 'simple1')
     """
     name, _, arguments = title.partition(":")
-    own = [each for each in arguments.split(",") if each and not each.startswith(("model=", "model_deployment="))]
+    own = [part for part in arguments.split(",") if part and not part.startswith(("model=", "model_deployment="))]
     return f"{name}:{','.join(own)}" if own else name
 
 
@@ -130,7 +130,7 @@ def _samples(states: list[Any], stats: list[Any], task: str, model: str, left: S
     scores: dict[tuple[str, str, int], list[Any]] = {}
     for each in map(as_dict, stats):
         scores.setdefault(_key(each), []).extend(as_list(each.get("stats")))
-    good = [as_dict(each) for each in states if isinstance(as_dict(each).get("instance"), dict)]
+    good = [as_dict(state) for state in states if isinstance(as_dict(state).get("instance"), dict)]
     if not stats:
         left.note(f"scores: `{OF_INSTANCES}` is not there, or has none", STATE)
     if len(good) < len(states):
@@ -148,7 +148,7 @@ def _samples(states: list[Any], stats: list[Any], task: str, model: str, left: S
         request = as_dict(first.get("request"))
         turns = prompt_turns(request.get("messages") or request.get("prompt"))
         references = map(as_dict, as_list(instance.get("references")))
-        right = [_reference_text(each) for each in references if "correct" in as_list(each.get("tags"))]
+        right = [_reference_text(reference) for reference in references if "correct" in as_list(reference.get("tags"))]
         item = item_of(f"{key[0]} {key[1]}".strip(), turns, right[0] if len(right) == 1 else right or None)
         columns = {**told, "messages": as_messages(turns)}
         under = _perturbed_task(task, as_dict(instance.get("perturbation")))

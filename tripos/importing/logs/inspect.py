@@ -290,8 +290,8 @@ class _SampleReader:
         turns = self._prompt_turns()
         choices = [self._text(each) for each in as_list(self.messages.get("choices")) if isinstance(each, str)]
         if choices and turns:
-            told = [turns[-1][1], *(f"{chr(65 + number)}) {each}" for number, each in enumerate(choices))]
-            turns[-1] = (turns[-1][0], "\n".join(told))
+            texts = [turns[-1][1], *(f"{chr(65 + number)}) {choice}" for number, choice in enumerate(choices))]
+            turns[-1] = (turns[-1][0], "\n".join(texts))
         name = self.about.get("item_id") if self.by_tripos else None
         return item_of(self.messages.get("id") if name is None else name, turns, self.messages.get("target"))
 

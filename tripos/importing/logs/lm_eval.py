@@ -61,10 +61,10 @@ def open_results(file: SourceFile, value: Any) -> list[Log]:
     """Return the logs of a results file: one for each group, and one for each task outside groups."""
     head = as_dict(value)
     within = {str(name): [str(each) for each in as_list(tasks)] for name, tasks in _groups(head)}
-    below = {each for tasks in within.values() for each in tasks}
+    below = {task for tasks in within.values() for task in tasks}
     names = [str(name) for name in as_dict(head.get("configs"))]
     logs = {name: _tasks_of(name, within, names) for name in within if name not in below and within[name]}
-    grouped = {each for tasks in logs.values() for each in tasks}
+    grouped = {task for tasks in logs.values() for task in tasks}
     logs |= {name: [name] for name in names if name not in grouped}
     model = _model(head)
     return [_log(file, head, name, tasks, model) for name, tasks in logs.items() if tasks]
@@ -109,7 +109,11 @@ def _log(file: SourceFile, head: Mapping[str, Any], name: str, tasks: Sequence[s
     config = as_dict(head.get("config"))
     about = {
         "created": head.get("date"),
-        "settings": {each: config[each] for each in STORED_SETTINGS if config.get(each) not in (None, {}, [])},
+        "settings": {
+            stored_setting: config[stored_setting]
+            for stored_setting in STORED_SETTINGS
+            if config.get(stored_setting) not in (None, {}, [])
+        },
         "tasks": {task: _about_task(head, task) for task in tasks},
         "versions": {"lm_eval": text(head.get("lm_eval_version"))},
         "system_instruction": head.get("system_instruction"),
@@ -124,7 +128,7 @@ def _log(file: SourceFile, head: Mapping[str, Any], name: str, tasks: Sequence[s
         {key: value for key, value in about.items() if value is not None},
         figures,
         frozenset((task, score) for task in tasks for score in _lower(head, task)),
-        whole_set_figures=frozenset((each.task, each.score) for each in figures if each.of_whole_set),
+        whole_set_figures=frozenset((figure.task, figure.score) for figure in figures if figure.of_whole_set),
     )
     return Log(str(file.path), header, partial(_samples, file, head, tasks, model), name)
 

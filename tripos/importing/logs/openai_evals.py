@@ -107,12 +107,12 @@ def _samples(
 
 def _sample(name: str, events: list[dict[str, Any]], task: str, model: str, left: Skipped) -> Iterator[LoggedSample]:
     """Yield the reply of a sample, from its first sampling event, with all of its scores."""
-    sampled = [as_dict(each.get("data")) for each in events if each.get("type") == SAMPLING]
+    sampled = [as_dict(event.get("data")) for event in events if event.get("type") == SAMPLING]
     if len(sampled) > 1:
         left.note("further calls for a sample, as of a model that grades", name, len(sampled) - 1)
     first = sampled[0] if sampled else {}
-    scores = [score for each in events if each.get("type") != SAMPLING for score in _scores(each, name, left)]
-    expected = next((data["expected"] for each in events if "expected" in (data := as_dict(each.get("data")))), None)
+    scores = [score for event in events if event.get("type") != SAMPLING for score in _scores(event, name, left)]
+    expected = next((data["expected"] for event in events if "expected" in (data := as_dict(event.get("data")))), None)
     usage = as_dict(first.get("usage"))
     turns = prompt_turns(first.get("prompt"))
     said = first.get("sampled")
@@ -129,7 +129,7 @@ def _sample(name: str, events: list[dict[str, Any]], task: str, model: str, left
 
 
 def _error(events: list[dict[str, Any]]) -> str:
-    told = [as_dict(each.get("data")) for each in events if each.get("type") == ERROR]
+    told = [as_dict(event.get("data")) for event in events if event.get("type") == ERROR]
     return next((said for each in told if (said := text(each.get("message"))) is not None), "the log has no reply")
 
 

@@ -24,7 +24,7 @@ def find_logs(path: Path, trust: Trust = TRUSTED, *, outside: bool = False) -> I
     followed only if `outside` is true. Raises `OSError` if there is no such path."""
     folder = SourceFolder.around(path, trust, outside=outside)
     if path.is_dir():
-        yield from (each for each in folder.files("**/*") if each.path.suffix in SUFFIXES)
+        yield from (file for file in folder.files("**/*") if file.path.suffix in SUFFIXES)
     elif not path.is_file() and path.exists():
         raise OSError(errno.EINVAL, "it is no regular file", str(path))
     else:
@@ -71,11 +71,11 @@ def _is_read_with_results(file: SourceFile) -> bool:
 
 def _results_of(samples: Path) -> bool:
     """Return true if the folder has the results for these samples: both names end in the same time."""
-    times = (each.stem.removeprefix(RESULTS) for each in samples.parent.glob(f"{RESULTS}*.json"))
+    times = (path.stem.removeprefix(RESULTS) for path in samples.parent.glob(f"{RESULTS}*.json"))
     return any(samples.stem.endswith(time) for time in times)
 
 
 def source_of(file: SourceFile) -> str:
     """Return the name of a log's file and the first 12 digits of its SHA-256, as the store records them."""
-    told = file.sibling(STATE) if file.path.name == RUN_SPEC else file
-    return f"{told.path.name} {told.sha256()[:12]}"
+    source_file = file.sibling(STATE) if file.path.name == RUN_SPEC else file
+    return f"{source_file.path.name} {source_file.sha256()[:12]}"

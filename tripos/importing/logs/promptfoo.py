@@ -128,7 +128,7 @@ def _log(
 
 def _figures(task: str, columns: Sequence[Any]) -> Iterator[LoggedFigure]:
     """Yield the share of passed tests of a provider and its mean score, over all prompts."""
-    told = [as_dict(as_dict(each).get("metrics")) for each in columns]
+    told = [as_dict(as_dict(column).get("metrics")) for column in columns]
     counts = [[count(each.get(f"test{kind}Count")) for kind in ("Pass", "Fail", "Error")] for each in told]
     if not told or any(None in each for each in counts):
         return
@@ -137,7 +137,7 @@ def _figures(task: str, columns: Sequence[Any]) -> Iterator[LoggedFigure]:
     if tests:
         yield LoggedFigure(task, PASSED, "mean", sum(each[0] or 0 for each in counts) / tests)
         if None not in scores:
-            yield LoggedFigure(task, SCORED, "mean", sum(each or 0.0 for each in scores) / tests)
+            yield LoggedFigure(task, SCORED, "mean", sum(score or 0.0 for score in scores) / tests)
 
 
 def _samples(rows: Sequence[_TestResult], task: str, model: str, left: Skipped) -> Iterator[LoggedSample]:

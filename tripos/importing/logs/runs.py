@@ -160,13 +160,13 @@ class ItemTable:
         if question or turns or system:  # an item without a text is matched only by its id
             found = next((at for at in alike if self._used[at] == FREE), None)
         if found is None:
-            told = name
-            while any(told == self.names[at] for at in alike):
-                told += "+"
-            found = self._keep(digest, told)
+            text = name
+            while any(text == self.names[at] for at in alike):
+                text += "+"
+            found = self._keep(digest, text)
             self._add(
                 {
-                    "id": told,
+                    "id": text,
                     "system": system,
                     "history": [{"speaker": speaker, "text": said} for speaker, said in turns],
                     "question": question,
@@ -265,14 +265,14 @@ class FigureCheck:
         without a measure, of metrics other than a mean, and of scores that the log does not contain."""
         return [
             {
-                "task": each.task,
-                "score": each.score,
-                "figure": each.name,
-                **({} if each.reducer == MEAN else {"reducer": each.reducer}),
-                "value": each.value,
+                "task": figure.task,
+                "score": figure.score,
+                "figure": figure.name,
+                **({} if figure.reducer == MEAN else {"reducer": figure.reducer}),
+                "value": figure.value,
             }
-            for each in figures
-            if not self._is_reproducible(each)
+            for figure in figures
+            if not self._is_reproducible(figure)
         ]
 
     def _is_reproducible(self, figure: LoggedFigure) -> bool:
@@ -281,12 +281,14 @@ class FigureCheck:
             return False
         if figure.reducer == MEAN:
             return True
-        said = reduced_measure(figure.score, figure.reducer, truth=items.truth, samples=items.most)
-        return figure.name in MEANS and said is not None
+        text = reduced_measure(figure.score, figure.reducer, truth=items.truth, samples=items.most)
+        return figure.name in MEANS and text is not None
 
     def means_without_scores(self, figures: Sequence[LoggedFigure]) -> list[str]:
         """Return the scores that a log reports a mean of but does not contain."""
-        lacking = (each.score for each in figures if each.name in MEANS and (each.task, each.score) not in self.sums)
+        lacking = (
+            figure.score for figure in figures if figure.name in MEANS and (figure.task, figure.score) not in self.sums
+        )
         return list(dict.fromkeys(lacking))
 
     def differences(self, figures: Sequence[LoggedFigure]) -> Iterator[dict[str, Any]]:
@@ -453,11 +455,11 @@ class LogCollector:
 
     def take(self, log: Log, source: str) -> CollectedLog:
         """Read all samples of a log. Raises `OSError` and `ValueError` if it or a file of items cannot be read."""
-        found = CollectedLog(log.shown, source, log.header, Skipped())
+        collected_log = CollectedLog(log.shown, source, log.header, Skipped())
         used: dict[tuple[str, str], SampleNumbers] = {}
         for table in self._tables.values():
             table.begin_log()
-        for sample in log.samples(found.left):
+        for sample in log.samples(collected_log.left):
             task = self._task(sample.task)
             place = self._table(task).place_of(sample.item)
             model = self.model or to_valid_utf8(sample.model)
@@ -467,57 +469,57 @@ class LogCollector:
                 used[task, model] = SampleNumbers()
             numbers, number = used[task, model], sample.number
             if number is not None and number >= MOST_SAMPLES:
-                found.left.note("number of a sample that is too large, another one in its place", sample.place)
+                collected_log.left.note("number of a sample that is too large, another one in its place", sample.place)
                 number = None
             if number is None or (numbers.has(place, number) and not sample.further):
-                found.repeated += number is not None
+                collected_log.repeated += number is not None
                 number = numbers.free(place)
                 if number >= MOST_SAMPLES:
                     raise ValueError(f"an item has more than {MOST_SAMPLES:,} samples")
-            found.count += not numbers.has(place, number)
+            collected_log.count += not numbers.has(place, number)
             numbers.add(place, number)
             _number_duplicates(sample.scores)
-            wanted = LoggedTask(task, sample.task, number + 1, [self._score(task, s.name) for s in sample.scores])
-            wanted.lower = {
+            logged_task = LoggedTask(task, sample.task, number + 1, [self._score(task, s.name) for s in sample.scores])
+            logged_task.lower = {
                 self._score(task, name)
                 for of, name in log.header.lower
                 if of == sample.task and (task, name) in self._scores
             }
-            wanted.whole_set_scores = {  # the rater has the name of a score with several parts
+            logged_task.whole_set_scores = {  # the rater has the name of a score with several parts
                 self._score(task, s.name)
                 for s in sample.scores
                 if (sample.task, s.rater.partition("/")[2]) in log.header.whole_set_figures
             }
-            wanted.reducers = {each if is_reducer(each) else MEAN: None for each in log.header.reducers}
-            wanted.numbers = {self._score(task, s.name) for s in sample.scores if s.value not in (None, 0.0, 1.0)}
-            self._want(task, wanted)
+            logged_task.reducers = {reducer if is_reducer(reducer) else MEAN: None for reducer in log.header.reducers}
+            logged_task.numbers = {self._score(task, s.name) for s in sample.scores if s.value not in (None, 0.0, 1.0)}
+            self._want(task, logged_task)
             scores = []
             for score in sample.scores:
                 name = self._score(task, score.name)
                 told = [score.value, score.raw_value, score.reason, score.status, score.error]
                 scores.append(to_valid_utf8([name, score.rater, *told]))
-                found.samples_of_task.setdefault(task, {})[name, scores[-1][1]] = None
-                found.check.add(sample.task, score.name, place, score.value)
-                found.raters[to_valid_utf8(score.rater)] = None
-                found.scores += score.value is not None
-                found.unscored += score.value is None
-            found.models[model] = None
+                collected_log.samples_of_task.setdefault(task, {})[name, scores[-1][1]] = None
+                collected_log.check.add(sample.task, score.name, place, score.value)
+                collected_log.raters[to_valid_utf8(score.rater)] = None
+                collected_log.scores += score.value is not None
+                collected_log.unscored += score.value is None
+            collected_log.models[model] = None
             at = self._keep([sample.place, model, number, to_valid_utf8(sample.columns), scores])
-            found.samples.setdefault(task, array("Q")).append(place << PLACE_BITS | at)
-        found.samples = {task: array("Q", sorted(places)) for task, places in found.samples.items()}
-        self.logs.append(found)
-        return found
+            collected_log.samples.setdefault(task, array("Q")).append(place << PLACE_BITS | at)
+        collected_log.samples = {task: array("Q", sorted(places)) for task, places in collected_log.samples.items()}
+        self.logs.append(collected_log)
+        return collected_log
 
     def samples_of(self, log: CollectedLog, task: str) -> Iterator[tuple[int, list[SpooledSample]]]:
         """Yield the position of each item of a task with its samples in a log."""
         for place, keys in itertools.groupby(log.samples.get(task, ()), key=lambda key: key >> PLACE_BITS):
-            some: dict[tuple[str, int], SpooledSample] = {}
+            samples: dict[tuple[str, int], SpooledSample] = {}
             for key in keys:
                 sample = self._load(key & (1 << PLACE_BITS) - 1)
-                before = some.setdefault((sample.model, sample.number), sample)
+                before = samples.setdefault((sample.model, sample.number), sample)
                 if before is not sample:
                     before.scores.extend(sample.scores)
-            yield place, list(some.values())
+            yield place, list(samples.values())
 
     @property
     def is_covered(self) -> bool:
@@ -528,9 +530,9 @@ class LogCollector:
     def whole_spec(self) -> LogSpec:
         """The existing spec, extended by what these logs need."""
         spec = LogSpec(self.spec.name)
-        for each in (self.spec_text, self.spec):
-            if each is not None:
-                spec.add(each)
+        for log_spec in (self.spec_text, self.spec):
+            if log_spec is not None:
+                spec.add(log_spec)
         return spec
 
     def write_items(self, folder: Path) -> None:
@@ -545,11 +547,11 @@ class LogCollector:
             table.close()
 
     def _want(self, task: str, wanted: LoggedTask) -> None:
-        known = self.spec.tasks.setdefault(task, LoggedTask(task, wanted.title, reducers=dict(wanted.reducers)))
-        if not known.covers(wanted) or not (
-            known.lower >= wanted.lower and known.whole_set_scores >= wanted.whole_set_scores
+        logged_task = self.spec.tasks.setdefault(task, LoggedTask(task, wanted.title, reducers=dict(wanted.reducers)))
+        if not logged_task.covers(wanted) or not (
+            logged_task.lower >= wanted.lower and logged_task.whole_set_scores >= wanted.whole_set_scores
         ):
-            known.add(wanted)
+            logged_task.add(wanted)
 
     def _task(self, title: str) -> str:
         if title not in self._tasks:
@@ -671,18 +673,18 @@ class LogRecorder:
 
         Raises `TriposError` if the items cannot be read, and `StoreError` if the store cannot be read.
         """
-        tried = self._recording(log)
-        batches = tried.batches()
+        recording = self._recording(log)
+        batches = recording.batches()
         first = next(batches, None)
-        if write and first is not None and tried.rows.is_fresh:
-            batches = _until_changed(tried.rows, chain((first,), batches), renew)
+        if write and first is not None and recording.rows.is_fresh:
+            batches = _until_changed(recording.rows, chain((first,), batches), renew)
             with suppress(_ChangedLog):
                 Store.open(self.root, create=True).append_batches(batches)
-            return tried.rows
+            return recording.rows
         deque(batches, 0)
-        found = tried.rows
-        if not write or not found.is_new or found.refused or (found.changed and not renew):
-            return found
+        run = recording.rows
+        if not write or not run.is_new or run.refused or (run.changed and not renew):
+            return run
         again = self._recording(log)  # read again rather than hold all rows in memory
         Store.open(self.root, create=True).append_batches(again.batches())
         return again.rows
@@ -752,7 +754,7 @@ class _LogRecording:
         ask = next(step for step in scenario.steps if isinstance(step, Ask))
         (bound,) = recorded_treatments(scenario, self.of.plan, self.binding)
         taken = []
-        told: dict[str, SpooledSample] = {}
+        spooled_samples: dict[str, SpooledSample] = {}
         scores: list[ImportedScore] = []
         for case, samples in some:
             mine: dict[str, dict[str, Any]] = {}
@@ -761,7 +763,7 @@ class _LogRecording:
                 unit = Unit(case, bound, sample.model, sample.number)
                 name = unit.samples[ask.name]
                 mine[name] = _columns(sample.columns)
-                told[name] = sample
+                spooled_samples[name] = sample
                 used.append(unit)
                 scores += self._scores(scenario, ask, unit, name, sample)
             taken.append((used, mine))
@@ -769,19 +771,19 @@ class _LogRecording:
         kept = self.recorder.collected.rows
         for (case, _), refused in zip(some, self.recorder.take(taken), strict=True):
             for name, why in refused.items():
-                self.rows.refused.append(f"{told[name].place}: {why.reason}")
+                self.rows.refused.append(f"{spooled_samples[name].place}: {why.reason}")
             kept.setdefault("run_items", []).append(self._member(scenario, case))
             kept.setdefault("items", []).append(item_row(self.of.plan, case))
         rows = dict(kept)
         kept.clear()
         new = rows.get("samples", [])
         self.rows.new += len(new)
-        self.rows.same += len(told) - len(new)
+        self.rows.same += len(spooled_samples) - len(new)
         self.rows.items += len(some)
         costs = [row["cost_usd"] for row in new]
         self.rows.cost_usd = None if self.rows.cost_usd is None or None in costs else self.rows.cost_usd + sum(costs)
         self.rows.statuses.update(row["status"] for row in new)
-        self._add_scores(rows, scores, told, fresh=len(new) == len(told))
+        self._add_scores(rows, scores, spooled_samples, fresh=len(new) == len(spooled_samples))
         return rows
 
     def _leave_out_failures(self, taken: Sequence[tuple[list[Unit], dict[str, dict[str, Any]]]]) -> None:
@@ -843,33 +845,33 @@ class _LogRecording:
             change = compare_with_store(self.store, scores)
         self.rows.new_scores += len(change.new)
         self.rows.same_scores += len(change.same)
-        for each, was in change.changed:
+        for score, was in change.changed:
             before = "nothing" if was is None else was if isinstance(was, str) else f"{was:g}"
-            after = each.status if each.value is None else f"{each.value:g}"
-            place = told[each.sample["sample_id"]].place
-            self.rows.changed.append(f"{place}: {each.metric} was {before}, is {after}")
-        for table, some in changed_rows(change, self.log.source, self.now).items():
-            rows.setdefault(table, []).extend(some)
+            after = score.status if score.value is None else f"{score.value:g}"
+            place = told[score.sample["sample_id"]].place
+            self.rows.changed.append(f"{place}: {score.metric} was {before}, is {after}")
+        for table, changed_row in changed_rows(change, self.log.source, self.now).items():
+            rows.setdefault(table, []).extend(changed_row)
 
     def _run_rows(self, tasks: Sequence[str]) -> Rows:
-        plan, found, header = self.of.plan, self.rows, self.log.header
+        plan, log_run, header = self.of.plan, self.rows, self.log.header
         end = {
             "asked": 0,
-            "reused": found.new + found.same,
+            "reused": log_run.new + log_run.same,
             "failed": 0,
-            "cost_usd": found.cost_usd,
+            "cost_usd": log_run.cost_usd,
             "finished_at": self.now,
         }
         message = f"imported: {self.log.source}" + (f" ({header.message})" if header.message else "")
         # Raters are not models that a run would call, so they do not enter the names of its results.
         raters = {RATER: tuple(self.log.raters)} if RATER in self.binding.models else {}
         filled = replace(self.binding, models={**self.binding.models, **raters})
-        run = run_row(plan, filled, found.run_id, found.run_id, tasks, dict(options_of(self.log)), self.now)
-        steps = step_rows(plan, self.binding, found.run_id, [self.of.scenarios[name] for name in tasks])
+        run = run_row(plan, filled, log_run.run_id, log_run.run_id, tasks, dict(options_of(self.log)), self.now)
+        steps = step_rows(plan, self.binding, log_run.run_id, [self.of.scenarios[name] for name in tasks])
         return {
             "runs": [run],
             "run_steps": steps,
-            "run_ends": [{"run_id": found.run_id, "status": header.status, "message": message, **end}],
+            "run_ends": [{"run_id": log_run.run_id, "status": header.status, "message": message, **end}],
         }
 
 

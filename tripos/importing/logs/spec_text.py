@@ -107,7 +107,11 @@ def spec_of(plan: Plan) -> LogSpec:
         scores = list(by)
         task = LoggedTask(scenario.name, scenario.title, max((ask.samples for ask in asks), default=1), scores)
         task.numbers = {name for name, gives in by.items() if gives is None or gives.kind != "bool"}
-        own = [each.name.removeprefix(f"{scenario.name}.") for each in plan.measures if each.scenario == scenario.name]
+        own = [
+            measure.name.removeprefix(f"{scenario.name}.")
+            for measure in plan.measures
+            if measure.scenario == scenario.name
+        ]
         reduced = {name: (score, name.removeprefix(f"{score}_")) for name in own for score in scores}
         reduced = {name: pair for name, pair in reduced.items() if name not in scores and is_reducer(pair[1])}
         task.reducers = {} if set(own) & set(scores) else dict.fromkeys(reducer for _, reducer in reduced.values())
@@ -177,7 +181,9 @@ def _measures(task: LoggedTask, numbers: set[str]) -> Iterator[tuple[str, str, s
             yield score, f"mean({score})", score
             continue
         truth = score not in numbers
-        figures = {each: reduced_measure(score, each, truth=truth, samples=task.samples) for each in task.reducers}
+        figures = {
+            reducer: reduced_measure(score, reducer, truth=truth, samples=task.samples) for reducer in task.reducers
+        }
         known = {name: figure for name, figure in figures.items() if figure is not None}
         for name, figure in (known or {MEAN: f"mean({score})"}).items():
             if f"{score}_{name}" not in task.scores:

@@ -69,10 +69,10 @@ def read_inspect_task(path: Path, task: str | None, python: Path, arguments: Map
         if task is not None and names:
             hint = suggest(task, names, f"it has {', '.join(names)}")
             raise TriposError(CODE, f"`{path.name}` has no task `{task}`", hint)
-        shown = f"tasks: {', '.join(names)}" if names else "no task"
+        text = f"tasks: {', '.join(names)}" if names else "no task"
         raise TriposError(
             CODE,
-            f"`{path.name}` has {shown}",
+            f"`{path.name}` has {text}",
             f"name one: {ImportTaskParameters.task} NAME" if names else "see its `@task`",
         )
     return told
@@ -120,10 +120,10 @@ class Chain:
         """Take the input of the samples as the first messages. Raises `NotTranslatable` for chats that contain
         replies."""
         shapes = {
-            None if isinstance(each["input"], str) else tuple(message["role"] for message in each["input"])
-            for each in self.samples
+            None if isinstance(sample["input"], str) else tuple(message["role"] for message in sample["input"])
+            for sample in self.samples
         }
-        if any(each["files"] for each in self.samples):
+        if any(sample["files"] for sample in self.samples):
             raise NotTranslatable("samples with files or a sandbox")
         if shapes == {None}:
             self.question = [self._column("input", lambda each: each["input"])]
@@ -131,8 +131,8 @@ class Chain:
             return
         if shapes - {None, ("user",), ("system", "user")} or len(shapes) > 1:
             raise NotTranslatable("samples that begin with a chat of several turns")
-        [roles] = [each for each in shapes if each is not None]
-        if any(message["content"] is None for each in self.samples for message in each["input"]):
+        [roles] = [shape for shape in shapes if shape is not None]
+        if any(message["content"] is None for sample in self.samples for message in sample["input"]):
             raise NotTranslatable("samples with images, recordings or calls of tools")
         for place, role in enumerate(roles):
             name = "input" if role == "user" else "system"
@@ -176,8 +176,8 @@ class Chain:
 
     def _ask(self, max_tokens: int | None = None) -> None:
         before = self.steps[-1].name if self.steps else None
-        name = "reply" if before is None else f"reply_{sum(each.name.startswith('reply') for each in self.steps) + 1}"
-        before = next((each.name for each in reversed(self.steps) if each.name.startswith("reply")), None)
+        name = "reply" if before is None else f"reply_{sum(step.name.startswith('reply') for step in self.steps) + 1}"
+        before = next((step.name for step in reversed(self.steps) if step.name.startswith("reply")), None)
         new = self._messages
         roles = [role for role, _ in new]
         if before is not None and roles != ["user"]:
@@ -219,14 +219,14 @@ class Chain:
     def _multiple_choice(self, params: dict[str, Any]) -> None:
         if params.get("shuffle"):
             raise NotTranslatable("options that are shuffled by chance in each run")
-        if not all(each["choices"] for each in self.samples):
+        if not all(sample["choices"] for sample in self.samples):
             raise NotTranslatable("multiple choice of samples without options")
         several, reasons = bool(params.get("multiple_correct")), bool(params.get("cot"))
         self.several = several
         kind = ("multiple_answer" if several else "single_answer") + ("_cot" if reasons else "")
         given = params.get("template") or self.templates["choice"][kind]
         options = self._column("options", _listed)
-        counts = {len(each["choices"]) for each in self.samples}
+        counts = {len(sample["choices"]) for sample in self.samples}
         letters: str | Code = ",".join(_letters(self.samples[0]))
         if len(counts) > 1:
             letters = self._column("letters", lambda each: ",".join(_letters(each)))
@@ -241,7 +241,7 @@ class Chain:
         if not self.steps:
             raise NotTranslatable("a critique before there is a reply")
         answered = self.reply
-        number = "" if not any(each.name.startswith("critique") for each in self.steps) else f"_{len(self.steps)}"
+        number = "" if not any(step.name.startswith("critique") for step in self.steps) else f"_{len(self.steps)}"
         known: TemplateNames = {"question": self.question, "completion": [Code(f"{answered}.text")]}
         asked = self.formatted(params.get("critique_template") or self.templates["critique"], known, {}, strict=True)
         critique = Step(f"critique{number}", "candidate", None, [("user", asked)])
@@ -282,7 +282,7 @@ class Chain:
                 found.append(str(params[name]))
             elif name in known:
                 found += known[name]
-            elif fields and any(name in each["metadata"] for each in self.samples):
+            elif fields and any(name in sample["metadata"] for sample in self.samples):
                 found.append(self._metadata(name))
             elif strict:
                 raise NotTranslatable(f"`{{{name}}}` of a template, which nothing gives")
@@ -306,11 +306,11 @@ class Chain:
 def join_texts(pieces: Sequence[str | Code]) -> list[str | Code]:
     """Return pieces with adjacent texts joined."""
     found: list[str | Code] = []
-    for each in pieces:
-        if isinstance(each, str) and found and isinstance(found[-1], str):
-            found[-1] += each
-        elif each != "":
-            found.append(each)
+    for piece in pieces:
+        if isinstance(piece, str) and found and isinstance(found[-1], str):
+            found[-1] += piece
+        elif piece != "":
+            found.append(piece)
     return found
 
 
@@ -340,11 +340,11 @@ def messages_of(chain: Chain, sample: Sample, reply: str) -> list[list[dict[str,
 
 def _filled(pieces: Sequence[str | Code], chain: Chain, sample: Sample, reply: str) -> str:
     texts = []
-    for each in pieces:
-        if isinstance(each, str):
-            texts.append(each)
-        elif each.text.startswith(f"{ITEM}."):
-            texts.append(chain.columns[each.text.removeprefix(f"{ITEM}.")](sample))
+    for piece in pieces:
+        if isinstance(piece, str):
+            texts.append(piece)
+        elif piece.text.startswith(f"{ITEM}."):
+            texts.append(chain.columns[piece.text.removeprefix(f"{ITEM}.")](sample))
         else:
             texts.append(reply)
     return "".join(texts)
@@ -512,7 +512,7 @@ def inspect_spec(told: Mapping[str, Any], module: str, language: str = "en") -> 
         "role candidate compared",
         *roles,
         "",
-        *(f"function {each} from {quoted(f'{FILE}:{each}')} pure" for each in functions),
+        *(f"function {function} from {quoted(f'{FILE}:{function}')} pure" for function in functions),
         "",
         f"dataset {ITEM} from {quoted(ROWS)} {{",
         *fields,
@@ -521,7 +521,7 @@ def inspect_spec(told: Mapping[str, Any], module: str, language: str = "en") -> 
         f"scenario {name} {{",
         f"  over {ITEM}",
         *_with_settings(lines, settings),
-        *(line for each in scores for line in each[1]),
+        *(line for score in scores for line in score[1]),
         "}",
         "",
     ]
@@ -537,7 +537,7 @@ def _steps(told: Mapping[str, Any], chain: Chain, notes: list[Note]) -> list[lis
         chain.begin()
         for solver in [*told["setup"], *told["solvers"]]:
             chain.add(solver["name"], solver["params"])
-        steps = [step_lines(each) for each in chain.steps]
+        steps = [step_lines(step) for step in chain.steps]
         if told["sandbox"] or told["approval"]:
             raise NotTranslatable("a sandbox, or tools that somebody approves")
         if not steps:
@@ -586,7 +586,7 @@ def _scores(
             continue
         lines = [line for step in score.steps for line in step_lines(step)]
         found.append((name, [*lines, f"  score {name} = {score.expression}"]))
-        functions += [each for each in score.functions if each not in functions]
+        functions += [function for function in score.functions if function not in functions]
         notes.append(Note(f"scorer {short}", "approximately" if score.note else "exactly", score.note))
     graded = any(" by grader " in line for _, lines in found for line in lines)
     return found, functions, ["role grader"] if graded else []
@@ -596,7 +596,7 @@ def _settings(told: Mapping[str, Any], chain: Chain, notes: list[Note]) -> list[
     lines = [f"    samples {told['epochs']}"] if told["epochs"] > 1 else []
     for key, value in told["config"].items():
         if key in SETTINGS:
-            limited = key == "max_tokens" and any(each.max_tokens is not None for each in chain.steps)
+            limited = key == "max_tokens" and any(step.max_tokens is not None for step in chain.steps)
             lines += [] if limited else [f"    {SETTINGS[key]} {value}"]
         elif key == "stop_seqs":
             lines += [f"    stop {quoted(each)}" for each in value]
@@ -612,7 +612,7 @@ def _with_settings(steps: Sequence[list[str]], settings: Sequence[str]) -> list[
         if not step[0].startswith("  ask "):
             lines += [f"  {line}" for line in step]
             continue
-        own = [each for each in settings if place == 0 or not each.startswith("    samples ")]
+        own = [setting for setting in settings if place == 0 or not setting.startswith("    samples ")]
         lines += [*step[:-1], *own, step[-1]]
     return lines
 
@@ -626,12 +626,12 @@ def _rows(samples: Sequence[Sample], chain: Chain) -> tuple[list[dict[str, Any]]
     fields.append("  target list<text> secret")
     rest = list(dict.fromkeys(key for each in samples for key in each["metadata"] if key not in chain.shown_columns))
     names = {key: name_of(key, ("id", "target", "choices", "key", "language", *chain.columns)) for key in rest}
-    for each in samples:
-        row = {"id": each["id"], **{column: value(each) for column, value in chain.columns.items()}}
-        if each["choices"]:
-            row["choices"] = each["choices"]
-        row["target"] = each["target"]
-        rows.append(row | {names[key]: value for key, value in each["metadata"].items() if key in names})
+    for sample in samples:
+        row = {"id": sample["id"], **{column: value(sample) for column, value in chain.columns.items()}}
+        if sample["choices"]:
+            row["choices"] = sample["choices"]
+        row["target"] = sample["target"]
+        rows.append(row | {names[key]: value for key, value in sample["metadata"].items() if key in names})
     for key, name in names.items():
         type_ = type_of([each["metadata"].get(key) for each in samples])
         fields.append(f"  {name} secret {type_}" if type_.startswith("{") else f"  {name} {type_} secret")

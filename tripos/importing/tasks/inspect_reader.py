@@ -81,7 +81,7 @@ def _describe_task(task: Any, name: str) -> dict[str, Any]:
         "samples": [_sample(each, number) for number, each in enumerate(task.dataset, 1)],
         "setup": [_named(each) for each in chain.unroll(task.setup)] if task.setup is not None else [],
         "solvers": [_named(each) for each in chain.unroll(task.solver)],
-        "scorers": [{**_named(each), "metrics": _metrics(task, each)} for each in scorers],
+        "scorers": [{**_named(scorer), "metrics": _metrics(task, scorer)} for scorer in scorers],
         "templates": {
             "chain_of_thought": prompt.DEFAULT_COT_TEMPLATE,
             "critique": critique.DEFAULT_CRITIQUE_TEMPLATE,

@@ -12,13 +12,13 @@ from collections import Counter
 def includes_target(reply: str, targets: list[str], ignore_case: bool) -> bool:
     """Return true if the reply has one of the targets in it."""
     if ignore_case:
-        return any(each.casefold() in reply.casefold() for each in targets)
-    return any(each in reply for each in targets)
+        return any(target.casefold() in reply.casefold() for target in targets)
+    return any(target in reply for target in targets)
 
 
 def matches_target(reply: str, targets: list[str], location: str, ignore_case: bool, numeric: bool) -> bool:
     """Return true if the reply begins or ends with a target, has it, or is it; or if that number stands there."""
-    return any(_matches(reply.strip(), each.strip(), location, ignore_case, numeric) for each in targets)
+    return any(_matches(reply.strip(), target.strip(), location, ignore_case, numeric) for target in targets)
 
 
 def _matches(said: str, target: str, location: str, ignore_case: bool, numeric: bool) -> bool:
@@ -44,7 +44,7 @@ def _numbers(text: str, location: str) -> list[str]:
     """Return the numbers that count: the first, the last, the whole text, or all."""
     if location == "exact":
         return [_shown(text) if _number(text, edges="") is not None else text]
-    found = [_shown(each) for each in re.split(r"\s+", text) if _number(each) is not None]
+    found = [_shown(part) for part in re.split(r"\s+", text) if _number(part) is not None]
     return found[:1] if location == "begin" else found[-1:] if location == "end" else found
 
 
@@ -76,15 +76,15 @@ def _words(text: str) -> list[str]:
 
 def same_words(reply: str, targets: list[str]) -> bool:
     """Return true if the reply has the words of a target, in their order, and no others."""
-    return any(_words(each) == _words(reply) for each in targets if _words(each))
+    return any(_words(target) == _words(reply) for target in targets if _words(target))
 
 
 def shared_words(reply: str, targets: list[str]) -> float:
     """Return the best F1 of the words of the reply and of a target, with two digits."""
     best = 0.0
     said = Counter(_words(reply))
-    for each in targets:
-        wanted = Counter(_words(each))
+    for target in targets:
+        wanted = Counter(_words(target))
         if not wanted:
             continue
         both = sum((said & wanted).values())
@@ -96,15 +96,15 @@ def shared_words(reply: str, targets: list[str]) -> float:
 
 def finds(reply: str, targets: list[str], pattern: str, ignore_case: bool, all_groups: bool) -> bool:
     """Return true if a group of the pattern, or each of them, is a target."""
-    found = re.search(pattern, reply, re.IGNORECASE if ignore_case else 0)
-    if found is None:
+    match = re.search(pattern, reply, re.IGNORECASE if ignore_case else 0)
+    if match is None:
         return False
-    groups = [each for each in found.groups() or (found[0],) if isinstance(each, str)]
-    wanted = [each.lower() for each in targets] if ignore_case else targets
-    hits = [(each.lower() if ignore_case else each) in wanted for each in groups]
+    groups = [group for group in match.groups() or (match[0],) if isinstance(group, str)]
+    wanted = [target.lower() for target in targets] if ignore_case else targets
+    hits = [(group.lower() if ignore_case else group) in wanted for group in groups]
     if all_groups:
         return bool(hits) and all(hits) and bool("".join(targets))
-    return any(hit and each != "" for hit, each in zip(hits, groups, strict=True))
+    return any(hit and group != "" for hit, group in zip(hits, groups, strict=True))
 
 
 def answers(reply: str, targets: list[str], kind: str) -> bool:
@@ -139,22 +139,22 @@ def _chosen(reply: str, known: list[str], several: bool) -> set[str]:
         return set()
     said = found[-1].strip().upper()
     if not several:
-        one = [each for each in said.split(",") if each]
+        one = [part for part in said.split(",") if part]
         return {one[0]} if len(one) == 1 and one[0] in known else set()
     said = said.replace(" AND ", ",").replace(" ", "")
-    listed = {each for each in said.split(",") if each}
+    listed = {part for part in said.split(",") if part}
     return listed if listed <= set(known) else set(said) if set(said) <= set(known) else set()
 
 
 def unmarked(text: str) -> str:
     """Return a text in which the marks around the data of a grader's prompt are none."""
-    return re.sub(r"(?i)\[(BEGIN|END) DATA\]", lambda found: found[0].replace(" ", "-"), text)
+    return re.sub(r"(?i)\[(BEGIN|END) DATA\]", lambda match: match[0].replace(" ", "-"), text)
 
 
 def grade(said: str, menu: str, own: bool) -> float | None:
     """Return the value of the last grade that a grader says; None where it says none of the menu."""
     grades = {"c": 1.0, "correct": 1.0, "p": 0.5, "partial": 0.5, "i": 0.0, "incorrect": 0.0}
     gap = r"[\s\u200b\u200c\u200d\u200e\u200f\u2060\u2063\ufeff]*"
-    found = re.search(rf"(?is).*(?<!\w)GRADE(?!\w){gap}:{gap}" + ("([CPI])" if own else r"(\w*)"), said)
-    word = found[1].strip().lower() if found is not None else ""
+    match = re.search(rf"(?is).*(?<!\w)GRADE(?!\w){gap}:{gap}" + ("([CPI])" if own else r"(\w*)"), said)
+    word = match[1].strip().lower() if match is not None else ""
     return grades[word] if word in grades and word[0].upper() in menu else None

@@ -79,14 +79,14 @@ def read_folder(folder: Path, source: SourceFolder | None = None) -> dict[str, T
     """Return the tasks and groups below a folder by name, in the order of their paths. If a name is repeated, the first
     is taken, as in lm-eval. Other files are skipped."""
     reader = TaskReader(source or SourceFolder.around(folder))
-    found: dict[str, TaskFile] = {}
+    task_files: dict[str, TaskFile] = {}
     for path in _files(folder):
         try:
             task = reader.read(path)
         except TriposError:
             continue
-        found.setdefault(task.name, task)
-    return found
+        task_files.setdefault(task.name, task)
+    return task_files
 
 
 def tasks_with_tag(tasks: Mapping[str, TaskFile], tag: str) -> list[TaskFile]:
@@ -135,10 +135,12 @@ class TaskReader:
         config = dict(self._loaded(path))
         includes = as_list(config.pop("include", None))
         merged: dict[str, Any] = {}
-        for each in includes:
-            if not isinstance(each, str):
-                raise TriposError(CODE, f"`{path}`: `include`: it is {kind_of_value(each)}, and should be a text", MEND)
-            above = self._merged(Path(os.path.normpath(path.parent / each)), (*around, path))
+        for include in includes:
+            if not isinstance(include, str):
+                raise TriposError(
+                    CODE, f"`{path}`: `include`: it is {kind_of_value(include)}, and should be a text", MEND
+                )
+            above = self._merged(Path(os.path.normpath(path.parent / include)), (*around, path))
             merged.update({key: value for key, value in above.items() if key != "task_list"})
         self._trees[path] = {**merged, **config}
         return self._trees[path]
@@ -230,7 +232,7 @@ class TaskData:
             return self._split_of("shots", str(split or "shots"))
         samples = own.get("samples")
         if split is None and isinstance(samples, list):
-            content = "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in samples)
+            content = "".join(json.dumps(sample, ensure_ascii=False) + "\n" for sample in samples)
             source = f"{name_of(self.name)}.shots.jsonl"
             return TaskSplit("shots", source, TaskColumns.of_rows(samples), content=content)
         if isinstance(samples, PythonName) or isinstance(own.get("process_docs"), PythonName):
@@ -243,8 +245,8 @@ class TaskData:
 
     def _split_of(self, which: str, split: str) -> TaskSplit:
         path = self.rows.files[which]
-        written = SourceFolder.around(path).file(path)  # trusted: the task's own Python, which was run, wrote it
-        columns = _columns(written) if written.is_there else TaskColumns()
+        file = SourceFolder.around(path).file(path)  # trusted: the task's own Python, which was run, wrote it
+        columns = _columns(file) if file.is_there else TaskColumns()
         return TaskSplit(split, f"rows/{path.name}", columns, explicit=True)
 
     def _split(self, split: str) -> TaskSplit:
@@ -254,9 +256,9 @@ class TaskData:
             raise NotTranslatable(f"the rows are those of a function in Python, `{self.config['custom_dataset']}`")
         source = self._source(split)
         quoted(source)  # raises if the name cannot be written in a spec
-        found = self._find(split, source)
-        local = found if "://" not in source else None
-        return TaskSplit(split, source, _columns(found) if found is not None else TaskColumns(), local=local)
+        file = self._find(split, source)
+        local = file if "://" not in source else None
+        return TaskSplit(split, source, _columns(file) if file is not None else TaskColumns(), local=local)
 
     def _find(self, split: str, source: str) -> SourceFile | None:
         """Return the file of a split, if it exists. Raises `NotTranslatable` if it lies outside the allowed folder."""
@@ -332,11 +334,11 @@ class TaskScenario:
     @property
     def figures(self) -> Mapping[str, KnownFigure]:
         """The Python aggregates of the measures."""
-        return {name: each for name, each in self.scored.figures.items() if each.source}
+        return {name: figure for name, figure in self.scored.figures.items() if figure.source}
 
     def is_complete(self) -> bool:
         """Return true if every part was translated."""
-        return all(each.how != "not" for each in self.notes)
+        return all(note.how != "not" for note in self.notes)
 
     def lines(self, more: Mapping[str, str] | None = None) -> list[str]:
         """Return the lines of the scenario. `more` are scores that the measures of a group average."""
@@ -369,9 +371,9 @@ def scenario_of(task: TaskFile, data: TaskData, shots: int | None = None) -> Tas
     assumed: dict[str, None] = {}
     for _ in range(_PASSES):
         fields = TaskFields(task.config, tested.columns, "doc", tested.explicit, assumed)
-        asked, hole = _asked(task, fields, drawn)
-        made, lack = _scored(task, fields, asked, hole)
-    notes += [*hole, *asked.notes, *made.notes, *lack]
+        translation, hole = _asked(task, fields, drawn)
+        scores, lack = _scored(task, fields, translation, hole)
+    notes += [*hole, *translation.notes, *scores.notes, *lack]
     notes += [Note("assumed", "approximately", each) for each in assumed if not tested.columns.closed]
     shown_again = drawn is not None and drawn.fields.columns is tested.columns
     declared = [f"dataset {name}_tested from {quoted(tested.source)} {{"]
@@ -387,8 +389,8 @@ def scenario_of(task: TaskFile, data: TaskData, shots: int | None = None) -> Tas
         splits.append(split)
         declared += _shot_dataset(drawn.dataset, split, tested, name)
         files = {split.source: split.content} if split.content else {}
-    copies = {each.source: each.local for each in splits if each.local is not None}
-    return TaskScenario(name, declared, asked.lines, made, _complete(notes), files, copies)
+    copies = {task_split.source: task_split.local for task_split in splits if task_split.local is not None}
+    return TaskScenario(name, declared, translation.lines, scores, _complete(notes), files, copies)
 
 
 def _shot_dataset(dataset: str, split: TaskSplit, tested: TaskSplit, name: str) -> list[str]:
@@ -455,14 +457,14 @@ def _scored(
         for key in SCORING:
             if task.get(key) is not None:
                 lines += [f"  {line}" for line in commented(str(task.get(key)), f"{key}: ")]
-        made = TaskScores([*lines, "  score hole = hole_of_the_scores"], ["  measure hole = mean(hole)"])
-        return made, [Note("scores", "not", str(why))]
+        scores = TaskScores([*lines, "  score hole = hole_of_the_scores"], ["  measure hole = mean(hole)"])
+        return scores, [Note("scores", "not", str(why))]
 
 
 def _complete(notes: list[Note]) -> list[Note]:
     """Return the notes, completed by notes on parts that were translated exactly."""
-    told = {each.part for each in notes}
-    exact = [Note(part, "exactly") for part in ("data", "question", "scores") if part not in told]
+    texts = {note.part for note in notes}
+    exact = [Note(part, "exactly") for part in ("data", "question", "scores") if part not in texts]
     return [*exact, *dict.fromkeys(notes)]
 
 
@@ -511,8 +513,8 @@ def group_of(
     if depth > _DEEPEST:
         raise TriposError(CODE, f"the group `{task.name}` is a member of itself", "remove it from its own `task`")
     said = {key: each for key, each in task.config.items() if key not in _GROUP_KEYS}
-    own = {**said, **{key: each for key, each in changes.items() if key not in _GROUP_KEYS}}
-    made = TaskGroup(task.name, str(task.get("group_alias", task.name)), aggregates=_aggregates(task))
+    own = {**said, **{key: change for key, change in changes.items() if key not in _GROUP_KEYS}}
+    group = TaskGroup(task.name, str(task.get("group_alias", task.name)), aggregates=_aggregates(task))
     number = count or itertools.count(1)
     for each in as_list(task.get("task", [])):
         if next(number) > MOST_MEMBERS:
@@ -520,8 +522,8 @@ def group_of(
                 CODE, f"the group `{task.name}` has more than {MOST_MEMBERS:,} members", "import a part of it"
             )
         item = each if isinstance(each, dict) else {"task": each}
-        made.members += _members(item, task, tasks, own, depth, number)
-    return made
+        group.members += _members(item, task, tasks, own, depth, number)
+    return group
 
 
 def _members(
@@ -535,14 +537,14 @@ def _members(
     name = str(item.get("group", item.get("task")))
     more = {**own, **{key: each for key, each in item.items() if key not in ("group", "task")}}
     if name in tasks:
-        found = tasks[name]
-        return [group_of(found, tasks, more, depth + 1, number)] if found.kind == "group" else [found.changed(more)]
+        file = tasks[name]
+        return [group_of(file, tasks, more, depth + 1, number)] if file.kind == "group" else [file.changed(more)]
     if "group" in item:
         inner = TaskFile(name, "group", task.path, dict(item), source=task.source)
         return [group_of(inner, tasks, own, depth + 1, number)]
-    some = tasks_with_tag(tasks, name)
-    if some:
-        return [each.changed(more) for each in some]
+    task_files = tasks_with_tag(tasks, name)
+    if task_files:
+        return [task_file.changed(more) for task_file in task_files]
     if "dataset_path" in more:
         return [TaskFile(name, "task", task.path, {**more, "task": name}, source=task.source)]
     hint = f"give the folder that has it too: `tripos import task FOLDER {ImportTaskParameters.task} NAME`"
@@ -565,20 +567,20 @@ class GroupFigures:
 
 def figures_of(group: TaskGroup, scenarios: Mapping[str, TaskScenario]) -> GroupFigures:
     """Return the figures of a group and its subgroups: the mean over all items, or over tasks."""
-    made = GroupFigures()
-    for each in group.groups():
-        inside = [scenarios[task.name] for task in each.leaves() if task.name in scenarios]
-        for how in each.aggregates:
-            _figure(each, how, inside, made)
-    return made
+    figures = GroupFigures()
+    for task_group in group.groups():
+        inside = [scenarios[task.name] for task in task_group.leaves() if task.name in scenarios]
+        for how in task_group.aggregates:
+            _figure(task_group, how, inside, figures)
+    return figures
 
 
 def _figure(group: TaskGroup, how: Mapping[str, Any], inside: list[TaskScenario], made: GroupFigures) -> None:
     filters = how.get("filter_list")
     chosen = None if filters is None else {name_of(str(each)) for each in as_list(filters)}
     names: dict[str, None] = {}
-    for each in inside:
-        for name, score in each.scored.means.items():
+    for scenario in inside:
+        for name, score in scenario.scored.means.items():
             if score.metric == how["metric"] and (chosen is None or score.filter_name in chosen):
                 names[name] = None
     if not names:
@@ -588,9 +590,9 @@ def _figure(group: TaskGroup, how: Mapping[str, Any], inside: list[TaskScenario]
         return
     for name in names:
         whole = f"{name_of(group.name)}_{name}"
-        for each in inside:
-            if name in each.scored.means:
-                made.scores.setdefault(each.name, {})[whole] = each.scored.means[name].code
+        for scenario in inside:
+            if name in scenario.scored.means:
+                made.scores.setdefault(scenario.name, {})[whole] = scenario.scored.means[name].code
         value = f"mean({whole})" if how.get("weight_by_size", True) else f"mean(mean({whole}) by scenario)"
         made.measures.append(f"measure {whole} {title(group.alias)} = {value}")
 
@@ -629,8 +631,8 @@ def write_rows(
     if ended.failed:
         hint = f"give the Python of the environment with lm-eval: `{ImportTaskParameters.python} ENV/bin/python`"
         raise TriposError(CODE, f"the Python of `{task.name}` failed: {ended.last_line}", hint)
-    written = {which: rows / f"{name}.{which}.jsonl" for which in ("tested", "shots")}
-    return WrittenRows({which: path for which, path in written.items() if path.is_file()})
+    paths = {which: rows / f"{name}.{which}.jsonl" for which in ("tested", "shots")}
+    return WrittenRows({which: path for which, path in paths.items() if path.is_file()})
 
 
 # Specs of tasks and groups
@@ -648,9 +650,15 @@ def spec_of(
 ) -> ImportedTask:
     """Return a task as a spec."""
     data = TaskData(task.config, task.name, folders, task.source, rows or WrittenRows())
-    made = scenario_of(task, data, shots)
-    lines = [*_opening(task, [made], language), *made.lines()]
-    return ImportedTask(made.name, "\n".join(lines) + "\n", made.notes, {**made.files, **_helpers([made])}, made.copies)
+    scenario = scenario_of(task, data, shots)
+    lines = [*_opening(task, [scenario], language), *scenario.lines()]
+    return ImportedTask(
+        scenario.name,
+        "\n".join(lines) + "\n",
+        scenario.notes,
+        {**scenario.files, **_helpers([scenario])},
+        scenario.copies,
+    )
 
 
 def spec_of_group(
@@ -667,15 +675,17 @@ def spec_of_group(
         data = TaskData(task.config, task.name, folders, task.source, rows.get(task.name, WrittenRows()))
         scenarios[task.name] = scenario_of(task, data, shots)
     figures = figures_of(group, scenarios)
-    every = list(scenarios.values())
-    lines = _opening(head, every, language)
-    for each in every:
-        lines += [*each.lines(figures.scores.get(each.name)), ""]
-    files = {name: text for each in every for name, text in each.files.items()}
-    copies = {name: path for each in every for name, path in each.copies.items()}
-    notes = [*_count_notes(every), *figures.notes]
+    task_scenarios = list(scenarios.values())
+    lines = _opening(head, task_scenarios, language)
+    for scenario in task_scenarios:
+        lines += [*scenario.lines(figures.scores.get(scenario.name)), ""]
+    files = {name: text for task_scenario in task_scenarios for name, text in task_scenario.files.items()}
+    copies = {name: path for task_scenario in task_scenarios for name, path in task_scenario.copies.items()}
+    notes = [*_count_notes(task_scenarios), *figures.notes]
     text = "\n".join([*lines, *figures.measures]) + "\n"
-    return ImportedTask(name_of(group.name, tuple(_RESERVED)), text, notes, {**files, **_helpers(every)}, copies)
+    return ImportedTask(
+        name_of(group.name, tuple(_RESERVED)), text, notes, {**files, **_helpers(task_scenarios)}, copies
+    )
 
 
 def _count_notes(scenarios: Sequence[TaskScenario]) -> list[Note]:
@@ -705,8 +715,8 @@ def _opening(task: TaskFile, scenarios: Sequence[TaskScenario], language: str) -
         "role candidate compared",
         "",
     ]
-    figures = {name: each for scenario in scenarios for name, each in scenario.figures.items()}
-    lines += [f"{each.statement} from {quoted(f'{HELPERS}:{each.name}')}" for each in figures.values()]
+    figures = {name: figure for scenario in scenarios for name, figure in scenario.figures.items()}
+    lines += [f"{figure.statement} from {quoted(f'{HELPERS}:{figure.name}')}" for figure in figures.values()]
     return [*lines, ""] if figures else lines
 
 
@@ -723,10 +733,10 @@ def _version(task: TaskFile) -> str:
 
 
 def _helpers(scenarios: Sequence[TaskScenario]) -> dict[str, str]:
-    figures = {name: each for scenario in scenarios for name, each in scenario.figures.items()}
+    figures = {name: figure for scenario in scenarios for name, figure in scenario.figures.items()}
     if not figures:
         return {}
-    body = "\n\n\n".join(each.source.strip("\n") for each in figures.values())
+    body = "\n\n\n".join(figure.source.strip("\n") for figure in figures.values())
     imports = "".join(f"import {name}\n" for name in ("math", "re", "unicodedata") if f"{name}." in body)
     head = _HEAD + (f"\n{imports}" if imports else "")
     return {HELPERS: f"{head}\n\n{body}\n"}

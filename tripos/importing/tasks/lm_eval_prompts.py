@@ -77,10 +77,10 @@ def _is_place(fields: TaskFields, asked: Any) -> bool:
     if isinstance(asked, int):
         return True
     try:
-        found = fields.value("doc_to_text", asked)
+        template_value = fields.value("doc_to_text", asked)
     except NotTranslatable:
         return False
-    return found.shape.kind == "integer"
+    return template_value.shape.kind == "integer"
 
 
 def _each_context(
@@ -140,7 +140,7 @@ def settings(config: Mapping[str, Any]) -> tuple[list[str], list[Note]]:
         told = {key: given[key] for key in ("top_p", "top_k") if given.get(key) is not None}
         lines += [f"    {key} {value}" for key, value in told.items() if _finite(value, key) is not None]
     stops = [str(each) for each in as_list(until) if each is not None]
-    lines += [f"    stop {quoted(each)}" for each in dict.fromkeys(stops) if each]
+    lines += [f"    stop {quoted(fromkey)}" for fromkey in dict.fromkeys(stops) if fromkey]
     rest = sorted(set(given) - _IGNORED)
     if rest:
         notes.append(Note("generation_kwargs", "approximately", f"not said: {', '.join(rest)}"))
@@ -274,17 +274,17 @@ def _answer(said: Mapping[str, Any], fields: TaskFields) -> Pieces:
     """Return the answer of a worked example, from the part of a task that applies to these."""
     given = said.get("doc_to_target")
     if said.get("doc_to_choice") is None:
-        found = fields.value("doc_to_target", given, shows=False)
-        if found.kind == "list":
-            return [TemplateValue(f"first({found.code})", found.shape.items()).hole()]
+        template_value = fields.value("doc_to_target", given, shows=False)
+        if template_value.kind == "list":
+            return [TemplateValue(f"first({template_value.code})", template_value.shape.items()).hole()]
         return fields.text("doc_to_target", given, shows=False)
     options = fields.options(said.get("doc_to_choice"))
-    found = fields.target("doc_to_target", given)
-    if found.kind == "list":
-        found = TemplateValue(f"first({found.code})", found.shape.items())
-    if found.shape.kind == "text":
-        return _text_or_option(found, given, options, fields)
-    place = fields.place("doc_to_target", given, options) if found.kind == "bool" else found
+    template_value = fields.target("doc_to_target", given)
+    if template_value.kind == "list":
+        template_value = TemplateValue(f"first({template_value.code})", template_value.shape.items())
+    if template_value.shape.kind == "text":
+        return _text_or_option(template_value, given, options, fields)
+    place = fields.place("doc_to_target", given, options) if template_value.kind == "bool" else template_value
     return [TemplateValue(item_at(options, place, fields.columns.closed), options.shape.items()).hole()]
 
 

@@ -123,19 +123,19 @@ def figure_of(source: str) -> KnownFigure:
         raise NotTranslatable("an aggregation in Python that cannot be read") from error
     if not isinstance(function, ast.FunctionDef):
         raise NotTranslatable("an aggregation that is no function")
-    calls = [each for each in ast.walk(function) if isinstance(each, ast.Call)]
-    known = [each for each in calls if _name(each) in ("f1_score", "matthews_corrcoef")]
-    others = {_name(each) for each in calls} - {"f1_score", "matthews_corrcoef", "list", "zip", "max"}
-    loops = [each for each in ast.walk(function) if isinstance(each, ast.For | ast.While | ast.If | ast.comprehension)]
-    operations = [each for each in ast.walk(function) if isinstance(each, ast.BinOp)]
+    calls = [node for node in ast.walk(function) if isinstance(node, ast.Call)]
+    known = [call for call in calls if _name(call) in ("f1_score", "matthews_corrcoef")]
+    others = {_name(call) for call in calls} - {"f1_score", "matthews_corrcoef", "list", "zip", "max"}
+    loops = [node for node in ast.walk(function) if isinstance(node, ast.For | ast.While | ast.If | ast.comprehension)]
+    operations = [node for node in ast.walk(function) if isinstance(node, ast.BinOp)]
     if len(known) != 1 or others or loops or operations:
         raise NotTranslatable(f"`{function.name}` is an aggregation in Python")
-    given = {each.arg: each.value for each in known[0].keywords}
-    if set(given) - {"average"} or [getattr(each, "id", "") for each in known[0].args] != ["golds", "preds"]:
+    exprs = {keyword.arg: keyword.value for keyword in known[0].keywords}
+    if set(exprs) - {"average"} or [getattr(argument, "id", "") for argument in known[0].args] != ["golds", "preds"]:
         raise NotTranslatable(f"`{function.name}` is an aggregation in Python")
     if _name(known[0]) == "matthews_corrcoef":
         return FIGURES["mcc"]
-    average = getattr(given.get("average"), "value", "binary")
+    average = getattr(exprs.get("average"), "value", "binary")
     if average not in FIGURES:
         raise NotTranslatable(f"`{function.name}` takes the average `{average}`")
     return FIGURES[average]
@@ -167,7 +167,7 @@ def apply_filters(config: Mapping[str, Any], reply: str, fields: TaskFields) -> 
 
 
 def _apply_filter(given: Mapping[str, Any], reply: str, fields: TaskFields) -> FilteredReply:
-    found = FilteredReply(name_of(str(given["name"])), reply)
+    filtered_reply = FilteredReply(name_of(str(given["name"])), reply)
     for step in given["filter"]:
         function = step["function"]
         match function:
@@ -176,20 +176,20 @@ def _apply_filter(given: Mapping[str, Any], reply: str, fields: TaskFields) -> F
             case "take_first_k" | "majority_vote":
                 raise NotTranslatable(f"the filter `{function}`, which takes several replies")
             case "remove_whitespace":
-                found.code = f"trim({found.code})"
+                filtered_reply.code = f"trim({filtered_reply.code})"
             case "lowercase":
-                found.code = f"lower({found.code})"
+                filtered_reply.code = f"lower({filtered_reply.code})"
             case "uppercase":
-                found.code = f"upper({found.code})"
+                filtered_reply.code = f"upper({filtered_reply.code})"
             case "map":
-                found.code = _mapped(step, found.code)
+                filtered_reply.code = _mapped(step, filtered_reply.code)
             case "regex":
-                _regex(step, found)
+                _regex(step, filtered_reply)
             case "multi_choice_regex":
-                _choice(step, found, fields)
+                _choice(step, filtered_reply, fields)
             case _:
                 raise NotTranslatable(f"the filter `{function}`")
-    return found
+    return filtered_reply
 
 
 def _mapped(step: Mapping[str, Any], code: str) -> str:
@@ -360,7 +360,7 @@ class TaskScores:
 def score_lines(config: Mapping[str, Any], fields: TaskFields, asked: PromptTranslation, source: Any) -> TaskScores:
     """Return the scores and measures of a task, with notes on metrics without counterpart. `source` returns the text of
     a Python function. Raises `NotTranslatable` if no metric can be translated."""
-    made = TaskScores()
+    scores = TaskScores()
     kind = config.get("output_type") or "generate_until"
     if config.get("process_results") is not None:
         raise NotTranslatable(f"`process_results` is a function in Python, `{config['process_results']}`")
@@ -371,21 +371,21 @@ def score_lines(config: Mapping[str, Any], fields: TaskFields, asked: PromptTran
         metric = how["metric"]
         try:
             if isinstance(metric, PythonName):
-                _of_function(made, config, fields, metric, how, source)
+                _of_function(scores, config, fields, metric, how, source)
             elif metric == "bypass":
-                made.notes.append(Note("metric bypass", "exactly", "no score: lm-eval gives it no meaning"))
+                scores.notes.append(Note("metric bypass", "exactly", "no score: lm-eval gives it no meaning"))
             elif kind == "generate_until":
-                _of_reply(made, config, fields, metric, how, source)
+                _of_reply(scores, config, fields, metric, how, source)
             elif kind == "multiple_choice":
-                _of_choice(made, fields, asked, metric, how, source)
+                _of_choice(scores, fields, asked, metric, how, source)
             else:
-                _of_text(made, kind, metric, how)
+                _of_text(scores, kind, metric, how)
         except NotTranslatable as why:
-            made.notes.append(Note(f"metric {metric}", "not", str(why)))
-    if not made.measures:
-        whys = "; ".join(dict.fromkeys(each.why for each in made.notes if each.how == "not"))
+            scores.notes.append(Note(f"metric {metric}", "not", str(why)))
+    if not scores.measures:
+        whys = "; ".join(dict.fromkeys(note.why for note in scores.notes if note.how == "not"))
         raise NotTranslatable(f"no metric could be said: {whys}")
-    return made
+    return scores
 
 
 def _of_choice(
@@ -430,16 +430,16 @@ def _of_choice(
 
 
 def _is_right(asked: PromptTranslation, likeliest: str, options: TemplateValue, place: TemplateValue) -> str:
-    said = f"said.{likeliest}"
+    text = f"said.{likeliest}"
     if asked.several:
         numbers = listed([str(each) for each in range(asked.several)])
         logprobs = [f"first(said_{number}.logprobs)" for number in range(asked.several)]
-        members = [each.code for each in options.members or ()]
+        members = [member.code for member in options.members or ()]
         if likeliest != "likeliest":
             length = "length" if likeliest.endswith("character") else "bytes"
-            logprobs = [f"{each} / {length}({member})" for each, member in zip(logprobs, members, strict=True)]
-        said = f"best_of({numbers}, {listed(logprobs)})"
-    return f"{said} in {place.code}" if place.kind == "list" else f"{said} == {place.code}"
+            logprobs = [f"{logprob} / {length}({member})" for logprob, member in zip(logprobs, members, strict=True)]
+        text = f"best_of({numbers}, {listed(logprobs)})"
+    return f"{text} in {place.code}" if place.kind == "list" else f"{text} == {place.code}"
 
 
 def _check_mean(how: Mapping[str, Any]) -> None:
@@ -473,13 +473,13 @@ def _target(config: Mapping[str, Any], fields: TaskFields) -> TemplateValue:
         options = fields.options()
         place = fields.place("doc_to_target", given, options)
         return TemplateValue(item_at(options, place, fields.columns.closed), options.shape.items())
-    found = fields.value("doc_to_target", given, shows=False)
-    if found.shape.kind == "list":
-        found.shape.items().want("text")
-        return found
-    if not found.shape.kind and isinstance(given, str) and not fields.columns.closed:
+    template_value = fields.value("doc_to_target", given, shows=False)
+    if template_value.shape.kind == "list":
+        template_value.shape.items().want("text")
+        return template_value
+    if not template_value.shape.kind and isinstance(given, str) and not fields.columns.closed:
         fields.assumed[f"the target `{given}` is a text, and no list"] = None
-    if found.shape.brackets and isinstance(given, str) and "{" in given:
+    if template_value.shape.brackets and isinstance(given, str) and "{" in given:
         raise NotTranslatable("targets in square brackets, which the Harness reads as lists")
     return TemplateValue(joined(fields.text("doc_to_target", given, shows=False)), ColumnShape("text"))
 
@@ -490,22 +490,22 @@ def _of_reply(
     target = _target(config, fields)
     filters = apply_filters(config, "reply.text", fields)
     aggregation = how.get("aggregation")
-    for each in filters:
+    for reply in filters:
         name = name_of(metric.replace("+", "_plus"))
-        name = name if len(filters) == 1 else f"{name}_{each.name}"
-        made.figures.update(each.functions)
+        name = name if len(filters) == 1 else f"{name}_{reply.name}"
+        made.figures.update(reply.functions)
         if metric == "exact_match":
             _check_mean(how)
-            made.mean(name, _exact(each.code, target, how), metric, how, each.name)
+            made.mean(name, _exact(reply.code, target, how), metric, how, reply.name)
         elif metric in CORPUS and aggregation in (None, metric):
             if target.kind == "list":
                 raise NotTranslatable(f"`{metric}` with several targets")
-            made.scores += [] if made.scores else [f"  score length = words({each.code})"]
-            made.measure(name, CORPUS[metric].format(each.code, target.code), metric, how)
+            made.scores += [] if made.scores else [f"  score length = words({reply.code})"]
+            made.measure(name, CORPUS[metric].format(reply.code, target.code), metric, how)
         elif isinstance(aggregation, PythonName):
             figure = figure_of(source(aggregation))
             made.figures[figure.name] = figure
-            made.measure(name, figure.call(target.code, each.code), metric, how)
+            made.measure(name, figure.call(target.code, reply.code), metric, how)
         else:
             raise NotTranslatable(f"the metric `{metric}` of replies")
 

@@ -148,9 +148,9 @@ class TaskColumns:
         lines = []
         for name, fieldname in self.names.items():
             shape = self.shapes[name]
-            told, words = shape.type_text(), ["secret"] if secret and name not in self.shown_columns else []
+            text, words = shape.type_text(), ["secret"] if secret and name not in self.shown_columns else []
             words += [f"from {quoted(name)}"] if fieldname != name else []
-            words.insert(len(words) if told.startswith("{") else 0, told)  # a type in braces comes last
+            words.insert(len(words) if text.startswith("{") else 0, text)  # a type in braces comes last
             lines.append(" ".join([fieldname.ljust(wide), *words]))
         return lines
 
@@ -166,17 +166,17 @@ def shape_of(values: list[Any]) -> ColumnShape | None:
     >>> shape_of(["a", None]).type_text(), shape_of([[1], []]).type_text(), shape_of([{"a": [True]}]).type_text()
     ('text?', 'list<integer>', '{ a list<bool> }')
     """
-    held = [each for each in values if each is not None]
-    found = _held_shape(held) if held else ColumnShape("text")
-    if found is not None:
-        found.missing = len(held) < len(values)
-        found.certain = True
+    held = [value for value in values if value is not None]
+    shape = _held_shape(held) if held else ColumnShape("text")
+    if shape is not None:
+        shape.missing = len(held) < len(values)
+        shape.certain = True
         texts = [each for each in held if isinstance(each, str)]
-        found.digits = any(is_digits(each) for each in texts)
-        found.least = min(held, default=None) if found.kind == "integer" else None
-        found.blank = any(not each.strip() for each in texts)
-        found.brackets = any(each[:1] == "[" and each[-1:] == "]" for each in texts)
-    return found
+        shape.digits = any(is_digits(text) for text in texts)
+        shape.least = min(held, default=None) if shape.kind == "integer" else None
+        shape.blank = any(not text.strip() for text in texts)
+        shape.brackets = any(text[:1] == "[" and text[-1:] == "]" for text in texts)
+    return shape
 
 
 def _held_shape(held: list[Any]) -> ColumnShape | None:
@@ -190,8 +190,8 @@ def _held_shape(held: list[Any]) -> ColumnShape | None:
     if all(isinstance(each, Mapping) for each in held):
         names = dict.fromkeys(name for each in held for name in each)
         fields = {name: shape_of([each.get(name) for each in held]) for name in names}
-        known = {name: shape for name, shape in fields.items() if shape is not None}
-        return ColumnShape("record", fields=known)
+        shapes = {name: shape for name, shape in fields.items() if shape is not None}
+        return ColumnShape("record", fields=shapes)
     return None
 
 
@@ -234,8 +234,8 @@ class TemplateValue:
 
     def hole(self) -> Code:
         """Return the value as an expression in a hole."""
-        said = self.as_text()
-        return Code(self.code, said) if self.kind == "integer" else Code(said)
+        text = self.as_text()
+        return Code(self.code, text) if self.kind == "integer" else Code(text)
 
     def pieces(self) -> Pieces:
         """Return the value as pieces of a template."""
@@ -270,9 +270,9 @@ def constant(value: Any) -> TemplateValue:
 
 def concatenated(values: Sequence[TemplateValue]) -> TemplateValue:
     """Return the concatenation of texts."""
-    if all(isinstance(each.constant, str) for each in values):
-        return constant("".join(each.constant for each in values))
-    parts = [piece for each in values for piece in each.pieces()]
+    if all(isinstance(value.constant, str) for value in values):
+        return constant("".join(value.constant for value in values))
+    parts = [piece for value in values for piece in value.pieces()]
     return TemplateValue(joined(parts), ColumnShape("text"), parts=parts)
 
 
@@ -332,15 +332,15 @@ class Conditions:
                 raise NotTranslatable(f"the test `is {node.name}`")
             case "Compare":
                 return self._compared(node)
-        found = self.value(node)
-        match found.kind:
+        template_value = self.value(node)
+        match template_value.kind:
             case "bool":
-                return found.code
+                return template_value.code
             case "text":
-                return f'({found.code} != "")'
+                return f'({template_value.code} != "")'
             case "list":
-                return f"(length({found.code}) > 0)"
-        return f"({found.code} != 0)"
+                return f"(length({template_value.code}) > 0)"
+        return f"({template_value.code} != 0)"
 
     def _is_none(self, node: Any) -> str:
         if type(node).__name__ != "Name":
@@ -350,17 +350,17 @@ class Conditions:
             shape.missing = True
         if not shape.missing:
             return "false"
-        found = self.column(node.name)
-        if found.kind not in ("text", "integer", "number"):
-            raise NotTranslatable(f"`is none` of a {found.kind}")
-        if found.kind == "text":
+        template_value = self.column(node.name)
+        if template_value.kind not in ("text", "integer", "number"):
+            raise NotTranslatable(f"`is none` of a {template_value.kind}")
+        if template_value.kind == "text":
             self.assumed[f"an empty text in `{node.name}` is none"] = None
-        return f"({found.code} == {fallback(shape)})"
+        return f"({template_value.code} == {fallback(shape)})"
 
     def _compared(self, node: Any) -> str:
         if len(node.ops) != 1:
             raise NotTranslatable("a chain of comparisons")
-        left, operand = self.value(node.expr), node.ops[0]
+        template_value, operand = self.value(node.expr), node.ops[0]
         right = self.value(operand.expr)
         words = {
             "eq": "==",
@@ -376,13 +376,13 @@ class Conditions:
             right.shape.want("list")
             if right.kind == "text":
                 raise NotTranslatable("`in` of a text")
-            left.shape.want(right.shape.items().kind or "text")
+            template_value.shape.want(right.shape.items().kind or "text")
         else:
-            left.shape.want(right.shape.kind or "text")
-            right.shape.want(left.shape.kind)
-            if left.kind != right.kind and {left.kind, right.kind} != {"integer", "number"}:
-                raise NotTranslatable(f"a {left.kind} that is compared with a {right.kind}")
-        return f"({left.code} {words[operand.op]} {right.code})"
+            template_value.shape.want(right.shape.kind or "text")
+            right.shape.want(template_value.shape.kind)
+            if template_value.kind != right.kind and {template_value.kind, right.kind} != {"integer", "number"}:
+                raise NotTranslatable(f"a {template_value.kind} that is compared with a {right.kind}")
+        return f"({template_value.code} {words[operand.op]} {right.code})"
 
 
 def strip_parentheses(condition: str) -> str:
@@ -583,7 +583,7 @@ class Translator(Conditions):
         numbers = listed([str(each) for each in range(LONGEST_LOOP)])
         call = node.iter
         if type(call).__name__ == "Call" and getattr(call.node, "name", "") == "range":
-            count = [self.value(each) for each in call.args]
+            count = [self.value(argument) for argument in call.args]
             if len(count) != 1:
                 raise NotTranslatable("`range` with a beginning")
             within = {node.target.name: TemplateValue(alias, ColumnShape("integer", least=0))}
@@ -621,9 +621,9 @@ class Translator(Conditions):
 
     def text_of(self, node: Any) -> str:
         """Return the code of a value that must be a text."""
-        found = self.value(node)
-        found.shape.want("text")
-        return found.as_text()
+        template_value = self.value(node)
+        template_value.shape.want("text")
+        return template_value.as_text()
 
     def _name(self, node: Any) -> TemplateValue:
         return self.names[node.name] if node.name in self.names else self.column(node.name)
@@ -635,13 +635,17 @@ class Translator(Conditions):
         return constant(node.data)
 
     def _list(self, node: Any) -> TemplateValue:
-        members = tuple(self.value(each) for each in node.items)
+        members = tuple(self.value(item) for item in node.items)
         if not members:
             raise NotTranslatable("an empty list")
-        kinds = {each.kind for each in members}
-        for each in members:
-            each.shape.want("text")
-        codes = [each.code for each in members] if len(kinds) == 1 else [each.as_text() for each in members]
+        kinds = {template_value.kind for template_value in members}
+        for member in members:
+            member.shape.want("text")
+        codes = (
+            [template_value.code for template_value in members]
+            if len(kinds) == 1
+            else [template_value.as_text() for template_value in members]
+        )
         return TemplateValue(listed(codes), ColumnShape("list", item=members[0].shape), members=members)
 
     _tuple = _list
@@ -704,9 +708,11 @@ class Translator(Conditions):
             inner = self._field(TemplateValue("x", items.shape.items()), name)
             return TemplateValue(f"[{inner.code} each x in {items.code}]", ColumnShape("list", item=inner.shape))
         if node.name == "string":
-            found = self.value(node.node)
+            template_value = self.value(node.node)
             return TemplateValue(
-                found.as_text(), ColumnShape("text"), found.constant if isinstance(found.constant, str) else None
+                template_value.as_text(),
+                ColumnShape("text"),
+                template_value.constant if isinstance(template_value.constant, str) else None,
             )
         if node.name not in FILTERS or node.kwargs:
             raise NotTranslatable(f"the filter `{node.name}`")
@@ -720,41 +726,41 @@ class Translator(Conditions):
             of.shape.want(needs)
             if of.kind != needs:
                 raise NotTranslatable(f"`{name}` of a {of.kind}")
-        given = [self.value(each) for each in args]
-        made = code(of, *given)
+        template_values = [self.value(argument) for argument in args]
+        made = code(of, *template_values)
         shape = {"same": of.shape.present(), "item": of.shape.item or ColumnShape()}.get(gives) or result_shape(gives)
         return TemplateValue(made, shape)
 
     def _add(self, node: Any) -> TemplateValue:
-        left, right = self.value(node.left), self.value(node.right)
-        if left.shape.kind == right.shape.kind == "integer":
-            one, two = left.shape.least, right.shape.least
+        template_value, right = self.value(node.left), self.value(node.right)
+        if template_value.shape.kind == right.shape.kind == "integer":
+            one, two = template_value.shape.least, right.shape.least
             least = None if one is None or two is None else one + two
-            return TemplateValue(f"({left.code} + {right.code})", ColumnShape("integer", least=least))
-        left.shape.want("text")
+            return TemplateValue(f"({template_value.code} + {right.code})", ColumnShape("integer", least=least))
+        template_value.shape.want("text")
         right.shape.want("text")
-        if "list" in (left.kind, right.kind):
+        if "list" in (template_value.kind, right.kind):
             raise NotTranslatable("lists that are added")
-        return concatenated([left, right])
+        return concatenated([template_value, right])
 
     def _concat(self, node: Any) -> TemplateValue:
         return concatenated([self.value(each) for each in node.nodes])
 
     def _sub(self, node: Any) -> TemplateValue:
-        left, right = self.value(node.left), self.value(node.right)
-        for each in (left, right):
+        template_value, right = self.value(node.left), self.value(node.right)
+        for each in (template_value, right):
             each.shape.want("integer")
             if each.kind not in ("integer", "number"):
                 raise NotTranslatable(f"a {each.kind} that is subtracted")
-        known = left.shape.least is not None and isinstance(right.constant, int)
-        least = left.shape.least - right.constant if known else None
-        return TemplateValue(f"({left.code} - {right.code})", ColumnShape("integer", least=least))
+        known = template_value.shape.least is not None and isinstance(right.constant, int)
+        least = template_value.shape.least - right.constant if known else None
+        return TemplateValue(f"({template_value.code} - {right.code})", ColumnShape("integer", least=least))
 
     def _neg(self, node: Any) -> TemplateValue:
-        found = self.value(node.node)
-        if not isinstance(found.constant, int | float):
+        template_value = self.value(node.node)
+        if not isinstance(template_value.constant, int | float):
             raise NotTranslatable("a negative value")
-        return constant(-found.constant)
+        return constant(-template_value.constant)
 
     def _condexpr(self, node: Any) -> TemplateValue:
         decided = self.decided(node.test)
@@ -967,11 +973,11 @@ class TaskFields:
             except NotTranslatable:
                 if not self.explicit:
                     raise
-        found = self.value(key, given, shows)
-        found.shape.want("text")
-        if isinstance(found.constant, str):
-            return [found.constant]
-        return [found.hole()]
+        template_value = self.value(key, given, shows)
+        template_value.shape.want("text")
+        if isinstance(template_value.constant, str):
+            return [template_value.constant]
+        return [template_value.hole()]
 
     def value(self, key: str, given: Any, shows: bool = True) -> TemplateValue:
         """Return the value of a field of any type. If it has no translation, return the column that lm-eval wrote."""
@@ -992,8 +998,8 @@ class TaskFields:
             if single is not None:
                 return single
             pieces = self.translator(shows).template(given)
-            if all(isinstance(each, str) for each in pieces):
-                return constant("".join(each for each in pieces if isinstance(each, str)))
+            if all(isinstance(piece, str) for piece in pieces):
+                return constant("".join(piece for piece in pieces if isinstance(piece, str)))
             from tripos.importing.spec_text import joined
 
             return TemplateValue(joined(pieces), ColumnShape("text"))
@@ -1014,27 +1020,27 @@ class TaskFields:
 
     def options(self, given: Any = None) -> TemplateValue:
         """Return the options of a question. `given` overrides them for worked examples."""
-        found = self.value("doc_to_choice", self.config.get("doc_to_choice") if given is None else given)
-        found.shape.items().want("text")
-        if found.kind != "list" or found.shape.items().kind != "text":
+        template_value = self.value("doc_to_choice", self.config.get("doc_to_choice") if given is None else given)
+        template_value.shape.items().want("text")
+        if template_value.kind != "list" or template_value.shape.items().kind != "text":
             raise NotTranslatable("options that are no list of texts")
-        return found
+        return template_value
 
     def place(self, key: str, given: Any, options: TemplateValue) -> TemplateValue:
         """Return the position of the right option, or a list of positions: the target itself, or the position of its
         text among the options."""
-        found = self.target(key, given)
-        match found.kind:
+        template_value = self.target(key, given)
+        match template_value.kind:
             case "integer":
-                return found
+                return template_value
             case "bool":
-                return TemplateValue(f"choose({found.code}, 1, 0)", ColumnShape("integer", least=0))
-            case "list" if found.shape.items().kind in ("integer", ""):
-                found.shape.items().want("integer")
-                return found
+                return TemplateValue(f"choose({template_value.code}, 1, 0)", ColumnShape("integer", least=0))
+            case "list" if template_value.shape.items().kind in ("integer", ""):
+                template_value.shape.items().want("integer")
+                return template_value
             case "text":
-                return self._among(found, given, options)
-        raise NotTranslatable(f"a target that is a {found.kind}")
+                return self._among(template_value, given, options)
+        raise NotTranslatable(f"a target that is a {template_value.kind}")
 
     def _among(self, found: TemplateValue, given: Any, options: TemplateValue) -> TemplateValue:
         """Return the position of a text among the options, or −1 if it is none of them. A number that a template prints
@@ -1050,20 +1056,24 @@ class TaskFields:
     def target(self, key: str, given: Any) -> TemplateValue:
         """Return the target of a question with options: a text, a position, or positions. A condition that chooses
         between numbers is a number, and so is a text of digits."""
-        found = self._chosen_number(given) or self.value(key, given, shows=False)
-        if not found.shape.kind:
+        template_value = self._chosen_number(given) or self.value(key, given, shows=False)
+        if not template_value.shape.kind:
             self.assumed[f"the target `{given}` is a position, not a text"] = None
-            found.shape.want("integer")
-        if isinstance(found.constant, str) and is_digits(found.constant) and len(found.constant) < 10:
-            return constant(int(found.constant))
-        return found
+            template_value.shape.want("integer")
+        if (
+            isinstance(template_value.constant, str)
+            and is_digits(template_value.constant)
+            and len(template_value.constant) < 10
+        ):
+            return constant(int(template_value.constant))
+        return template_value
 
     def _chosen_number(self, given: Any) -> TemplateValue | None:
         if isinstance(given, str) and not isinstance(given, PythonName) and "{%" in given:
             body = parse_template(given).body
             if len(body) == 1 and type(body[0]).__name__ == "If" and not body[0].elif_:
                 texts = [_text_of(each) for each in (body[0].body, body[0].else_)]
-                if all(is_digits(each) for each in texts):
+                if all(is_digits(text) for text in texts):
                     condition = self.translator(False).condition(body[0].test)
                     return TemplateValue(
                         f"choose({condition}, {texts[0]}, {texts[1]})", ColumnShape("integer", least=0)
@@ -1086,16 +1096,16 @@ def list_literal(values: list[TemplateValue]) -> TemplateValue:
     """Return a list literal of a task."""
     if not values:
         raise NotTranslatable("an empty list of options")
-    if {each.kind for each in values} != {"text"}:
+    if {value.kind for value in values} != {"text"}:
         raise NotTranslatable("options that are no texts")
     return TemplateValue(
-        listed([each.code for each in values]), ColumnShape("list", item=ColumnShape("text")), members=tuple(values)
+        listed([value.code for value in values]), ColumnShape("list", item=ColumnShape("text")), members=tuple(values)
     )
 
 
 def _text_of(body: Any) -> str:
     if len(body) == 1 and type(body[0]).__name__ == "Output":
-        return "".join(getattr(each, "data", "?") for each in body[0].nodes)
+        return "".join(getattr(node, "data", "?") for node in body[0].nodes)
     return "?"
 
 
@@ -1103,7 +1113,7 @@ def edge(pieces: Pieces, last: bool) -> str | None:
     """Return the first or last character of a template: empty if the template is empty, None if it depends on the
     row.
     """
-    held = [each for each in pieces if each != ""]
+    held = [piece for piece in pieces if piece != ""]
     if not held:
         return ""
     part = held[-1 if last else 0]

@@ -118,12 +118,12 @@ def promptfoo_spec(path: Path, language: str = "en", folder: SourceFolder | None
     config: PromptfooConfig = validate_shape(_form(PromptfooConfig), document, path)
     notes: list[Note] = []
     name = name_of(path.stem if path.stem != "promptfooconfig" else path.resolve().parent.name)
-    given = _tests(config, path, folder)
-    columns = _columns(given)
-    prompts = [_prompt(each, path, folder) for each in config.prompts]
+    tests = _tests(config, path, folder)
+    columns = _columns(tests)
+    prompts = [_prompt(prompt, path, folder) for prompt in config.prompts]
     arms = [f"p{number}" for number in range(1, len(prompts) + 1)]
     steps = _steps(prompts, columns, notes)
-    rows, kinds, holes = _rows(given, columns, notes)
+    rows, kinds, holes = _rows(tests, columns, notes)
     settings = {"providers", "description", "prompts", "tests", "defaultTest", "$schema"}
     for other in sorted(set(document) - settings):
         notes.append(Note(other, "not", "a setting of promptfoo"))
@@ -186,7 +186,7 @@ def _tests(config: PromptfooConfig, path: Path, folder: SourceFolder) -> list[Pr
     if isinstance(shared, str):
         shared = _document(folder.file(path).sibling(shared.removeprefix(FILE)))
     common: PromptfooTest = validate_shape(_form(PromptfooTest), shared or {}, path, ("defaultTest",))
-    found: list[PromptfooTest] = []
+    tests: list[PromptfooTest] = []
     for number, each in enumerate(config.tests or [{}]):
         file = Path(each.removeprefix(FILE)) if isinstance(each, str) else None
         for entry, said in enumerate([each] if file is None else _from_file(each, path, folder)):
@@ -194,8 +194,8 @@ def _tests(config: PromptfooConfig, path: Path, folder: SourceFolder) -> list[Pr
             test: PromptfooTest = validate_shape(_form(PromptfooTest), said, file or path, at)
             test.vars = {**(common.vars or {}), **(test.vars or {})}
             test.demands = [*common.demands, *test.demands]
-            found.append(test)
-    return found
+            tests.append(test)
+    return tests
 
 
 def _from_file(place: str, path: Path, folder: SourceFolder) -> list[Any]:
@@ -222,9 +222,9 @@ def _from_line(line: Mapping[str, str]) -> dict[str, Any]:
     for each in expected:
         kind, colon, value = each.partition(":")
         known = kind.strip().removeprefix("not-") in {*CHECKS, *SEVERAL_TEXTS, RUBRIC}
-        told = value.strip() if colon and known else each
+        text = value.strip() if colon and known else each
         many = (
-            [part.strip() for part in told.split(",")] if kind.strip().removeprefix("not-") in SEVERAL_TEXTS else told
+            [part.strip() for part in text.split(",")] if kind.strip().removeprefix("not-") in SEVERAL_TEXTS else text
         )
         checks.append({"type": kind.strip() if colon and known else "equals", "value": many})
     return {"vars": {key: value for key, value in line.items() if key and not key.startswith("__")}, "assert": checks}
@@ -267,10 +267,10 @@ def _rows(
         row: dict[str, Any] = {name: filling.text(values.get(variable, "")) for variable, name in columns.items()}
         rows.append(row | {_column(each): told.get(each, []) for each in kinds})
     if kinds:
-        shown = ", ".join(kinds)
+        text = ", ".join(kinds)
         remarks = [_RUBRIC_NOTE] if RUBRIC in kinds else []
         remarks += [_REGEX_NOTE] if any(kind.endswith("regex") for kind in kinds) else []
-        notes.append(Note("assertions", "approximately" if remarks else "exactly", "; ".join([shown, *remarks])))
+        notes.append(Note("assertions", "approximately" if remarks else "exactly", "; ".join([text, *remarks])))
     notes += [Note(part, "not", f"{len(some):,} times in {len(tests):,} tests") for part, some in lost.items()]
     return rows, kinds, [f"{part}: {_text(some[0])}" for part, some in lost.items()]
 
@@ -392,9 +392,9 @@ def _messages(prompt: str) -> list[tuple[str, str]]:
         messages = CHAT.validate_python(chat, strict=True)
     except ValidationError as error:
         raise NotTranslatable("a chat other than texts of roles") from error
-    if [each.role for each in messages] not in (["user"], ["system", "user"]):
+    if [message.role for message in messages] not in (["user"], ["system", "user"]):
         raise NotTranslatable("a chat other than a system message and a question")
-    return [("system" if each.role == "system" else "prompt", each.content) for each in messages]
+    return [("system" if message.role == "system" else "prompt", message.content) for message in messages]
 
 
 class ChatMessage(BaseModel):
@@ -445,11 +445,11 @@ def _holds(kind: str) -> str:
     if plain in SEVERAL_TEXTS:
         single, every = SEVERAL_TEXTS[plain]
         inner = CHECKS[single].format(reply="reply.text", value="value")
-        told = f"{'all' if every else 'any'}({inner} each value in values)"
-        told = f"not {told}" if kind != plain else told
-        return f"all({told} each values in item.{_column(kind)})"
-    told = CHECKS[plain].format(reply="reply.text", value="value")
-    return f"all({f'not ({told})' if kind != plain else told} each value in item.{_column(kind)})"
+        text = f"{'all' if every else 'any'}({inner} each value in values)"
+        text = f"not {text}" if kind != plain else text
+        return f"all({text} each values in item.{_column(kind)})"
+    text = CHECKS[plain].format(reply="reply.text", value="value")
+    return f"all({f'not ({text})' if kind != plain else text} each value in item.{_column(kind)})"
 
 
 def _judge() -> list[str]:

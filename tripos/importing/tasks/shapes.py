@@ -53,9 +53,9 @@ def validate_shape(form: TypeAdapter[T], value: Any, path: Path, at: tuple[str |
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         if first["type"] == "value_error":
-            said = str(first["ctx"]["error"])
+            text = str(first["ctx"]["error"])
         else:
-            said = MISSING.get(first["type"], "it is of another kind than it should be")
+            text = MISSING.get(first["type"], "it is of another kind than it should be")
         place = ".".join(str(each) for each in (*at, *first["loc"]))
-        where = f"`{place}`: {said}" if place else said
+        where = f"`{place}`: {text}" if place else text
         raise TriposError(CODE, f"`{path}`: {where}", "mend the file, or leave that part out") from error

@@ -74,8 +74,8 @@ def name_of(benchmark: str, row: Mapping[str, Any], arms: Sequence[str]) -> str:
     >>> name_of("quiz", {"scenario": "sums", "metric": "RIGHT", "hint": "yes"}, ["hint"])
     'quiz/sums/RIGHT[hint: yes]'
     """
-    told = ", ".join(f"{arm}: {row[arm]}" for arm in arms if row[arm] is not None)
-    return f"{benchmark}/{row['scenario']}/{row['metric']}" + (f"[{told}]" if told else "")
+    text = ", ".join(f"{arm}: {row[arm]}" for arm in arms if row[arm] is not None)
+    return f"{benchmark}/{row['scenario']}/{row['metric']}" + (f"[{text}]" if text else "")
 
 
 def model_info(model: str) -> dict[str, Any]:
@@ -116,9 +116,9 @@ def result_of(plan: Plan, run: RunRecord, model: str, name: str, scored: ResultS
     """Return the mean of some scores of a model, with an error clustered by item."""
     low, high, truth = scale(plan, scored.scenario, scored.metric)
     ends = None if low is None or high is None else (low, high)
-    found = mean_of_run(run, model, mean_of_cells(scored.values, scored.clusters, ends=ends, paired=False))
-    method = "t" if ends is None else "logit" if found.standard_error else "exact"
-    title = next((dict(each.title) for each in plan.metrics if each.name == scored.metric), {})
+    estimate = mean_of_run(run, model, mean_of_cells(scored.values, scored.clusters, ends=ends, paired=False))
+    method = "t" if ends is None else "logit" if estimate.standard_error else "exact"
+    title = next((dict(metric.title) for metric in plan.metrics if metric.name == scored.metric), {})
     config = {
         "metric_id": f"{run.benchmark}.{scored.metric}",
         "metric_name": title.get(plan.benchmark.languages[0]) or scored.metric,
@@ -127,13 +127,15 @@ def result_of(plan: Plan, run: RunRecord, model: str, name: str, scored: ResultS
         **_config(low, high, truth, scored.lower_is_better),
         **_judging(plan, run, scored),
     }
-    error = found.standard_error
+    error = estimate.standard_error
     return {
         "evaluation_result_id": name,
         "evaluation_name": name,
         "source_data": _source(plan, scored.scenario),
         "metric_config": config,
-        "score_details": _score(found.value or 0.0, error, found.low, found.high, found.n, (low, high), method),
+        "score_details": _score(
+            estimate.value or 0.0, error, estimate.low, estimate.high, estimate.n, (low, high), method
+        ),
         **_generation(plan, run, scored.scenario),
     }
 
@@ -211,9 +213,9 @@ def _judging(plan: Plan, run: RunRecord, scored: ResultScores) -> dict[str, Any]
     if scorer is None:
         return {}
     models = run.evaluators.get(scorer.role) or run.models
-    judges: list[dict[str, Any]] = [{"model_info": model_info(each)} for each in models]
+    judges: list[dict[str, Any]] = [{"model_info": model_info(model)} for model in models]
     if scorer.settings.temperature is not None:
-        judges = [{**each, "temperature": scorer.settings.temperature} for each in judges]
+        judges = [{**judge, "temperature": scorer.settings.temperature} for judge in judges]
     prompt = scorer.prompt[plan.benchmark.languages[0]]
     told: dict[str, Any] = {"judges": judges, "input_prompt": template_text(prompt)}
     if len(judges) > 1:
@@ -225,8 +227,8 @@ def _judging(plan: Plan, run: RunRecord, scored: ResultScores) -> dict[str, Any]
 
 def _generation(plan: Plan, run: RunRecord, scenario: str) -> dict[str, Any]:
     """Return the settings of the asks of a scenario, if all asks have the same."""
-    asks = [each for each in _steps(plan, scenario) if isinstance(each, Ask) and each.role == run.compared_role]
-    settings = {each.settings for each in asks}
+    asks = [step for step in _steps(plan, scenario) if isinstance(step, Ask) and step.role == run.compared_role]
+    settings = {ask.settings for ask in asks}
     if len(settings) != 1:
         return {}
     given = settings.pop().given
@@ -241,7 +243,7 @@ def _source(plan: Plan, scenario: str) -> dict[str, Any]:
     dataset = next((each for each in plan.datasets if rows is not None and each.name == rows.dataset), None)
     if dataset is None:
         return {"dataset_name": rows.dataset if rows is not None else plan.benchmark.name, "source_type": "other"}
-    digests = {each.path: f"sha256:{each.sha256}" for each in dataset.every_file}
+    digests = {file.path: f"sha256:{file.sha256}" for file in dataset.every_file}
     return {"dataset_name": dataset.name, "source_type": "other", "additional_details": digests}
 
 
@@ -305,11 +307,11 @@ def write_eee(
     does not fit its schema.
     """
     tool = connection.execute("select tool_version from main.runs where run_id = ?", [run.run_id]).fetchall()[0][0]
-    written = [_write(connection, plan, run, model, folder, (organization, tool), secrets) for model in run.models]
-    found = [each for each in written if each is not None]
-    if not found:
+    fileses = [_write(connection, plan, run, model, folder, (organization, tool), secrets) for model in run.models]
+    exported_fileses = [exported_files for exported_files in fileses if exported_files is not None]
+    if not exported_fileses:
         raise StoreError("S0603", "nothing to export: no score of this run has a value", "`tripos report` says why")
-    return found
+    return exported_fileses
 
 
 def _write(
@@ -341,17 +343,17 @@ def _write(
             line |= _instance(plan, row, secrets)
             way = (row["scenario"], row["metric"]) in lower
             fresh = ResultScores(row["scenario"], row["metric"], row["scorer"], [], [], way)
-            known = scored.setdefault(result, fresh)
-            known.clusters.append(row["cluster_id"] or row["item_id"])
-            known.values.append(row["value"])
-            line["evaluation"] = {"score": row["value"], "is_correct": known.is_best(plan, row["value"])}
+            scores = scored.setdefault(result, fresh)
+            scores.clusters.append(row["cluster_id"] or row["item_id"])
+            scores.values.append(row["value"])
+            line["evaluation"] = {"score": row["value"], "is_correct": scores.is_best(plan, row["value"])}
             yield _checked(line, INSTANCES)
 
     details = write_lines(folder / f"{stem}_samples.jsonl", lines())
     if not scored:
         details.path.unlink()
         return None
-    results = [result_of(plan, run, model, name, each) for name, each in scored.items()]
+    results = [result_of(plan, run, model, name, scores) for name, scores in scored.items()]
     results += results_of_measures(connection, plan, run, model)
     aggregate = {
         "schema_version": VERSION,
@@ -412,7 +414,7 @@ def _rows(connection: Connection, plan: Plan, run: RunRecord, model: str) -> Ite
 
 def _instance(plan: Plan, row: Mapping[str, Any], secrets: bool) -> dict[str, Any]:
     messages = orjson.loads(row["messages"])
-    raw = next((each["content"] for each in reversed(messages) if each.get("role") == "user"), "")
+    raw = next((message["content"] for message in reversed(messages) if message.get("role") == "user"), "")
     reference = _reference(plan, row) if secrets else []
     told: dict[str, Any] = {
         "sample_id": row["item_id"],
@@ -483,8 +485,8 @@ def check(document: Mapping[str, Any], name: str) -> None:
     error = best_match(_validator(name).iter_errors(document))
     if error is not None:
         where = "/".join(map(str, error.absolute_path)) or "the whole"
-        told = " ".join(error.message.split())[:200]
-        raise StoreError("S0605", f"Every Eval Ever {VERSION} does not take this: {where}: {told}", "please report it")
+        text = " ".join(error.message.split())[:200]
+        raise StoreError("S0605", f"Every Eval Ever {VERSION} does not take this: {where}: {text}", "please report it")
 
 
 def _checked(document: Mapping[str, Any], name: str, option: int = 0) -> bytes:

@@ -73,15 +73,15 @@ class HeldOut:
     def keep(self, found: Replies) -> Replies:
         """Return the replies to items that are not held out; the others are counted in `left_out`."""
         left_out = dict(found.left_out)
-        kept = []
+        replies = []
         for reply in found.replies:
             key = (reply.scenario, reply.item_id)
             reason = "held out" if key in self.items else "near held out" if key in self.near else None
             if reason is None:
-                kept.append(reply)
+                replies.append(reply)
             else:
                 left_out[reason] = left_out.get(reason, 0) + 1
-        return Replies(tuple(kept), dict(sorted(left_out.items())))
+        return Replies(tuple(replies), dict(sorted(left_out.items())))
 
 
 NOTHING_HELD_OUT = HeldOut()
@@ -96,27 +96,31 @@ def read_held_out(connection: Connection, plan: Plan, run: RunRecord, wanted: Re
     if not wanted.hold_out and not wanted.apart_from:
         return NOTHING_HELD_OUT
     axes = {axis.name for axis in plan.axes}
-    scenarios = {each.name for each in plan.scenarios}
+    scenarios = {scenario.name for scenario in plan.scenarios}
     rows = [row for row in _rows(connection, run.run_id) if row.scenario in scenarios]
     marked = _marked(connection, run.benchmark, wanted.hold_out)
     here, held = {row.key for row in rows}, {row.key for row in marked}
     # A field counts if it distinguishes items in this run or among all, so other runs never reduce what is held out.
     others_rows = [row for row in marked if row.key not in here]
-    every = _items(
+    items = _items(
         rows + others_rows, axes, _distinguishing_fields(rows, axes) | _distinguishing_fields(rows + others_rows, axes)
     )
-    others: list[HeldOutItem] = []
+    out_items: list[HeldOutItem] = []
     for other in (find_run(connection, name) for name in wanted.apart_from):
         of_other = _rows(connection, other.run_id)
-        others += _items(of_other, axes, _distinguishing_fields(of_other, axes))
+        out_items += _items(of_other, axes, _distinguishing_fields(of_other, axes))
     # A row that several scenarios use has one id, and is the same item in all of them.
-    names = {item.key[1] for item in every if item.key in held and item.text} | {item.key[1] for item in others}
-    held |= {item.key for item in every if item.key[1] in names}
-    kept = [item for item in every if item.key in here and item.key not in held]
-    near = _near([item for item in every if item.key in held] + others, kept)
-    known = known_in_store(connection, run.benchmark, wanted.hold_out)
+    names = {item.key[1] for item in items if item.key in held and item.text} | {item.key[1] for item in out_items}
+    held |= {item.key for item in items if item.key[1] in names}
+    held_out_items = [item for item in items if item.key in here and item.key not in held]
+    near = _near([item for item in items if item.key in held] + out_items, held_out_items)
+    counts = known_in_store(connection, run.benchmark, wanted.hold_out)
     return HeldOut(
-        wanted.hold_out, wanted.apart_from, frozenset(held & here), {each.item: each for each in near}, known
+        wanted.hold_out,
+        wanted.apart_from,
+        frozenset(held & here),
+        {duplicate.item: duplicate for duplicate in near},
+        counts,
     )
 
 
@@ -145,7 +149,7 @@ def _found(connection: Connection, where: str) -> list[StoredItem]:
 
 def _items(rows: list[StoredItem], axes: set[str], telling: set[tuple[str, str]]) -> list[HeldOutItem]:
     """Return the items of `rows`, with the texts of the `telling` fields, given as (scenario, name)."""
-    found = []
+    items = []
     for row in rows:
         of = _texts_of(row, axes)
         alone = {
@@ -153,8 +157,8 @@ def _items(rows: list[StoredItem], axes: set[str], telling: set[tuple[str, str]]
             for name, text in of.items()
             if (row.scenario, name) in telling and len(runs_of(text)) >= SHORTEST
         }
-        found.append(HeldOutItem((row.scenario, row.item_id), "\n".join(filter(None, of.values())), alone))
-    return found
+        items.append(HeldOutItem((row.scenario, row.item_id), "\n".join(filter(None, of.values())), alone))
+    return items
 
 
 def _distinguishing_fields(rows: list[StoredItem], axes: set[str]) -> set[tuple[str, str]]:
@@ -190,13 +194,13 @@ def _texts(value: Any) -> Iterator[str]:
 
 def _near(held: list[HeldOutItem], items: list[HeldOutItem]) -> Iterator[NearDuplicate]:
     """Yield the `items` that are near duplicates of a held-out one, as a whole or in a field that is compared alone."""
-    known = NearTexts[tuple[int, str]](NEAR_DUPLICATE_OVERLAP)
+    texts = NearTexts[tuple[int, str]](NEAR_DUPLICATE_OVERLAP)
     for place, item in enumerate(held):
-        known.add((place, ""), item.text)
+        texts.add((place, ""), item.text)
         for name, text in item.fields.items():
-            known.add((place, name), text)
-    for item in items if len(known) else ():
-        likes = [found for text in (item.text, *item.fields.values()) if (found := known.find(text)) is not None]
+            texts.add((place, name), text)
+    for item in items if len(texts) else ():
+        likes = [found for text in (item.text, *item.fields.values()) if (found := texts.find(text)) is not None]
         if likes:
             (place, _), overlap = max(likes, key=lambda found: found[1])
             yield NearDuplicate(item.key, held[place].key, overlap)

@@ -63,43 +63,58 @@ def write_hub(
     if folder.exists() and not folder.is_dir():
         raise StoreError("S0604", f"`{folder}` is a file, and several are to be written", "name a folder")
     figures = {model: measure_figures(connection, plan, run, model) for model in run.models}
-    if not any(each.value is not None for own in figures.values() for each in own):
+    if not any(exported_figure.value is not None for own in figures.values() for exported_figure in own):
         raise StoreError("S0603", "nothing to export: no measure of this run has a value", "`tripos report` says why")
-    named = {each.name: each for own in figures.values() for each in own}
+    named = {exported_figure.name: exported_figure for own in figures.values() for exported_figure in own}
     ids = task_ids(list(named.values()))
     place = folder / "dataset" / "eval.yaml"
-    _write(place, _eval_yaml(plan, {ids[name]: each for name, each in named.items()}))
-    found = []
-    for model, own in figures.items():
-        shown = [each for each in own if each.value is not None]
-        if not shown:
+    _write(place, _eval_yaml(plan, {ids[name]: exported_figure for name, exported_figure in named.items()}))
+    resultses = []
+    for model, figure in figures.items():
+        exported_figures = [exported_figure for exported_figure in figure if exported_figure.value is not None]
+        if not exported_figures:
             continue
         under = folder / "models" / re.sub(r"[^\w.\-]", "__", model)
         results = under / ".eval_results" / f"{run.benchmark}.yaml"
-        _write(results, [_entry(run, each, ids[each.name], source) for each in shown])
+        _write(
+            results,
+            [_entry(run, exported_figure, ids[exported_figure.name], source) for exported_figure in exported_figures],
+        )
         _write(
             under / "model-index.yaml",
-            {"model-index": [_index(plan, run, model, {ids[each.name]: each for each in shown}, source)]},
+            {
+                "model-index": [
+                    _index(
+                        plan,
+                        run,
+                        model,
+                        {ids[exported_figure.name]: exported_figure for exported_figure in exported_figures},
+                        source,
+                    )
+                ]
+            },
         )
-        without = tuple(each.name for each in own if each.value is None)
-        found.append(HubResults(model, results, len(shown), without))
-    return place, found
+        without = tuple(exported_figure.name for exported_figure in figure if exported_figure.value is None)
+        resultses.append(HubResults(model, results, len(exported_figures), without))
+    return place, resultses
 
 
 def task_ids(figures: Sequence[ExportedFigure]) -> dict[str, str]:
     """Return the task id of every value of a measure, by name: letters, digits and `_`, with dots between its parts."""
     found: dict[str, str] = {}
-    for each in figures:
-        told = ".".join(re.sub(r"\W+", "_", part) for part in (each.source, *each.by.values()))
-        while told in found.values():
-            told += "_"
-        found[each.name] = told
+    for figure in figures:
+        text = ".".join(re.sub(r"\W+", "_", part) for part in (figure.source, *figure.by.values()))
+        while text in found.values():
+            text += "_"
+        found[figure.name] = text
     return found
 
 
 def _eval_yaml(plan: Plan, tasks: Mapping[str, ExportedFigure]) -> dict[str, Any]:
     title = plan.title_of("benchmark", plan.benchmark.name) or plan.benchmark.title or plan.benchmark.name
-    scenarios = ", ".join(plan.title_of("scenario", each.name) or each.title or each.name for each in plan.scenarios)
+    scenarios = ", ".join(
+        plan.title_of("scenario", scenario.name) or scenario.title or scenario.name for scenario in plan.scenarios
+    )
     return {
         "name": title,
         "description": f"{title} {plan.benchmark.version}: {scenarios}.",
@@ -132,22 +147,22 @@ def _entry(run: RunRecord, figure: ExportedFigure, task: str, source: HubSource)
 
 def notes_of(run: RunRecord, figure: ExportedFigure) -> str:
     """Return notes on a figure: its interval, the numbers of scores and items, and its run."""
-    told = []
+    texts = []
     if interval := interval_text(figure, "{:.6g}".format):
-        told.append(f"95 % interval {interval}")
-    told.append(f"{figure.n:,} scores of {figure.items:,} items")
+        texts.append(f"95 % interval {interval}")
+    texts.append(f"{figure.n:,} scores of {figure.items:,} items")
     if figure.without_value:
-        told.append(f"{figure.without_value:,} scores without a value")
+        texts.append(f"{figure.without_value:,} scores without a value")
     if figure.lower_is_better:
-        told.append("lower is better")
+        texts.append("lower is better")
     if not run.ended:
-        told.append(f"the run is {run.status}")
+        texts.append(f"the run is {run.status}")
     if run.partial is not None:
-        told.append(run.partial)
+        texts.append(run.partial)
     judges = sorted({name for names in run.evaluators.values() for name in names})
-    told += [f"with {', '.join(judges)}"] if judges else []
+    texts += [f"with {', '.join(judges)}"] if judges else []
     release = f", release {run.release[:12]}" if run.release else ""
-    return "; ".join([*told, f"{run.benchmark} {run.version}, plan {run.plan_digest[:12]}{release}, Tripos"])
+    return "; ".join([*texts, f"{run.benchmark} {run.version}, plan {run.plan_digest[:12]}{release}, Tripos"])
 
 
 def _index(
@@ -155,8 +170,8 @@ def _index(
 ) -> dict[str, Any]:
     """Return the metadata of a model card, with one result for each configuration."""
     by_config: dict[str, list[str]] = {}
-    for task, each in figures.items():
-        by_config.setdefault(_config(plan, each), []).append(task)
+    for task, figure in figures.items():
+        by_config.setdefault(_config(plan, figure), []).append(task)
     results = []
     for config, own in by_config.items():
         result: dict[str, Any] = {

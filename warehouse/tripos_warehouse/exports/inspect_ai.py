@@ -78,7 +78,7 @@ def sample_of(
     """Return a unit as a sample. `steps` are the scored steps of its scenario; with `prefix` names begin with the
     scenario.
     """
-    scores = {name: _score(unit, each) for name, each in named_scores(unit, steps, prefix).items()}
+    scores = {name: _score(unit, named_score) for name, named_score in named_scores(unit, steps, prefix).items()}
     last = unit.replies[-1] if unit.replies else None
     asked = [] if last is None else _messages(last)
     first = _messages(unit.replies[0]) if unit.replies else []
@@ -93,7 +93,7 @@ def sample_of(
         "scores": scores,
         "metadata": _metadata(unit),
         "store": {},
-        "events": [*(_called(each, model, run) for each in unit.replies), *_scored(unit, scores)],
+        "events": [*(_called(reply, model, run) for reply in unit.replies), *_scored(unit, scores)],
         **_usage(unit, model, run),
         **_times(unit),
     }
@@ -136,16 +136,16 @@ class InspectUsage:
 
     def add(self, unit: RunUnit, model: str, run: RunRecord) -> None:
         """Add the usage of a unit."""
-        fresh = [each for each in unit.replies if each["sample_id"] not in self._counted]
+        fresh = [reply for reply in unit.replies if reply["sample_id"] not in self._counted]
         self._counted.update(each["sample_id"] for each in fresh)
         self.unknown += sum(usage_of([each]) is None for each in fresh)
         _add(self.by_model, model, usage_of(fresh))
         _add(self.by_role, run.compared_role, usage_of(fresh))
         for judge, judged in _judgements(unit).items():
-            own = [each for each in judged if each.judgement_id not in self._counted]
-            self._counted.update(each.judgement_id for each in own if each.judgement_id is not None)
-            self.unknown += sum(usage_of([each]) is None for each in own)
-            _add(self.by_model, judge, usage_of(own))
+            scores = [score for score in judged if score.judgement_id not in self._counted]
+            self._counted.update(score.judgement_id for score in scores if score.judgement_id is not None)
+            self.unknown += sum(usage_of([score]) is None for score in scores)
+            _add(self.by_model, judge, usage_of(scores))
 
 
 def _add(to: dict[str, dict[str, Any]], name: str, usage: Mapping[str, Any] | None) -> None:
@@ -178,9 +178,9 @@ def _times(unit: RunUnit) -> dict[str, Any]:
     """Return the start of the first request, the time of the last reply, and the duration."""
     if not unit.replies:
         return {}
-    spent = [each["latency_s"] for each in unit.replies]
-    begun = min(each["created_at"] - timedelta(seconds=each["latency_s"] or 0) for each in unit.replies)
-    ended = max(each["created_at"] for each in unit.replies)
+    spent = [reply["latency_s"] for reply in unit.replies]
+    begun = min(reply["created_at"] - timedelta(seconds=reply["latency_s"] or 0) for reply in unit.replies)
+    ended = max(reply["created_at"] for reply in unit.replies)
     told: dict[str, Any] = {name: _moment(at) for name, at in (("started_at", begun), ("completed_at", ended))}
     if all(each is not None for each in spent):
         told |= {"total_time": sum(spent), "working_time": sum(spent)}
@@ -199,13 +199,13 @@ def _metadata(unit: RunUnit) -> dict[str, Any]:
     place |= {f"item.{name}": value for name, value in unit.fields.items()}
     if unit.replies:
         place["status"] = unit.replies[-1]["status"]
-        place["sample_ids"] = {each["step"]: each["sample_id"] for each in unit.replies}
+        place["sample_ids"] = {reply["step"]: reply["sample_id"] for reply in unit.replies}
     return place
 
 
 def _score(unit: RunUnit, score: UnitScore) -> dict[str, Any]:
     told: dict[str, Any] = {"value": math.nan if score.value is None else score.value}
-    answered = next((each["parsed"] for each in unit.replies if each["sample_id"] == score.sample_id), None)
+    answered = next((reply["parsed"] for reply in unit.replies if reply["sample_id"] == score.sample_id), None)
     if score.choice is not None:
         told["answer"] = score.choice
     elif score.evaluator is None and answered is not None:
@@ -220,7 +220,7 @@ def _score(unit: RunUnit, score: UnitScore) -> dict[str, Any]:
 
 
 def _messages(reply: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [_message(each, f"{reply['sample_id']}-{n}") for n, each in enumerate(chat_of(reply).messages)]
+    return [_message(message, f"{reply['sample_id']}-{n}") for n, message in enumerate(chat_of(reply).messages)]
 
 
 def _message(kept: ChatMessage, name: str) -> dict[str, Any]:
@@ -229,7 +229,7 @@ def _message(kept: ChatMessage, name: str) -> dict[str, Any]:
     if role != kept.role:
         told["metadata"] = {"role": kept.role}
     if kept.calls:
-        told["tool_calls"] = [_call(each) for each in kept.calls]
+        told["tool_calls"] = [_call(call) for call in kept.calls]
     if kept.answers is not None:
         told |= {"tool_call_id": kept.answers.id, "function": kept.answers.call.name}
     return told
@@ -248,10 +248,10 @@ def _tool(described: Mapping[str, Any]) -> dict[str, Any]:
     properties = schema.get("properties") if isinstance(schema, Mapping) else None
     told = {"name": str(described["name"]), "description": str(described.get("description") or "")}
     parameters: dict[str, Any] = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
-    for name, each in (properties or {}).items():
-        kind = each.get("type") if isinstance(each, Mapping) else None
-        about = each.get("description") if isinstance(each, Mapping) else None
-        parameters["properties"][name] = {"description": str(about or json.dumps(each, ensure_ascii=False))} | (
+    for name, property_ in (properties or {}).items():
+        kind = property_.get("type") if isinstance(property_, Mapping) else None
+        about = property_.get("description") if isinstance(property_, Mapping) else None
+        parameters["properties"][name] = {"description": str(about or json.dumps(property_, ensure_ascii=False))} | (
             {"type": kind} if kind in JSON_TYPES else {}
         )
     if properties:
@@ -260,9 +260,9 @@ def _tool(described: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _replied(reply: Mapping[str, Any], model: str) -> dict[str, Any]:
-    kept = chat_of(reply).reply
-    assert kept is not None
-    return _message(kept, f"{reply['sample_id']}-reply") | {"source": "generate", "model": model}
+    message = chat_of(reply).reply
+    assert message is not None
+    return _message(message, f"{reply['sample_id']}-reply") | {"source": "generate", "model": model}
 
 
 def _output(reply: Mapping[str, Any] | None, model: str) -> dict[str, Any]:
@@ -298,7 +298,7 @@ def _called(reply: Mapping[str, Any], model: str, run: RunRecord) -> dict[str, A
         "model": model,
         "role": run.compared_role,
         "input": _messages(reply),
-        "tools": [_tool(each) for each in tools],
+        "tools": [_tool(tool) for tool in tools],
         "tool_choice": "auto" if tools else "none",
         "config": {},
         "output": _output(reply, model),
@@ -315,7 +315,7 @@ def _called(reply: Mapping[str, Any], model: str, run: RunRecord) -> dict[str, A
 def _scored(unit: RunUnit, scores: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
     if not unit.replies:
         return []
-    at = _moment(max(each["created_at"] for each in unit.replies))
+    at = _moment(max(reply["created_at"] for reply in unit.replies))
     return [
         {"event": "score", "timestamp": at, "working_start": 0.0, "score": score, "scorer": name}
         for name, score in scores.items()
@@ -371,14 +371,14 @@ def write_inspect(
     if single and len(run.models) > 1:
         raise StoreError("S0202", f"{len(run.models)} logs do not fit into `{path}`", "name a folder")
     tool = connection.execute("select tool_version from main.runs where run_id = ?", [run.run_id]).fetchall()[0][0]
-    found = [
+    logs = [
         log
         for model in run.models
         if (log := _InspectWriter(connection, plan, run, model, secrets, str(tool)).write(path, single)) is not None
     ]
-    if not found:
+    if not logs:
         raise StoreError("S0603", "nothing to export: the run has no replies", "`tripos report` says why")
-    return found, left_out(connection, plan, run)
+    return logs, left_out(connection, plan, run)
 
 
 class _InspectWriter:
@@ -390,7 +390,7 @@ class _InspectWriter:
         self.connection, self.plan, self.run, self.model = connection, plan, run, model
         self.secrets, self.tool = secrets, tool
         self.prefix = len(plan.scenarios) > 1
-        self.steps = {each.name: scored_steps(plan, each.name) for each in plan.scenarios}
+        self.steps = {scenario.name: scored_steps(plan, scenario.name) for scenario in plan.scenarios}
         self.means = ScoreMeans(run, model, self.steps, self.prefix)
         self.usage = InspectUsage()
         self.samples = self.scores = self.without = self.failed = 0
@@ -447,13 +447,13 @@ class _InspectWriter:
 
     def _header(self, figures: list[ExportedFigure]) -> dict[str, Any]:
         status = ENDS.get(self.run.status, "cancelled")
-        told = self.run.message or self.run.status
+        text = self.run.message or self.run.status
         ended = self.run.finished_at
-        error = {"error": {"message": told, "traceback": "", "traceback_ansi": ""}} if status == "error" else {}
+        error = {"error": {"message": text, "traceback": "", "traceback_ansi": ""}} if status == "error" else {}
         results = {
             "total_samples": self.samples,
             "completed_samples": self.samples - self.failed,
-            "scores": [_header_score(each) for each in figures],
+            "scores": [_header_score(figure) for figure in figures],
             "metadata": {
                 "figures": "of Tripos: measures of the spec, and means of scores with errors by item",
                 "calls_without_usage": self.usage.unknown,
@@ -484,7 +484,7 @@ class _InspectWriter:
             for role, names in self.run.evaluators.items()
             if names
         }
-        data = {each.dataset for scenario in self.plan.scenarios if (each := scenario.rows) is not None}
+        data = {rows.dataset for scenario in self.plan.scenarios if (rows := scenario.rows) is not None}
         # Inspect expects the product of both as the number of samples.
         whole = self.samples == len(self.ids) * self.epochs
         samples = len(self.ids) if whole else self.samples

@@ -88,14 +88,14 @@ def write_lm_eval(
     if folder.exists() and not folder.is_dir():
         raise StoreError("S0604", f"`{folder}` is a file, and several are to be written", "name a folder")
     tool = connection.execute("select tool_version from main.runs where run_id = ?", [run.run_id]).fetchall()[0][0]
-    found = []
+    resultses = []
     for model in run.models:
         writer = _ResultsWriter(connection, plan, run, model, secrets, str(tool))
-        if (written := writer.write(folder)) is not None:
-            found.append(written)
-    if not found:
+        if (results := writer.write(folder)) is not None:
+            resultses.append(results)
+    if not resultses:
         raise StoreError("S0603", "nothing to export: the run has no replies", "`tripos report` says why")
-    return found, left_out(connection, plan, run)
+    return resultses, left_out(connection, plan, run)
 
 
 class _ResultsWriter:
@@ -107,26 +107,26 @@ class _ResultsWriter:
         self.connection, self.plan, self.run, self.model = connection, plan, run, model
         self.secrets, self.tool = secrets, tool
         self.stamp = run.started_at.isoformat().replace(":", "-")
-        self.steps = {each.name: scored_steps(plan, each.name) for each in plan.scenarios}
+        self.steps = {scenario.name: scored_steps(plan, scenario.name) for scenario in plan.scenarios}
         self.settings = {
-            each.name: {
+            scenario.name: {
                 step.name: dict(step.settings.given)
-                for step in each.steps
+                for step in scenario.steps
                 if isinstance(step, Ask) and step.role == run.compared_role
             }
-            for each in plan.scenarios
+            for scenario in plan.scenarios
         }
         self.means = ScoreMeans(run, model, self.steps, prefix=False)
         self.tasks: dict[tuple[str, ...], _Task] = {}
         self.samples = self.scores = self.without = 0
 
     def write(self, folder: Path) -> ExportedResults | None:
-        own = folder / sanitized(self.model)
-        place = own / f"results_{self.stamp}.json"
+        path = folder / sanitized(self.model)
+        place = path / f"results_{self.stamp}.json"
         figures = measure_figures(self.connection, self.plan, self.run, self.model)
         with ExitStack() as files:
             for unit in read_units(self.connection, self.plan, self.run, self.model, self.secrets):
-                self._add(unit, own, files)
+                self._add(unit, path, files)
             if not self.samples:
                 return None
             document = self._document([*figures, *self.means.figures(self.plan)])
@@ -137,9 +137,9 @@ class _ResultsWriter:
     def _task(self, unit: RunUnit, folder: Path, files: ExitStack) -> _Task:
         key = (unit.scenario, *unit.arms.values())
         if key not in self.tasks:
-            told = "_".join([self.run.benchmark, unit.scenario, *(f"{arm}_{v}" for arm, v in unit.arms.items())])
-            name = re.sub(r"\W", "_", told)
-            while any(each.name == name for each in self.tasks.values()):
+            text = "_".join([self.run.benchmark, unit.scenario, *(f"{arm}_{v}" for arm, v in unit.arms.items())])
+            name = re.sub(r"\W", "_", text)
+            while any(task.name == name for task in self.tasks.values()):
                 name += "_"
             new = files.enter_context(export_path(folder / f"samples_{name}_{self.stamp}.jsonl"))
             self.tasks[key] = _Task(name, unit.scenario, unit.arms, files.enter_context(new.open("wb")))
@@ -192,9 +192,9 @@ class _ResultsWriter:
     def _requests(self, unit: RunUnit, reply: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
         """Return each request of a call: the context, the continuation or the settings, and the reply."""
         messages = json.loads(reply["messages"])
-        options = [each["content"] for each in messages if each["role"] == "option"]
+        options = [message["content"] for message in messages if message["role"] == "option"]
         if options:
-            text = "".join(each["content"] for each in messages if each["role"] != "option")
+            text = "".join(message["content"] for message in messages if message["role"] != "option")
             space = text[len(text.rstrip()) :]
             found = json.loads(reply["reply"])["options"] if reply["status"] == "ok" else [None] * len(options)
             said = [None if each is None else [str(each["logprob"]), str(each["greedy"])] for each in found]
@@ -204,7 +204,7 @@ class _ResultsWriter:
         sent = chat.messages[0].content if single else json.dumps(as_openai(chat.messages), ensure_ascii=False)
         settings = self.settings[unit.scenario].get(reply["step"], {})
         if chat.tools:
-            settings = {**settings, "tools": [{"type": "function", "function": each} for each in chat.tools]}
+            settings = {**settings, "tools": [{"type": "function", "function": tool} for tool in chat.tools]}
         return [(sent, settings, reply["reply"])]
 
     def _document(self, figures: list[ExportedFigure]) -> dict[str, Any]:
@@ -253,7 +253,10 @@ class _ResultsWriter:
                 "plan_digest": self.run.plan_digest,
                 "release": self.run.release,
                 "status": self.run.status,
-                "figures": [{"name": each.name, "value": each.value, **each.details()} for each in figures],
+                "figures": [
+                    {"name": exported_figure.name, "value": exported_figure.value, **exported_figure.details()}
+                    for exported_figure in figures
+                ],
             },
         }
 

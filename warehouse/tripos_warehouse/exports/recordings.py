@@ -55,7 +55,7 @@ def sent_turns(connection: Connection, wanted: Mapping[str, Any], batch: int) ->
         left_out: dict[str, int] = {}
         for row in of_one:
             role = row["role"]
-            begin = [each for each in orjson.loads(row["messages"]) if each["name"] == role]
+            begin = [load for load in orjson.loads(row["messages"]) if load["name"] == role]
             less: int | None = left_out.get(role, 0)
             while less is not None and less < row["left_out"]:
                 yield row, _sent(begin, role, said, less), False

@@ -82,22 +82,27 @@ def place_columns(plan: Plan) -> list[str]:
 
 def asked_steps(plan: Plan, role: str) -> tuple[str, ...]:
     """Return the asks of `role` whose replies are scored; all of its asks if none is."""
-    asks = {step.name: step for each in plan.scenarios for step in each.steps if isinstance(step, Ask)}
-    own = {step.name for each in plan.scenarios for step in each.steps if isinstance(step, Ask) and step.role == role}
-    scored = {step.of for each in plan.scenarios for step in each.steps if isinstance(step, Score | Grade)}
+    asks = {step.name: step for scenario in plan.scenarios for step in scenario.steps if isinstance(step, Ask)}
+    own = {
+        step.name
+        for scenario in plan.scenarios
+        for step in scenario.steps
+        if isinstance(step, Ask) and step.role == role
+    }
+    scored = {step.of for scenario in plan.scenarios for step in scenario.steps if isinstance(step, Score | Grade)}
     found = [name for name in asks if name in own & scored] or [name for name in asks if name in own]
     return tuple(dict.fromkeys(asks[name].script or name for name in found))
 
 
 def steps_of(plan: Plan, rows: Sequence[str]) -> set[str]:
     """Return the asks with these names; the name of an ask with several prompts includes all of its turns."""
-    asks = (step for each in plan.scenarios for step in each.steps if isinstance(step, Ask))
+    asks = (step for scenario in plan.scenarios for step in scenario.steps if isinstance(step, Ask))
     return {step.name for step in asks if step.name in rows or (step.script and step.script in rows)}
 
 
 def asked_of_elements(plan: Plan) -> list[str]:
     """Return the asks about single list elements, which do not continue each other."""
-    asks = (step for each in plan.scenarios for step in each.steps if isinstance(step, Ask))
+    asks = (step for scenario in plan.scenarios for step in scenario.steps if isinstance(step, Ask))
     return list(dict.fromkeys(step.name for step in asks if step.element is not None))
 
 
@@ -117,7 +122,7 @@ def read_replies(connection: Connection, plan: Plan, run: RunRecord, wanted: Rep
       and step in ({", ".join(map(sql.text, sorted(steps_of(plan, wanted.rows))))})
       and model in ({", ".join(map(sql.text, wanted.models))})
     order by all"""
-    found: list[ExportedReply] = []
+    replies: list[ExportedReply] = []
     left_out: Counter[str] = Counter()
     cursor = connection.execute(query)
     while rows := cursor.fetchmany(2000):
@@ -133,18 +138,18 @@ def read_replies(connection: Connection, plan: Plan, run: RunRecord, wanted: Rep
                 left_out["empty"] += 1
             elif (prompt := _prompt(messages)) is None:
                 left_out["no prompt"] += 1
-            elif said := {each["role"] for each in prompt} & NON_TEXT_ROLES.keys():
-                left_out[NON_TEXT_ROLES[said.pop()]] += 1
+            elif texts := {each["role"] for each in prompt} & NON_TEXT_ROLES.keys():
+                left_out[NON_TEXT_ROLES[texts.pop()]] += 1
             else:
-                found.append(ExportedReply(sample, item, model, number, prompt, text, where))
-    return Replies(tuple(sorted(found, key=_order(plan, columns, wanted.models))), dict(sorted(left_out.items())))
+                replies.append(ExportedReply(sample, item, model, number, prompt, text, where))
+    return Replies(tuple(sorted(replies, key=_order(plan, columns, wanted.models))), dict(sorted(left_out.items())))
 
 
 def _check(plan: Plan, run: RunRecord, wanted: ReplyQuery) -> None:
     asks = {
         name
-        for each in plan.scenarios
-        for step in each.steps
+        for scenario in plan.scenarios
+        for step in scenario.steps
         if isinstance(step, Ask) and step.role == run.compared_role
         for name in (step.name, step.script)
         if name
@@ -185,4 +190,4 @@ def plain(messages: Sequence[Message]) -> str:
     >>> plain([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "1 + 1?"}])
     'Be brief.\\n\\n1 + 1?'
     """
-    return "\n\n".join(each["content"] for each in messages)
+    return "\n\n".join(message["content"] for message in messages)

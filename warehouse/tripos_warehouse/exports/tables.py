@@ -95,8 +95,12 @@ def _samples(schema: str, plan: Plan, run: RunRecord, secrets: bool) -> str:
 
 def open_fields(plan: Plan, secrets: bool) -> dict[str, dict[str, None]]:
     """Return the fields of every data set that may be shown, in plan order."""
-    found = {each.name: each.fields for each in plan.datasets} | {each.name: each.fields for each in plan.made}
-    return {name: {each.name: None for each in fields if secrets or not each.secret} for name, fields in found.items()}
+    found = {dataset.name: dataset.fields for dataset in plan.datasets} | {
+        dataset.name: dataset.fields for dataset in plan.made
+    }
+    return {
+        name: {field.name: None for field in fields if secrets or not field.secret} for name, fields in found.items()
+    }
 
 
 def _items(connection: Connection, plan: Plan, run: RunRecord, secrets: bool) -> TableSource:
@@ -104,7 +108,7 @@ def _items(connection: Connection, plan: Plan, run: RunRecord, secrets: bool) ->
     fixed column is `field_NAME`.
     """
     fields = open_fields(plan, secrets)
-    shown = dict.fromkeys(name for own in fields.values() for name in own)
+    shown = dict.fromkeys(name for field in fields.values() for name in field)
     fixed = [name for name in place_columns(plan) if name not in {arm.name for arm in plan.arms}]
     columns = {name: f"field_{name}" if name in ("dataset", "item_id") else name for name in shown if name not in fixed}
     plain = [*fixed, "dataset", "item_id"]
@@ -187,7 +191,9 @@ def write_csv(source: TableSource, path: Path, raw: bool) -> WrittenTable:
 
 def to_data(tables: Sequence[WrittenTable]) -> list[Mapping[str, Any]]:
     """Return the tables as JSON values."""
-    return [{"table": each.name, "path": str(each.path), "rows": each.rows, "notes": each.notes} for each in tables]
+    return [
+        {"table": table.name, "path": str(table.path), "rows": table.rows, "notes": table.notes} for table in tables
+    ]
 
 
 # Workbooks
@@ -203,7 +209,7 @@ def escape_xml(text: str) -> str:
     ('a_x0007_b', 'a_x005F_x0007_b', 'two_x000D_\\nlines')
     """
     whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return _CONTROL.sub(lambda found: f"_x{ord(found[0]):04X}_", _ESCAPED.sub("_x005F_", whole))
+    return _CONTROL.sub(lambda match: f"_x{ord(match[0]):04X}_", _ESCAPED.sub("_x005F_", whole))
 
 
 def put_text(cell: Cell, text: str) -> None:
@@ -225,16 +231,16 @@ def longest_texts(connection: Connection, plan: Plan, run: RunRecord, name: str)
         case "samples":
             columns = {each: each for each in ("messages", "reply", "parsed", "error")}
         case "items":
-            fields = dict.fromkeys(field for own in open_fields(plan, True).values() for field in own)
-            paths = {each: '$."' + each + '"' for each in fields}
+            fields = dict.fromkeys(field for open_field in open_fields(plan, True).values() for field in open_field)
+            paths = {field: '$."' + field + '"' for field in fields}
             columns = {each: f"(fields ->> {sql.text(path)})" for each, path in paths.items()}
         case _:
             return {}
     if not columns:
         return {}
-    longest = ", ".join(f"coalesce(max({_units(each)}), 0)" for each in columns.values())
+    longest = ", ".join(f"coalesce(max({_units(column)}), 0)" for column in columns.values())
     [found] = connection.execute(f"select {longest} from {schema}.{name}").fetchall()
-    return {each: units for each, units in zip(columns, found, strict=True) if units > SHORT}
+    return {column: units for column, units in zip(columns, found, strict=True) if units > SHORT}
 
 
 def _units(text: str) -> str:
@@ -262,10 +268,10 @@ def write_workbook(
     book = Workbook(write_only=True)
     packed = io.BytesIO()
     with export_path(path) as new:
-        told = [_write(book, source, path, longest(source.name), most_rows) for source in tables]
+        written_tables = [_write(book, source, path, longest(source.name), most_rows) for source in tables]
         book.save(packed)
         new.write_bytes(packed.getbuffer())
-    return told
+    return written_tables
 
 
 def _write(book: Workbook, source: TableSource, path: Path, longest: dict[str, int], most_rows: int) -> WrittenTable:
@@ -305,8 +311,8 @@ def _sheet(book: Workbook, name: str, titles: Sequence[str]) -> Any:
     sheet = book.create_sheet(name)
     sheet.freeze_panes = "A2"
     cells = [_cell(sheet, title) for title in titles]
-    for each in cells:
-        each.font = Font(bold=True)
+    for cell in cells:
+        cell.font = Font(bold=True)
     sheet.append(cells)
     return sheet
 

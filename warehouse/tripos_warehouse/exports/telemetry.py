@@ -111,10 +111,10 @@ class _Sender:
         taken = not self._spans or self._of_spans.export(self._spans).name == "SUCCESS"
         taken = taken and (not self._events or self._of_events.export(self._events).name == "SUCCESS")
         if not taken:
-            told = f", which took {self.spans:,} spans and {self.events:,} events before" if self.spans else ""
+            text = f", which took {self.spans:,} spans and {self.events:,} events before" if self.spans else ""
             raise StoreError(
                 "S0607",
-                f"`{self.endpoint}` takes no telemetry{told}",
+                f"`{self.endpoint}` takes no telemetry{text}",
                 "name an endpoint of OTLP over HTTP; its keys are in OTEL_EXPORTER_OTLP_HEADERS",
             )
         self.spans += len(self._spans)
@@ -137,7 +137,7 @@ class _Trace:
         if not unit.replies:
             return
         begun = min(_begun(each["created_at"], each["latency_s"]) for each in unit.replies)
-        judged = [each.judged_at for each in unit.scores if each.judged_at is not None]
+        judged = [unit_score.judged_at for unit_score in unit.scores if unit_score.judged_at is not None]
         ended = max([each["created_at"] for each in unit.replies] + judged)
         yield self._span(sender, f"evaluate {unit.scenario}", self._root, None, (begun, ended), self._place(), None)
         for reply in unit.replies:
@@ -146,7 +146,9 @@ class _Trace:
             number = _span_id(reply["sample_id"])
             name = f"chat {self.model}"
             yield self._span(sender, name, number, self._root, times, self._called(reply), failed)
-        for score in {each.judgement_id: each for each in unit.scores if each.judged_at is not None}.values():
+        for score in {
+            unit_score.judgement_id: unit_score for unit_score in unit.scores if unit_score.judged_at is not None
+        }.values():
             if score.judgement_id is not None and score.judged_at is not None:
                 times = (_begun(score.judged_at, score.judged_s), score.judged_at)
                 about = self._judged(score)
@@ -159,7 +161,7 @@ class _Trace:
         from opentelemetry.sdk._logs import ReadableLogRecord
         from opentelemetry.trace import TraceFlags
 
-        times = {each["sample_id"]: each["created_at"] for each in self.unit.replies}
+        times = {reply["sample_id"]: reply["created_at"] for reply in self.unit.replies}
         for score in self.unit.scores:
             at = score.judged_at or times.get(score.sample_id) or self.run.started_at
             record = LogRecord(
@@ -244,9 +246,11 @@ class _Trace:
             told["gen_ai.response.finish_reasons"] = [reply["finish_reason"]]
         if self.content:
             chat = chat_of(reply)
-            told["gen_ai.input.messages"] = json.dumps([_message(each) for each in chat.messages], ensure_ascii=False)
+            told["gen_ai.input.messages"] = json.dumps(
+                [_message(message) for message in chat.messages], ensure_ascii=False
+            )
             if chat.tools:
-                tools = [{"type": "function", **each} for each in chat.tools]
+                tools = [{"type": "function", **tool} for tool in chat.tools]
                 told["gen_ai.tool.definitions"] = json.dumps(tools, ensure_ascii=False)
             if chat.reply is not None:
                 got = _message(chat.reply) | {"finish_reason": reply["finish_reason"] or "unknown"}
@@ -299,8 +303,8 @@ def _message(kept: ChatMessage) -> dict[str, Any]:
         answer = {"type": "tool_call_response", "id": kept.answers.id, "response": kept.content}
         return {"role": kept.role, "parts": [answer]}
     parts: list[dict[str, Any]] = [{"type": "text", "content": kept.content}] if kept.content or not kept.calls else []
-    for made in kept.calls:
-        parts.append({"type": "tool_call", "id": made.id, "name": made.call.name, "arguments": made.call.arguments})
+    for call in kept.calls:
+        parts.append({"type": "tool_call", "id": call.id, "name": call.call.name, "arguments": call.call.arguments})
     return {"role": kept.role, "parts": parts}
 
 

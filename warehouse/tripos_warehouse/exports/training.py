@@ -122,45 +122,47 @@ def best_replies(
         message = f"replies that are not graded are in no cell of `{wanted.per[0]}`"
         raise StoreError("S0602", message, "take all of the best models: `every reply` in the export, or `--every`")
     by, values = _values(connection, plan, run, wanted)
-    lower = any(each.name == wanted.by and each.lower_is_better for each in plan.measures)
+    lower = any(measure.name == wanted.by and measure.lower_is_better for measure in plan.measures)
     best = choose_best(by, values, wanted.per, wanted.models, lower_is_better=lower)
     places = [dimension_place(plan, name) for name in wanted.per]
     best.sort(key=lambda each: [place(value) for place, value in zip(places, each.cell, strict=True)])
     winners = {each.cell: each for each in best}
-    held, found = _replies(SourceRun(connection, plan, run), wanted) if not replied else _others(replied, run, wanted)
+    out, replies = _replies(SourceRun(connection, plan, run), wanted) if not replied else _others(replied, run, wanted)
     resting = _scenarios_behind(plan, wanted.by)
     scored = _scored_cells(connection, run, wanted.per) if graded else None
-    examples, left_out = _examples(found, wanted, winners, scored, resting)
-    return TrainingSet(tuple(examples), left_out, tuple(best), held, tuple(each.run.run_id for each in replied))
+    examples, left_out = _examples(replies, wanted, winners, scored, resting)
+    return TrainingSet(
+        tuple(examples), left_out, tuple(best), out, tuple(source_run.run.run_id for source_run in replied)
+    )
 
 
 def _replies(of: SourceRun, wanted: ReplyQuery) -> tuple[HeldOut, Replies]:
-    held = read_held_out(of.connection, of.plan, of.run, wanted)
-    return held, held.keep(read_replies(of.connection, of.plan, of.run, wanted))
+    out = read_held_out(of.connection, of.plan, of.run, wanted)
+    return out, out.keep(read_replies(of.connection, of.plan, of.run, wanted))
 
 
 def _others(replied: Sequence[SourceRun], run: RunRecord, wanted: ReplyQuery) -> tuple[HeldOut, Replies]:
     """Return the replies of other runs, without those to items of `run` or of their own subsets."""
-    held, replies = NOTHING_HELD_OUT, Replies((), {})
-    for each in replied:
-        models = tuple(name for name in wanted.models if name in each.run.models)
+    out, replies = NOTHING_HELD_OUT, Replies((), {})
+    for source_run in replied:
+        models = tuple(name for name in wanted.models if name in source_run.run.models)
         if not models:
             some = ", ".join(f"`{name}`" for name in wanted.models)
-            message = f"run `{each.run.run_id}` has no reply of {some}"
+            message = f"run `{source_run.run.run_id}` has no reply of {some}"
             raise StoreError("S0602", message, "name runs of the models that are graded")
-        subsets = tuple(subset.name for subset in each.plan.subsets)
+        subsets = tuple(subset.name for subset in source_run.plan.subsets)
         apart = tuple(dict.fromkeys((*wanted.apart_from, run.run_id)))
-        own, found = _replies(each, replace(wanted, models=models, hold_out=subsets, apart_from=apart))
-        held = HeldOut(
-            tuple(dict.fromkeys((*held.subsets, *own.subsets))),
-            own.runs,
-            held.items | own.items,
-            {**held.near, **own.near},
-            {**held.coverage, **own.coverage},
+        held_out, found = _replies(source_run, replace(wanted, models=models, hold_out=subsets, apart_from=apart))
+        out = HeldOut(
+            tuple(dict.fromkeys((*out.subsets, *held_out.subsets))),
+            held_out.runs,
+            out.items | held_out.items,
+            {**out.near, **held_out.near},
+            {**out.coverage, **held_out.coverage},
         )
         left_out = Counter(replies.left_out) + Counter(found.left_out)
         replies = Replies((*replies.replies, *found.replies), dict(sorted(left_out.items())))
-    return held, replies
+    return out, replies
 
 
 def choose_best(
@@ -186,7 +188,7 @@ def choose_best(
         if value is not None and model in models:
             cell = tuple(full[index] for index in place)
             cells.setdefault(cell, {}).setdefault(model, {})[full] = value
-    found = []
+    bests = []
     for cell, by_model in cells.items():
         shared = set.intersection(*(set(own) for own in by_model.values()))
         if not shared:
@@ -197,8 +199,8 @@ def choose_best(
         top = min(means.values()) if lower_is_better else max(means.values())
         # Sums in another order differ in their last digits, which must not decide.
         first, *ties = [model for model, mean in means.items() if abs(top - mean) <= 1e-9 * max(1.0, abs(top))]
-        found.append(Best(cell, first, means[first], tuple(ties)))
-    return found
+        bests.append(Best(cell, first, means[first], tuple(ties)))
+    return bests
 
 
 def _values(
@@ -282,7 +284,7 @@ def metric_weights(plan: Plan) -> dict[str, dict[str, float]]:
 
 def no_such_score(plan: Plan, name: str) -> StoreError:
     """Return the error for a `name` that no score or measure has, or whose scores have no value."""
-    scores, measures = score_names(plan), [each.name for each in plan.measures]
+    scores, measures = score_names(plan), [measure.name for measure in plan.measures]
     names = [*scores, *measures]
     own = [each for each in names if each.rpartition(".")[2] == name]
     near = own or difflib.get_close_matches(name, names, n=1, cutoff=0.6)
@@ -302,7 +304,7 @@ def _some(names: Sequence[str]) -> str:
     ('`a`, `b`', '`a`, `b`, `c`, `d`, `e`, `f`, `g`, `h` and 2 more')
     """
     rest = len(names) - LISTED
-    return ", ".join(f"`{each}`" for each in names[:LISTED]) + (f" and {rest} more" if rest > 0 else "")
+    return ", ".join(f"`{name}`" for name in names[:LISTED]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def score_names(plan: Plan) -> list[str]:
@@ -385,15 +387,15 @@ def preference_pairs(connection: Connection, plan: Plan, run: RunRecord, wanted:
 
     Raises `StoreError` S0602 if there is no score of that name.
     """
-    held = read_held_out(connection, plan, run, wanted)
-    found = held.keep(read_replies(connection, plan, run, wanted))
+    out = read_held_out(connection, plan, run, wanted)
+    replies = out.keep(read_replies(connection, plan, run, wanted))
     marks = _reply_scores(connection, plan, run, wanted.by)
     if not marks:
         raise no_such_score(plan, wanted.by)
-    chosen, left_out = choose_pairs(found.replies, marks, metric_weights(plan), wanted.margin)
-    left_out.update(found.left_out)
+    chosen, left_out = choose_pairs(replies.replies, marks, metric_weights(plan), wanted.margin)
+    left_out.update(replies.left_out)
     examples = tuple(_example(*pair, wanted) for pair in chosen)
-    return TrainingSet(examples, {reason: count for reason, count in sorted(left_out.items()) if count}, held_out=held)
+    return TrainingSet(examples, {reason: count for reason, count in sorted(left_out.items()) if count}, held_out=out)
 
 
 def choose_pairs(
@@ -476,7 +478,7 @@ def _example(better: ExportedReply, worse: ExportedReply, margin: float, wanted:
     if wanted.format == "completion":
         line = {"prompt": plain(better.prompt), "chosen": better.text, "rejected": worse.text}
     else:
-        chosen, rejected = ([{"role": "assistant", "content": each.text}] for each in (better, worse))
+        chosen, rejected = ([{"role": "assistant", "content": reply.text}] for reply in (better, worse))
         line = {"prompt": list(better.prompt), "chosen": chosen, "rejected": rejected}
     line["margin"] = margin = round(margin, 6)
     return Example(
@@ -500,7 +502,7 @@ TERMS = (
 def provenance(plan: Plan, run: RunRecord, wanted: ReplyQuery, made: TrainingSet, written: Written) -> dict[str, Any]:
     """Return the provenance as JSON values; `lines` has an entry for every line, the better of two replies first."""
     steps = steps_of(plan, wanted.rows)
-    revealed = [each for each in plan.reveals if each.step in steps]
+    revealed = [reveal for reveal in plan.reveals if reveal.step in steps]
     return {
         "format": FORMAT,
         "file": written.path.name,
@@ -525,36 +527,38 @@ def provenance(plan: Plan, run: RunRecord, wanted: ReplyQuery, made: TrainingSet
         "filters": list(wanted.filter_text),
         "best": [
             {
-                "cell": dict(zip(wanted.per, each.cell, strict=True)),
-                "model": each.model,
-                "value": each.value,
-                "ties": list(each.ties),
+                "cell": dict(zip(wanted.per, best.cell, strict=True)),
+                "model": best.model,
+                "value": best.value,
+                "ties": list(best.ties),
             }
-            for each in made.best
+            for best in made.best
         ],
         "by_scenario": counts(plan, made),
-        "by_model": dict(Counter(each.models[0] for each in made.examples)),
+        "by_model": dict(Counter(example.models[0] for example in made.examples)),
         "left_out": dict(made.left_out),
         "held_out": {
             "subsets": list(made.held_out.subsets),
             "runs": list(made.held_out.runs),
             "items": len(made.held_out.items),
-            "known": {name: {"items": each.present, "of": each.of} for name, each in made.held_out.coverage.items()},
+            "known": {name: {"items": count.present, "of": count.of} for name, count in made.held_out.coverage.items()},
             "alike": NEAR_DUPLICATE_OVERLAP,
             "near": [
                 {
-                    "item": each.item[1],
-                    "scenario": each.item[0],
-                    "like": each.like[1],
-                    "overlap": round(each.overlap, 4),
+                    "item": duplicate.item[1],
+                    "scenario": duplicate.item[0],
+                    "like": duplicate.like[1],
+                    "overlap": round(duplicate.overlap, 4),
                 }
-                for each in made.held_out.near.values()
+                for duplicate in made.held_out.near.values()
             ],
         },
-        "revealed": [{"scenario": each.scenario, "step": each.step, "secret": each.secret} for each in revealed],
+        "revealed": [
+            {"scenario": reveal.scenario, "step": reveal.step, "secret": reveal.secret} for reveal in revealed
+        ],
         "licence": plan.benchmark.license,
         "terms": TERMS,
-        "lines": [_provenance_line(wanted, each) for each in made.examples],
+        "lines": [_provenance_line(wanted, example) for example in made.examples],
     }
 
 
@@ -579,11 +583,11 @@ def _provenance_line(wanted: ReplyQuery, example: Example) -> dict[str, Any]:
     }
     if example.margin is not None:
         return {**line, "margin": example.margin}
-    won = [{"cell": dict(zip(wanted.per, each.cell, strict=True)), "value": each.value} for each in example.won]
+    won = [{"cell": dict(zip(wanted.per, best.cell, strict=True)), "value": best.value} for best in example.won]
     return {**line, "won": won}
 
 
 def counts(plan: Plan, made: TrainingSet) -> dict[str, int]:
     """Return the number of examples of each scenario, in plan order."""
-    found = Counter(each.scenario for each in made.examples)
-    return {each.name: found[each.name] for each in plan.scenarios if found[each.name]}
+    found = Counter(example.scenario for example in made.examples)
+    return {scenario.name: found[scenario.name] for scenario in plan.scenarios if found[scenario.name]}

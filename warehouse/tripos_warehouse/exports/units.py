@@ -106,7 +106,7 @@ def read_units(
     """
     arms, axes = arm_columns(plan), axis_columns(plan)
     shown, every = open_fields(plan, secrets), open_fields(plan, True)
-    targets = {each.name: target_fields(plan, each) for each in plan.scenarios}
+    targets = {scenario.name: target_fields(plan, scenario) for scenario in plan.scenarios}
     cursor = connection.cursor()
     found = cursor.execute(_query(plan, run, model, secrets))
     names = [each[0] for each in found.description or ()]
@@ -147,13 +147,15 @@ def target_fields(plan: Plan, scenario: Scenario) -> tuple[str, ...]:
     """
     if scenario.rows is None:
         return ()
-    own = {each.name: each.fields for each in plan.datasets} | {each.name: each.fields for each in plan.made}
+    own = {dataset.name: dataset.fields for dataset in plan.datasets} | {
+        dataset.name: dataset.fields for dataset in plan.made
+    }
     fields = own.get(scenario.rows.dataset, ())
-    if secret := tuple(each.name for each in fields if each.secret):
+    if secret := tuple(data_field.name for data_field in fields if data_field.secret):
         return secret
     asked = _looked_at(scenario, Ask)
     judged = _looked_at(scenario, Score, Grade)
-    return tuple(each.name for each in fields if each.name in judged - asked)
+    return tuple(data_field.name for data_field in fields if data_field.name in judged - asked)
 
 
 def left_out(connection: Connection, plan: Plan, run: RunRecord) -> dict[str, int]:
@@ -169,14 +171,14 @@ def named_scores(unit: RunUnit, steps: Mapping[str, Sequence[str]], scenario: bo
     """Return the scores of a unit by name (`score_name`), numbered if a name is repeated. `steps` are those of
     `scored_steps`; with `scenario` the names begin with the scenario.
     """
-    found: dict[str, UnitScore] = {}
+    scores: dict[str, UnitScore] = {}
     for score in unit.scores:
         name = score_name(score, steps.get(score.metric, ()), unit.scenario if scenario else None)
         many = 2
-        while (told := name if name not in found else f"{name} #{many}") in found:
+        while (text := name if name not in scores else f"{name} #{many}") in scores:
             many += 1
-        found[told] = score
-    return found
+        scores[text] = score
+    return scores
 
 
 def score_name(score: UnitScore, steps: Sequence[str], scenario: str | None = None) -> str:
@@ -192,11 +194,11 @@ def score_name(score: UnitScore, steps: Sequence[str], scenario: str | None = No
 
 def figure_name(score: UnitScore, steps: Sequence[str], scenario: str | None, place: str | None = None) -> str:
     """Return the name of the mean that a score counts in: the name of the score without the position of an element."""
-    told = score.metric if scenario is None else f"{scenario}: {score.metric}"
-    told += f"[{place}]" if place is not None else ""
-    told += f" of {score.step}" if len(steps) > 1 else ""
-    told += f" by {score.evaluator}" if score.evaluator is not None else ""
-    return told + (f" (round {score.round})" if score.round is not None else "")
+    text = score.metric if scenario is None else f"{scenario}: {score.metric}"
+    text += f"[{place}]" if place is not None else ""
+    text += f" of {score.step}" if len(steps) > 1 else ""
+    text += f" by {score.evaluator}" if score.evaluator is not None else ""
+    return text + (f" (round {score.round})" if score.round is not None else "")
 
 
 def scored_steps(plan: Plan, scenario: str) -> dict[str, tuple[str, ...]]:
@@ -231,7 +233,7 @@ def _query(plan: Plan, run: RunRecord, model: str, secrets: bool) -> str:
     schema = sql.name(run.benchmark)
     place = ["scenario", LANGUAGE, *axis_columns(plan), *arm_columns(plan)]
     keys = ["scenario", *arm_columns(plan), "sample_id"]
-    order = {step.name: None for each in plan.scenarios for step in each.steps if isinstance(step, Ask)}
+    order = {step.name: None for scenario in plan.scenarios for step in scenario.steps if isinstance(step, Ask)}
     named = f"[{', '.join(map(sql.text, order))}]"
     same = " and ".join(f"sample.{sql.name(key)} is not distinct from score.{sql.name(key)}" for key in keys)
     quoted = [sql.name(name) for name in place]
@@ -290,7 +292,7 @@ def usage_of(parts: Sequence[Mapping[str, Any] | UnitScore]) -> dict[str, Any] |
     """Return the tokens and the cost of some calls; `None` if no provider reported tokens. The cost is included if that
     of every call is known.
     """
-    read = [vars(each) if isinstance(each, UnitScore) else each for each in parts]
+    read = [vars(part) if isinstance(part, UnitScore) else part for part in parts]
     known = [each for each in read if each["tokens_in"] is not None or each["tokens_out"] is not None]
     if not known:
         return None
@@ -358,7 +360,7 @@ def chat_of(reply: Mapping[str, Any]) -> Chat:
     """
     sent = json.loads(reply["messages"])
     tools = tuple(json.loads(each["content"]) for each in sent if each["role"] == TOOL)
-    found: list[ChatMessage] = []
+    messages: list[ChatMessage] = []
     waiting: list[ChatCall] = []
     made = 0
     for each in sent:
@@ -367,15 +369,15 @@ def chat_of(reply: Mapping[str, Any]) -> Chat:
         if each["role"] == CALLED:
             text, calls = _parse_calls(each["content"], made)
             made, waiting = made + len(calls), list(calls)
-            found.append(ChatMessage("assistant", text, calls))
+            messages.append(ChatMessage("assistant", text, calls))
         elif each["role"] == RESULT and waiting:
-            found.append(ChatMessage(TOOL, each["content"], answers=waiting.pop(0)))
+            messages.append(ChatMessage(TOOL, each["content"], answers=waiting.pop(0)))
         else:
-            found.append(ChatMessage(each["role"], each["content"]))
+            messages.append(ChatMessage(each["role"], each["content"]))
     if reply["reply"] is None:
-        return Chat(tuple(found), tools, None)
+        return Chat(tuple(messages), tools, None)
     text, calls = _parse_calls(reply["reply"], made) if tools else (reply["reply"], ())
-    return Chat(tuple(found), tools, ChatMessage("assistant", text, calls))
+    return Chat(tuple(messages), tools, ChatMessage("assistant", text, calls))
 
 
 def _parse_calls(content: str, before: int) -> tuple[str, tuple[ChatCall, ...]]:
@@ -386,15 +388,15 @@ def _parse_calls(content: str, before: int) -> tuple[str, tuple[ChatCall, ...]]:
 def as_openai(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
     """Return messages in OpenAI's chat format. Arguments that are no JSON object are passed as the model wrote them."""
     found: list[dict[str, Any]] = []
-    for each in messages:
-        told: dict[str, Any] = {"role": each.role, "content": each.content}
-        if each.calls:
+    for message in messages:
+        told: dict[str, Any] = {"role": message.role, "content": message.content}
+        if message.calls:
             told["tool_calls"] = [
-                {"id": made.id, "type": "function", "function": {"name": made.call.name, "arguments": _written(made)}}
-                for made in each.calls
+                {"id": call.id, "type": "function", "function": {"name": call.call.name, "arguments": _written(call)}}
+                for call in message.calls
             ]
-        if each.answers is not None:
-            told["tool_call_id"] = each.answers.id
+        if message.answers is not None:
+            told["tool_call_id"] = message.answers.id
         found.append(told)
     return found
 
@@ -492,39 +494,39 @@ class ScoreMeans:
                 continue
             name = figure_name(score, steps.get(score.metric, ()), unit.scenario if self._prefix else None)
             name += arms_label(unit.arms)
-            found = self._gathered.setdefault(name, _Gathered(score, unit, name))
+            gathered = self._gathered.setdefault(name, _Gathered(score, unit, name))
             if score.value is None:
-                found.without += 1
+                gathered.without += 1
             else:
-                found.clusters.append(unit.cluster_id)
-                found.values.append(score.value)
+                gathered.clusters.append(unit.cluster_id)
+                gathered.values.append(score.value)
 
     def figures(self, plan: Plan) -> Iterator[ExportedFigure]:
         """Yield the means, in the order of their first scores."""
         lower = lower_scores(plan)
-        for each in self._gathered.values():
-            low, high, _ = scale(plan, each.unit.scenario, each.first.metric)
+        for gathered in self._gathered.values():
+            low, high, _ = scale(plan, gathered.unit.scenario, gathered.first.metric)
             ends = None if low is None or high is None else (low, high)
-            mean = mean_of_cells(each.values, each.clusters, ends=ends, paired=False)
-            found = mean_of_run(self._run, self._model, mean)
+            mean = mean_of_cells(gathered.values, gathered.clusters, ends=ends, paired=False)
+            estimate = mean_of_run(self._run, self._model, mean)
             yield ExportedFigure(
-                name=each.name,
-                source=each.first.scorer,
-                **found.to_json("value", "standard_error", "low", "high", "reason"),
-                n=len(each.values),
-                items=len(set(each.clusters)),
-                without_value=each.without,
-                lower_is_better=(each.unit.scenario, each.first.metric) in lower,
-                metric=each.first.metric,
-                scenario=each.unit.scenario,
-                evaluator=each.first.evaluator,
-                arms=each.unit.arms,
+                name=gathered.name,
+                source=gathered.first.scorer,
+                **estimate.to_json("value", "standard_error", "low", "high", "reason"),
+                n=len(gathered.values),
+                items=len(set(gathered.clusters)),
+                without_value=gathered.without,
+                lower_is_better=(gathered.unit.scenario, gathered.first.metric) in lower,
+                metric=gathered.first.metric,
+                scenario=gathered.unit.scenario,
+                evaluator=gathered.first.evaluator,
+                arms=gathered.unit.arms,
             )
 
 
 def measure_figures(connection: Connection, plan: Plan, run: RunRecord, model: str) -> list[ExportedFigure]:
     """Return every value of every measure of a model, as in the run's report."""
-    found = []
+    figures = []
     for measure in plan.measures:
         for row in with_sequential_intervals(run, evaluate(connection, plan, measure)).rows:
             if row.model != model:
@@ -539,5 +541,5 @@ def measure_figures(connection: Connection, plan: Plan, run: RunRecord, model: s
                 lower_is_better=measure.lower_is_better,
                 by=by,
             )
-            found.append(figure)
-    return found
+            figures.append(figure)
+    return figures

@@ -210,8 +210,8 @@ class BucketLedger(RunLedger):
         self._closed = [batch for batch in self._closed if all(batch is not done for done in batches)]
         self._uncommitted_rows = {}
         for batch in (*self._closed, self._batch):
-            for table, some in batch.rows.items():
-                add_uncommitted(self._uncommitted_rows, table, some)
+            for table, row in batch.rows.items():
+                add_uncommitted(self._uncommitted_rows, table, row)
         try:
             for batch in batches:
                 if batch.segment is not None:

@@ -201,7 +201,7 @@ class ScoreChanges:
     @property
     def fresh(self) -> tuple[ImportedScore, ...]:
         """The scores that are new or changed."""
-        return *self.new, *(each for each, _ in self.changed)
+        return *self.new, *(score for score, _ in self.changed)
 
 
 @dataclass(frozen=True)
@@ -248,14 +248,14 @@ def compare_with_store(store: Store, given: Sequence[ImportedScore]) -> ScoreCha
     new: list[ImportedScore] = []
     changed: list[tuple[ImportedScore, float | str | None]] = []
     same: list[ImportedScore] = []
-    for each in given:
-        row, part = kept.get(each.score_id), told.get(each.judgement_id, {}).get(each.key) or {}
+    for score in given:
+        row, part = kept.get(score.score_id), told.get(score.judgement_id, {}).get(score.key) or {}
         if row is None:
-            new.append(each)
-        elif row["value"] == each.kept_value and part == each.part:
-            same.append(each)
+            new.append(score)
+        elif row["value"] == score.kept_value and part == score.part:
+            same.append(score)
         else:
-            changed.append((each, part.get("choice", part.get("status", row["value"]))))
+            changed.append((score, part.get("choice", part.get("status", row["value"]))))
     return ScoreChanges(tuple(new), tuple(changed), tuple(same), told)
 
 
@@ -265,9 +265,9 @@ def changed_rows(found: ScoreChanges, source: str | None, now: datetime) -> dict
     """
     parsed = {each.judgement_id: dict(found.judgements.get(each.judgement_id, {})) for each in found.fresh}
     judgements: dict[str, Row] = {}
-    for each in found.fresh:
-        parsed[each.judgement_id][each.key] = each.part
-        judgements[each.judgement_id] = _judgement(each, source, now)
+    for score in found.fresh:
+        parsed[score.judgement_id][score.key] = score.part
+        judgements[score.judgement_id] = _judgement(score, source, now)
     for name, row in judgements.items():
         row["parsed"] = orjson.dumps(parsed[name], option=orjson.OPT_SORT_KEYS).decode()
     scores = [_score(each, now) for each in found.fresh if each.other is None]
@@ -282,11 +282,13 @@ def store_scores(store: Store, given: Sequence[ImportedScore], now: datetime) ->
 
     Raises `StoreError`: S0102 if the disk refuses, S0105 if a row does not fit its table.
     """
-    found = compare_with_store(store, given)
-    fresh, every = ({each.judgement_id for each in some} for some in (found.fresh, given))
+    changes = compare_with_store(store, given)
+    fresh, every = ({score.judgement_id for score in scores} for scores in (changes.fresh, given))
     if fresh:
-        store.append(changed_rows(found, None, now))
-    return KeptCounts(len(fresh - found.judgements.keys()), len(fresh & found.judgements.keys()), len(every - fresh))
+        store.append(changed_rows(changes, None, now))
+    return KeptCounts(
+        len(fresh - changes.judgements.keys()), len(fresh & changes.judgements.keys()), len(every - fresh)
+    )
 
 
 def _common(each: ImportedScore, now: datetime) -> Row:

@@ -60,9 +60,9 @@ class RowBatch:
 
     def add(self, rows: Mapping[str, Sequence[Row]], size: int) -> None:
         """Add rows by table; `size` is their number of bytes."""
-        for table, some in rows.items():
-            self.rows.setdefault(table, []).extend(some)
-            self.count += len(some)
+        for table, row in rows.items():
+            self.rows.setdefault(table, []).extend(row)
+            self.count += len(row)
         self.size += size
 
     @property
@@ -433,8 +433,8 @@ class RunLedger:
             self.refresh()
         self._uncommitted_rows = {}
         for batch in self._closed:
-            for table, some in batch.rows.items():
-                add_uncommitted(self._uncommitted_rows, table, some)
+            for table, row in batch.rows.items():
+                add_uncommitted(self._uncommitted_rows, table, row)
         try:
             while self._done:
                 self._done[-1].remove()
@@ -518,7 +518,7 @@ class RunLedger:
     def _commit(self, batch: RowBatch) -> Commit:
         name = None if batch.segment is None else batch.segment.name
         first, batch.may_exist = not batch.may_exist, True
-        contents = {table: to_arrow(table, some) for table, some in batch.rows.items() if some}
+        contents = {table: to_arrow(table, row) for table, row in batch.rows.items() if row}
         commit = self._store.append_arrow(contents, name)
         if commit.repeated and first:
             # Without locks, somebody took our segment for an abandoned one, and may have read half of it.
@@ -540,9 +540,9 @@ class RunLedger:
     def _index(self, table: str) -> RowIndex:
         if (index := self._indexes.get(table)) is None:
             index = self._indexes[table] = self._load(table, [*self._commits.values(), *self._own_commits])
-            for other, known in self._indexes.items():
+            for other, row_index in self._indexes.items():
                 if other != table:
-                    known.load(self._paths(other, self._own_commits))
+                    row_index.load(self._paths(other, self._own_commits))
             self._commits |= {commit.name: commit for commit in self._own_commits}
             self._own_commits.clear()
         return index

@@ -186,8 +186,8 @@ class RepliesByRequest:
 
     def load(self, paths: Paths) -> None:
         """Add further parts."""
-        for table, sent in self._sent.items():
-            sent.load(paths(table))
+        for table, index in self._sent.items():
+            index.load(paths(table))
         if self._drafts is not None:
             self._drafts.load(paths(DRAFTS.name))
 
@@ -198,8 +198,8 @@ class RepliesByRequest:
 
     def _of(self, table: str) -> _RequestIndex:
         if table not in self._sent:
-            sent = self._sent[table] = _RequestIndex(table)
-            sent.load(self._paths(table))
+            index = self._sent[table] = _RequestIndex(table)
+            index.load(self._paths(table))
         return self._sent[table]
 
 
@@ -298,24 +298,24 @@ class OtherStores:
         """Open the stores at `places`, without the run's `own`. `tell` is called with each damage."""
         own_place = address_of(own) or str(Path(own).expanduser().resolve())
         opened = [Store.open(place, create=False, on_damage=on_damage, tolerant=True, writes=False) for place in places]
-        others = {each.place: each for each in opened if each.place != own_place}
-        self._stores = [_OtherStore(each) for each in others.values()]
+        stores = {store.place: store for store in opened if store.place != own_place}
+        self._stores = [_OtherStore(other) for other in stores.values()]
 
     def repliers(self, table: str) -> Collection[str]:
         """Return the models that gave replies with a known request."""
-        return set[str]().union(*(each.repliers(table) for each in self._stores))
+        return set[str]().union(*(store.repliers(table) for store in self._stores))
 
     def replies(self, table: str, request: str) -> list[tuple[Row, Row | None, tuple[str, str]]]:
         """Return the rows with this request digest, each with its unreadable first reply, and with the store and commit
         of the row.
         """
-        return [found for each in self._stores for found in each.replies(table, request)]
+        return [reply for store in self._stores for reply in store.replies(table, request)]
 
     def vectors(self, names: Sequence[str]) -> Mapping[str, tuple[Row, tuple[str, str]]]:
         """Return the rows of vectors, each with its store and commit; earlier stores take precedence."""
         found: dict[str, tuple[Row, tuple[str, str]]] = {}
-        for each in self._stores:
-            found |= each.vectors([name for name in names if name not in found])
+        for store in self._stores:
+            found |= store.vectors([name for name in names if name not in found])
         return found
 
 
@@ -331,7 +331,7 @@ class _OtherStore:
         self._draws = RepliesByRequest(self._paths, self._lookup)
         self._vectors: RowIndex | None = None
         root = self._store.root
-        self._commits = {root / part.path: each.name for each in self._store.commits() for part in each.parts}
+        self._commits = {root / part.path: commit.name for commit in self._store.commits() for part in commit.parts}
 
     def _paths(self, table: str) -> Iterable[Path]:
         """Return the parts of a table that have only its columns."""
@@ -410,9 +410,9 @@ def _reply_problem(row: Row) -> str | None:
     if row.get("status", "ok") != "refused" and all(row.get(name) is None for name in ("reply", "text")):
         return "it has no reply"
     if "messages" in row:
-        for each in orjson.loads(row["messages"]):
+        for load in orjson.loads(row["messages"]):
             if not (
-                isinstance(each, dict) and each.keys() == {"role", "content"} and set(map(type, each.values())) == {str}
+                isinstance(load, dict) and load.keys() == {"role", "content"} and set(map(type, load.values())) == {str}
             ):
                 return "`messages` has no messages"
     return None

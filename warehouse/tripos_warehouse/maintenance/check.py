@@ -131,8 +131,8 @@ def check_store(store: Store) -> StoreCheck:
         )
         if not damages:  # or unreadable rows would be reported as missing
             damages += _dangling(database, paths)
-    others = (*damaged_media(store), *damaged_annotations(store))
-    damages += (Damage(each.code, each.message, each.hint) for each in others)
+    errors = (*damaged_media(store), *damaged_annotations(store))
+    damages += (Damage(other.code, other.message, other.hint) for other in errors)
     live, left = _journal(store, damages)
     old = sum(part.sha256 is None for commit in commits for part in commit.parts)
     return StoreCheck(len(commits), len(every) - len(commits), live, left, tables, tuple(damages), old)
@@ -157,15 +157,15 @@ def _checked(
 
 
 def _commits(store: Store, damages: list[Damage]) -> list[Commit]:
-    found = []
+    commits = []
     for path in sorted((store.root / COMMITS).glob("*.json")):
         try:
             commit = read_commit(path)
         except StoreError as error:
             damages.append(Damage("S0402", error.message, error.hint))
             continue
-        found.append(commit)
-    return sorted(found, key=lambda commit: (commit.written_at, commit.name))
+        commits.append(commit)
+    return sorted(commits, key=lambda commit: (commit.written_at, commit.name))
 
 
 def _part(store: Store, part: ParquetPart, commit: Commit, damages: list[Damage]) -> Path | None:
@@ -212,7 +212,7 @@ def _content(table: TableSchema, paths: list[Path], lost: dict[Path, Numbers]) -
 
 
 def _dangling(database: duckdb.DuckDBPyConnection, paths: dict[str, list[Path]]) -> list[Damage]:
-    found = []
+    damages = []
     for table, other, column, which in _DANGLING:
         if not paths[table]:
             continue
@@ -225,12 +225,12 @@ def _dangling(database: duckdb.DuckDBPyConnection, paths: dict[str, list[Path]])
         count, first = row
         if count:
             message = f"{count:,} rows of `{table}` are about rows that `{other}` lacks, such as `{first}`"
-            found.append(Damage("S0403", message, TAKEN_AWAY))
+            damages.append(Damage("S0403", message, TAKEN_AWAY))
     sources = [_source(paths[name]) if paths[name] else None for name in ("samples", "turns")]
     for count, first, wrong in find_missing_turns(database, *sources):
         message = f"{count:,} {'conversations' if count > 1 else 'conversation'} {wrong}, such as `{first}`"
-        found.append(Damage("S0403", message, TAKEN_AWAY))
-    return found
+        damages.append(Damage("S0403", message, TAKEN_AWAY))
+    return damages
 
 
 def _source(paths: list[Path]) -> str:

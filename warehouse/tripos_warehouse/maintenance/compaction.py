@@ -173,9 +173,11 @@ def _compact(store: Store, big_bytes: int) -> Compacted | None:
                         lost[path] = NO_ROWS  # it is rewritten, with all of its rows
             parts.setdefault(part.table, []).append(part)
     with closing(open_database()) as database:
-        for table, some in parts.items():
+        for table, parquet_parts in parts.items():
             if table in TABLES:
-                lost.update(superseded_rows(database, TABLES[table], [store.root / part.path for part in some]))
+                lost.update(
+                    superseded_rows(database, TABLES[table], [store.root / part.path for part in parquet_parts])
+                )
     small = [part for some in parts.values() for part in some if part.size < big_bytes]
     # Each table may keep one part that is not big.
     if not commits or (not lost and len(small) <= len(parts) and len(commits) <= 1):
@@ -277,7 +279,7 @@ def collect(store: Store, grace_s: float = GRACE_S, *, dry_run: bool = False) ->
     try:
         if not dry_run:
             store.recover()
-        gone = [
+        removeds = [
             removed
             for found in (
                 _replaced,
@@ -291,9 +293,9 @@ def collect(store: Store, grace_s: float = GRACE_S, *, dry_run: bool = False) ->
             for removed in _remove(store, found(store, grace_s), dry_run)
         ]
         if store.bucket is not None:
-            gone += [Removed(*each) for each in collect_media(store, store.bucket, grace_s, dry_run=dry_run)]
-            gone += [Removed(*each) for each in collect_objects(store.bucket, dry_run=dry_run)]
-        return gone
+            removeds += [Removed(*each) for each in collect_media(store, store.bucket, grace_s, dry_run=dry_run)]
+            removeds += [Removed(*collect_object) for collect_object in collect_objects(store.bucket, dry_run=dry_run)]
+        return removeds
     except OSError as error:
         raise store_write_error(store.root, error) from error
 

@@ -50,8 +50,8 @@ def write_document(store: Store, folder: str, name: str, content: bytes) -> None
 def read_document(store: Store, folder: str, name: str) -> bytes | None:
     """Return a document; None if there is none. Raises `OSError`, and what `Objects.get` raises."""
     if store.bucket is not None:
-        held = store.bucket.objects.get(f"{folder}/{name}")
-        return None if held is None else held.content
+        stored_object = store.bucket.objects.get(f"{folder}/{name}")
+        return None if stored_object is None else stored_object.content
     path = store.root / folder / name
     return read_plain(path) if path.is_file() else None
 
@@ -188,15 +188,15 @@ def collect_media(store: Store, bucket: Bucket, grace_s: float, *, dry_run: bool
     unnamed = [name for name in sorted(sizes) if (sha256 := _sha256(name)) is not None and sha256 not in named]
     now = objects.clock(f"busy/{MEDIA_FOLDER}.asked") if unnamed else None
     for name in unnamed:
-        held = objects.get(name)
-        if held is None or now is None or (now - held.written_at).total_seconds() <= grace_s:
+        stored_object = objects.get(name)
+        if stored_object is None or now is None or (now - stored_object.written_at).total_seconds() <= grace_s:
             continue
         if bucket.catalog().serial != before.serial:
             return
         if not dry_run:
             objects.delete([name])
             if bucket.catalog().serial != before.serial:
-                objects.create(name, held.content)
+                objects.create(name, stored_object.content)
                 return
         yield name, sizes[name], UNNAMED
 

@@ -218,7 +218,7 @@ class DependentRows:
 
     def _invalid(self, lost: set[tuple[int, str]]) -> list[RowCopy]:
         """Return the rows of each store that build on its superseded replies."""
-        found: list[RowCopy] = []
+        copies: list[RowCopy] = []
         gone = set(lost)
         items = {
             (row.place.store, row.facts.get("item_id")) for row in self._rows if (row.place.store, row.reply) in lost
@@ -234,13 +234,13 @@ class DependentRows:
                     and (row.place.store, row.facts.get("item_id")) in items
                     and self._is_about(row, gone)
                 ]
-                found += [row for row in more if row not in found]
+                copies += [row for row in more if row not in copies]
                 before = len(gone)
                 if table in REPLY_COLUMNS:
                     gone |= {(row.place.store, row.reply) for row in more}
                 if len(gone) == before:
                     break
-        return found
+        return copies
 
     def _is_about(self, row: RowCopy, gone: set[tuple[int, str]]) -> bool:
         """Return true if a row builds, or may build, on a reply of its store that is gone."""
@@ -264,7 +264,7 @@ class DependentRows:
     def _search(self, row: RowCopy) -> frozenset[str] | None:
         facts = row.facts
         item = facts.get("item_id")  # an input of ids that build on no reply
-        replies = [each.key for each in self._by_item[row.place.store, item] if each.key != row.key]
+        replies = [copy.key for copy in self._by_item[row.place.store, item] if copy.key != row.key]
         replies += [] if item is None else [item]
         print_ = facts.get("fingerprint")
         who = {facts.get(name) for name in ("identity", "model", "evaluator")} - {None}
@@ -327,13 +327,13 @@ def merge_stores(target: Store, sources: Sequence[Store]) -> Merged:
     `Bucket.sync` raises.
     """
     busy = StoreError("S0406", "another process compacts the store, or merges into it", "try again when it is over")
-    every = list({source.root: source for source in sources}.values())
+    stores = list({source.root: source for source in sources}.values())
     try:
         with _alone(target) as alone:
             for _ in range(TRIES if alone else 0):
                 with closing(open_database()) as database:
-                    if (done := _merge(database, target, every)) is not None:
-                        for source in every:
+                    if (done := _merge(database, target, stores)) is not None:
+                        for source in stores:
                             copy_media(source, target)
                         return done
                 if target.bucket is not None:
@@ -416,7 +416,7 @@ def _conflicting_rows(
     rows = []
     for table in DEPENDENT_TABLES:
         columns = TABLES[table].schema.names
-        name = next((each for each in REPLY_KEYS if each in columns), TABLES[table].key[0])
+        name = next((reply_key for reply_key in REPLY_KEYS if reply_key in columns), TABLES[table].key[0])
         named = f"{name} in {sql.texts(sorted(names))}"
         where = f"({of_items} or {named})" if "item_id" in columns else named
         for row in read_row_copies(database, table, [store[table] for store in files], where):
@@ -446,8 +446,8 @@ def _write(
             parts[part.table].append(part)
 
     def written() -> Iterator[ParquetPart]:
-        for table, some in parts.items():
-            yield from rewritten(target.root, table, name, some, dropped, BIG_BYTES)
+        for table, parquet_parts in parts.items():
+            yield from rewritten(target.root, table, name, parquet_parts, dropped, BIG_BYTES)
         for table in tables:
             yield from _copied(target.root, table, name, [path for store in sources for path in store[table]], dropped)
 

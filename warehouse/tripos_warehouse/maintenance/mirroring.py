@@ -71,7 +71,7 @@ def _iceberg_table(catalog: SqlCatalog, store: Store, name: str, paths: Sequence
     if table.properties.get(NAME_MAPPING) != mapping:
         with table.transaction() as change:
             change.set_properties({NAME_MAPPING: mapping})
-    there = {_path_of(each.file.file_path): each.file for each in table.scan().plan_files()}
+    there = {_path_of(plan_file.file.file_path): plan_file.file for plan_file in table.scan().plan_files()}
     new = [path for path in paths if path not in there]
     store.verify(new)
     old = [file for path, file in there.items() if path not in set(paths)]

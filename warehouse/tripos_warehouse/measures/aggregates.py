@@ -106,9 +106,9 @@ def implementation(plan: Plan, name: str) -> Implementation:
 
 def cells_formula(name: str) -> CellsFormula:
     """Return the SQL of an aggregate of cells. The compiler accepts no other (`takes_cells`)."""
-    found = IMPLEMENTATIONS[name].of_cells
-    assert found is not None, f"`{name}` of cells"
-    return found
+    formula = IMPLEMENTATIONS[name].of_cells
+    assert formula is not None, f"`{name}` of cells"
+    return formula
 
 
 # Means
@@ -171,8 +171,8 @@ from (
   window cell as (partition by {leaf.by})
 )""",
     )
-    told = f"case when min(least) < 0 then '{BELOW}' when max(weight) = 0 then '{NO_WEIGHT}' end"
-    return leaf.mean(rows, told)
+    text = f"case when min(least) < 0 then '{BELOW}' when max(weight) = 0 then '{NO_WEIGHT}' end"
+    return leaf.mean(rows, text)
 
 
 # Sums and orders
@@ -253,11 +253,11 @@ def greatest(leaf: LeafRows) -> FigureTables:
 def _end(leaf: LeafRows, function: str, end: str) -> FigureTables:
     """Return the tables of the least or the greatest value, by the SQL `function`."""
     rows = leaf.single()
-    told = f"'a {end} value has no standard error'"
+    text = f"'a {end} value has no standard error'"
     cells = leaf.parts.add(
         "cells",
         f"""select {leaf.by}, {function}(value) as value, false as "is share",
-  count(*) filter ("has value") as n, count(*) as total, case when count(value) > 0 then {told} end as reason
+  count(*) filter ("has value") as n, count(*) as total, case when count(value) > 0 then {text} end as reason
 from {rows}
 group by {leaf.by}""",
     )
@@ -386,7 +386,7 @@ def _class_ratio(leaf: LeafRows, over: str, under: str) -> FigureTables:
     average = leaf.setting("average")
     pairs = leaf.pairs()
     used = "gold is not null" if leaf.missing == "zero" else '"has value"'
-    said = leaf.parts.add(
+    text = leaf.parts.add(
         "rows",
         f"""select {leaf.by}, item_id, cluster_id, sample_id, "has value", {used} as used,
   {_classes("key", leaf.scored[0])} as said,
@@ -396,11 +396,11 @@ from {pairs}""",
     counted = leaf.parts.add(
         "cells",
         f"""select {leaf.by}, count(*) filter ("has value") as n, count(*) as total
-from {said}
+from {text}
 group by {leaf.by}""",
     )
     if average == "samples":
-        return leaf.mean(_of_sets(leaf, said, over, under))
+        return leaf.mean(_of_sets(leaf, text, over, under))
     only = f"\nwhere class = {quoted(_positive(leaf))}" if average == "binary" else ""
     group = ["class"] if average == "macro" else []
     # A row is a unit and, for macro averages, a class: what counts in the numerator and in the denominator.
@@ -412,7 +412,7 @@ from (
   select *, (list_contains(said, class) and list_contains(truth, class))::integer as tp,
     (list_contains(said, class) and not list_contains(truth, class))::integer as fp,
     (not list_contains(said, class) and list_contains(truth, class))::integer as fn
-  from (select *, unnest(list_distinct(said || truth)) as class from {said} where used)
+  from (select *, unnest(list_distinct(said || truth)) as class from {text} where used)
 ){only}
 group by {leaf.by}, cluster_id{", class" if group else ""}""",
     )
@@ -458,11 +458,11 @@ having sum(rows."under") > 0""",
 def _few_items_mean(leaf: LeafRows, node: FigureTables, ratios: str) -> FigureTables:
     """Return the mean over classes of which some may have too few items for their influences to show an error; then
     the cells have the column `classes`."""
-    told = f"'a class has fewer than {MIN_CLASS_ITEMS} items, or is right in fewer than {MIN_CLASS_ITEMS // 2}'"
+    text = f"'a class has fewer than {MIN_CLASS_ITEMS} items, or is right in fewer than {MIN_CLASS_ITEMS // 2}'"
     cells = leaf.parts.add(
         "cells",
         f"""select c.* replace (c.known and not r.few as known,
-  coalesce(c.reason, case when r.few then {told} end) as reason), case when r.few then r.classes end as classes
+  coalesce(c.reason, case when r.few then {text} end) as reason), case when r.few then r.classes end as classes
 from {node.cells} as c join {ratios} as r on {same("c", "r", leaf.cut.dims)}""",
     )
     return replace(node, cells=cells, classes=True)
@@ -699,8 +699,8 @@ def _rated(leaf: LeafRows) -> str:
 from {pairs}""",
         )
     scored = leaf.scored[0]
-    told = [name for name in ("scenario", "sample_id", "scorer", "metric", "evaluator") if name not in leaf.cut.dims]
-    told_apart = ", ".join([leaf.by, *told, *placed])
+    texts = [name for name in ("scenario", "sample_id", "scorer", "metric", "evaluator") if name not in leaf.cut.dims]
+    told_apart = ", ".join([leaf.by, *texts, *placed])
     grade = _latest_grade("value is not null or given is not null")
     # A row is a rating: the latest grade that a rater gave a subject.
     return leaf.parts.add(
@@ -754,10 +754,10 @@ def categories_sql(
 def _metrics(plan: Plan, scored: Sequence[ScoredStep]) -> list[Metric]:
     """Return the metrics that judges score, without repeats."""
     names: dict[str, None] = {}
-    for each in scored:
-        for step in each.steps:
+    for scored_step in scored:
+        for step in scored_step.steps:
             if isinstance(step, Grade):
-                names.update(dict.fromkeys([each.name] if each.kind == "metric" else step.metrics))
+                names.update(dict.fromkeys([scored_step.name] if scored_step.kind == "metric" else step.metrics))
     return [metric for metric in plan.metrics if metric.name in names]
 
 
@@ -768,10 +768,10 @@ def _declared(
         return [(0, 1)]
     found: dict[Category, None] = {(metric.low, metric.high): None for metric in metrics}
     ranges = ranges_of(plan)
-    for each in scored:
-        for scenario in each.scenarios:
+    for scored_step in scored:
+        for scenario in scored_step.scenarios:
             for step in scenario.steps:
-                if step in each.steps and not (isinstance(step, Grade) and step.metrics):
+                if step in scored_step.steps and not (isinstance(step, Grade) and step.metrics):
                     found.update(dict.fromkeys(_of_type(ranges.declared(scenario, step), figure, names)))
     return list(found)
 
@@ -885,11 +885,11 @@ def _packed(names: Mapping[str, str]) -> str:
 def _of_user(leaf: LeafRows, plugin: Plugin) -> FigureTables:
     """Return the tables of a user's function, called with lists of the values of all replies that have each of
     them."""
-    first, *others = leaf.scored
+    first, *steps = leaf.scored
     kinds = [type_.of.kind for type_ in plugin.parameters.values() if type_.kind == "list"]
     taken = [_typed("one", kinds[0])]
     joins = ""
-    for place, (other, kind) in enumerate(zip(others, kinds[1:], strict=True), 2):
+    for place, (other, kind) in enumerate(zip(steps, kinds[1:], strict=True), 2):
         taken.append(f"value{place}.value")
         joins += " " + leaf.join_of(other, f"value{place}", f"any_value({_typed('', kind)}) as value")
     rows = leaf.parts.add(

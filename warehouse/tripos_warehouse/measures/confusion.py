@@ -41,12 +41,12 @@ class ConfusionTable:
     def uneven(self) -> str | None:
         """Return a remark if right letters are not about equally frequent, otherwise None."""
         even, all_items = sum(self.items) / max(len(self.items), 1), sum(self.items)
-        lettered = len(self.classes) > 1 and all(len(each) == 1 and each.isalpha() for each in self.classes)
+        lettered = len(self.classes) > 1 and all(len(class_) == 1 and class_.isalpha() for class_ in self.classes)
         if not lettered or even < 5:
             return None
         from scipy.special import chdtrc
 
-        chance = float(chdtrc(len(self.items) - 1, sum((each - even) ** 2 / even for each in self.items)))
+        chance = float(chdtrc(len(self.items) - 1, sum((item - even) ** 2 / even for item in self.items)))
         if chance >= UNEVEN:
             return None
         at = int(np.argmax(self.items))
@@ -74,7 +74,7 @@ def figure_tables(connection: Connection, plan: Plan) -> list[FigureTable]:
     `StoreError`."""
     values = scored_values_of(plan)
     seen: set[tuple[str | None, tuple[str, ...], bool]] = set()
-    found: list[FigureTable] = []
+    tables: list[FigureTable] = []
     for measure in plan.measures:
         for figure in aggregates_of(measure.figure, measures_of(plan)):
             table = declared_aggregate(figure.function).table
@@ -82,10 +82,10 @@ def figure_tables(connection: Connection, plan: Plan) -> list[FigureTable]:
             if table is None or figure.of is not None or len(figure.values) != 2 or key in seen:
                 continue
             scored = scored_inputs(values, figure)
-            if key[2] or all(_kind(each) in KINDS for each in scored):
+            if key[2] or all(_kind(step) in KINDS for step in scored):
                 seen.add(key)
-                found += _tables(connection, plan, measure.name, figure, scored)
-    return found
+                tables += _tables(connection, plan, measure.name, figure, scored)
+    return tables
 
 
 def _kind(scored: ScoredStep) -> str:
@@ -153,23 +153,23 @@ def tables_json(tables: Sequence[FigureTable]) -> dict[str, Any]:
     """Return the tables as JSON values."""
     confusion = [
         {
-            "measure": each.measure,
-            "model": each.model,
-            "classes": list(each.classes),
-            "counts": [list(line) for line in each.counts],
-            "items": list(each.items),
-            "remark": each.uneven,
+            "measure": table.measure,
+            "model": table.model,
+            "classes": list(table.classes),
+            "counts": [list(line) for line in table.counts],
+            "items": list(table.items),
+            "remark": table.uneven,
         }
-        for each in tables
-        if isinstance(each, ConfusionTable)
+        for table in tables
+        if isinstance(table, ConfusionTable)
     ]
     reliability = [
         {
-            "measure": each.measure,
-            "model": each.model,
-            "bins": [dict(zip(("low", "high", "n", "mean", "share"), one, strict=True)) for one in each.bins],
+            "measure": table.measure,
+            "model": table.model,
+            "bins": [dict(zip(("low", "high", "n", "mean", "share"), one, strict=True)) for one in table.bins],
         }
-        for each in tables
-        if isinstance(each, ReliabilityTable)
+        for table in tables
+        if isinstance(table, ReliabilityTable)
     ]
     return {"confusion": confusion, "reliability": reliability}

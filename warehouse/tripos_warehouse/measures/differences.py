@@ -82,12 +82,12 @@ InputsByCell = dict[tuple[Cell, str], CorrectedInputs]
 def corrected_inputs(connection: Connection, plan: Plan, measure: Measure) -> InputsByCell:
     """Return the correction inputs of each cell and model of a corrected measure, if they exist. Raises `StoreError` if
     the SQL fails."""
-    found: InputsByCell = {}
+    inputses: InputsByCell = {}
     for each in run_query(connection, sql_of(plan, measure)).to_pylist():
         three, _ = read_corrected_inputs(each)
         if three is not None:
-            found[tuple(each[name] for name in measure.by), str(each["model"])] = three
-    return found
+            inputses[tuple(each[name] for name in measure.by), str(each["model"])] = three
+    return inputses
 
 
 def corrected_difference(
@@ -112,24 +112,24 @@ def corrected_difference(
             sums[kind][at] += share * figure.influences
             values[kind] += share * figure.value
     counts = [sum(each.n for each in side) for side in (first, second)]
-    every = [each for each, _ in parts]
+    inputses = [each for each, _ in parts]
     judge, on_graded, people = map(InfluencedEstimate, values, sums)
-    whole = CorrectedInputs(
+    inputs = CorrectedInputs(
         judge,
         on_graded,
         people,
         graded,
         tuple(names),
         n=min(counts),
-        df=min(min(each.df, each.items - 1) for each in every),
-        units=min(each.units for each in every),
+        df=min(min(each.df, each.items - 1) for each in inputses),
+        units=min(each.units for each in inputses),
     )
-    result, power = whole.corrected(ends, null=0.0)
+    result, power = inputs.corrected(ends, null=0.0)
     shows_none = result.standard_error is not None and result.standard_error <= ROUNDING
     if result.reason == NO_SPREAD or shows_none:
         # All graded items have the same sign: the probability of that under random signs (Fisher 1935).
         differs = abs(result.value or 0.0) > ROUNDING
-        result = with_test(result, min(1.0, 2.0 ** (1 - whole.items)) if differs else 1.0)
+        result = with_test(result, min(1.0, 2.0 ** (1 - inputs.items)) if differs else 1.0)
     return result, power
 
 
@@ -219,7 +219,7 @@ def jackknife_difference(
         return []
     whole = _differences(one, two, all_a, all_b)
     without = [_differences(one, two, a, b) for a, b in zip(without_a, without_b, strict=True)]
-    found = []
+    differences = []
     for cell, (a, b) in whole.items():
         rest = _of_groups_in(cell, (a, b), without)
         base = Estimate(b.value - a.value, n=min(a.n, b.n), clusters=min(a.items, b.items))
@@ -228,8 +228,8 @@ def jackknife_difference(
         still = _bounds_alike(plan, measure, cell, base)
         unseen = math.hypot(a.unseen, b.unseen) if several else 0.0
         difference = _with_error(base, cell, rest, why, _ends(measure), bent, still, unseen)
-        found.append(JackknifedDifference(labels, a.value, b.value, difference, _farthest(base, cell, rest)))
-    return found
+        differences.append(JackknifedDifference(labels, a.value, b.value, difference, _farthest(base, cell, rest)))
+    return differences
 
 
 def jackknife_pair_differences(
@@ -237,8 +237,8 @@ def jackknife_pair_differences(
 ) -> dict[tuple[str, str], Estimate]:
     """Return how every two models of `half` differ (first less second) in a measure without dimensions, over `items`.
     See `jackknife_model_differences`."""
-    found = jackknife_model_differences(half, plan, measure, items, seed)
-    return {(first, second): difference for (_, first, second), difference in found.items()}
+    estimates = jackknife_model_differences(half, plan, measure, items, seed)
+    return {(first, second): difference for (_, first, second), difference in estimates.items()}
 
 
 def jackknife_model_differences(
@@ -257,26 +257,26 @@ def jackknife_model_differences(
     reason = CHANGES_IN_STEPS if _is_discontinuous(plan, measure) else MIXED_DEGREE if power is None else None
     wanted = range(len(groups)) if len(groups) > 1 and reason is None else range(0)
     try:
-        whole, without = _values_by_group(half, plan, measure, groups, wanted, power or 0)
+        values, without = _values_by_group(half, plan, measure, groups, wanted, power or 0)
     except StoreError:
         return {}
-    found = {}
-    for cell in dict.fromkeys(cell for cell, _ in whole):
+    estimates = {}
+    for cell in dict.fromkeys(cell for cell, _ in values):
         for first, second in combinations(half.models, 2):
             ends = (cell, second), (cell, first)
-            if any(key not in whole for key in ends):
+            if any(key not in values for key in ends):
                 continue
-            b, a = (whole[key] for key in ends)
+            b, a = (values[key] for key in ends)
             base = Estimate(a.value - b.value, n=min(a.n, b.n), clusters=min(a.items, b.items))
             both = [
                 {cell: (each[ends[0]], each[ends[1]])} if all(key in each for key in ends) else {} for each in without
             ]
-            rest = _of_groups_in(cell, (whole[ends[0]], whole[ends[1]]), both)
+            rest = _of_groups_in(cell, (values[ends[0]], values[ends[1]]), both)
             why = reason or _clamp_reason(measure, a, b)
             still = _bounds_alike(plan, measure, cell, base)
             unseen = math.hypot(a.unseen, b.unseen) if several else 0.0
-            found[cell, first, second] = _with_error(base, cell, rest, why, _ends(measure), bent, still, unseen)
-    return found
+            estimates[cell, first, second] = _with_error(base, cell, rest, why, _ends(measure), bent, still, unseen)
+    return estimates
 
 
 def _remeasure_corrected(
@@ -289,17 +289,17 @@ def _remeasure_corrected(
         after = _corrected_inputs_over(two, plan, measure, items) if after is None else after
     except StoreError:
         return []
-    found = []
+    differences = []
     for cell in dict.fromkeys(cell for cell, _ in after):
         keys = [(before, [(cell, model) for model in one.models]), (after, [(cell, model) for model in two.models])]
         if not all(key in threes for threes, wanted in keys for key in wanted):
             continue
         a, b = ([threes[key] for key in wanted] for threes, wanted in keys)
         difference, _ = corrected_difference(a, b, _ends(measure))
-        before_it, after_it = (fmean(each.corrected(None)[0].value or 0.0 for each in side) for side in (a, b))
+        before_it, after_it = (fmean(inputs.corrected(None)[0].value or 0.0 for inputs in side) for side in (a, b))
         labels = tuple(dimension_label(plan, name, value) for name, value in zip(measure.by, cell, strict=True))
-        found.append(JackknifedDifference(labels, before_it, after_it, difference))
-    return found
+        differences.append(JackknifedDifference(labels, before_it, after_it, difference))
+    return differences
 
 
 def _remeasure_corrected_cells(
@@ -323,17 +323,17 @@ def _remeasure_faceted(
     """Return the same for a measure with random facets, whose scores are paired one by one."""
     connections = one.connection, two.connection
     try:
-        [found] = faceted_differences(connections, plan, measure, items, [(one.models, two.models)])
+        [differences] = faceted_differences(connections, plan, measure, items, [(one.models, two.models)])
     except StoreError:
         return []
     return [
         JackknifedDifference(
             tuple(dimension_label(plan, name, value) for name, value in zip(measure.by, cell, strict=True)),
-            each.a,
-            each.b,
-            each.difference,
+            difference.a,
+            difference.b,
+            difference.difference,
         )
-        for cell, each in found.items()
+        for cell, difference in differences.items()
     ]
 
 
@@ -343,13 +343,13 @@ def _remeasure_faceted_cells(
     pairs = list(combinations(half.models, 2))
     sides = [((second,), (first,)) for first, second in pairs]
     try:
-        found = faceted_differences((half.connection, half.connection), plan, measure, items, sides)
+        differenceses = faceted_differences((half.connection, half.connection), plan, measure, items, sides)
     except StoreError:
         return {}
     return {
-        (cell, first, second): each.difference
-        for (first, second), cells in zip(pairs, found, strict=True)
-        for cell, each in cells.items()
+        (cell, first, second): difference.difference
+        for (first, second), cells in zip(pairs, differenceses, strict=True)
+        for cell, difference in cells.items()
     }
 
 
@@ -464,9 +464,9 @@ def _clamp_reason(measure: Measure, *values: _Value) -> str | None:
     """Return why the difference of two values has no error, if a number clamps one of them, or the error of one is
     unknown for a similar reason."""
     cut = clamp_of(measure.figure)
-    if cut is not None and any(end == each.value for end in cut[1:] for each in values):
+    if cut is not None and any(end == value.value for end in cut[1:] for value in values):
         return CLAMPED
-    return next((each.why for each in values if each.why is not None), None)
+    return next((value.why for value in values if value.why is not None), None)
 
 
 def _ends(measure: Measure) -> tuple[float, float] | None:
@@ -493,9 +493,9 @@ def _scaled_to_whole(values: Values, whole: Values, power: float) -> Values:
     if power == 0:
         return values
     return {
-        key: replace(each, value=each.value * (whole[key].items / each.items) ** power)
-        for key, each in values.items()
-        if key in whole and each.items
+        key: replace(value, value=value.value * (whole[key].items / value.items) ** power)
+        for key, value in values.items()
+        if key in whole and value.items
     }
 
 
@@ -614,7 +614,7 @@ def _is_discontinuous(plan: Plan, measure: Measure) -> bool:
     """Return true if a measure contains an aggregate that changes in steps as items leave, so that the jackknife gives
     no error."""
     parts = aggregates_of(measure.figure, measures_of(plan))
-    return any(declared_aggregate(each.function).single_value for each in parts)
+    return any(declared_aggregate(part.function).single_value for part in parts)
 
 
 BATCH = 2**17
@@ -712,12 +712,12 @@ def paired_sum_of(plan: Plan, measure: Measure) -> SumOfMeans | None:
     if terms is None or not terms[1]:
         return None
     constant, parts = terms
-    [first, *others] = [mean for _, mean, _ in parts]
-    alike = all((each.values, each.scenario) == (first.values, first.scenario) for each in others)
+    [first, *aggregates] = [mean for _, mean, _ in parts]
+    alike = all((other.values, other.scenario) == (first.values, first.scenario) for other in aggregates)
     names = {first.by if fixed is None else tuple(sorted(fixed)) for _, _, fixed in parts}
     if not alike or len(names) > 1 or len({fixed is None for _, _, fixed in parts}) > 1:
         return None
-    if any(each.by != first.by for each, (_, _, fixed) in zip(others, parts[1:], strict=True) if fixed is None):
+    if any(other.by != first.by for other, (_, _, fixed) in zip(aggregates, parts[1:], strict=True) if fixed is None):
         return None
     by = names.pop()
     if not _are_read(plan, by):
@@ -744,9 +744,9 @@ def _terms(plan: Plan, figure: Figure, fixed: dict[str, str]) -> _Terms | None:
         case Constant(value=value):
             return float(value), []
         case Measured(measure=name, slice=within):
-            known = named(plan.measures, name)
-            plain = known.missing == "skip" and not known.corrected
-            return _terms(plan, known.figure, {**fixed, **within}) if plain else None
+            measure = named(plan.measures, name)
+            plain = measure.missing == "skip" and not measure.corrected
+            return _terms(plan, measure.figure, {**fixed, **within}) if plain else None
         case Aggregate():
             inner = mean_in(figure)
             if inner is None or len(inner.values) != 1 or inner.of_condition or inner.elements:
@@ -839,7 +839,7 @@ def paired_means(
     span = max((each for each in known if each is not None), default=None) if None not in known else None
     places = {name: np.flatnonzero(model.codes == code) for code, name in enumerate(model.names)}
     places |= {name: np.array([], int) for name in half.models if name not in places}
-    found = {}
+    estimates = {}
     for first, second in combinations(half.models, 2):
         one, two = places[first], places[second]
         _, left, right = np.intersect1d(scores.key[one], scores.key[two], True, return_indices=True)
@@ -852,7 +852,7 @@ def paired_means(
             kept = np.isin(scores.cell[one], list(times))
             one, two = one[kept], two[kept]
         if len(one):
-            found[first, second] = mean_of_cells(
+            estimates[first, second] = mean_of_cells(
                 scores.value[one] - scores.value[two],
                 scores.coded["cluster_id"].codes[one],
                 scores.cell[one],
@@ -860,7 +860,7 @@ def paired_means(
                 times=times,
                 ends=None if span is None else (-span, span),
             )
-    return found
+    return estimates
 
 
 class _Coded(NamedTuple):
@@ -886,7 +886,7 @@ class _Scores:
         keys: dict[tuple[str, ...], int] = {}
         for cell, place in zip(*np.unique(self.cell[rows], return_index=True), strict=True):
             of_names = (self.coded[name] for name in names)
-            keys[tuple(str(each.names[each.codes[rows[place]]]) for each in of_names)] = int(cell)
+            keys[tuple(str(of_name.names[of_name.codes[rows[place]]]) for of_name in of_names)] = int(cell)
         return {keys[key]: number for key, number in (whole.times_of(keys) or {}).items()}
 
 
@@ -899,9 +899,9 @@ def _read(half: ModelSide, plan: Plan, mean: Aggregate, keys: list[str], cells: 
     parts: dict[str, list[Any]] = {name: [] for name in (*names, "its total", "its n", "its sample")}
     for each in read:
         batch = each.filter(each.column("it counts"))
-        for name, some in parts.items():
+        for name, part in parts.items():
             column = batch.column(name)
-            some.append(column.dictionary_encode() if name in names else column.to_numpy(zero_copy_only=False))
+            part.append(column.dictionary_encode() if name in names else column.to_numpy(zero_copy_only=False))
     coded = {}
     for name in names:
         texts = join_texts(parts.pop(name))

@@ -106,12 +106,12 @@ class CorrectedInputs:
 def find_corrected_inputs(connection: Connection, plan: Plan, measure: Measure) -> dict[str, CorrectedInputs]:
     """Return the correction inputs of each model, for a measure without dimensions that people correct; models that
     cannot be corrected yet are left out. Raises `StoreError` if the SQL fails."""
-    found: dict[str, CorrectedInputs] = {}
+    inputses: dict[str, CorrectedInputs] = {}
     for each in run_query(connection, sql_of(plan, measure)).to_pylist():
         three, _ = read_corrected_inputs(each)
         if three is not None:
-            found[str(each["model"])] = three
-    return found
+            inputses[str(each["model"])] = three
+    return inputses
 
 
 def corrected_rows(
@@ -119,12 +119,12 @@ def corrected_rows(
 ) -> Iterator[MeasureRow]:
     """Yield one row per row of the judge: the corrected figure, with the judge's own row in `judged`. `found` are the
     rows of the SQL. If people graded too little, or not at random, the value is missing, with a reason."""
-    by_cell = {(str(each["model"]), tuple(each[name] for name in measure.by)): each for each in records}
-    for own in judged:
-        each = by_cell.get((own.model, own.by))
+    by_cell = {(str(record["model"]), tuple(record[name] for name in measure.by)): record for record in records}
+    for row in judged:
+        each = by_cell.get((row.model, row.by))
         three, why = (None, "nothing has a value") if each is None else read_corrected_inputs(each)
         if three is None:
-            yield MeasureRow(None, why, model=own.model, by=own.by, judged=own)
+            yield MeasureRow(None, why, model=row.model, by=row.by, judged=row)
             continue
         result, power = three.corrected(_ends(measure))
         has_interval = result.low is not None and result.high is not None
@@ -135,9 +135,9 @@ def corrected_rows(
             result.high,
             result.standard_error,
             method="corrected" if has_interval else None,
-            model=own.model,
-            by=own.by,
-            judged=own,
+            model=row.model,
+            by=row.by,
+            judged=row,
             items=three.items,
             n=three.n,
             total=three.n,
@@ -153,12 +153,12 @@ def read_corrected_inputs(record: Mapping[str, Any]) -> tuple[CorrectedInputs | 
         return None, str(record["reason"] or "people graded nothing of it")
     influences = record["all pulls"] or []
     of_judge, on_graded, of_people = (_influences(influences, name) for name in ("of_judge", "of_graded", "of_people"))
-    graded = np.array([each["of_people"] is not None for each in influences], dtype=bool)
+    graded = np.array([influence["of_people"] is not None for influence in influences], dtype=bool)
     if not record["are known"] or int(graded.sum()) < FEWEST_GRADED:
         many = max(int(graded.sum()), 1)
-        told = f"people graded replies to {many} of the items: it takes {FEWEST_GRADED}"
-        return None, told if many < FEWEST_GRADED else "some of its cells have one item that people graded"
-    names = tuple(each["cluster_id"] for each in influences)
+        text = f"people graded replies to {many} of the items: it takes {FEWEST_GRADED}"
+        return None, text if many < FEWEST_GRADED else "some of its cells have one item that people graded"
+    names = tuple(influence["cluster_id"] for influence in influences)
     judge, labelled, people = (
         InfluencedEstimate(value, each) for value, each in zip(values, (of_judge, on_graded, of_people), strict=True)
     )
@@ -167,7 +167,7 @@ def read_corrected_inputs(record: Mapping[str, Any]) -> tuple[CorrectedInputs | 
 
 
 def _influences(influences: Sequence[Mapping[str, Any]], name: str) -> Floats:
-    return np.array([each[name] or 0.0 for each in influences], dtype=float)
+    return np.array([influence[name] or 0.0 for influence in influences], dtype=float)
 
 
 def _ends(measure: Measure) -> tuple[float, float] | None:
@@ -228,8 +228,8 @@ def evaluate(
     try:
         columns, values = query_rows(connection, shared.get(query, query))
     except StoreError as error:
-        told = f"internal error: the SQL of measure `{measure.name}` failed: {error.message}"
-        raise StoreError("S0201", told, "please report it with the spec") from error
+        text = f"internal error: the SQL of measure `{measure.name}` failed: {error.message}"
+        raise StoreError("S0201", text, "please report it with the spec") from error
     needed = {"model", *measure.by, "value", "standard_error", "df", "items", "n", "total"}
     if measure.corrected and not by_people:
         judged = evaluate(connection, plan, measure.model_copy(update={"corrected": False})).rows
@@ -239,7 +239,7 @@ def evaluate(
             "S0201", f"internal error: the SQL of measure `{measure.name}` lacks the column `{missing[0]}`"
         )
     still = is_affine_single_value(plan, measure.figure)
-    rows = [_row(measure, found, still) for found in values]
+    rows = [_row(measure, value, still) for value in values]
     if _is_clustered(plan, measure):
         rows = [replace(row, reason=CLUSTER_REASONS.get(row.reason or "", row.reason)) for row in rows]
     if measure.missing == "fail":
@@ -285,11 +285,11 @@ def _transform_intervals(
         return rows
     low, high = (end if math.isfinite(end) else None for end in figure_range(plan, inner, measure.missing))
     bare = measure.model_copy(update={"figure": inner, "low": low, "high": high})
-    found = {(row.model, row.by): row for row in evaluated(bare)}
+    measure_rows = {(row.model, row.by): row for row in evaluated(bare)}
     if cut is not None:
-        return [_clamped_row(row, found.get((row.model, row.by)), *cut[1:]) for row in rows]
+        return [_clamped_row(row, measure_rows.get((row.model, row.by)), *cut[1:]) for row in rows]
     assert curve is not None
-    return [_transformed_row(row, found.get((row.model, row.by)), curve[1]) for row in rows]
+    return [_transformed_row(row, measure_rows.get((row.model, row.by)), curve[1]) for row in rows]
 
 
 def _transformed_row(row: MeasureRow, whole: MeasureRow | None, curve: Curve) -> MeasureRow:
@@ -316,9 +316,9 @@ def _failed(connection: Connection, plan: Plan, measure: Measure, row: MeasureRo
     """Return a row with the missing scores as its reason, if `missing: fail` left it without a value."""
     if row.value is not None or row.n == row.total:
         return row
-    told = why_missing(connection, plan, measure.figure, row.model)
+    text = why_missing(connection, plan, measure.figure, row.model)
     reason = f"{row.total - row.n:,} of {row.total:,} scores are missing, which `missing: fail` forbids"
-    return replace(row, reason=f"{reason}: {told}" if told else reason)
+    return replace(row, reason=f"{reason}: {text}" if text else reason)
 
 
 def evaluate_or_error(
@@ -412,7 +412,9 @@ def _interval(
         return "exact", value - below, value + above
     if record.get("its classes"):
         classes = record["its classes"]
-        return "exact", *class_mean_ends([each["share"] for each in classes], [each["items"] for each in classes])
+        return "exact", *class_mean_ends(
+            [class_["share"] for class_ in classes], [class_["items"] for class_ in classes]
+        )
     if record.get("its limits"):
         low, high = record["its limits"]
         return "corrected", low, high
@@ -449,8 +451,8 @@ def _alike_interval(record: Mapping[str, Any], value: float, ends: Ends) -> tupl
     units = float(record["effective items"] or 0)
     if record.get("below") is None or record.get("reason") or record["is hidden"] or units <= 1 or None in ends:
         return "exact", None, None
-    alike = bounded(Estimate(value), 0.0, 1, (ends[0], ends[1]), units=units)  # type: ignore[arg-type]
-    return "exact", alike.low, alike.high
+    estimate = bounded(Estimate(value), 0.0, 1, (ends[0], ends[1]), units=units)  # type: ignore[arg-type]
+    return "exact", estimate.low, estimate.high
 
 
 def _drawn(record: Mapping[str, Any], bounds_if_alike: bool) -> tuple[float | None, float | None]:
@@ -566,7 +568,7 @@ def _cells_of(query: Query) -> _Cells | None:
     name = next((name for name, body in query.parts.items() if STATISTIC in body), None)
     if name is None:
         return None
-    models = next((each for each in query.parts if each.rstrip("0123456789") == MODELS), None)
+    models = next((part for part in query.parts if part.rstrip("0123456789") == MODELS), None)
     taken = [name] if models is None else [name, models]
     needed = query.needed(*taken)
     if query.without(*taken).parts.keys() & needed.keys():

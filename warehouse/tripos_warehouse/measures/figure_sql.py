@@ -202,7 +202,7 @@ class FormulaSql:
     def cuts(self) -> list[Condition]:
         """Return conditions under which the derivative says nothing about the error: a number in `min` or `max` clamps
         the other arguments, or a root is 0."""
-        conditions = [each for value in self.values for each in value.cuts()]
+        conditions = [cut for value in self.values for cut in value.cuts()]
         numbers = [value.text for value in self.values if isinstance(value, NumberSql)]
         if self.operator in ("min", "max") and numbers:
             others = [value.text for value in self.values if not isinstance(value, NumberSql)]
@@ -211,7 +211,7 @@ class FormulaSql:
 
     def gaps(self) -> list[Condition]:
         """Return conditions under which it has no value although all its parts have one, the innermost first."""
-        conditions = [each for value in self.values for each in value.gaps()]
+        conditions = [gap for value in self.values for gap in value.gaps()]
         last = self.values[-1].text
         texts = [value.text for value in self.values]
         match self.operator:
@@ -224,8 +224,8 @@ class FormulaSql:
             case "log":
                 conditions.append((f"{last} <= 0", "it is the logarithm of a number that is not above 0"))
             case "atanh":
-                told = "it is the inverse hyperbolic tangent of a number that is not between -1 and 1"
-                conditions.append((f"abs({last}) >= 1", told))
+                text = "it is the inverse hyperbolic tangent of a number that is not between -1 and 1"
+                conditions.append((f"abs({last}) >= 1", text))
             case "exp":
                 conditions.append((f"{last} > {MOST_EXPONENT!r}", OUT_OF_BOUNDS))
         return conditions
@@ -253,7 +253,7 @@ def reason_sql(conditions: Sequence[Condition]) -> str:
     """Return the SQL of the reason of the first condition that holds; NULL if none does."""
     reasons = dict.fromkeys(reason for _, reason in conditions)
     cases = (
-        f"when {' or '.join(condition for condition, said in conditions if said == reason)} then '{reason}'"
+        f"when {' or '.join(condition for condition, text in conditions if text == reason)} then '{reason}'"
         for reason in reasons
     )
     return f"case {' '.join(cases)} end"
@@ -415,13 +415,13 @@ group by {group}""",
         """Return an aggregate of the cells of a formula, which counts each row that it reads once."""
         of_one = self.figure if self.declaration.single_value else None
         made_of = over_cells(self.parts, self.inner, weighed, node.dims, of_one)
-        named = [(f"part{place}", each) for place, each in enumerate(made_of, 1)]
+        named = [(f"part{place}", tables) for place, tables in enumerate(made_of, 1)]
         joins = "".join(
-            f"\nleft join {each.cells} as {name} on {same('base', name, each.dims)}" for name, each in named
+            f"\nleft join {tables.cells} as {name} on {same('base', name, tables.dims)}" for name, tables in named
         )
-        rows = [(name, each.rows) for name, each in named]
-        told = ", ".join(f"({count_without_overlap(rows, each)})::bigint as {each}" for each in ("n", "total"))
-        cells = self.parts.add("cells", f"select base.* replace ({told})\nfrom {node.cells} as base{joins}")
+        rows = [(name, tables.rows) for name, tables in named]
+        text = ", ".join(f"({count_without_overlap(rows, each)})::bigint as {each}" for each in ("n", "total"))
+        cells = self.parts.add("cells", f"select base.* replace ({text})\nfrom {node.cells} as base{joins}")
         return replace(node, cells=cells, row_sources=made_of)
 
     # --- draws ---
@@ -472,11 +472,11 @@ from (
 ) as e on {same("m", "e", dims)}""",
         )
         holds = "coalesce(h.holds, false)"
-        told = f"'{BY_CHANCE}'"
+        text = f"'{BY_CHANCE}'"
         cells = self.parts.add(
             "cells",
             f"""select c.* replace (c.known and {holds} as known,
-  case when c.known and not {holds} then {told} else c.reason end as reason), coalesce(h.moved, 0) as excess
+  case when c.known and not {holds} then {text} else c.reason end as reason), coalesce(h.moved, 0) as excess
 from {node.cells} as c left join {held} as h on {same("c", "h", dims)}""",
         )
         return replace(node, cells=cells, trial=trial, is_nonlinear=True, has_bias_bound=node.drawn is None)
@@ -506,11 +506,11 @@ from (
 ) where close
 group by {group}""",
         )
-        told = f"'which cell is the {which} may be chance, so its error is unknown'"
+        text = f"'which cell is the {which} may be chance, so its error is unknown'"
         cells = self.parts.add(
             "cells",
             f"""select c.* replace (coalesce(c.known and not n.near, false) as known,
-  coalesce(c.reason, case when n.near then {told} end) as reason)
+  coalesce(c.reason, case when n.near then {text} end) as reason)
 from {node.cells} as c left join {near} as n on {same("c", "n", node.dims)}""",
         )
         return replace(node, cells=cells)
@@ -550,7 +550,7 @@ def sql_of(
 
 def _corrected_sql_of(plan: Plan, measure: Measure) -> str:
     writer = _FigureWriter(plan, scored_values_of(plan), Parts())
-    cuts = (RowSelection(measure.by, labels=each) for each in LABELS)
+    cuts = (RowSelection(measure.by, labels=label) for label in LABELS)
     return corrected_sql(writer.parts, *(writer.node(measure.figure, cut, measure.missing) for cut in cuts))
 
 
@@ -618,20 +618,20 @@ class _FigureWriter:
             case Aggregate():
                 return _part(self._aggregate(figure, cut, missing), terms)
             case Measured(measure=name, slice=fixed):
-                known = named(self.plan.measures, name)
+                measure = named(self.plan.measures, name)
                 inner = replace(
                     cut,
                     dims=tuple(dim for dim in cut.dims if dim not in fixed),
                     fixed=tuple(dict([*cut.fixed, *fixed.items()]).items()),
                 )
-                return self._read(known.figure, inner, known.missing, terms)
+                return self._read(measure.figure, inner, measure.missing, terms)
             case Formula(operator="overall", values=(of,), over=over):
-                whole = replace(
+                selection = replace(
                     cut,
                     dims=tuple(dim for dim in cut.dims if dim not in over),
                     fixed=tuple(pair for pair in cut.fixed if pair[0] not in over),
                 )
-                return self._read(of, whole, missing, terms)
+                return self._read(of, selection, missing, terms)
             case Formula(operator=operator, values=values):
                 if (mean := pooled_mean(self.plan, figure, missing)) is not None:
                     return self._read(mean, cut, missing, terms)
@@ -703,10 +703,10 @@ from (
         )
         own = ", ".join(_own_reason(term, len(terms)) for term in terms)
         looked_at = [each for term in terms for each in _looked_at(term)]
-        counted = [(name, each.rows) for name, each in looked_at]
+        counted = [(name, tables.rows) for name, tables in looked_at]
         joins += "".join(
-            f"\nleft join {each.cells} as {name} on {same('base', name, each.dims)}"
-            for name, each in looked_at
+            f"\nleft join {tables.cells} as {name} on {same('base', name, tables.dims)}"
+            for name, tables in looked_at
             if all(name != term.name for term in terms)
         )
         excess = [
@@ -752,7 +752,7 @@ from {base} as base
             cut.dims,
             tuple(dict.fromkeys(name for term in terms for name in term.node.influences)),
             drawn=self._drawn(value, terms, cut, base),
-            row_sources=tuple(each for _, each in looked_at),
+            row_sources=tuple(tables for _, tables in looked_at),
             is_affine=len(terms) == 1
             and value.is_linear
             and (terms[0].node.is_affine or not terms[0].node.row_sources),
@@ -787,17 +787,17 @@ def figure_query(parts: Parts, node: FigureTables) -> str:
     error = precision(parts, node)
     if node.drawn is not None:
         return bounded(parts, node, node.drawn, error)
-    told = ', c.classes as "its classes"' if node.classes else ""
-    told += ', c.limits as "its limits"' if node.limited else ""
-    told += ', c.excess as "its excess"' if node.has_bias_bound else ""
-    told += ', c."items that count", c."all items"' if node.has_counts else ""
+    text = ', c.classes as "its classes"' if node.classes else ""
+    text += ', c.limits as "its limits"' if node.limited else ""
+    text += ', c.excess as "its excess"' if node.has_bias_bound else ""
+    text += ', c."items that count", c."all items"' if node.has_counts else ""
     hidden = f'case when c.known and e."is hidden" and e.shown > 0 then {quoted(NO_SPREAD_IN_A_CELL)} end'
     known = 'c.known and not coalesce(e."is hidden" and e.shown > 0, false)'
     return f"""{parts.text}
 select {columns(node.dims, "c")}, c.value, case when {known} and c.value is not null then e.error end as standard_error,
   e.shown, coalesce(e.df, 0) as df, coalesce(e.items, 0) as items, c.n, c.total,
   coalesce(c.reason, {hidden}) as reason, {known} as "is known", e.units as "effective items", e.down, e.up,
-  e.below, e.above, e."is hidden", e.shares as "its shares"{told}
+  e.below, e.above, e."is hidden", e.shares as "its shares"{text}
 from {node.cells} as c left join {error} as e on {same("c", "e", node.dims)}
 order by all
 """
@@ -806,7 +806,7 @@ order by all
 def _looked_at(term: _Term) -> list[tuple[str, FigureTables]]:
     """Return the tables of everything that a part reads, each with the name of its column."""
     made_of = term.node.row_sources
-    return [(f"{term.name}_{place}", each) for place, each in enumerate(made_of, 1)] or [(term.name, term.node)]
+    return [(f"{term.name}_{place}", tables) for place, tables in enumerate(made_of, 1)] or [(term.name, term.node)]
 
 
 def _own_reason(term: _Term, terms: int) -> str:
@@ -853,7 +853,7 @@ def scores_sql(plan: Plan, measure: Measure, figure: Aggregate, by_people: bool 
     parts = Parts()
     keys = [name for name in keys_of_scores(plan, figure) if name not in dims]
     rows = LeafRows(plan, parts, figure, scored, cut, measure.missing).single(*keys, weighted=True)
-    shown = ", ".join([columns(dims), "item_id", "cluster_id", *map(sql_named, keys), "value", '"its weight"'])
-    query = f"{parts.text}\nselect {shown}\nfrom {rows}\nwhere value is not null"
+    text = ", ".join([columns(dims), "item_id", "cluster_id", *map(sql_named, keys), "value", '"its weight"'])
+    query = f"{parts.text}\nselect {text}\nfrom {rows}\nwhere value is not null"
     axes = [*axis_columns(plan), *arm_columns(plan)]
     return renamed(query, plan.benchmark.name, axes, [*dims, *keys])

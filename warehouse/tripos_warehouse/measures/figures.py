@@ -131,14 +131,14 @@ def slices_of_sum(plan: Plan, figure: Figure) -> tuple[Mapping[str, str], ...] |
                 slices += [fixed] if fixed else []
                 waiting.append((measures[name].figure, {**fixed, **sliced}, over))
             case Formula(operator="overall", values=values, over=more), sliced, over:
-                waiting += [(each, sliced, over | {*more}) for each in values]
+                waiting += [(value, sliced, over | {*more}) for value in values]
             case Formula(operator="negate" | "+" | "-", values=values), sliced, over:
-                waiting += [(each, sliced, over) for each in values]
+                waiting += [(value, sliced, over) for value in values]
             case Aggregate() as part, sliced, over if _is_mean(part):
-                told = f"{part.model_copy(update={'by': ()}).model_dump_json()} {sorted(sliced.items())} {sorted(over)}"
-                if told in seen:
+                text = f"{part.model_copy(update={'by': ()}).model_dump_json()} {sorted(sliced.items())} {sorted(over)}"
+                if text in seen:
                     return None
-                seen.add(told)
+                seen.add(text)
             case Constant(), _, _:
                 pass
             case _:
@@ -233,11 +233,11 @@ def find_missing(connection: Connection, benchmark: str) -> tuple[MissingResults
     )
     calls = f"""select step as name, sample_id as id, status, error from {schema}.samples
       union all select scorer, judgement_id, status, error from {schema}.judgements"""
-    found = [
+    resultses = [
         *_counted(connection, scores, UNDEFINED, (UNDEFINED,)),
         *_counted(connection, calls, NOT_ASKED, (UNDEFINED, NOT_APPLICABLE)),
     ]
-    return tuple(sorted(found, key=lambda gap: (gap.kind, -gap.count, gap.name, gap.reason)))
+    return tuple(sorted(resultses, key=lambda gap: (gap.kind, -gap.count, gap.name, gap.reason)))
 
 
 def _counted(connection: Connection, rows: str, kind: str, statuses: tuple[str, ...]) -> Iterator[MissingResults]:

@@ -95,8 +95,8 @@ class Leaf:
         cell has it."""
         values = {name: quoted(value) for name, value in self.fixed}
         values |= {name: f"coalesce(c.{named(name)}::varchar, '')" for name in dims}
-        told = ", ".join(f"{quoted(name)}, {values[name]}" for name in sorted(values))
-        return f"hash(concat_ws(chr(31), c.model, {quoted(self.text)}{f', {told}' if told else ''}))"
+        text = ", ".join(f"{quoted(name)}, {values[name]}" for name in sorted(values))
+        return f"hash(concat_ws(chr(31), c.model, {quoted(self.text)}{f', {text}' if text else ''}))"
 
 
 def leaf_tables(
@@ -133,8 +133,8 @@ from (
 )""",
     )
     value = "case when n = total then value end" if failing else "value"
-    told = "(total - n) || ' of ' || total || ' have no value, which `missing: fail` forbids'"
-    reason = f"case when n < total then {told} else reason end" if failing else "reason"
+    text = "(total - n) || ' of ' || total || ' have no value, which `missing: fail` forbids'"
+    reason = f"case when n < total then {text} else reason end" if failing else "reason"
     heavy = f"m > 1 and freedom < {LEAST_FREEDOM} * s2"
     reason = f"""coalesce({reason}, case when value is not null and items = 1 then {quoted(SINGLE_ITEM)}
     when value is not null and {heavy} then {quoted(ONE_HEAVY)} end)"""
@@ -210,7 +210,7 @@ def _joined(node: FigureTables, leaves: str) -> str:
 
     A leaf cell may be in several tables, since the table of all cells includes that of a slice: each unit counts once.
     """
-    every = " union all ".join(f"from {each}" for each in node.influences)
+    every = " union all ".join(f"from {influence}" for influence in node.influences)
     if len(node.influences) > 1:
         once = "min(influence) as influence, min(weight) as weight"
         every = f"select leaf, cluster_id, {once} from ({every}) group by leaf, cluster_id"
@@ -251,9 +251,9 @@ window alike as (partition by {group}, aggregate order by sigma, items
   rows between unbounded preceding and unbounded following)""",
         )
         spreads["of one spread"] = "l.slope * i.weight * l.pooled"
-    squares = {name: f"({each}) ** 2" for name, each in spreads.items()}
-    summed = {f"spread {name}": each for name, each in squares.items()}
-    summed |= {f"known {name}": f"{each} * l.root" for name, each in squares.items()}
+    squares = {name: f"({spread}) ** 2" for name, spread in spreads.items()}
+    summed = {f"spread {name}": square for name, square in squares.items()}
+    summed |= {f"known {name}": f"{square} * l.root" for name, square in squares.items()}
     summed |= {"weight": "abs(l.slope * i.weight)", "leaves": "(l.slope <> 0)::integer"}
     influence, grouped = "l.slope * i.influence", ""
     if not node.is_leaf:  # a unit is in several leaf cells
@@ -273,7 +273,10 @@ window alike as (partition by {group}, aggregate order by sigma, items
         name: f"(slope * unseen * case when slope > 0 then {one} else {other} end) ** 2"
         for name, (one, other) in (("down", ends["below"]), ("up", ends["above"]))
     }
-    reaches = ", ".join(f"sqrt(coalesce({ordered('sum', each)}, 0)) as {name}" for name, each in unseen_squares.items())
+    reaches = ", ".join(
+        f"sqrt(coalesce({ordered('sum', unseen_square)}, 0)) as {name}"
+        for name, unseen_square in unseen_squares.items()
+    )
     leaves = parts.add(
         "leaves",
         f"""select {group}, {distances}, {reaches}, bool_or(unseen is null) as hidden,

@@ -81,24 +81,24 @@ class _AnalysedItems:
         many = len(self.names)
         every, none = self._solved["every model"], self._solved["no model"]
         if every + none >= MANY * many:
-            told = (
+            text = (
                 f"`{metric}`: every model solves {every:,} of {many:,} items and no model {none:,}:"
                 " these tell no models apart"
             )
-            yield told
+            yield text
         values = (None if math.isnan(value) else value for value in self._values)
         tested = (tested_correlation(value, models) for value, models in zip(values, self._models, strict=True))
         if against := [self.names[place] for place in negative_discrimination(tested)]:
             more = f" and {len(against) - 3:,} more" if len(against) > 3 else ""
-            told = ", ".join(against[:3])
-            worse = f"`{metric}`: models that do better elsewhere do worse on {told}{more}: look at the key"
+            text = ", ".join(against[:3])
+            worse = f"`{metric}`: models that do better elsewhere do worse on {text}{more}: look at the key"
             yield worse
         if self._at_odds >= MANY * many:
-            told = (
+            text = (
                 f"`{metric}`: judges are half of the scale or more apart on {self._at_odds:,} of {many:,} items:"
                 f" look at `from {benchmark}.disagreements()`"
             )
-            yield told
+            yield text
 
 
 MOST_COMPARED = 1000
@@ -162,9 +162,9 @@ def analysed_items(connection: Connection, benchmark: str) -> list[AnalysedItem]
           apart from {analysis_of(connection, benchmark)} order by metric, scenario, item_id"""
     ).fetchall()
     near = near_duplicates(connection, schema)
-    found = [replace(AnalysedItem(*row), near=near.get(row[2])) for row in rows]
-    against = {place for metric in {item.metric for item in found} for place in _suspect_places(found, metric)}
-    made = [replace(item, wrong_key=place in against) for place, item in enumerate(found)]
+    items = [replace(AnalysedItem(*row), near=near.get(row[2])) for row in rows]
+    against = {place for metric in {item.metric for item in items} for place in _suspect_places(items, metric)}
+    made = [replace(item, wrong_key=place in against) for place, item in enumerate(items)]
     order = {metric: place for place, metric in enumerate(dict.fromkeys(item.metric for item in made))}
     made.sort(
         key=lambda item: (
@@ -228,16 +228,16 @@ def near_duplicates(connection: Connection, schema: str) -> dict[str, str]:
         return {}
     from tripos_compiler.language.near_duplicates import NearTexts, letters_and_digits
 
-    kept: NearTexts[str] = NearTexts()
+    texts: NearTexts[str] = NearTexts()
     near: dict[str, str] = {}
     for item, fields in rows:
         values = orjson.loads(fields).values() if fields else ()
         text = " ".join(value for value in values if isinstance(value, str))
         if len(letters_and_digits(text)) < LEAST_LETTERS:
             continue
-        if (like := kept.find(text)) is not None:
+        if (like := texts.find(text)) is not None:
             near[item] = like[0]
-        kept.add(item, text)
+        texts.add(item, text)
     return near
 
 
@@ -285,26 +285,30 @@ def unbalanced_answer_positions(connection: Connection, plan: Plan, schema: str)
             f" group by item_id order by item_id limit {MOST_ITEMS}"
         ).fetchall()
         every = [{scenario.rows.alias: orjson.loads(fields)} for (fields,) in rows if fields]
-        told = (_unbalanced(scenario.name, _counted(place, every)) for place in places)
-        if (first := next((each for each in told if each is not None), None)) is not None:
+        texts = (_unbalanced(scenario.name, _counted(place, every)) for place in places)
+        if (first := next((each for each in texts if each is not None), None)) is not None:
             yield first
 
 
 def _places(scenario: Scenario) -> list[Call]:
     """Return the expressions for positions of right options that the scores of a scenario use."""
-    found: dict[str, Call] = {}
+    calls: dict[str, Call] = {}
     for treatment in scenario.treatments:
         for step in treatment.steps:
             if isinstance(step, Score):
-                found |= {each.model_dump_json(): each for each in _outermost(step.value)}
-    return list(found.values())
+                calls |= {call.model_dump_json(): call for call in _outermost(step.value)}
+    return list(calls.values())
 
 
 def _outermost(expr: Expr) -> list[Call]:
     """Return the outermost such expressions in an expression: a shuffled position contains an unshuffled one."""
-    found = [each for each in subexpressions(expr) if isinstance(each, Call) and is_call(each, *PLACES)]
-    inner = {id(part) for each in found for part in subexpressions(each) if part is not each}
-    return [each for each in found if id(each) not in inner]
+    calls = [
+        subexpression
+        for subexpression in subexpressions(expr)
+        if isinstance(subexpression, Call) and is_call(subexpression, *PLACES)
+    ]
+    inner = {id(part) for call in calls for part in subexpressions(call) if part is not call}
+    return [call for call in calls if id(call) not in inner]
 
 
 def _counted(place: Call, rows: Iterable[Mapping[str, Any]]) -> Counter[tuple[int, int]]:

@@ -104,10 +104,10 @@ def repeated_verdicts(connection: Connection, plan: Plan) -> dict[MetricKey, lis
     for _, scorer, evaluator, item, fingerprint, sample, parsed, sent, last in rows.fetchall():
         if scorer in cascades and not last:
             continue  # a stronger judge, asked only once
-        for metric, told in read_scores(parsed).items():
+        for metric, score in read_scores(parsed).items():
             cluster = clusters.get(item, item)
             for name in names.get(fingerprint, (scorer,)) if metric == VERDICT else (metric,):
-                found[scorer, name].append(RepeatedVerdict(evaluator, (fingerprint, sample, sent), cluster, told))
+                found[scorer, name].append(RepeatedVerdict(evaluator, (fingerprint, sample, sent), cluster, score))
     return dict(found)
 
 
@@ -117,7 +117,7 @@ def score_names(plan: Plan) -> dict[str, tuple[str, ...]]:
     steps = [step for scenario in plan.scenarios for step in scenario.steps]
     grades = [step for step in steps if isinstance(step, Grade) and not step.metrics]
     found: dict[str, dict[str, None]] = {}
-    for step in sorted(grades, key=lambda each: each.when is not None):
+    for step in sorted(grades, key=lambda grade: grade.when is not None):
         found.setdefault(step.judgement, {})[step.name] = None
     return {judgement: tuple(names) for judgement, names in found.items()}
 
@@ -125,7 +125,7 @@ def score_names(plan: Plan) -> dict[str, tuple[str, ...]]:
 def _ambiguous_scorers(plan: Plan) -> list[str]:
     """Return the scorers whose verdicts on one reply may concern different things, which only the messages distinguish:
     which of two replies is better, and elements of a list. If there are none, the list has one empty name."""
-    chosen = {each.name for each in plan.scorers if each.gives is not None and each.gives.kind == "choice"}
+    chosen = {scorer.name for scorer in plan.scorers if scorer.gives is not None and scorer.gives.kind == "choice"}
     steps = (step for scenario in plan.scenarios for step in scenario.steps)
     return sorted(chosen | {step.scorer for step in steps if isinstance(step, Verdict) and step.loops}) or [""]
 
@@ -146,9 +146,9 @@ def read_scores(parsed: str | None) -> dict[str, float]:
 def by_reply(scores: Sequence[GradedScore], people: Sequence[str]) -> dict[str, float]:
     """Return the mean grade of these people for each reply that they graded."""
     given: dict[str, list[float]] = defaultdict(list)
-    for each in scores:
-        if each.evaluator in people:
-            given[each.reply].append(each.value)
+    for score in scores:
+        if score.evaluator in people:
+            given[score.reply].append(score.value)
     return {reply: sum(values) / len(values) for reply, values in given.items()}
 
 
@@ -228,7 +228,7 @@ def _use(connection: Connection, plan: Plan, scorer: Scorer, roles: Roles) -> Ca
     return CascadeUse(
         scorer.name,
         scorer.unsure_below,
-        mean(escalated, [each.cluster for each in replies.values()], ends=(0.0, 1.0)),
+        mean(escalated, [reply.cluster for reply in replies.values()], ends=(0.0, 1.0)),
         len(costs),
         saved,
         cost,
@@ -249,7 +249,7 @@ def learned_thresholds(
     The bound needs independent draws, so of the replies to the items of a cluster only one counts: the first by name,
     which is a hash.
     """
-    found = []
+    thresholds = []
     for scorer in plan.scorers:
         judges = [each for each in roles.get(scorer.role, ()) if each not in people]
         whole = scorer.gives is None or scorer.gives.kind in ("bool", "integer")
@@ -257,23 +257,23 @@ def learned_thresholds(
         several = scorer.samples * len(judges) > 1 or probable
         if not scorer.writes or not whole or scorer.weighted or not several:
             continue
-        labels = {metric: by_reply(some, people) for (name, metric), some in scores.items() if name == scorer.name}
+        labels = {metric: by_reply(score, people) for (name, metric), score in scores.items() if name == scorer.name}
         if not any(labels.values()):
             continue
         by_cluster: dict[str, tuple[float, bool]] = {}
         replies = _replies(connection, plan, scorer, judges)
         for (_, sample), reply in sorted(replies.items(), key=lambda each: each[0]):
             pairs = [
-                (_combined(scorer, said), labels[metric][sample])
-                for metric, said in reply.verdicts.items()
+                (_combined(scorer, verdict), labels[metric][sample])
+                for metric, verdict in reply.verdicts.items()
                 if sample in labels.get(metric, {})
             ]
             if pairs and len(pairs) == len(reply.verdicts):
                 agrees = all(abs(value - label) < HALF_A_POINT for value, label in pairs)
                 by_cluster.setdefault(reply.cluster, (reply.confidence, agrees))
         sure, agreed = [each for each, _ in by_cluster.values()], [each for _, each in by_cluster.values()]
-        found.append(ScorerThreshold(scorer.name, level, learned_threshold(sure, agreed, level)))
-    return tuple(found)
+        thresholds.append(ScorerThreshold(scorer.name, level, learned_threshold(sure, agreed, level)))
+    return tuple(thresholds)
 
 
 Kind = TypeVar("Kind")
@@ -290,7 +290,7 @@ def _read_verdict(parsed: str | None, name: str, kind: type[Kind]) -> dict[str, 
 
 def _combined(scorer: Scorer, verdicts: Sequence[float | str]) -> float:
     """Return the score of several verdicts: for true and false the majority, otherwise the mean."""
-    said = [each for each in verdicts if not isinstance(each, str)]
+    said = [verdict for verdict in verdicts if not isinstance(verdict, str)]
     if scorer.gives is not None and scorer.gives.kind == "bool":
         return max(said, key=list(said).count)
     return fmean(said)
@@ -309,18 +309,18 @@ def _replies(
         order by repeat, judgement_id""",
         [scorer.name],
     ).fetchall()
-    found: dict[tuple[str, str], _Reply] = {}
+    replies: dict[tuple[str, str], _Reply] = {}
     failed: set[tuple[str, str]] = set()
     for _, fingerprint, sample, item, parsed, _, status in rows:
         if status == "provider_error":  # undecided until it arrives
             failed.add((fingerprint, sample))
-        reply = found.setdefault((fingerprint, sample), _Reply(clusters.get(item, item)))
+        reply = replies.setdefault((fingerprint, sample), _Reply(clusters.get(item, item)))
         reply.judges_asked += 1
         told: dict[str, float | str] = {**read_scores(parsed), **_read_verdict(parsed, "choice", str)}
         reply.probability = _read_verdict(parsed, "probability", float).get(VERDICT)
         for metric, value in told.items():
             reply.verdicts[names.get(fingerprint, (scorer.name,))[0] if metric == VERDICT else metric].append(value)
-    return {key: reply for key, reply in found.items() if key not in failed}
+    return {key: reply for key, reply in replies.items() if key not in failed}
 
 
 @dataclass(frozen=True)
@@ -425,8 +425,8 @@ def report_judges(
     """
     scores, verdicts = graded_scores(connection, plan), repeated_verdicts(connection, plan)
     earlier = graded_scores(before, plan) if before is not None else {}
-    raters = {each.evaluator for some in scores.values() for each in some}
-    people = sorted(each for each in raters if (each.startswith(HUMAN) if against is None else each == against))
+    raters = {graded_score.evaluator for score in scores.values() for graded_score in score}
+    people = sorted(rater for rater in raters if (rater.startswith(HUMAN) if against is None else rater == against))
     keys = sorted({*scores, *verdicts})
     metrics = tuple(
         _metric(plan, key, scores.get(key, []), verdicts.get(key, []), people, earlier.get(key, [])) for key in keys
@@ -449,8 +449,8 @@ def _metric(
     people: Sequence[str],
     earlier: Sequence[GradedScore],
 ) -> JudgedMetric:
-    raters = sorted({each.evaluator for each in scores})
-    judges = [each for each in raters if each not in people]
+    raters = sorted({score.evaluator for score in scores})
+    judges = [rater for rater in raters if rater not in people]
     people_grades = by_reply(scores, people)
     return JudgedMetric(
         *key,
@@ -466,12 +466,12 @@ def _metric(
 
 def _uses(scores: Sequence[GradedScore], raters: Sequence[str]) -> tuple[RaterUse, ...]:
     severities = judge_severity(*_matrix(scores, raters)) if len(raters) > 1 else ()
-    found = []
+    uses = []
     for place, rater in enumerate(raters):
-        own = [each for each in scores if each.evaluator == rater]
-        values, ends = [each.value for each in own], (own[0].low, own[0].high)
+        own = [score for score in scores if score.evaluator == rater]
+        values, ends = [score.value for score in own], (own[0].low, own[0].high)
         alone = Estimate.undefined("nobody else scored the same replies")
-        found.append(
+        uses.append(
             RaterUse(
                 rater,
                 len(values),
@@ -483,14 +483,14 @@ def _uses(scores: Sequence[GradedScore], raters: Sequence[str]) -> tuple[RaterUs
                 severities[place] if severities else alone,
             )
         )
-    return tuple(found)
+    return tuple(uses)
 
 
 def _matrix(scores: Sequence[GradedScore], raters: Sequence[str]) -> tuple[list[list[float | None]], list[str]]:
     """Return a row of scores for each rater, with a column for each reply that one of them scored; and the cluster of
     each column."""
-    items = {each.reply: each.cluster for each in scores if each.evaluator in raters}
-    given = {(each.evaluator, each.reply): each.value for each in scores}
+    items = {score.reply: score.cluster for score in scores if score.evaluator in raters}
+    given = {(score.evaluator, score.reply): score.value for score in scores}
     return [[given.get((rater, reply)) for reply in items] for rater in raters], list(items.values())
 
 
@@ -501,17 +501,21 @@ def _panel(scores: Sequence[GradedScore], judges: Sequence[str]) -> PanelStudy:
 def _calibration(
     plan: Plan, scorer: str, scores: Sequence[GradedScore], judge: str, people_grades: Mapping[str, float]
 ) -> Calibration:
-    judge_scores = [each for each in scores if each.evaluator == judge and each.reply in people_grades]
+    judge_scores = [score for score in scores if score.evaluator == judge and score.reply in people_grades]
     low, high = (
-        (0.0, 1.0) if _is_binary(plan, scorer) else next(((each.low, each.high) for each in judge_scores), (None, None))
+        (0.0, 1.0)
+        if _is_binary(plan, scorer)
+        else next(((judge_score.low, judge_score.high) for judge_score in judge_scores), (None, None))
     )
     inside = (
-        low is not None and high is not None and all(low <= people_grades[each.reply] <= high for each in judge_scores)
+        low is not None
+        and high is not None
+        and all(low <= people_grades[judge_score.reply] <= high for judge_score in judge_scores)
     )
     return calibrate(
-        [each.value for each in judge_scores],
-        [people_grades[each.reply] for each in judge_scores],
-        [each.cluster for each in judge_scores],
+        [judge_score.value for judge_score in judge_scores],
+        [people_grades[judge_score.reply] for judge_score in judge_scores],
+        [judge_score.cluster for judge_score in judge_scores],
         ends=(low, high) if inside and low is not None and high is not None else None,
     )
 
@@ -527,35 +531,37 @@ def _prevalences(
     """Return the corrected share of each judge and model. If people disagree, the label is the majority, and a reply
     with a tie has none."""
     labels = {reply: float(value > 0.5) for reply, value in people_grades.items() if value != 0.5}
-    found = []
+    prevalences = []
     for judge in judges:
-        own = [each for each in scores if each.evaluator == judge]
-        both = [each for each in own if each.reply in labels]
-        for model in sorted({each.model for each in own}):
-            of_model = [each for each in own if each.model == model]
+        own = [score for score in scores if score.evaluator == judge]
+        both = [score for score in own if score.reply in labels]
+        for model in sorted({score.model for score in own}):
+            of_model = [score for score in own if score.model == model]
             share = corrected_prevalence(
-                [each.value for each in of_model],
-                [each.value for each in both],
-                [labels[each.reply] for each in both],
-                [each.cluster for each in of_model],
-                [each.cluster for each in both],
+                [score.value for score in of_model],
+                [score.value for score in both],
+                [labels[score.reply] for score in both],
+                [score.cluster for score in of_model],
+                [score.cluster for score in both],
             )
-            found.append(ModelPrevalence(judge, model, share))
-    return found
+            prevalences.append(ModelPrevalence(judge, model, share))
+    return prevalences
 
 
 def _drifts(earlier: Sequence[GradedScore], later: Sequence[GradedScore], people: Sequence[str]) -> list[DriftedJudge]:
     """Return how each judge of the later run only differs from each judge of the earlier run only, if both were asked
     the same about the same replies."""
-    old = {each.evaluator for each in earlier} - {*people}
-    new = {each.evaluator for each in later} - {*people}
-    found = []
+    old = {score.evaluator for score in earlier} - {*people}
+    new = {score.evaluator for score in later} - {*people}
+    judges = []
     for before in sorted(old - new):
-        given = {(each.reply, each.fingerprint): each.value for each in earlier if each.evaluator == before}
+        given = {(score.reply, score.fingerprint): score.value for score in earlier if score.evaluator == before}
         for after in sorted(new - old):
-            both = [each for each in later if each.evaluator == after and (each.reply, each.fingerprint) in given]
-            if both:
-                was = [given[each.reply, each.fingerprint] for each in both]
-                drift = judge_drift(was, [each.value for each in both], [each.cluster for each in both])
-                found.append(DriftedJudge(before, after, drift))
-    return found
+            scores = [
+                score for score in later if score.evaluator == after and (score.reply, score.fingerprint) in given
+            ]
+            if scores:
+                was = [given[score.reply, score.fingerprint] for score in scores]
+                drift = judge_drift(was, [score.value for score in scores], [score.cluster for score in scores])
+                judges.append(DriftedJudge(before, after, drift))
+    return judges

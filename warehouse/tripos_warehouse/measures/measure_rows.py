@@ -48,15 +48,15 @@ def followed_difference(
     All of them hold at any stopping time. `by` is the cell of a measure with dimensions. `None` if the run followed no
     such sequence, or none with the given `mean`.
     """
-    for each in run.settled_figures:
-        if each["kind"] != "comparison" or each["name"] != measure or (each.get("by") or {}) != (by or {}):
+    for figure in run.settled_figures:
+        if figure["kind"] != "comparison" or figure["name"] != measure or (figure.get("by") or {}) != (by or {}):
             continue
-        pair = each["model"], each["other"]
+        pair = figure["model"], figure["other"]
         if pair in ((first, second), (second, first)):
             sign = 1 if pair == (first, second) else -1
-            own = each["mean"]
+            own = figure["mean"]
             if mean is None or (own is not None and math.isclose(sign * own, mean, rel_tol=CLOSE, abs_tol=CLOSE)):
-                return _result(each, sign)
+                return _result(figure, sign)
     return None
 
 
@@ -171,15 +171,15 @@ class MeasureRow(Estimate):
         """Return the columns `CORRECTION_COLUMNS` of a corrected row; empty for any other row."""
         if self.judged is None:
             return {}
-        own = self.judged
-        values = (own.value, own.low, own.high, self.power)
+        row = self.judged
+        values = (row.value, row.low, row.high, self.power)
         return dict(zip(CORRECTION_COLUMNS, values, strict=True))
 
     @property
     def numbers(self) -> dict[str, Any]:
         """Return the value with its error, interval and counts, as in JSON."""
         return {
-            **self.to_json(*(each.key for each in ROW_COLUMNS)),
+            **self.to_json(*(row_column.key for row_column in ROW_COLUMNS)),
             **({} if self.paired_counts is None else dict(zip(TRY_COLUMNS, self.paired_counts, strict=True))),
             **self.correction_columns,
             **({} if self.unread is None else {"unread": self.unread.count, "if_wrong": self.unread.figure}),
@@ -203,8 +203,8 @@ class MeasureTable:
     @property
     def judge_table(self) -> MeasureTable:
         """Return the figures of the judge alone, for a measure that people correct."""
-        own = self.measure.model_copy(update={"corrected": False})
-        return MeasureTable(own, tuple(row.judged for row in self.rows if row.judged is not None))
+        measure = self.measure.model_copy(update={"corrected": False})
+        return MeasureTable(measure, tuple(row.judged for row in self.rows if row.judged is not None))
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Return one flat mapping per row: `measure`, `model`, the dimensions by name, then the numbers."""
@@ -251,6 +251,6 @@ def _row(row: MeasureRow, followed: Mapping[str, Any] | None) -> MeasureRow:
         return bare
     low, high, mean = followed["low"], followed["high"], followed["value"]
     if mean is None or abs(row.value - mean) > ROUNDING * max(1.0, abs(mean)):
-        told = "the value is no mean of the items as the run read them: scores differ in number or came later"
-        return replace(bare, reason=told)
+        text = "the value is no mean of the items as the run read them: scores differ in number or came later"
+        return replace(bare, reason=text)
     return replace(bare, low=low, high=high, method=SEQUENCE, reason=None)

@@ -59,10 +59,10 @@ def resolve_names(plan: Plan, measure: Measure) -> Measure:
 
 def _unnamed(plan: Plan, figure: Figure, missing: Missing) -> Figure:
     while isinstance(figure, Measured) and not figure.slice:
-        known = named(plan.measures, figure.measure)
-        if known.missing != missing:
+        measure = named(plan.measures, figure.measure)
+        if measure.missing != missing:
             return figure
-        figure = known.figure
+        figure = measure.figure
     return figure
 
 
@@ -71,7 +71,7 @@ def pooled_mean(plan: Plan, figure: Figure, missing: Missing) -> Aggregate | Non
     for several metrics of a judge, which may have weights in a mean."""
     if not isinstance(figure, Formula) or figure.operator != "/" or missing != "skip":
         return None
-    total, number = (_unnamed(plan, each, missing) for each in figure.values)
+    total, number = (_unnamed(plan, value, missing) for value in figure.values)
     if not isinstance(total, Aggregate) or not isinstance(number, Aggregate) or total.of is not None:
         return None
     mean = RATIOS.get((total.function, number.function))
@@ -91,9 +91,11 @@ def rows_of_cells(plan: Plan, measure: Measure, rows: Sequence[MeasureRow], eval
     own = tuple(name for name in measure.by if name not in figure.slice)
     cells = evaluated(known.model_copy(update={"by": (*own, *figure.slice)}))
     wanted = tuple(figure.slice.values())
-    found = {(row.model, *row.by[: len(own)]): row for row in cells if tuple(map(str, row.by[len(own) :])) == wanted}
+    measure_rows = {
+        (row.model, *row.by[: len(own)]): row for row in cells if tuple(map(str, row.by[len(own) :])) == wanted
+    }
     places = [measure.by.index(name) for name in own]
-    return [_as_cell(row, found.get((row.model, *(row.by[place] for place in places)))) for row in rows]
+    return [_as_cell(row, measure_rows.get((row.model, *(row.by[place] for place in places)))) for row in rows]
 
 
 def _as_cell(row: MeasureRow, cell: MeasureRow | None) -> MeasureRow:
@@ -109,13 +111,13 @@ def product_of(plan: Plan, measure: Measure) -> FigureProduct | None:
         plain = _product(plan, measure.figure, measure.missing)
     except ArithmeticError:  # its constant is out of range
         return None
-    found = _with_harmonic_means(plan, plain, measure.missing)
-    powers = [power for _, power in found.powers.values()]
-    if not powers or (powers == [1.0] and found is plain):
+    product = _with_harmonic_means(plan, plain, measure.missing)
+    powers = [power for _, power in product.powers.values()]
+    if not powers or (powers == [1.0] and product is plain):
         return None
     if measure.low is not None and measure.high is not None and any(power < 0 for power in powers):
         return None  # a sum divided by the count of its values, which is their mean
-    return found
+    return product
 
 
 def _product(plan: Plan, figure: Figure, missing: Missing) -> FigureProduct:
@@ -153,14 +155,14 @@ def _exponential(plan: Plan, figure: Figure, missing: Missing) -> FigureProduct 
             second = None if parts[1] is None else parts[1].to_the(1 if sign == "+" else -1)
             return None if parts[0] is None or second is None else parts[0].times(second)
         case Formula(operator="negate", values=(inner,)):
-            found = _exponential(plan, inner, missing)
-            return None if found is None else found.to_the(-1)
+            product = _exponential(plan, inner, missing)
+            return None if product is None else product.to_the(-1)
         case Formula(operator="*", values=(Constant(value=factor), inner) | (inner, Constant(value=factor))):
-            found = _exponential(plan, inner, missing)
-            return None if found is None else found.to_the(factor)
+            product = _exponential(plan, inner, missing)
+            return None if product is None else product.to_the(factor)
         case Formula(operator="/", values=(inner, Constant(value=factor))) if factor != 0:
-            found = _exponential(plan, inner, missing)
-            return None if found is None else found.to_the(1 / factor)
+            product = _exponential(plan, inner, missing)
+            return None if product is None else product.to_the(1 / factor)
     return None
 
 
@@ -171,10 +173,10 @@ def log_of_product(plan: Plan, measure: Measure) -> tuple[Figure, Callable[[floa
     if not isinstance(figure, Formula):
         return None
     try:
-        found = _exponential(plan, figure, measure.missing)
+        product = _exponential(plan, figure, measure.missing)
     except ArithmeticError:
         return None
-    if found is None or not found.powers:
+    if product is None or not product.powers:
         return None
     return Formula(operator="exp", values=(figure,)), partial(curve, "log")
 
@@ -188,8 +190,8 @@ def _with_harmonic_means(plan: Plan, product: FigureProduct, missing: Missing) -
                 if parts[0] != parts[1] and all(product.powers.get(part, (one, 0.0))[1] == 1 for part in parts):
                     mean = Formula(operator="harmonic_mean", values=(one, other))
                     rest = {each: own for each, own in product.powers.items() if each not in (key, *parts)}
-                    made = FigureProduct(product.constant / 2, rest)
-                    return made.times(FigureProduct(1.0, {mean.model_dump_json(): (mean, 1.0)}))
+                    figure_product = FigureProduct(product.constant / 2, rest)
+                    return figure_product.times(FigureProduct(1.0, {mean.model_dump_json(): (mean, 1.0)}))
     return product
 
 
@@ -212,8 +214,8 @@ def product_rows(
                 "high": high if math.isfinite(high) else None,
             }
         )
-        found = {(row.model, *row.by): row for row in evaluated(bare)}
-        tables.append((tuple(measure.by.index(name) for name in by), found, power))
+        measure_rows = {(row.model, *row.by): row for row in evaluated(bare)}
+        tables.append((tuple(measure.by.index(name) for name in by), measure_rows, power))
     ends = measure.low, measure.high
     return [_row_of(row, product, tables, ends) for row in rows]
 
@@ -228,8 +230,8 @@ def _row_of(
         return row
     factors: list[Factor] = []
     methods: set[str | None] = set()
-    for places, found, power in tables:
-        part = found.get((row.model, *(row.by[place] for place in places)))
+    for places, rows, power in tables:
+        part = rows.get((row.model, *(row.by[place] for place in places)))
         if part is None or part.value is None or part.low is None or part.high is None:
             return row
         methods.add(part.method)
@@ -270,4 +272,4 @@ def _dims(plan: Plan, figure: Figure, by: frozenset[str]) -> frozenset[str]:
         case Formula(operator="overall", values=(of,), over=over):
             return _dims(plan, of, by - set(over))
         case Formula(values=values):
-            return frozenset[str]().union(*(_dims(plan, each, by) for each in values))
+            return frozenset[str]().union(*(_dims(plan, value, by) for value in values))

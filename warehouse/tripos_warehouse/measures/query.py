@@ -185,8 +185,8 @@ class Query:
 
     def without(self, *names: str) -> Query:
         """Return the query without these parts, and without parts that only they read."""
-        rest = Query({name: body for name, body in self.parts.items() if name not in names}, self.answer)
-        return Query(rest.needed(*_WORD.findall(self.answer)), self.answer)
+        query = Query({name: body for name, body in self.parts.items() if name not in names}, self.answer)
+        return Query(query.needed(*_WORD.findall(self.answer)), self.answer)
 
 
 def query_in(text: str) -> Query | None:
@@ -202,8 +202,8 @@ def query_in(text: str) -> Query | None:
         parts[part[1]] = "\n".join(line[2:] for line in part[2].splitlines())
         at = part.end()
     answer = text[at:].removeprefix(")\n")
-    found = Query(parts, answer)
-    return found if parts and found.text == text else None
+    query = Query(parts, answer)
+    return query if parts and query.text == text else None
 
 
 def indented(text: str) -> str:
@@ -267,10 +267,10 @@ def weights_of(scored: ScoredStep) -> Weights:
     """Return the weights of a judge's metrics, if they differ; a single metric needs none."""
     if scored.kind != "scorer":
         return {}
-    own = {step.fingerprint: step for step in judged_steps(scored)}
+    grades = {step.fingerprint: step for step in judged_steps(scored)}
     found: dict[str, dict[str, float]] = {}
     for scenario in scored.scenarios:
-        grade = next(own[step.fingerprint] for step in scenario.steps if step.fingerprint in own)
+        grade = next(grades[step.fingerprint] for step in scenario.steps if step.fingerprint in grades)
         found[scenario.name] = dict(zip(grade.metrics, grade.weights or (1.0,) * len(grade.metrics), strict=True))
     alike = {weight for weights in found.values() for weight in weights.values()}
     return found if len(alike) > 1 else {}
@@ -390,7 +390,9 @@ def goes_by_elements(scored: ScoredStep, dim: str) -> bool:
 def _groups_sql(plan: Plan, name: str) -> str:
     """Return the join that adds the group of a row's axis value: `stage.group`."""
     axis = next(axis for axis in plan.axes if axis.name == name.partition(".")[0])
-    rows = ", ".join(f"({quoted(each.name)}, {quoted(each.group)})" for each in axis.values if each.group is not None)
+    rows = ", ".join(
+        f"({quoted(value.name)}, {quoted(value.group)})" for value in axis.values if value.group is not None
+    )
     column = f"{axis.name} value"
     groups = f"select * from (values {rows}) as groups ({named(column)}, {named(name)})"
     return f"left join ({groups}) on {named(axis.name)}::varchar = {named(column)}"
@@ -408,9 +410,15 @@ def _goes_by_nodes(plan: Plan, scored: ScoredStep, name: str) -> bool:
     if not name.endswith(NODES):
         return False
     alias, *path = name.removesuffix(NODES).split(".")
-    own = {each.rows.dataset for each in scored.scenarios if each.rows is not None and each.rows.alias == alias}
-    every: list[Dataset | GeneratedDataset] = [*plan.datasets, *plan.made]
-    type_: Type | None = RecordType(fields={f.name: f.type for each in every if each.name in own for f in each.fields})
+    own = {
+        scenario.rows.dataset
+        for scenario in scored.scenarios
+        if scenario.rows is not None and scenario.rows.alias == alias
+    }
+    datasets: list[Dataset | GeneratedDataset] = [*plan.datasets, *plan.made]
+    type_: Type | None = RecordType(
+        fields={f.name: f.type for dataset in datasets if dataset.name in own for f in dataset.fields}
+    )
     for step in path:
         type_ = type_.of if type_ is not None and type_.kind == "optional" else type_
         type_ = type_.fields.get(step) if type_ is not None and type_.kind == "record" else None
@@ -423,7 +431,7 @@ def path_of(name: str) -> str:
     >>> path_of("q.subject"), path_of("q.source.book")
     ('$."subject"', '$."source"."book"')
     """
-    return "".join(["$", *(f'."{each}"' for each in name.split(".")[1:])])
+    return "".join(["$", *(f'."{part}"' for part in name.split(".")[1:])])
 
 
 def given_value(missing: Missing) -> str:
@@ -451,7 +459,7 @@ def renamed(text: str, schema: str, axes: Iterable[str], dims: Iterable[str]) ->
       from (select * exclude ("n"), "n" as "its n" from "b".scores) group by "its n"
     )
     """
-    own = {found["word"].casefold() for found in _TOKEN.finditer(text) if found["word"]}
+    own = {match["word"].casefold() for match in _TOKEN.finditer(text) if match["word"]}
     awkward = {axis: named(f"its {axis}") for axis in axes if axis.casefold() in own}
     if not awkward:
         return text
@@ -468,7 +476,7 @@ def renamed(text: str, schema: str, axes: Iterable[str], dims: Iterable[str]) ->
     for view in WITH_AXES:
         read = f"{named(schema)}.{view}"
         written = re.sub(
-            rf"{re.escape(read)}\b", lambda found: f"(select * exclude ({columns}), {given} from {found[0]})", written
+            rf"{re.escape(read)}\b", lambda match: f"(select * exclude ({columns}), {given} from {match[0]})", written
         )
     told = {dim: awkward[dim] for dim in dims if dim in awkward}
     if not told:
@@ -578,7 +586,7 @@ def row_source(figure: Aggregate, scored: Sequence[ScoredStep], cut: RowSelectio
     if of.within is not None:
         required["scenario"] = quoted(of.within)
     column = _COLUMNS.get(of.kind, "metric")
-    required[column] = quoted(" ".join(each.name for each in scored))
+    required[column] = quoted(" ".join(step.name for step in scored))
     if figure.across is not None:
         required["its role"] = quoted(figure.across)
     declaration = declared_aggregate(figure.function)
@@ -644,18 +652,18 @@ def over_cells(
 ) -> tuple[FigureTables, ...]:
     """Return the tables of everything that an aggregate of the cells of a formula reads, with each score counted once.
     `of_one`: it depends on one of its cells, which have a weight."""
-    found = []
-    for each in inner.row_sources:
-        own = columns(tuple(dict.fromkeys([*dims, *each.dims])))
+    tableses = []
+    for tables in inner.row_sources:
+        own = columns(tuple(dict.fromkeys([*dims, *tables.dims])))
         chosen = "" if of_one is None else ' where weight <> 0 or "number of cells" = 0'
         counts = parts.add(
             "counts",
             f"""select {columns(dims, "b")}, sum(t.n) as n, sum(t.total) as total
-from (select distinct {own} from {cells}{chosen}) as b left join {each.cells} as t on {same("b", "t", each.dims)}
+from (select distinct {own} from {cells}{chosen}) as b left join {tables.cells} as t on {same("b", "t", tables.dims)}
 group by {columns(dims, "b")}""",
         )
-        found.append(FigureTables(counts, "", dims, rows=row_source_of_cells(each, dims, of_one)))
-    return tuple(found)
+        tableses.append(FigureTables(counts, "", dims, rows=row_source_of_cells(tables, dims, of_one)))
+    return tuple(tableses)
 
 
 def row_source_of_cells(node: FigureTables, dims: tuple[str, ...], of_one: Aggregate | None) -> RowSource:

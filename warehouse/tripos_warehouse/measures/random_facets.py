@@ -69,8 +69,8 @@ def generalized_rows(
 ) -> list[MeasureRow]:
     """Return the rows of a measure with random facets, with intervals over items replaced by intervals over items and
     facets. Raises `StoreError` if the SQL of its scores fails."""
-    found = _by_cell(_read(connection, plan, measure, by_people), _facet_columns(plan, measure))
-    return [_row(plan, measure, row, found.get((row.by, row.model))) for row in rows]
+    scoreses = _by_cell(_read(connection, plan, measure, by_people), _facet_columns(plan, measure))
+    return [_row(plan, measure, row, scoreses.get((row.by, row.model))) for row in rows]
 
 
 def _row(plan: Plan, measure: Measure, row: MeasureRow, scores: FacetedScores | None) -> MeasureRow:
@@ -205,10 +205,10 @@ def _scores_by_key(
             continue
         cell, inner, levels = parted(row)
         key = (cell, inner, row["item_id"], *(row[name] for name in keys))
-        own = found.setdefault(row["model"], {})
-        if key not in own:
-            own[key] = _KeyedScore(cell, inner, levels, row["cluster_id"], row["its weight"], [])
-        own[key].values.append(row["value"])
+        scores = found.setdefault(row["model"], {})
+        if key not in scores:
+            scores[key] = _KeyedScore(cell, inner, levels, row["cluster_id"], row["its weight"], [])
+        scores[key].values.append(row["value"])
     return found
 
 
@@ -223,7 +223,7 @@ def _differences(
         [scores.get(model, {}) for model in models] for scores, models in zip((before, after), sides, strict=True)
     )
     by_cell: dict[Cell, list[Key]] = {}
-    for key in sorted(set.intersection(*(set(each) for each in (*one, *two))), key=repr):
+    for key in sorted(set.intersection(*(set(scores) for scores in (*one, *two))), key=repr):
         by_cell.setdefault(two[0][key].cell, []).append(key)
     ends = _ends(measure)
     span = None if ends is None else (ends[0] - ends[1], ends[1] - ends[0])
@@ -231,18 +231,23 @@ def _differences(
     def scores_of(keys: Sequence[Key], values: Sequence[float]) -> FacetedScores:
         about = [two[0][key] for key in keys]
         return _faceted(
-            [(x, each.weight, each.cluster, each.inner, each.levels) for x, each in zip(values, about, strict=True)]
+            [
+                (x, score.weight, score.cluster, score.inner, score.levels)
+                for x, score in zip(values, about, strict=True)
+            ]
         )
 
-    found = {}
+    differences = {}
     for cell, keys in by_cell.items():
-        a, b = ([sum(each[key].mean for each in side) / len(side) for key in keys] for side in (one, two))
-        apart = scores_of(keys, [after_it - before_it for before_it, after_it in zip(a, b, strict=True)])
-        difference = generalized(apart.mean(apart.clusters, span), apart.facets(plan), ends=span, null=0.0)
+        a, b = ([sum(scores[key].mean for scores in side) / len(side) for key in keys] for side in (one, two))
+        faceted_scores = scores_of(keys, [after_it - before_it for before_it, after_it in zip(a, b, strict=True)])
+        difference = generalized(
+            faceted_scores.mean(faceted_scores.clusters, span), faceted_scores.facets(plan), ends=span, null=0.0
+        )
         means = (scores.mean(scores.clusters).value for scores in (scores_of(keys, a), scores_of(keys, b)))
         mean_a, mean_b = (value or 0.0 for value in means)
-        found[cell] = FacetedDifference(mean_a, mean_b, difference)
-    return found
+        differences[cell] = FacetedDifference(mean_a, mean_b, difference)
+    return differences
 
 
 def _ends(measure: Measure) -> tuple[float, float] | None:

@@ -173,11 +173,11 @@ def labelled_comparisons(plan: Plan, parts: Parts, scored: ScoredStep, cut: RowS
     where value is not null
     window part as (partition by {cell}{TWO_REPLIES.stratum})
   )"""
-    told = f"{cell}item_id, cluster_id, first_sample_id, second_sample_id"
+    text = f"{cell}item_id, cluster_id, first_sample_id, second_sample_id"
     if cut.labels == "judges":
         return parts.add(
             "compared",
-            f"""select {told}, evaluator, first_model, second_model, case when "it counts" then value end as value,
+            f"""select {text}, evaluator, first_model, second_model, case when "it counts" then value end as value,
   "raised by" as "its weight", "is lacking here"
 from (
   {marked}
@@ -186,7 +186,7 @@ from (
     # A row is a person's verdict on two replies; two replies without a label that counts have one row without a value.
     return parts.add(
         "compared",
-        f"""select {told}, verdict.evaluator as evaluator, coalesce(verdict.first, first_model) as first_model,
+        f"""select {text}, verdict.evaluator as evaluator, coalesce(verdict.first, first_model) as first_model,
   coalesce(verdict.second, second_model) as second_model, verdict.value as value,
   "raised by" / greatest(coalesce(len("its label"), 1), 1) as "its weight", "is lacking here"
 from (
@@ -213,7 +213,7 @@ def _labels(plan: Plan, parts: Parts, scored: ScoredStep, of: Gradable = REPLIES
     judges, people = (condition(plan, scored, RowSelection(graders=graders)) for graders in ("counted", "people"))
     view = f"({of.source} from {schema}.{of.view})" if of.source else f"{schema}.{of.view}"
     own = "* exclude (run_id)" if of.source else f"{of.unit}, judgement_id, value"
-    said = parts.add(
+    text = parts.add(
         "said",
         f"""select {of.unit}, {of.label} as "its label", coalesce(max(drawn_of), 0) as "drawn of",
   max_by(run_id, coalesce(drawn_of, 0)) as "drawn from"
@@ -231,7 +231,7 @@ from (
   from (
     select {of.stratum}, item_id, "drawn from"
     from (select distinct {of.stratum}, item_id {judged})
-      cross join (select distinct "drawn from" from {said} where "drawn of" > 0)
+      cross join (select distinct "drawn from" from {text} where "drawn of" > 0)
   ) as every left join main.run_items as listed
     on listed.run_id = "drawn from" and listed.scenario = every.scenario::varchar and listed.item_id = every.item_id
 )
@@ -247,7 +247,7 @@ from (
   from (
     select *, count(*) over stratum as "all graded", count("its label") over stratum as "all labels",
       count({f"distinct {of.drawn}" if of.drawn else "*"}) over stratum as "all drawn"
-    from (select distinct {of.unit} {judged}) left join {said} using ({of.unit})
+    from (select distinct {of.unit} {judged}) left join {text} using ({of.unit})
       left join {frames} using ({of.stratum}, "drawn from")
     window stratum as (partition by {of.stratum})
   )
@@ -302,7 +302,7 @@ order by all
 
 def _only(name: str) -> str:
     """Return the columns of all three influences for a table that has one of them."""
-    return ", ".join(f"{'influence' if each == name else 'NULL'} as {each}" for each in _PULLS)
+    return ", ".join(f"{'influence' if pull == name else 'NULL'} as {pull}" for pull in _PULLS)
 
 
 _PULLS = ("of_judge", "of_graded", "of_people")
@@ -403,7 +403,9 @@ def arms_of(scored: ScoredStep) -> dict[str, int]:
     """Return the number of combinations of arms under which each scenario has the scored step."""
     own = {step.fingerprint for step in scored.steps}
     return {
-        scenario.name: sum(any(step.fingerprint in own for step in each.steps) for each in scenario.treatments)
+        scenario.name: sum(
+            any(step.fingerprint in own for step in treatment.steps) for treatment in scenario.treatments
+        )
         for scenario in scored.scenarios
     }
 
@@ -701,9 +703,9 @@ group by {columns(self.cut.dims, "rows")}, rows.cluster_id""",
     def tables(self, cells: str, units: str, weighted: bool = False) -> FigureTables:
         """Return the tables of the figure, from its cells and the plain influences of the units."""
         cut, figure = self.cut, self.figure
-        told = [figure.model_copy(update={"by": ()}).model_dump_json(), self.missing, cut.graders, cut.labels]
+        texts = [figure.model_copy(update={"by": ()}).model_dump_json(), self.missing, cut.graders, cut.labels]
         scale = leaf_scale(self.plan, figure, self.scored[0], self.missing, cut)
-        leaf = Leaf(" ".join([*told, *map(str, cut.unread)]), cut.fixed, scale, self.declaration.counts)
+        leaf = Leaf(" ".join([*texts, *map(str, cut.unread)]), cut.fixed, scale, self.declaration.counts)
         failing = self.missing == "fail"
         return leaf_tables(self.parts, cut.dims, leaf, cells, units, weighted=weighted, failing=failing)
 

@@ -101,7 +101,7 @@ def measure_components(
     parts = _with_repeats(connection, plan, mean, parts, fmean(shares))
     factor = _unevenness(item, cell)
     judges = tuple(sorted({name for name in judge if name is not None}))
-    names, scenarios = tuple(sorted(set(model))), tuple(each.name for each in mean.scored.scenarios)
+    names, scenarios = tuple(sorted(set(model))), tuple(scenario.name for scenario in mean.scored.scenarios)
     return MeasureComponents(
         mean.measure, parts.scaled(factor), names, judges, every[0], places[0] / every[0], scenarios, factor
     )
@@ -137,17 +137,17 @@ def _with_repeats(
     in the residual. If verdicts are not numbers, the score is the most frequent one, which is no mean, so the effect of
     more of them is unknown.
     """
-    asked = {step.scorer: plan.scorer(step.scorer) for step in judged_steps(mean.scored)}
-    counts = {scorer.samples for scorer in asked.values()}
+    scorers = {step.scorer: plan.scorer(step.scorer) for step in judged_steps(mean.scored)}
+    counts = {scorer.samples for scorer in scorers.values()}
     repeats = counts.pop() if len(counts) == 1 else 1
-    if repeats < 2 or any(scorer.then is not None or _is_majority(scorer) for scorer in asked.values()):
+    if repeats < 2 or any(scorer.then is not None or _is_majority(scorer) for scorer in scorers.values()):
         return parts
     marks: dict[tuple[object, ...], list[float]] = defaultdict(list)
     for (scorer, metric), verdicts in repeated_verdicts(connection, plan).items():
-        if scorer in asked and mean.scored.name == (scorer if mean.scored.kind == "scorer" else metric):
-            for each in verdicts:
-                marks[scorer, metric, each.judge, each.reply].append(each.value)
-    several = [variance(each) for each in marks.values() if len(each) > 1]
+        if scorer in scorers and mean.scored.name == (scorer if mean.scored.kind == "scorer" else metric):
+            for verdict in verdicts:
+                marks[scorer, metric, verdict.judge, verdict.reply].append(verdict.value)
+    several = [variance(mark) for mark in marks.values() if len(mark) > 1]
     if len(several) < FEWEST_ITEMS:
         return parts
     noise = 2 * share * fmean(several)
@@ -291,12 +291,12 @@ def label_components(
 ) -> LabelVariance | NotEstimable:
     """Return how people's grades of a measure vary, and how closely judges follow them, over what `connection`
     shows."""
-    found = mean_of_scores(plan, measure)
-    if found is None:
+    scores = mean_of_scores(plan, measure)
+    if scores is None:
         return NotEstimable("it is no mean of scores")
     pairs = []
     for graders in ("people", "counted"):
-        query = scores_query(plan, found, models, graders, labelled=True)
+        query = scores_query(plan, scores, models, graders, labelled=True)
         values: dict[tuple[str, str], list[float]] = defaultdict(list)
         for model, item, _, _, _, value, *_ in connection.execute(query).fetchall():
             values[item, model].append(value)
@@ -370,9 +370,9 @@ class LabelGain:
     @property
     def sentence(self) -> str:
         """Return it as a sentence."""
-        told = ", ".join(f"±{reach:.3g} with {items:,}" for items, reach in self.then)
+        text = ", ".join(f"±{reach:.3g} with {items:,}" for items, reach in self.then)
         first = f"`{self.measure}` of {self.model}: ±{self.now:.3g} with {self.items:,} graded items"
-        return f"{first}, about {told}." if told else f"{first}, which are all."
+        return f"{first}, about {text}." if text else f"{first}, which are all."
 
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -452,14 +452,14 @@ class DesignAdvice:
     @property
     def sentences(self) -> tuple[str, ...]:
         """Return the result as sentences; empty if nothing is known."""
-        labels = tuple(each.sentence for each in self.labels)
+        labels = tuple(label.sentence for label in self.labels)
         if self.worth is not None:
             price = usd(self.worth)
-            told = (
+            text = (
                 "More labels sharpen a difference more than more items do while a graded reply costs less than"
                 f" {price} USD."
             )
-            labels += (told,)
+            labels += (text,)
         if not self.reductions:
             return labels
         (best, most), *others = self.reductions.items()
@@ -473,7 +473,7 @@ class DesignAdvice:
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON values."""
         unit = {} if self.reason else {"unit": "calls" if self.in_calls else "USD"}
-        labels = {"labels": [each.to_json() for each in self.labels]} if self.labels else {}
+        labels = {"labels": [label.to_json() for label in self.labels]} if self.labels else {}
         worth = {} if self.worth is None else {"label_worth_usd": self.worth}
         found = {"measure": self.measure, "error_falls_by": dict(self.reductions), **unit, "reason": self.reason}
         return {**found, **labels, **worth}

@@ -104,7 +104,7 @@ def _leaves(plan: Plan, figure: Figure, sign: bool | None) -> Iterator[tuple[Agg
         case Aggregate(of=inner, function=function) if inner is not None:
             yield from _leaves(plan, inner, sign if declared_aggregate(function).rises else None)
         case Measured(measure=name):
-            yield from _leaves(plan, next(each.figure for each in plan.measures if each.name == name), sign)
+            yield from _leaves(plan, next(measure.figure for measure in plan.measures if measure.name == name), sign)
         case Formula(values=values):
             for value, own in zip(values, _signs(figure, sign), strict=True):
                 yield from _leaves(plan, value, own)

@@ -131,23 +131,23 @@ class Agreement:
         if isinstance(found, str):
             return _undefined(found)
         matrix, owners, names, categories = found
-        whole = self.of(matrix, level, categories)
-        if whole.value is None:
-            return _undefined(str(whole.reason))
+        estimate = self.of(matrix, level, categories)
+        if estimate.value is None:
+            return _undefined(str(estimate.reason))
         factors: Floats | None = None
         if self.rare_classes:
             factors = class_factors(_codes(matrix), owners, len(names))
             if factors is None:
-                return _without_error(whole.value, names, TOO_FEW_OTHERS)
+                return _without_error(estimate.value, names, TOO_FEW_OTHERS)
         nominal = self.of_classes or level == "nominal"
-        told, pulls = _jackknife(
+        text, pulls = _jackknife(
             lambda groups, count: self.leave_out(matrix, level, groups, count, categories),
             owners,
             names,
             factors if nominal else None,
             by_kurtosis=self.squares and not nominal,
         )
-        return {"value": whole.value, "reason": told, "items": names, "pulls": pulls, "draws": None}
+        return {"value": estimate.value, "reason": text, "items": names, "pulls": pulls, "draws": None}
 
 
 def _unweighted_kappa(one: Floats, other: Floats) -> Estimate:
@@ -300,13 +300,13 @@ def weighted_strength(
 
 
 def _strength(model: str, verdicts: list[Preference], weights: list[float] | None = None) -> dict[str, Any]:
-    found = bradley_terry(verdicts, weights=weights, errors="items")
-    mine = found.by_model.get(model)
+    strengths = bradley_terry(verdicts, weights=weights, errors="items")
+    mine = strengths.by_model.get(model)
     if mine is None or mine.value is None:
         return _undefined((mine.reason if mine is not None else None) or "it was compared with nothing")
-    names = list(dict.fromkeys(str(each.item) for each in verdicts))
-    at = found.models.index(model)
-    pulls = [] if found.influences is None else [float(pull) for pull in found.influences[:, at]]
+    names = list(dict.fromkeys(str(verdict.item) for verdict in verdicts))
+    at = strengths.models.index(model)
+    pulls = [] if strengths.influences is None else [float(pull) for pull in strengths.influences[:, at]]
     return {"value": mine.value, "reason": mine.reason, "items": names, "pulls": pulls, "draws": None}
 
 
@@ -324,7 +324,11 @@ def self_preference(
     (0.5, "no judge is of a compared model's family")
     """
     model, _, judge = about.partition(JUDGE_SEPARATOR)
-    own = [each for each in dict.fromkeys(map(str, judges)) if judge in ("", each) and shares_family(each, model)]
+    own = [
+        fromkey
+        for fromkey in dict.fromkeys(map(str, judges))
+        if judge in ("", fromkey) and shares_family(fromkey, model)
+    ]
     if not own:
         return _undefined(
             "the judge is not of the model's family" if judge else "no judge is of a compared model's family"
@@ -444,19 +448,27 @@ def _prevalence(settings: str, items: Words, values: Numbers) -> dict[str, Any]:
     if not rows:
         return _undefined("nothing has a value")
     owners, numbers = [item for item, _ in rows], np.array([value for _, value in rows], dtype=np.float64)
-    found = rated_prevalence(numbers, rates, owners)
-    if found.value is None:
-        return _undefined(str(found.reason))
+    estimate = rated_prevalence(numbers, rates, owners)
+    if estimate.value is None:
+        return _undefined(str(estimate.reason))
     names, places = np.unique(owners, return_inverse=True)
     influences = np.bincount(places, numbers - numbers.mean()) / len(numbers) / rates.informedness
     studies = (
-        [] if rates.exactly_known else list(zip(("sensitivity", "specificity"), rates.errors(found.value), strict=True))
+        []
+        if rates.exactly_known
+        else list(zip(("sensitivity", "specificity"), rates.errors(estimate.value), strict=True))
     )
     named = [*names.tolist(), *(f"{STUDY}{name} {settings}" for name, _ in studies)]
     told: list[float | None] = [*influences.tolist(), *(pull for _, pull in studies)]
-    if found.low is None:
-        return {"value": found.value, "reason": found.reason, "items": named, "pulls": [None] * len(named)}
-    return {"value": found.value, "reason": None, "items": named, "pulls": told, "limits": [found.low, found.high]}
+    if estimate.low is None:
+        return {"value": estimate.value, "reason": estimate.reason, "items": named, "pulls": [None] * len(named)}
+    return {
+        "value": estimate.value,
+        "reason": None,
+        "items": named,
+        "pulls": told,
+        "limits": [estimate.low, estimate.high],
+    }
 
 
 def _codes(matrix: Floats) -> Ints:
@@ -519,11 +531,11 @@ def declared_categories(declared: str, keys: Sequence[str], numbers: Floats, cla
     [1.0, 2.0, 2.5, 3.0]
     """
     every: set[str | float] = set()
-    for each in json.loads(declared or "[]"):
-        if not isinstance(each, list):
-            every.add(each)
-        elif each[1] - each[0] < MOST_LEVELS:
-            every.update(map(float, range(each[0], each[1] + 1)))
+    for load in json.loads(declared or "[]"):
+        if not isinstance(load, list):
+            every.add(load)
+        elif load[1] - load[0] < MOST_LEVELS:
+            every.update(map(float, range(load[0], load[1] + 1)))
     if classes:
         unused = every - {json.loads(key) for key in keys}
         return np.arange(len(keys) + len(unused), dtype=np.float64)
@@ -601,14 +613,14 @@ def _tau_within_items(rows: ListedRows) -> dict[str, Any]:
         ratings = np.full((len(blocks), len(rater), size), np.nan)
         ratings[at[block.codes[of]], rater.codes[mine], place[of]] = numbers[mine]
         stacks.append((blocks, ratings))
-    found = stacked_tau_by_item(stacks)
-    if found.value is None:
-        return _undefined(str(found.reason))
-    known = np.flatnonzero(~np.isnan(found.figures))
-    influences = np.bincount(owner[known], (found.figures[known] - found.value) / len(known), minlength=len(item))
+    by_item = stacked_tau_by_item(stacks)
+    if by_item.value is None:
+        return _undefined(str(by_item.reason))
+    known = np.flatnonzero(~np.isnan(by_item.figures))
+    influences = np.bincount(owner[known], (by_item.figures[known] - by_item.value) / len(known), minlength=len(item))
     used = np.unique(owner[known])
     return {
-        "value": found.value,
+        "value": by_item.value,
         "reason": None,
         "items": item.named(used),
         "pulls": influences[used].tolist(),
@@ -630,8 +642,8 @@ def _median(items: Words, values: Numbers) -> dict[str, Any]:
     found = {"value": value, "items": names.tolist()}
     if m < LEAST_ITEMS:
         few = f"{m} items say too little: a median of fewer than {LEAST_ITEMS} has no interval of 95 %"
-        told = "one item says nothing about the error" if m == 1 else few
-        return {**found, "reason": told, "pulls": [None] * m, "draws": None}
+        text = "one item says nothing about the error" if m == 1 else few
+        return {**found, "reason": text, "pulls": [None] * m, "draws": None}
     drawn = bootstrap_medians(owners, numbers)
     known = np.array(drawn)[np.isfinite(drawn)]
     below = (numbers < value) + 0.5 * (numbers == value)
@@ -698,9 +710,9 @@ class SetMetric:
 def _set_metric(of: SetMetric, settings: Settings, items: Words, subjects: Words, keys: Words) -> dict[str, Any]:
     """Return a metric that is a function of sums over items, its jackknife influences, and for texts its draws."""
     rows = sorted(
-        (str(item), said, true)
-        for item, said, true in zip(items, keys, subjects, strict=True)
-        if said is not None and true is not None
+        (str(item), key, true)
+        for item, key, true in zip(items, keys, subjects, strict=True)
+        if key is not None and true is not None
     )
     if not rows:
         return _undefined("nothing has a value")
@@ -715,11 +727,11 @@ def _set_metric(of: SetMetric, settings: Settings, items: Words, subjects: Words
     found = {"value": value, "items": names.tolist()}
     m = len(names)
     if m < LEAST_ITEMS and of.kind == "texts":
-        told = "one item says nothing about the error" if m == 1 else f"{m} items say too little about the error"
-        return {**found, "reason": told, "pulls": [None] * m, "draws": None}
+        text = "one item says nothing about the error" if m == 1 else f"{m} items say too little about the error"
+        return {**found, "reason": text, "pulls": [None] * m, "draws": None}
     if of.noise is not None and value < CLEAR * of.noise(settings, saying, truths, places):
-        told = "chance alone shows a good part of it, which no interval can take out: ask for more items"
-        return {**found, "reason": told, "pulls": [None] * m, "draws": None}
+        text = "chance alone shows a good part of it, which no interval can take out: ask for more items"
+        return {**found, "reason": text, "pulls": [None] * m, "draws": None}
     factors: Floats | None = None
     if of.kind == "classes":
         codes = np.unique([saying, truths], return_inverse=True)[1].reshape(2, -1)
@@ -744,7 +756,7 @@ def _bins(settings: Settings) -> int:
 
 
 def _numbers(saying: list[str], truths: list[str]) -> tuple[Floats, Floats]:
-    return np.array([float(each) for each in saying]), np.array([float(each) for each in truths])
+    return np.array([float(each) for each in saying]), np.array([float(truth) for truth in truths])
 
 
 def _of_numbers(

@@ -284,8 +284,8 @@ def _is_named(statement: str, text: str, words: set[str]) -> bool:
 @lru_cache(1024)
 def _made(statement: str) -> tuple[str, str, str] | None:
     """Return the kind of object that a statement creates, and the two parts of its name; None for other statements."""
-    made = _MADE.match(statement)
-    return made and (made[1], _plain(made[2]), _plain(made[3] or ""))
+    match = _MADE.match(statement)
+    return match and (match[1], _plain(match[2]), _plain(match[3] or ""))
 
 
 def _plain(text: str) -> str:
@@ -345,8 +345,8 @@ def _statistic(what: Any, level: Any, rows: Any) -> Any:
         "limits": numbers,
     }
     found = []
-    for name, about, given in zip(what.to_pylist(), level.to_pylist(), rows, strict=True):
-        columns = [] if given.values is None else given.values.flatten()
+    for name, about, row in zip(what.to_pylist(), level.to_pylist(), rows, strict=True):
+        columns = [] if row.values is None else row.values.flatten()
         found.append(statistic(name, about, *(columns or [()] * 5)))
     return pa.array(found, pa.struct(list(kinds.items())))
 

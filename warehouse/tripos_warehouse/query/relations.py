@@ -46,8 +46,8 @@ class Table(duckdb.DuckDBPyRelation):
         return self.to_arrow_table()
 
     def _repr_mimebundle_(self, *_: Any, **__: Any) -> dict[str, str]:
-        shown = [preview(self)]
-        return {"text/plain": str(self), "text/html": to_html(shown), "text/markdown": to_markdown(shown)}
+        tables = [preview(self)]
+        return {"text/plain": str(self), "text/html": to_html(tables), "text/markdown": to_markdown(tables)}
 
 
 def preview(relation: duckdb.DuckDBPyRelation, name: str = "answer") -> ShownTable:

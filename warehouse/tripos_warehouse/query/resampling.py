@@ -94,7 +94,7 @@ def user_statistic(
     if not rows:
         return nothing
     values = [
-        [_TYPES[kind](each) for kind, each in zip(told["kinds"], json.loads(row[2]), strict=True)] for row in rows
+        [_TYPES[kind](load) for kind, load in zip(told["kinds"], json.loads(row[2]), strict=True)] for row in rows
     ]
     try:
         compute = function.load()
@@ -168,7 +168,7 @@ def percentile_interval(
     True
     """
     upper = two_sided(confidence)
-    known = np.array([np.nan if each is None else each for each in draws or ()], dtype=np.float64)
+    known = np.array([np.nan if draw is None else draw for draw in draws or ()], dtype=np.float64)
     known = known[np.isfinite(known)]
     quantile = t_quantile(upper, df)
     # If more than 5 % of the draws are undefined, the rest does not represent other samples of items.
@@ -282,7 +282,7 @@ def join_texts(batches: Sequence[pa.DictionaryArray]) -> CodedTexts:
     whole = coded.unify_dictionaries()
     names = whole.chunk(0).dictionary if batches else pa.array([], pa.string())
     codes = [np.empty(0, np.int64)]
-    codes += [each.indices.fill_null(len(names)).to_numpy(zero_copy_only=False) for each in whole.chunks]
+    codes += [chunk.indices.fill_null(len(names)).to_numpy(zero_copy_only=False) for chunk in whole.chunks]
     if whole.null_count:
         names = pa.concat_arrays([names, pa.nulls(1, pa.string())])
     return CodedTexts(np.concatenate(codes), names)

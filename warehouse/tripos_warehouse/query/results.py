@@ -120,8 +120,8 @@ def _parquet(table: pa.Table) -> bytes:
     try:
         pq.write_table(table, sink, compression="zstd")
     except pa.ArrowNotImplementedError as error:
-        told = str(error).splitlines()[0]
-        raise StoreError("S0202", f"Parquet cannot hold the answer: {told}", "cast the column to varchar") from error
+        text = str(error).splitlines()[0]
+        raise StoreError("S0202", f"Parquet cannot hold the answer: {text}", "cast the column to varchar") from error
     return sink.getvalue()
 
 

@@ -86,13 +86,13 @@ def translate_errors(connection: Connection, ask: Callable[[], Answer]) -> Answe
         return ask()
     except duckdb.Error as error:
         message = str(error)
-        told = _one_line(message)
+        text = _one_line(message)
         if isinstance(error, duckdb.BinderException | duckdb.CatalogException) and _UNKNOWN.search(message):
-            raise StoreError("S0204", _short(told), _did_you_mean(connection, message)) from error
+            raise StoreError("S0204", _short(text), _did_you_mean(connection, message)) from error
         if isinstance(error, duckdb.PermissionException) or _SHUT.search(message):
             hint = "a query reads the store and nothing else; `-o FILE` writes its answer to a file"
-            raise StoreError("S0205", told, hint) from error
-        raise StoreError("S0201", told if len(told) <= LONGEST else f"{told[:LONGEST].rstrip()} …") from error
+            raise StoreError("S0205", text, hint) from error
+        raise StoreError("S0201", text if len(text) <= LONGEST else f"{text[:LONGEST].rstrip()} …") from error
 
 
 def tables_and_macros(connection: Connection) -> dict[str, list[str]]:
@@ -137,8 +137,8 @@ def _did_you_mean(connection: Connection, message: str) -> str:
     if field:
         return field
     if about_column:
-        shown = re.search(r"Candidate bindings: (.*)", message)
-        near = re.findall(r'"([^"]+)"', shown[1]) if shown else []
+        match = re.search(r"Candidate bindings: (.*)", message)
+        near = re.findall(r'"([^"]+)"', match[1]) if match else []
         known = {column for columns in names.values() for column in columns}
         nearest = difflib.get_close_matches(wanted, sorted(known), n=1, cutoff=LIKE)
         best = [each for each in near if difflib.SequenceMatcher(None, wanted, each).ratio() >= LIKE] or nearest
@@ -176,8 +176,8 @@ def _field(connection: Connection, wanted: str, names: dict[str, list[str]]) -> 
         for name in [name for name, columns in names.items() if column in columns and "." in name][:FEW]:
             query = f"select 1 from (select {column} from {name} limit {SOME}) where json_exists({column}, ?) limit 1"
             if connection.execute(query, [f'$."{wanted}"']).fetchone():
-                written = f"`{column}->>'{wanted}'` of `{name}`"
-                return f"it is a field: {written}, which is joined to other tables by `{key}`"
+                text = f"`{column}->>'{wanted}'` of `{name}`"
+                return f"it is a field: {text}, which is joined to other tables by `{key}`"
     return ""
 
 
@@ -228,6 +228,6 @@ def _short(told: str) -> str:
 
 def _one_line(message: str) -> str:
     """Return DuckDB's message without its excerpt of the query, which the user can see."""
-    told = message.partition("\n\nLINE ")[0]
+    text = message.partition("\n\nLINE ")[0]
     # The message may repeat data of a row, which must not control the terminal.
-    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in " ".join(told.split()))
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in " ".join(text.split()))

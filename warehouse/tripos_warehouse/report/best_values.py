@@ -51,8 +51,8 @@ def _best(connection: Connection, plan: Plan, run: RunRecord, table: MeasureTabl
         return []
     half = ModelSide(connection, plan.benchmark.name, models)
     differences = jackknife_model_differences(half, plan, measure, sorted(shared))
-    tested = [_as_followed(run, table, *key, found) for key, found in differences.items()]
-    corrected = holm([each.p if (each.clusters or 0) >= LEAST_ITEMS else None for each in tested])
+    tested = [_as_followed(run, table, *key, difference) for key, difference in differences.items()]
+    corrected = holm([estimate.p if (estimate.clusters or 0) >= LEAST_ITEMS else None for estimate in tested])
     apart = {
         (cell, frozenset((first, second)))
         for (cell, first, second), p in zip(differences, corrected, strict=True)
@@ -64,11 +64,11 @@ def _best(connection: Connection, plan: Plan, run: RunRecord, table: MeasureTabl
     found = []
     for cell, rows in cells.items():
         sign = -1.0 if measure.lower_is_better else 1.0
-        there = [row for row in rows if row.value is not None]
-        if len(there) < 2:
+        measure_rows = [row for row in rows if row.value is not None]
+        if len(measure_rows) < 2:
             continue
-        best = max(there, key=lambda row: sign * (row.value or 0.0))
-        if all((cell, frozenset((best.model, row.model))) in apart for row in there if row is not best):
+        best = max(measure_rows, key=lambda row: sign * (row.value or 0.0))
+        if all((cell, frozenset((best.model, row.model))) in apart for row in measure_rows if row is not best):
             found.append((cell, best.model))
     return found
 

@@ -196,10 +196,10 @@ def corrected(sections: Sequence[Section], headline: Sequence[str] = (), margins
     ]
     if margins:
         rows = _with_equivalence(rows, figures, first, margins)
-    told = iter(rows)
+    compared_rows = iter(rows)
     tested = {figure for figure, p in uncorrected.items() if p is not None}
     return Family(
-        tuple(Section(section.kind, tuple(next(told) for _ in section.rows)) for section in sections),
+        tuple(Section(section.kind, tuple(next(compared_rows) for _ in section.rows)) for section in sections),
         len(tested),
         len(tested & set(first)),
     )
@@ -227,26 +227,28 @@ def _with_equivalence(
     not_worse: dict[tuple[Figure, float, bool], float | None] = {}
     for row, figure, margin in asked:
         if margin is not None:
-            above, below = (_p_of_beyond(row, each, margin) for each in (row.difference, negated(row.difference)))
+            above, below = (
+                _p_of_beyond(row, estimate, margin) for estimate in (row.difference, negated(row.difference))
+            )
             alike[figure, margin] = None if above is None or below is None else max(above, below)
             if row.graded:
                 not_worse[figure, margin, row.lower_is_better] = above if row.lower_is_better else below
     alike = _corrected(alike, [each for figure in first for each in alike if each[0] == figure])
     not_worse = _corrected(not_worse, [each for figure in first for each in not_worse if each[0] == figure])
-    found = []
+    compared_rows = []
     for row, figure, margin in asked:
         if margin is None:
-            found.append(row)
+            compared_rows.append(row)
         else:
             worse = not_worse[figure, margin, row.lower_is_better] if row.graded else None
-            found.append(replace(row, equivalence=_equivalence(row, margin, alike[figure, margin], worse)))
-    return found
+            compared_rows.append(replace(row, equivalence=_equivalence(row, margin, alike[figure, margin], worse)))
+    return compared_rows
 
 
 def _equivalence(row: ComparedRow, margin: float, alike: float | None, not_worse: float | None) -> Equivalence:
     """Return the test of the margin of a row. A second side that is shown to be better is not worse, whatever its
     bound: a single test needs less evidence than the bound."""
-    high, low = (_bound(row, each, LEVEL) for each in (row.difference, negated(row.difference)))
+    high, low = (_bound(row, estimate, LEVEL) for estimate in (row.difference, negated(row.difference)))
     verdict: Literal["equivalent", "not worse", "different", "undecided"] = "undecided"
     if alike is not None and alike < LEVEL:
         verdict = "equivalent"
@@ -260,7 +262,7 @@ def _equivalence(row: ComparedRow, margin: float, alike: float | None, not_worse
 def _beyond(row: ComparedRow, level: float) -> float | None:
     """Return the bound of the difference in either direction, each at this level, since the truth lies in only one of
     them."""
-    bounds = [_bound(row, each, level) for each in (row.difference, negated(row.difference))]
+    bounds = [_bound(row, estimate, level) for estimate in (row.difference, negated(row.difference))]
     return None if bounds[0] is None or bounds[1] is None else max(bounds[0], bounds[1])
 
 
@@ -344,8 +346,8 @@ class Comparison:
         """The notes on rows of a run that looked at its models after every item."""
         rows = [row for section in self.sections for row in section.rows if row.by_sequence]
         names = ", ".join(dict.fromkeys(row.name for row in rows))
-        told = f"{names}: B − A, its interval and p are those of a confidence sequence, which hold whenever a run stops"
-        cautions = {told: bool(rows), EXAGGERATED_DIFFERENCES: self.stopped, INTERRUPTED: self.interrupted}
+        text = f"{names}: B − A, its interval and p are those of a confidence sequence, which hold whenever a run stops"
+        cautions = {text: bool(rows), EXAGGERATED_DIFFERENCES: self.stopped, INTERRUPTED: self.interrupted}
         return tuple(each for each, holds in cautions.items() if holds)
 
 
@@ -395,7 +397,7 @@ def compare(one: Side, two: Side, *, by_judge: bool = True, margins: Margins = N
     family = corrected([_as_followed(section, one, two) for section in sections], _headline(two.plan), margins)
     people = tuple(sorted({name for side in (one, two) for name in separate_people(side.connection, side.plan)}))
     first = tuple(name for name in _headline(two.plan) if name in {row.name for row in measures})
-    by_people = tuple(each.name for each in two.plan.measures if each.corrected)
+    by_people = tuple(measure.name for measure in two.plan.measures if measure.corrected)
     by_people = tuple(name for name in by_people if name in {row.name for row in measures})
     return Comparison(
         family.sections,
@@ -568,7 +570,7 @@ def _together(one: Side, two: Side) -> tuple[str, ...]:
     return tuple(
         measure.name
         for measure in two.plan.measures
-        if all(is_of_all_models(each) for each in aggregates_of(measure.figure, measures_of(two.plan)))
+        if all(is_of_all_models(aggregate) for aggregate in aggregates_of(measure.figure, measures_of(two.plan)))
     )
 
 
@@ -591,12 +593,12 @@ def _measures(
                 unpaired.append((measure.name, _why_unpaired(one, two, measure)))
             continue
         if (mean := paired_cells_of(two.plan, measure)) is not None:
-            told = list(_cell_rows(two.plan, measure, mean, pairs, judged))
-            rows += told
-            unpaired += [] if told else [(measure.name, _why_unpaired(one, two, measure))]
+            compared_rows = list(_cell_rows(two.plan, measure, mean, pairs, judged))
+            rows += compared_rows
+            unpaired += [] if compared_rows else [(measure.name, _why_unpaired(one, two, measure))]
             continue
-        if (whole := paired_sum_of(two.plan, measure)) is not None:
-            row = _sum_row(two.plan, measure, whole, pairs, judged)
+        if (of_means := paired_sum_of(two.plan, measure)) is not None:
+            row = _sum_row(two.plan, measure, of_means, pairs, judged)
             if row is not None:
                 rows.append(row)
                 continue
@@ -607,10 +609,12 @@ def _measures(
         span = None if measure.low is None or measure.high is None else measure.high - measure.low
         unnamed = {"name": "", "until": None, "lower_is_better": False, "higher_is_better": False}
         content = measure.model_copy(update=unnamed).model_dump_json()
-        for each in values:
-            of, difference = ", ".join(each.labels), each.difference
-            row = ComparedRow(measure.name, of, each.a, each.b, difference, None, graded, span, measure.lower_is_better)
-            rows.append(replace(row, figure=(content, each.labels), farthest=each.farthest))
+        for value in values:
+            of, difference = ", ".join(value.labels), value.difference
+            row = ComparedRow(
+                measure.name, of, value.a, value.b, difference, None, graded, span, measure.lower_is_better
+            )
+            rows.append(replace(row, figure=(content, value.labels), farthest=value.farthest))
         unpaired += [] if values else [(measure.name, _why_unpaired(one, two, measure))]
     return tuple(rows), tuple(unpaired)
 
@@ -736,11 +740,11 @@ def _as_followed(section: Section, one: Side, two: Side) -> Section:
     rows = []
     for row in section.rows:
         cell = cells.get((row.name, row.of))
-        found = None
+        estimate = None
         if pair is not None and cell is not None:
-            found = followed_difference(one.run, row.name, *pair, cell)
-        if found is not None:
-            rows.append(replace(row, difference=replace(found, n=row.difference.n), by_sequence=True))
+            estimate = followed_difference(one.run, row.name, *pair, cell)
+        if estimate is not None:
+            rows.append(replace(row, difference=replace(estimate, n=row.difference.n), by_sequence=True))
         elif _stopped(one) or _stopped(two):
             untold = Estimate.undefined(UNFOLLOWED if alone else TWO_RUNS_UNFOLLOWED, n=row.difference.n)
             rows.append(replace(row, difference=replace(untold, clusters=row.difference.clusters)))
@@ -796,26 +800,26 @@ def spec_changes(before: Plan, after: Plan) -> list[ChangeLine]:
     listed once, with the first scenario and the number of others."""
     old, new = before.benchmark.version, after.benchmark.version
     told: dict[tuple[str, str, bool], dict[str, None]] = {}
-    for each in find_changes(before, after):
-        if each.step:
-            colon = " " if each.field == "name" else ": "
-            named = "scenario", each.name.removesuffix(f".{each.step}")
-            words = tuple(f"`{each.step}`{colon}{brief}" for brief in each.brief or ())
-        elif each.can_change_scores or each.kind == "scenario":
-            named, words = (each.kind, each.name), (each.what,) if each.brief is None else each.brief
+    for change in find_changes(before, after):
+        if change.step:
+            colon = " " if change.field == "name" else ": "
+            named = "scenario", change.name.removesuffix(f".{change.step}")
+            words = tuple(f"`{change.step}`{colon}{brief}" for brief in change.brief or ())
+        elif change.can_change_scores or change.kind == "scenario":
+            named, words = (change.kind, change.name), (change.what,) if change.brief is None else change.brief
         else:
             continue
         for what in words:
-            told.setdefault((named[0], what, each.changes_meaning), {})[named[1]] = None
-    found = [ChangeLine("version", f"{old} → {new}")] if old != new else []
+            told.setdefault((named[0], what, change.changes_meaning), {})[named[1]] = None
+    lines = [ChangeLine("version", f"{old} → {new}")] if old != new else []
     for (kind, what, scoring), names in told.items():
         others = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        found.append(ChangeLine(f"{kind} {next(iter(names))}{others}", what, scoring))
-    return found
+        lines.append(ChangeLine(f"{kind} {next(iter(names))}{others}", what, scoring))
+    return lines
 
 
 def _scoring(changed: list[ChangeLine]) -> list[ChangeLine]:
-    return [each for each in changed if each.scoring]
+    return [line for line in changed if line.scoring]
 
 
 def _judges(one: RunRecord, two: RunRecord) -> list[ChangeLine]:
@@ -884,12 +888,12 @@ def verdict(row: ComparedRow, tests: int = 1, decimals: int = 2) -> str:
     if low > 0:
         return f"{claim} {interval}, which may be chance among {tests} tests"
     none = abs(apart) <= ROUNDING and not difference.standard_error
-    shown = f"no difference in any of {_count(difference.n, 'pair')}" if none else "no difference shown"
+    text = f"no difference in any of {_count(difference.n, 'pair')}" if none else "no difference shown"
     if row.ruled_out is None:
-        return shown
+        return text
     if row.span is not None and row.ruled_out >= row.span:
-        return f"{shown}; too few items to rule one out"
-    return f"{shown}; more than {_rounded_up(row.ruled_out, decimals)} is ruled out"
+        return f"{text}; too few items to rule one out"
+    return f"{text}; more than {_rounded_up(row.ruled_out, decimals)} is ruled out"
 
 
 def _margin_verdict(equivalence: Equivalence, decimals: int) -> str | None:
@@ -932,7 +936,7 @@ def notes_of(comparison: Comparison) -> Iterable[str]:
     pairs = f"{_count(comparison.pairs, 'pair')} of " if comparison.pairs else ""
     if comparison.clusterings:
         yield f"{pairs}{_count(comparison.items, 'item')}."
-        yield from (each.sentence for each in comparison.clusterings)
+        yield from (clustering.sentence for clustering in comparison.clusterings)
     else:
         yield f"{pairs}{_count(comparison.items, 'item')}; errors are clustered by item."
     yield from _family_notes(comparison)
@@ -947,8 +951,8 @@ def notes_of(comparison: Comparison) -> Iterable[str]:
     if apart := _corrected_measures(comparison):
         yield f"B − A is corrected by people as one figure, and so not quite the difference of both: {', '.join(apart)}"
     if comparison.people and comparison.by_people:
-        told, names = ", ".join(comparison.people), ", ".join(comparison.by_people)
-        yield f"scores by {told} correct {names}, and are no part of other figures"
+        text, names = ", ".join(comparison.people), ", ".join(comparison.by_people)
+        yield f"scores by {text} correct {names}, and are no part of other figures"
     elif comparison.people:
         yield f"scores by {', '.join(comparison.people)} are apart: no part of these figures"
     if comparison.correlated:

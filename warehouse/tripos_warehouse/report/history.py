@@ -89,14 +89,14 @@ class MeasuredRun:
         """Return the items behind the figure of a model in a cell. They are read on the first call: runs that list the
         same items never need them."""
         if not self.read:
-            whole = dependencies_of(self.plan, self.measure)
-            self.read.append(_items(self.connection, self.run, whole))
+            dependencies = dependencies_of(self.plan, self.measure)
+            self.read.append(_items(self.connection, self.run, dependencies))
         meaning = self.meaning(by)
         return [
-            each
-            for each in self.read[0]
-            if (meaning.of_all_models or each.models is None or model in each.models)
-            and meaning.includes_item(each.scenario, each.context)
+            item
+            for item in self.read[0]
+            if (meaning.of_all_models or item.models is None or model in item.models)
+            and meaning.includes_item(item.scenario, item.context)
         ]
 
 
@@ -119,7 +119,7 @@ def measured_runs(store: Store, connection: Connection, benchmark: str, measures
         if run.benchmark != benchmark:
             continue
         try:
-            own = _measured(store, connection, run.run_id, measures)
+            runs = _measured(store, connection, run.run_id, measures)
         except StoreError as error:
             if error.code != "S0104":  # a plan in a format that this version cannot read
                 raise
@@ -127,7 +127,7 @@ def measured_runs(store: Store, connection: Connection, benchmark: str, measures
                 unread.append(RunWithoutValue(run, error.message))
             continue
         for name, (having, unread) in found.items():
-            measured = own.get(name)
+            measured = runs.get(name)
             if measured is None:
                 unread.append(RunWithoutValue(run, f"version {run.version} has no measure `{name}`"))
             elif not measured.table.rows:
@@ -139,7 +139,7 @@ def measured_runs(store: Store, connection: Connection, benchmark: str, measures
 
 def _measured(store: Store, whole: Connection, run_id: str, measures: Collection[str]) -> dict[str, MeasuredRun]:
     connection, run = connect_run(store, run_id)
-    found = {}
+    runs = {}
     with connection:
         plan = get_selected(connection, run)
         for measure in plan.measures:
@@ -147,8 +147,8 @@ def _measured(store: Store, whole: Connection, run_id: str, measures: Collection
                 table = with_sequential_intervals(run, evaluate_or_error(connection, plan, measure))
                 meaning = dependencies_of(plan, measure)
                 steps, listed = _steps(connection, run, meaning), _listed(connection, run, meaning)
-                found[measure.name] = MeasuredRun(whole, run, plan, measure, table, steps, listed)
-    return found
+                runs[measure.name] = MeasuredRun(whole, run, plan, measure, table, steps, listed)
+    return runs
 
 
 def _steps(connection: Connection, run: RunRecord, meaning: MeasureDependencies) -> list[tuple[str, Name]]:
@@ -177,12 +177,12 @@ def _items(connection: Connection, run: RunRecord, meaning: MeasureDependencies)
         on item.scenario = listed.scenario and item.item_id = listed.item_id
       where listed.run_id = {sql.text(run.run_id)} and listed.scenario in {scenarios}
       group by listed.scenario, listed.item_id order by listed.scenario, listed.item_id"""
-    found = []
+    items = []
     for scenario, item, models, context, language, fields in connection.execute(query).fetchall():
         placed = {**(context or {}), **({} if language is None else {LANGUAGE: language})}
         read = None if fields is None else orjson.loads(fields)
-        found.append(ListedItem(scenario, item, models, placed, read))
-    return found
+        items.append(ListedItem(scenario, item, models, placed, read))
+    return items
 
 
 UNEXPLAINED_CHANGE = "asks or scores otherwise"
@@ -281,7 +281,9 @@ class MeasureHistory:
                 }
                 for line in self.lines
             ],
-            "without": [{"run_id": each.run.run_id, "reason": each.reason} for each in self.unread],
+            "without": [
+                {"run_id": without_value.run.run_id, "reason": without_value.reason} for without_value in self.unread
+            ],
         }
 
 
@@ -298,10 +300,10 @@ def history_of(
         having, unread = measured_runs(store, connection, name, [measure])[measure]
         if not having:
             raise StoreError("S0602", f"no run of `{name}` has a value of `{measure}`", unread[-1].reason)
-        found = _history(name, having, unread, models)
-    if models and not found.lines:
-        raise StoreError("S0301", f"no run of `{name}` has {', '.join(f'`{each}`' for each in models)}")
-    return found
+        history = _history(name, having, unread, models)
+    if models and not history.lines:
+        raise StoreError("S0301", f"no run of `{name}` has {', '.join(f'`{model}`' for model in models)}")
+    return history
 
 
 def histories_of(store: Store, connection: Connection, benchmark: str, measures: Sequence[str]) -> list[MeasureHistory]:
@@ -354,17 +356,17 @@ def _lines(measured: Sequence[MeasuredRun], models: Collection[str]) -> tuple[Hi
     compared = _MeaningComparer()
     found: dict[tuple[str, tuple[Any, ...]], list[HistoryPoint]] = {}
     latest: dict[tuple[str, tuple[Any, ...]], tuple[MeasuredRun, int]] = {}
-    for each in measured:
-        for row in each.table.rows:
+    for run in measured:
+        for row in run.table.rows:
             if models and row.model not in models:
                 continue
             key = row.model, row.by
-            point = HistoryPoint(each.run, row, None)
-            if each.run.ended:
+            point = HistoryPoint(run.run, row, None)
+            if run.run.ended:
                 before, segment = latest.get(key, (None, 0))
-                causes = () if before is None else compared.causes(before, each, row)
+                causes = () if before is None else compared.causes(before, run, row)
                 segment += bool(causes) or before is None
-                latest[key] = each, segment
+                latest[key] = run, segment
                 point = replace(point, segment=segment, causes=causes)
             found.setdefault(key, []).append(point)
     return tuple(HistoryLine(model, by, tuple(points)) for (model, by), points in found.items())
@@ -379,17 +381,17 @@ class _MeaningComparer:
     def causes(self, before: MeasuredRun, after: MeasuredRun, row: MeasureRow) -> tuple[LineBreak, ...]:
         """Return why a figure means something else in a later run; empty if it means the same."""
         old, new = before.meaning(row.by), after.meaning(row.by)
-        was, now = (each.names(row.model, row.by) for each in (before, after))
+        was, now = (run.names(row.model, row.by) for run in (before, after))
         steps = was != now
         items = [] if before.listed == after.listed else _item_changes(before, after, row)
         if old.digest == new.digest and not steps and not items:
             return ()
         changes = changes_affecting(self._changes(before, after), old, new, items=bool(items))
-        apart = [each for each in changes if each.brief != ()] or changes
-        told = [LineBreak(each.kind, each.name, each.what) for each in apart]
-        told += _role_changes(before, after, row) if steps else []
-        told += items
-        return tuple(dict.fromkeys(told)) or (LineBreak("measure", after.measure.name, UNEXPLAINED_CHANGE),)
+        apart = [change for change in changes if change.brief != ()] or changes
+        breaks = [LineBreak(change.kind, change.name, change.what) for change in apart]
+        breaks += _role_changes(before, after, row) if steps else []
+        breaks += items
+        return tuple(dict.fromkeys(breaks)) or (LineBreak("measure", after.measure.name, UNEXPLAINED_CHANGE),)
 
     def _changes(self, before: MeasuredRun, after: MeasuredRun) -> list[Change]:
         pair = before.plan.digest, after.plan.digest
@@ -401,37 +403,37 @@ class _MeaningComparer:
 def _item_changes(before: MeasuredRun, after: MeasuredRun, row: MeasureRow) -> list[LineBreak]:
     """Return how the items of two runs differ in what a figure reads, by scenario. Runs that stopped as soon as they
     were settled took the first items of one random order, so one of them may have more."""
-    was, now = (_contents(each, row) for each in (before, after))
+    was, now = (_contents(run, row) for run in (before, after))
     gone, new = was - now, now - was
     if not gone and not new:
         return []
     early = before.run if not gone else after.run
     if early.stopped_early and not (gone and new) and _population(before) == _population(after):
         return []
-    told = []
+    breaks = []
     for scenario in sorted({scenario for scenario, _ in (*gone, *new)}):
         left, more, size, size_now = (
             sum(count for (name, _), count in some.items() if name == scenario) for some in (gone, new, was, now)
         )
         what = f"{size:,} → {size_now:,}, of which {more:,} are new and {left:,} are gone"
-        told.append(LineBreak("items", scenario, what))
-    return told
+        breaks.append(LineBreak("items", scenario, what))
+    return breaks
 
 
 def _contents(measured: MeasuredRun, row: MeasureRow) -> Counter[tuple[str, str]]:
     """Return how often each content occurs among the items behind a figure, by scenario."""
     fields = measured.meaning(row.by).fields
     items = measured.items(row.model, row.by)
-    return Counter((each.scenario, each.content(fields.get(each.scenario))) for each in items)
+    return Counter((item.scenario, item.content(fields.get(item.scenario))) for item in items)
 
 
 def _population(measured: MeasuredRun) -> object:
     """Return what decides which items a run would have asked about at most."""
     plan, run = measured.plan, measured.run
     most = run.items if run.settled is None else run.settled["of"]
-    rows = [each.rows and each.rows.model_dump(mode="json") for each in plan.scenarios]
-    made = [each.fingerprint for each in plan.made]
-    return most, run.only, run.shard, rows, made, [row_identity(each) for each in plan.datasets]
+    rows = [scenario.rows and scenario.rows.model_dump(mode="json") for scenario in plan.scenarios]
+    made = [dataset.fingerprint for dataset in plan.made]
+    return most, run.only, run.shard, rows, made, [row_identity(dataset) for dataset in plan.datasets]
 
 
 def _role_changes(before: MeasuredRun, after: MeasuredRun, row: MeasureRow) -> list[LineBreak]:
@@ -450,7 +452,7 @@ def _role_changes(before: MeasuredRun, after: MeasuredRun, row: MeasureRow) -> l
     for name in sorted(identities):
         old, new = (run.identities.get(name, name) for run in (before.run, after.run))
         filled = {each for run in (before.run, after.run) for names in run.roles.values() for each in names}
-        others = {each for run in (before.run, after.run) for each in run.models} - {row.model}
+        others = {model for run in (before.run, after.run) for model in run.models} - {row.model}
         if old != new and name in filled - others:
             breaks.append(LineBreak("model", name, f"answers as {new}, and did as {old}"))
     return breaks
@@ -496,20 +498,20 @@ def effects_between(before: Plan, after: Plan) -> list[MeasureEffect]:
     """Return the effect on every measure of two plans of a benchmark, in the order of the later plan."""
     was, now = ({each.name: each for each in plan.measures} for plan in (before, after))
     changes = find_changes(before, after)
-    told = []
+    effects = []
     for name, measure in now.items():
         if name not in was:
-            told.append(MeasureEffect(name, ADDED))
+            effects.append(MeasureEffect(name, ADDED))
             continue
         old, new = dependencies_of(before, was[name]), dependencies_of(after, measure)
         effect = BREAKS if old.digest != new.digest else OTHER_ROWS if old.rows != new.rows else CONTINUES
         touching = changes_affecting(changes, old, new, items=old.rows != new.rows) if effect != CONTINUES else []
-        own = [each for each in touching if each.brief != ()] or touching
-        causes = tuple(LineBreak(each.kind, each.name, each.what) for each in own)
+        own = [change for change in touching if change.brief != ()] or touching
+        causes = tuple(LineBreak(change.kind, change.name, change.what) for change in own)
         if effect != CONTINUES and not causes:
             causes = (LineBreak("measure", name, UNEXPLAINED_CHANGE),)
-        told.append(MeasureEffect(name, effect, causes))
-    return told + [MeasureEffect(name, REMOVED) for name in was if name not in now]
+        effects.append(MeasureEffect(name, effect, causes))
+    return effects + [MeasureEffect(name, REMOVED) for name in was if name not in now]
 
 
 def figures_between(store: Store, before: Plan, after: Plan, measures: Sequence[str]) -> list[FigurePair]:
@@ -568,5 +570,7 @@ def _is_whole(connection: Connection, run: RunRecord) -> bool:
 
 def _meanings(connection: Connection, run: RunRecord) -> dict[str, tuple[Measure, MeasureDependencies]]:
     return {
-        each.name: (each, dependencies_of(plan, each)) for plan in [get_plan(connection, run)] for each in plan.measures
+        measure.name: (measure, dependencies_of(plan, measure))
+        for plan in [get_plan(connection, run)]
+        for measure in plan.measures
     }

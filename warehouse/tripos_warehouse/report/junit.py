@@ -44,14 +44,14 @@ def comparison_junit(one: Side, two: Side, comparison: Comparison) -> str:
     the sides are not shown to be equivalent within the margin of the row."""
     cases = []
     for section in comparison.sections:
-        for row, told in zip(section.rows, verdicts(section, comparison.tests), strict=True):
+        for row, verdict in zip(section.rows, verdicts(section, comparison.tests), strict=True):
             name = f"{row.name} ({row.of})" if row.of else row.name
             case = _new(two.run, f"compare.{section.kind}", name)
             if (why := _failure(row)) is not None:
-                failure = ElementTree.SubElement(case, "failure", {"message": _legal(told), "type": why})
-                failure.text = _legal(f"{name}: {told}\nA {row.a:.6g}, B {row.b:.6g}")
+                failure = ElementTree.SubElement(case, "failure", {"message": _legal(verdict), "type": why})
+                failure.text = _legal(f"{name}: {verdict}\nA {row.a:.6g}, B {row.b:.6g}")
             elif row.difference.value is None:
-                ElementTree.SubElement(case, "skipped", {"message": _legal(told)})
+                ElementTree.SubElement(case, "skipped", {"message": _legal(verdict)})
             cases.append(case)
     for name, why in comparison.unpaired:
         case = _new(two.run, "compare.measure", name)
@@ -101,12 +101,12 @@ def _case(report: Report, gate: CheckedExpectation, outcome: ExpectationOutcome)
     name = f"{expectation.shown} [{row.model}{cell}]"
     case = _new(report.run, "expect", name)
     if not outcome.held and report.mocked:
-        told = f"{describe_outcome(gate, outcome)}; {MOCKED}"
-        ElementTree.SubElement(case, "skipped", {"message": _legal(told)})
+        text = f"{describe_outcome(gate, outcome)}; {MOCKED}"
+        ElementTree.SubElement(case, "skipped", {"message": _legal(text)})
     elif not outcome.held:
-        told = describe_outcome(gate, outcome)
-        failure = ElementTree.SubElement(case, "failure", {"message": _legal(told), "type": "expectation"})
-        failure.text = _legal(f"{name}\n{told}")
+        text = describe_outcome(gate, outcome)
+        failure = ElementTree.SubElement(case, "failure", {"message": _legal(text), "type": "expectation"})
+        failure.text = _legal(f"{name}\n{text}")
     return case
 
 
@@ -127,14 +127,14 @@ def describe_outcome(gate: CheckedExpectation, outcome: ExpectationOutcome) -> s
 def _replies(report: Report) -> ElementTree.Element:
     case = _new(report.run, "replies", "every reply and score came about")
     failed = {status: report.samples.get(status, 0) + report.scores.get(status, 0) for status in FAILED}
-    told = ", ".join(f"{count} {status}" for status, count in failed.items() if count)
-    if told:
-        error = ElementTree.SubElement(case, "error", {"message": told, "type": "replies"})
-        error.text = f"{told}; the next run tries them again"
+    text = ", ".join(f"{count} {status}" for status, count in failed.items() if count)
+    if text:
+        error = ElementTree.SubElement(case, "error", {"message": text, "type": "replies"})
+        error.text = f"{text}; the next run tries them again"
     elif not report.run.ended:
-        told = f"the run is {report.run.status}, so not all that was planned is here"
-        error = ElementTree.SubElement(case, "error", {"message": _legal(told), "type": "unfinished"})
-        error.text = f"{told}; the same command goes on with it"
+        text = f"the run is {report.run.status}, so not all that was planned is here"
+        error = ElementTree.SubElement(case, "error", {"message": _legal(text), "type": "unfinished"})
+        error.text = f"{text}; the same command goes on with it"
     return case
 
 
@@ -142,9 +142,9 @@ def _gaps(report: Report) -> ElementTree.Element:
     """Return the test case for results that a reply left undefined, and for calls that were not made for that
     reason."""
     case = _new(report.run, "scores", "every score has a value")
-    told = [f"{gap.kind}: {gap.shown}" for gap in report.gaps]
-    failure = ElementTree.SubElement(case, "failure", {"message": _legal(told[0]), "type": "undefined"})
-    failure.text = _legal("\n".join(told))
+    texts = [f"{gap.kind}: {gap.shown}" for gap in report.gaps]
+    failure = ElementTree.SubElement(case, "failure", {"message": _legal(texts[0]), "type": "undefined"})
+    failure.text = _legal("\n".join(texts))
     return case
 
 

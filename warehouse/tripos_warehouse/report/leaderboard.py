@@ -136,8 +136,8 @@ def partner_models_of(
 ) -> dict[str, tuple[str, ...]]:
     """Return the models that took part in the replies of every model, besides its judges: by the roles that are asked,
     talk, embed or generate data sets."""
-    scenarios = [each for each in plan.scenarios if measure.scenario in (None, each.name)]
-    roles = {ask.role for made in plan.made for ask in made.asks}
+    scenarios = [scenario for scenario in plan.scenarios if measure.scenario in (None, scenario.name)]
+    roles = {ask.role for dataset in plan.made for ask in dataset.asks}
     for step in (step for scenario in scenarios for step in scenario.steps):
         if isinstance(step, Ask):
             roles.add(step.role)
@@ -220,15 +220,15 @@ def headlines(plan: Plan) -> tuple[Measure, ...]:
 def board_measure(plan: Plan, name: str) -> Measure:
     """Return the requested measure of a board. Raises `StoreError` S0602 if the benchmark does not have it, or if it
     does not have one value per model."""
-    known = {measure.name: measure for measure in plan.measures}
-    if name not in known:
-        hint = suggest(name, known, f"its measures are {', '.join(known)}")
+    measures = {measure.name: measure for measure in plan.measures}
+    if name not in measures:
+        hint = suggest(name, measures, f"its measures are {', '.join(measures)}")
         raise StoreError("S0602", f"`{plan.benchmark.name}` has no measure `{name}`", hint)
-    if not _has_one_value(plan, known[name]):
+    if not _has_one_value(plan, measures[name]):
         message = f"`{name}` of `{plan.benchmark.name}` does not come to one value for each model"
-        those = [each.name for each in plan.measures if _has_one_value(plan, each)]
+        those = [measure.name for measure in plan.measures if _has_one_value(plan, measure)]
         raise StoreError("S0602", message, f"these do: {', '.join(those)}" if those else "none of its measures does")
-    return known[name]
+    return measures[name]
 
 
 def _has_one_value(plan: Plan, measure: Measure) -> bool:
@@ -242,7 +242,7 @@ def followed_until_settled(
     """Return the models with rows of a run that stops as soon as it is settled, and the runs of their rows."""
     by_id = {run.run_id: run for run in runs}
     of_model = {model: tuple(by_id[each] for each in ids if each in by_id) for model, ids in shown.items()}
-    return {model: found for model, found in of_model.items() if any(run.settled is not None for run in found)}
+    return {model: records for model, records in of_model.items() if any(run.settled is not None for run in records)}
 
 
 def stopped_early(followed: Mapping[str, tuple[RunRecord, ...]]) -> dict[str, str]:
@@ -264,8 +264,8 @@ def reported_rows(table: MeasureTable, followed: Mapping[str, tuple[RunRecord, .
         if not any(run.stopped_early for run in followed.get(row.model, ())):
             yield row
             continue
-        first, *others = followed[row.model]
-        run = first if not others else replace(first, settled={"models": {row.model: 0}, "of": 1, "figures": []})
+        first, *records = followed[row.model]
+        run = first if not records else replace(first, settled={"models": {row.model: 0}, "of": 1, "figures": []})
         yield from with_sequential_intervals(run, replace(table, rows=(row,))).rows
 
 
@@ -276,9 +276,9 @@ def sequential_difference(
     if nothing stopped early. If there is no such sequence, no test holds, so the difference has no size."""
     runs = {run.run_id: run for each in (first, second) for run in followed.get(each, ())}
     if len(runs) == 1 and first in followed and second in followed:
-        found = followed_difference(next(iter(runs.values())), measure, first, second)
-        if found is not None:
-            return found
+        estimate = followed_difference(next(iter(runs.values())), measure, first, second)
+        if estimate is not None:
+            return estimate
     if any(model in run.stopped_models for model in (first, second) for run in followed.get(model, ())):
         return Estimate.undefined(UNFOLLOWED if len(runs) == 1 else TWO_RUNS_UNFOLLOWED)
     return None
@@ -348,7 +348,7 @@ class Board:
     @property
     def has_other_partners(self) -> bool:
         """True if the other roles were not filled by the same models for all entries."""
-        return len({each.partner_models for each in self.entries}) > 1
+        return len({entry.partner_models for entry in self.entries}) > 1
 
     @property
     def no_better_than(self) -> dict[str, tuple[str, float]]:
@@ -358,7 +358,7 @@ class Board:
     @property
     def graded_by_others(self) -> bool:
         """True if not all models were graded by the same judges."""
-        return len({each.graders for each in self.entries}) > 1
+        return len({entry.graders for entry in self.entries}) > 1
 
     def to_json(self) -> dict[str, Any]:
         """Return the board as JSON values."""
@@ -370,20 +370,20 @@ class Board:
             "lower_is_better": self.measure.lower_is_better,
             "models": [
                 {
-                    "model": each.model,
-                    "rank": each.rank,
-                    "tied": each.tied,
-                    "letters": each.letters,
-                    **each.to_json("value", "low", "high", "items", "n", "total", "coverage"),
-                    "graders": list(each.graders),
-                    "runs": list(each.runs),
-                    "company": list(each.partner_models),
-                    "reason": each.reason,
-                    **({"no_better_than": floors[each.model][0]} if each.model in floors else {}),
-                    **each.correction_columns,
-                    **({} if each.unread is None else {"unread": each.unread.count, "if_wrong": each.unread.figure}),
+                    "model": entry.model,
+                    "rank": entry.rank,
+                    "tied": entry.tied,
+                    "letters": entry.letters,
+                    **entry.to_json("value", "low", "high", "items", "n", "total", "coverage"),
+                    "graders": list(entry.graders),
+                    "runs": list(entry.runs),
+                    "company": list(entry.partner_models),
+                    "reason": entry.reason,
+                    **({"no_better_than": floors[entry.model][0]} if entry.model in floors else {}),
+                    **entry.correction_columns,
+                    **({} if entry.unread is None else {"unread": entry.unread.count, "if_wrong": entry.unread.figure}),
                 }
-                for each in self.entries
+                for entry in self.entries
             ],
             "left_out": {model: list(versions) for model, versions in self.left_out.items()},
             "unfinished": dict(self.unfinished),
@@ -395,7 +395,7 @@ class Board:
             **({"corrected": True, "uncorrected": dict(self.uncorrected)} if self.measure.corrected else {}),
             **({"random": list(self.measure.random)} if self.measure.random else {}),
             **({"people": self._people()} if self.by_people else {}),
-            **({"clusters": [each.to_json() for each in self.clusterings]} if self.clusterings else {}),
+            **({"clusters": [clustering.to_json() for clustering in self.clusterings]} if self.clusterings else {}),
         }
 
     def _people(self) -> dict[str, Any]:
@@ -456,8 +456,8 @@ def _board(
     table = with_unread(connection, plan, evaluate(connection, plan, measure))
     rows = {row.model: row for row in reported_rows(table, followed) if row.model in models}
     unfinished = {} if anyway else stopped_early(followed)
-    shown = rows.keys() - gone.keys() - unfinished.keys()
-    rows_with_value = {model: row for model, row in rows.items() if row.value is not None and model in shown}
+    texts = rows.keys() - gone.keys() - unfinished.keys()
+    rows_with_value = {model: row for model, row in rows.items() if row.value is not None and model in texts}
     graders = graders_of(connection, plan, measure)
     company = partner_models_of(plan, measure, shown_runs, runs)
     items = items_by_model(connection, plan, measure)
@@ -473,8 +473,8 @@ def _board(
         if back is None or back.value is None:
             if company.get(first) != company.get(second):
                 return Estimate.undefined(OTHER_ROLES)
-            told = OTHER_GRADERS if graders.get(first) != graders.get(second) else "they share too few items"
-            return Estimate.undefined(told)
+            text = OTHER_GRADERS if graders.get(first) != graders.get(second) else "they share too few items"
+            return Estimate.undefined(text)
         return Estimate(-back.value, back.reason, p=back.p, n=back.n)
 
     means = {model: Estimate(row.value, n=row.items) for model, row in rows_with_value.items()}
@@ -482,18 +482,18 @@ def _board(
     ranks = rank_by(means, compared, level=LEVEL, lower_is_better=measure.lower_is_better).ranks
     often = [each.rank for each in ranks]
     standings = []
-    for each in ranks:
-        row, own_runs = rows_with_value[each.model], shown_runs.get(each.model, ())
+    for rank in ranks:
+        row, own_runs = rows_with_value[rank.model], shown_runs.get(rank.model, ())
         if stopped & set(own_runs):
             row = replace(row, coverage=None)
         entry = BoardEntry(
             **vars(row),
-            rank=each.rank,
-            tied=often.count(each.rank) > 1,
-            letters=each.letters,
-            graders=graders.get(each.model, ()),
+            rank=rank.rank,
+            tied=often.count(rank.rank) > 1,
+            letters=rank.letters,
+            graders=graders.get(rank.model, ()),
             runs=own_runs,
-            partner_models=company.get(each.model, ()),
+            partner_models=company.get(rank.model, ()),
         )
         standings.append(entry)
     return Board(
@@ -511,7 +511,7 @@ def _board(
         uncorrected={
             model: row.reason or ""
             for model, row in rows.items()
-            if measure.corrected and row.value is None and model in shown
+            if measure.corrected and row.value is None and model in texts
         },
         paired_counts={
             model: row.paired_counts
@@ -519,12 +519,14 @@ def _board(
             if row.paired_counts is not None and len({*row.paired_counts}) > 1
         },
         clusterings=tuple(
-            each for each in clusterings_of(connection, plan) if measure.scenario in (None, *each.scenarios)
+            clustering
+            for clustering in clusterings_of(connection, plan)
+            if measure.scenario in (None, *clustering.scenarios)
         ),
         stopped=tuple(
-            each.model
-            for each in standings
-            if any(each.model in run.stopped_models for run in followed.get(each.model, ()))
+            standing.model
+            for standing in standings
+            if any(standing.model in run.stopped_models for run in followed.get(standing.model, ()))
         ),
     )
 
@@ -567,13 +569,13 @@ def _differences(
     means = paired_means(half, plan, measure, metric_weights(plan), spans_of(plan)) if wanted else {}
     if means is not None:
         return {pair: difference for pair, difference in means.items() if frozenset(pair) in wanted}
-    found = {}
+    estimates = {}
     for both, some in shared.items():  # once for all pairs that share the same items
         half = ModelSide(connection, plan.benchmark.name, tuple(sorted(some)))
         for pair, difference in jackknife_pair_differences(half, plan, measure, sorted(both)).items():
             if frozenset(pair) in pairs[both]:
-                found[pair] = difference
-    return found
+                estimates[pair] = difference
+    return estimates
 
 
 def mean_win_rates(boards: Sequence[Board]) -> dict[str, float]:
@@ -586,10 +588,10 @@ def mean_win_rates(boards: Sequence[Board]) -> dict[str, float]:
     rates: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for board in boards:
         others = len(board.entries) - 1
-        for each in board.entries if others else ():
-            below = sum(other.rank > each.rank for other in board.entries)
-            shared = sum(other.rank == each.rank for other in board.entries) - 1
-            rates[each.model][board.benchmark].append((below + shared / 2) / others)
+        for entry in board.entries if others else ():
+            below = sum(other.rank > entry.rank for other in board.entries)
+            shared = sum(other.rank == entry.rank for other in board.entries) - 1
+            rates[entry.model][board.benchmark].append((below + shared / 2) / others)
     means = {
         model: sum(sum(found) / len(found) for found in of.values()) / len(of)
         for model, of in rates.items()
@@ -620,10 +622,10 @@ def board_notes(board: Board) -> list[BoardNote]:
     """Return the notes on a board."""
     notes = [] if board.entries else [BoardNote("empty", "no model has a value", caution=False)]
     if board.measure.corrected:
-        for each in board.entries:
-            if each.judged is not None and each.judged.value is not None:
-                judged = estimate_text(each.judged, "{:.4g}".format)
-                text = f"{each.model}: the judge alone has {judged}, an interval of the judge and not of people"
+        for entry in board.entries:
+            if entry.judged is not None and entry.judged.value is not None:
+                judged = estimate_text(entry.judged, "{:.4g}".format)
+                text = f"{entry.model}: the judge alone has {judged}, an interval of the judge and not of people"
                 notes.append(BoardNote("judged", text, caution=False))
     if board.measure.random:
         those = " * ".join(board.measure.random)
@@ -632,16 +634,19 @@ def board_notes(board: Board) -> list[BoardNote]:
     for model, (counted, every) in board.paired_counts.items():
         text = f"{model} stands on {counted:,} of {every:,} items: the others have too few samples with a value"
         notes.append(BoardNote("tries", text))
-    notes += [BoardNote("clusters", each.sentence, caution=False) for each in board.clusterings]
+    notes += [BoardNote("clusters", clustering.sentence, caution=False) for clustering in board.clusterings]
     notes += [BoardNote("uncorrected", f"{model}: {why}") for model, why in board.uncorrected.items()]
     if board.graded_by_others:
-        told = _groups((each.model, each.graders) for each in board.entries)
+        told = _groups((board_entry.model, board_entry.graders) for board_entry in board.entries)
         notes.append(
             BoardNote("graders", f"not all were graded by the same, {NOT_DISTINGUISHED}: {_group_text(told, 'by')}")
         )
     if board.has_other_partners:
-        shared = set.intersection(*(set(each.partner_models) for each in board.entries))
-        others = ((each.model, tuple(n for n in each.partner_models if n not in shared)) for each in board.entries)
+        shared = set.intersection(*(set(board_entry.partner_models) for board_entry in board.entries))
+        others = (
+            (board_entry.model, tuple(n for n in board_entry.partner_models if n not in shared))
+            for board_entry in board.entries
+        )
         groups = _group_text(_groups(others), "with")
         text = f"not all had the same models in the other roles, {NOT_DISTINGUISHED}: {groups}"
         notes.append(BoardNote("company", text))
@@ -651,7 +656,7 @@ def board_notes(board: Board) -> list[BoardNote]:
     for model in board.partly:
         text = f"{model}: its last run was of another spec, or not of all scenarios: some scores are missing"
         notes.append(BoardNote("partly", text))
-    if not board.same_items or len({each.items for each in board.entries}) > 1:
+    if not board.same_items or len({board_entry.items for board_entry in board.entries}) > 1:
         notes.append(BoardNote("items", "not all have the same items; two are compared over those that both have"))
     if board.stopped:
         notes.append(BoardNote("stopped", f"{STOPPED_EARLY}, and so are ranks and letters: {', '.join(board.stopped)}"))
@@ -672,15 +677,15 @@ def board_notes(board: Board) -> list[BoardNote]:
 
 def _unread_notes(board: Board) -> Iterable[BoardNote]:
     """Yield which models have scores without a value, and what their figures would be if these counted as wrong."""
-    known = [each.unread.figure for each in board.entries if each.unread is not None]
-    decimals = decimals_of([each.value for each in board.entries] + known)
-    for each in board.entries:
-        if each.unread is not None and each.unread.figure is not None:
-            text = unread_sentence(each.unread, each.value, each.n, each.total, decimals)
-            yield BoardNote("unread", f"{each.model}: {text}")
-        elif is_short(each):
-            counts = f"{percent(each.n / each.total)} of its scores have a value, {each.n:,} of {each.total:,}"
-            yield BoardNote("short", f"{each.model}: only {counts}")
+    known = [board_entry.unread.figure for board_entry in board.entries if board_entry.unread is not None]
+    decimals = decimals_of([board_entry.value for board_entry in board.entries] + known)
+    for entry in board.entries:
+        if entry.unread is not None and entry.unread.figure is not None:
+            text = unread_sentence(entry.unread, entry.value, entry.n, entry.total, decimals)
+            yield BoardNote("unread", f"{entry.model}: {text}")
+        elif is_short(entry):
+            counts = f"{percent(entry.n / entry.total)} of its scores have a value, {entry.n:,} of {entry.total:,}"
+            yield BoardNote("short", f"{entry.model}: only {counts}")
 
 
 def _groups(members: Iterable[tuple[str, tuple[str, ...]]]) -> dict[tuple[str, ...], list[str]]:

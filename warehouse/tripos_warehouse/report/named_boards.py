@@ -65,7 +65,9 @@ def promote(
     """
     with connect(store) as connection:
         run_record = find_run(connection, run)
-        there = any(each.run_id == run_record.run_id for each in promotions(connection, board) if _is_on(each))
+        there = any(
+            promotion.run_id == run_record.run_id for promotion in promotions(connection, board) if _is_on(promotion)
+        )
     if state == PROMOTED and not run_record.ended:
         message = f"run `{run_record.run_id}` is {run_record.status}: its figures lack some of its items"
         raise StoreError("S0602", message, "the same command goes on with it; promote it once it is finished")
@@ -92,7 +94,7 @@ def promotions(connection: Connection, board: str | None = None) -> list[Promoti
         row_number() over (partition by board, run_id order by created_at desc, promotion_id desc) = 1
       from main.promotions order by created_at desc, promotion_id desc"""
     found = (Promotion(*row) for row in connection.execute(query).fetchall())
-    return [each for each in found if board in (None, each.board)]
+    return [promotion for promotion in found if board in (None, promotion.board)]
 
 
 def named_board(
@@ -111,9 +113,9 @@ def named_board(
     with connect(store) as connection:
         every = promotions(connection)
         known = {run.run_id for run in all_runs(connection)}
-    own = {each.run_id for each in every if each.board == board and _is_on(each)}
+    own = {promotion.run_id for promotion in every if promotion.board == board and _is_on(promotion)}
     if not own:
-        names = sorted({each.board for each in every if _is_on(each)})
+        names = sorted({promotion.board for promotion in every if _is_on(promotion)})
         hint = suggest(board, names, f"`tripos promote RUN --as {board}` puts a run on it")
         raise StoreError("S0602", f"no run is on board `{board}`", hint)
     if lost := sorted(own - known):
@@ -162,7 +164,7 @@ def stored_leaderboard(
 def _executes(connection: Connection, runs: Sequence[RunRecord], benchmarks: Collection[str]) -> bool:
     """Return true if measures of these benchmarks call user functions in Python."""
     plans = {run.plan_digest: run for run in runs if run.benchmark in benchmarks}
-    return any(each.aggregate for run in plans.values() for each in get_plan(connection, run).plugins)
+    return any(plugin.aggregate for run in plans.values() for plugin in get_plan(connection, run).plugins)
 
 
 def _state_of(store: Store) -> str | None:

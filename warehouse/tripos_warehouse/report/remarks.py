@@ -109,7 +109,7 @@ def find_remarks(connection: Connection, plan: Plan, run: RunRecord, only: ArmSe
     schema = sql.name(run.benchmark)
     return tuple(
         remark
-        for found in (
+        for remarks in (
             _selection(connection, plan, run),
             _own_figures(connection, run),
             _settled(run),
@@ -124,12 +124,12 @@ def find_remarks(connection: Connection, plan: Plan, run: RunRecord, only: ArmSe
             _copies(connection, plan, run, schema),
             _items(connection, run, schema),
             _near_items(connection, run, schema),
-            (Remark("items", told) for told in unbalanced_answer_positions(connection, plan, schema)),
+            (Remark("items", position) for position in unbalanced_answer_positions(connection, plan, schema)),
             _snapshots(connection, plan),
             _outdated(connection, run, schema),
             _repeats(connection, plan),
         )
-        for remark in found
+        for remark in remarks
     )
 
 
@@ -140,8 +140,8 @@ def unread_remarks(tables: Sequence[MeasureTable]) -> Iterator[Remark]:
         decimals = decimals_of([row.value for row in table.rows] + known)
         for row in table.rows:
             if row.unread is not None:
-                told = unread_sentence(row.unread, row.value, row.n, row.total, decimals)
-                yield Remark("unread", f"`{table.measure.name}` of {row.model}: {told}")
+                text = unread_sentence(row.unread, row.value, row.n, row.total, decimals)
+                yield Remark("unread", f"`{table.measure.name}` of {row.model}: {text}")
 
 
 def cut_remarks(tables: Sequence[MeasureTable]) -> Iterator[Remark]:
@@ -153,12 +153,12 @@ def cut_remarks(tables: Sequence[MeasureTable]) -> Iterator[Remark]:
             continue
         for row in table.rows:
             if row.value == 0.0 and float(figure.named["specificity"]) < 1:
-                told = "is at 0: its judge finds no more true than its errors alone would"
+                text = "is at 0: its judge finds no more true than its errors alone would"
             elif row.value == 1.0 and float(figure.named["sensitivity"]) < 1:
-                told = "is at 1: its judge finds as many true as it would if all were"
+                text = "is at 1: its judge finds as many true as it would if all were"
             else:
                 continue
-            yield Remark("corrected", f"`{table.measure.name}` of {row.model} {told}")
+            yield Remark("corrected", f"`{table.measure.name}` of {row.model} {text}")
 
 
 def unread_sentence(unread: UnreadScores, value: float | None, n: int, total: int, decimals: int) -> str:
@@ -183,8 +183,8 @@ def _rows(connection: Connection, query: str) -> list[tuple[Any, ...]]:
 
 
 def _selection(connection: Connection, plan: Plan, run: RunRecord) -> Iterator[Remark]:
-    if (told := selection_of(connection, plan, run)) is not None:
-        yield Remark("selection", told)
+    if (text := selection_of(connection, plan, run)) is not None:
+        yield Remark("selection", text)
 
 
 MOST_FIGURES = 8
@@ -209,9 +209,9 @@ def _own_figures(connection: Connection, run: RunRecord) -> Iterator[Remark]:
     for (options,) in _rows(connection, f"select options from main.runs where run_id = {sql.text(run.run_id)}"):
         figures = (orjson.loads(options or "{}").get("log") or {}).get("figures") or []
         if figures:
-            told = "; ".join(map(own_figure_text, figures[:MOST_FIGURES]))
+            text = "; ".join(map(own_figure_text, figures[:MOST_FIGURES]))
             more = f"; {len(figures) - MOST_FIGURES:,} more in `main.runs`" if len(figures) > MOST_FIGURES else ""
-            yield Remark("own_figures", f"figures of the log itself, which no measure here computes: {told}{more}")
+            yield Remark("own_figures", f"figures of the log itself, which no measure here computes: {text}{more}")
 
 
 def selection_of(connection: Connection, plan: Plan, run: RunRecord) -> str | None:
@@ -250,7 +250,7 @@ def _settled(run: RunRecord) -> Iterator[Remark]:
     if not run.stopped_early:
         return
     comparisons = sorted(
-        (each for each in run.settled_figures if each["kind"] == "comparison"), key=lambda each: each["p"]
+        (figure for figure in run.settled_figures if figure["kind"] == "comparison"), key=lambda each: each["p"]
     )
     yield Remark("settled", f"{STOPPED_EARLY}, and are of what all items of the run would show")
     if comparisons:
@@ -258,20 +258,24 @@ def _settled(run: RunRecord) -> Iterator[Remark]:
     items = run.settled["models"] if run.settled is not None else {}
     if len(set(items.values())) > 1:
         first = sorted(items.items(), key=lambda each: each[1])[:MOST_SETTLED]
-        told = ", ".join(f"{model} {count:,}" for model, count in first)
-        yield Remark("settled", f"items until a model was settled: {told}{', …' if len(items) > len(first) else ''}")
-    for each in comparisons[:MOST_SETTLED]:
-        ahead = (each["value"] or 0) > 0
-        first, other = (each["model"], each["other"]) if ahead else (each["other"], each["model"])
-        ends = (each["low"], each["high"]) if ahead else (-each["high"], -each["low"])
-        decimals = decimals_of([each["value"] or 0, *ends])
-        size = estimate_text(Estimate(abs(each["value"] or 0), low=ends[0], high=ends[1]), f"{{:.{decimals}f}}".format)
-        many = each["items"]
-        cell = ", ".join(f"{axis} {value}" for axis, value in (each.get("by") or {}).items())
-        where = f"{each['name']} [{cell}]" if cell else each["name"]
-        if each["settled"]:
-            told = f"{first} is above {other} by {size} in {where}, after {many:,} items"
-            yield Remark("settled", told)
+        text = ", ".join(f"{model} {count:,}" for model, count in first)
+        yield Remark("settled", f"items until a model was settled: {text}{', …' if len(items) > len(first) else ''}")
+    for comparison in comparisons[:MOST_SETTLED]:
+        ahead = (comparison["value"] or 0) > 0
+        first, other = (
+            (comparison["model"], comparison["other"]) if ahead else (comparison["other"], comparison["model"])
+        )
+        ends = (comparison["low"], comparison["high"]) if ahead else (-comparison["high"], -comparison["low"])
+        decimals = decimals_of([comparison["value"] or 0, *ends])
+        size = estimate_text(
+            Estimate(abs(comparison["value"] or 0), low=ends[0], high=ends[1]), f"{{:.{decimals}f}}".format
+        )
+        many = comparison["items"]
+        cell = ", ".join(f"{axis} {value}" for axis, value in (comparison.get("by") or {}).items())
+        where = f"{comparison['name']} [{cell}]" if cell else comparison["name"]
+        if comparison["settled"]:
+            text = f"{first} is above {other} by {size} in {where}, after {many:,} items"
+            yield Remark("settled", text)
         else:
             yield Remark("settled", f"{first} and {other} are not told apart in {where}, after {many:,} items")
     if len(comparisons) > MOST_SETTLED:
@@ -284,9 +288,9 @@ def _shown(connection: Connection, run: RunRecord, only: ArmSelection) -> Iterat
     """Yield how many of the run's items the report covers, if a user left some out."""
     if not only:
         return
-    told = " ".join(f"--only {name}={','.join(values)}" for name, values in only.items())
+    text = " ".join(f"--only {name}={','.join(values)}" for name, values in only.items())
     [(shown,)] = _rows(connection, f"select count(*) from {sql.name(run.benchmark)}.items")
-    yield Remark("selection", f"on {shown:,} of the run's {run.items:,} items: {told}")
+    yield Remark("selection", f"on {shown:,} of the run's {run.items:,} items: {text}")
 
 
 def _treatments(plan: Plan, only: ArmSelection) -> Iterator[Remark]:
@@ -323,8 +327,8 @@ def _left_out(connection: Connection, plan: Plan, schema: str) -> Iterator[Remar
         ) group by all having left_out > 0 order by all""",
     )
     for metric, model, left_out, count in counts:
-        told = f"`{metric}` of {model} leaves out {left_out:,} of {count:,} replies by a condition on what they say"
-        yield Remark("left_out", told)
+        text = f"`{metric}` of {model} leaves out {left_out:,} of {count:,} replies by a condition on what they say"
+        yield Remark("left_out", text)
 
 
 def _counted(plan: Plan, run: RunRecord, key: str) -> str:
@@ -347,7 +351,7 @@ def _cut_off(connection: Connection, plan: Plan, run: RunRecord, schema: str) ->
 
 def _unknown_endings(connection: Connection, plan: Plan, run: RunRecord, schema: str) -> Iterator[Remark]:
     """Yield the finish reasons of a model that no table lists: such replies count as complete."""
-    known, talks = finish_reasons_of(*Ending), [each.name for scenario in plan.scenarios for each in scenario.talks]
+    known, talks = finish_reasons_of(*Ending), [talk.name for scenario in plan.scenarios for talk in scenario.talks]
     counts = _rows(
         connection,
         f"""select model, finish_reason, {_counted(plan, run, "sample_id")} as replies from {schema}.samples
@@ -355,15 +359,15 @@ def _unknown_endings(connection: Connection, plan: Plan, run: RunRecord, schema:
           and step not in {sql.texts(talks)} group by all order by all""",
     )
     for model, word, replies in counts:
-        told = f"{replies:,} replies of {model} ended with `{word}`, which is no word that is known"
-        yield Remark("endings", f"{told}: they count as whole")
+        text = f"{replies:,} replies of {model} ended with `{word}`, which is no word that is known"
+        yield Remark("endings", f"{text}: they count as whole")
 
 
 def _clusters(connection: Connection, plan: Plan) -> Iterator[Remark]:
-    yield from (Remark("clusters", each.sentence) for each in clusterings_of(connection, plan))
+    yield from (Remark("clusters", clustering.sentence) for clustering in clusterings_of(connection, plan))
     if lacks_clusters(connection, plan):
-        told = "nothing says which items were drawn together, so intervals cluster by item"
-        yield Remark("clusters", f"{told}: `tripos run` with this spec lists them, and makes no call again")
+        text = "nothing says which items were drawn together, so intervals cluster by item"
+        yield Remark("clusters", f"{text}: `tripos run` with this spec lists them, and makes no call again")
 
 
 def _uneven(connection: Connection, schema: str) -> Iterator[Remark]:
@@ -395,8 +399,8 @@ def _one_value(connection: Connection, schema: str) -> Iterator[Remark]:
     )
     for metric, evaluator, value, count in counts:
         if evaluator is None:
-            told = f"`{metric}` is {value:g} for every one of {count:,} replies: it tells nothing apart"
-            yield Remark("one_value", told)
+            text = f"`{metric}` is {value:g} for every one of {count:,} replies: it tells nothing apart"
+            yield Remark("one_value", text)
         else:
             yield Remark("one_grade", f"{evaluator} gives {value:g} on `{metric}` to every one of {count:,} replies")
 
@@ -420,15 +424,15 @@ def _copies(connection: Connection, plan: Plan, run: RunRecord, schema: str) -> 
         having not bool_or(several) and count(distinct "its item") >= {FEWEST} order by all""",
     )
     for model, samples, count in counts:
-        told = f"the {samples:,} samples of {model} are the same reply for every one of {count:,} items"
-        yield Remark("copies", told)
+        text = f"the {samples:,} samples of {model} are the same reply for every one of {count:,} items"
+        yield Remark("copies", text)
 
 
 def _items(connection: Connection, run: RunRecord, schema: str) -> Iterator[Remark]:
     """Yield that many items do not distinguish models, that some contradict the rest, and that judges disagree on
     many."""
     if sum(not is_baseline(model) for model in run.models) >= LEAST_MODELS:
-        yield from (Remark("items", told) for told in item_remarks(connection, run.benchmark))
+        yield from (Remark("items", item_remark) for item_remark in item_remarks(connection, run.benchmark))
 
 
 def _near_items(connection: Connection, run: RunRecord, schema: str) -> Iterator[Remark]:
@@ -438,10 +442,10 @@ def _near_items(connection: Connection, run: RunRecord, schema: str) -> Iterator
         return
     near = near_duplicates(connection, schema)
     if near:
-        told = ", ".join(f"{item} ({other})" for item, other in list(near.items())[:3])
+        text = ", ".join(f"{item} ({other})" for item, other in list(near.items())[:3])
         more = f" and {len(near) - 3:,} more" if len(near) > 3 else ""
         many = f"{len(near):,} item{' is' if len(near) == 1 else 's are'}"
-        yield Remark("items", f"{many} nearly the same as another, which stands in brackets: {told}{more}")
+        yield Remark("items", f"{many} nearly the same as another, which stands in brackets: {text}{more}")
 
 
 def _outdated(connection: Connection, run: RunRecord, schema: str) -> Iterator[Remark]:
@@ -463,23 +467,23 @@ def _outdated(connection: Connection, run: RunRecord, schema: str) -> Iterator[R
         group by all order by all""",
     )
     for evaluator, count in counts:
-        told = f"{count:,} grade{'' if count == 1 else 's'} by {evaluator}"
+        text = f"{count:,} grade{'' if count == 1 else 's'} by {evaluator}"
         again = f"tripos annotate --name {evaluator.removeprefix(HUMAN)}"
-        yield Remark("outdated", f"{told} of an earlier rubric {'is' if count == 1 else 'are'} not shown: `{again}`")
+        yield Remark("outdated", f"{text} of an earlier rubric {'is' if count == 1 else 'are'} not shown: `{again}`")
 
 
 def _snapshots(connection: Connection, plan: Plan) -> Iterator[Remark]:
     """Yield models whose replies came from more than one snapshot, as reported by their endpoint."""
     for model, counts in mixed_snapshots(connection, plan).items():
-        told = ", ".join(f"{count:,} by {served}" for served, count in counts.items())
-        yield Remark("snapshots", f"replies of {model} by {len(counts)} snapshots, which the figures mix: {told}")
+        text = ", ".join(f"{count:,} by {served}" for served, count in counts.items())
+        yield Remark("snapshots", f"replies of {model} by {len(counts)} snapshots, which the figures mix: {text}")
 
 
 def _repeats(connection: Connection, plan: Plan) -> Iterator[Remark]:
     """Yield how often judges that are asked several times contradict themselves."""
     for (_, metric), verdicts in sorted(repeated_verdicts(connection, plan).items()):
-        for judge, found in judge_stability(verdicts).items():
-            if found.stable.value is not None:
-                differing = f"{percent(1 - found.stable.value)} of {found.stable.n:,} replies"
-                told = f"asked again, {judge} says something else of `{metric}` for {differing}: `tripos judges`"
-                yield Remark("repeats", told)
+        for judge, stability in judge_stability(verdicts).items():
+            if stability.stable.value is not None:
+                differing = f"{percent(1 - stability.stable.value)} of {stability.stable.n:,} replies"
+                text = f"asked again, {judge} says something else of `{metric}` for {differing}: `tripos judges`"
+                yield Remark("repeats", text)

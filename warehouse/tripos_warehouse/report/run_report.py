@@ -85,12 +85,16 @@ class GenerationYield:
 def generation_yields(connection: Connection, plan: Plan, run: RunRecord) -> tuple[GenerationYield, ...]:
     """Return the yield of every generated data set with decided slots, for what the author of the run wrote: in total,
     then by each axis of its context, or of the rows that it is made from, in plan order."""
-    return tuple(found for made in plan.made for found in _of(connection, plan, run, made))
+    return tuple(yield_ for dataset in plan.made for yield_ in _of(connection, plan, run, dataset))
 
 
 def _of(connection: Connection, plan: Plan, run: RunRecord, made: GeneratedDataset) -> Iterator[GenerationYield]:
     source = f"from {sql.name(run.benchmark)}.slots where dataset = {sql.text(made.name)}"
-    carried = [each.name for each in made.fields if each.type.kind == "choice" and each.type.axis == each.name]
+    carried = [
+        data_field.name
+        for data_field in made.fields
+        if data_field.type.kind == "choice" and data_field.type.axis == data_field.name
+    ]
     for axis in (None, *(name for name in dict.fromkeys((*made.axes, *carried)) if name != LANGUAGE)):
         value = "NULL" if axis is None else sql.name(axis)
         counts = connection.execute(
@@ -106,7 +110,7 @@ def _of(connection: Connection, plan: Plan, run: RunRecord, made: GeneratedDatas
             group by all order by times desc, reason"""
         ).fetchall()
         known = {of: (slots, filled, attempts) for of, slots, filled, attempts in counts}
-        for name in [None] if axis is None else [each.name for each in plan.axis(axis).values]:
+        for name in [None] if axis is None else [axis_value.name for axis_value in plan.axis(axis).values]:
             if name in known:
                 why = {reason: times for of, reason, times in reasons if of == name}
                 slots, filled, attempts = known[name]
@@ -120,7 +124,7 @@ STAND_IN_PREFIXES = ("local/", MOCK)
 STORED = ("value", "standard_error", "low", "high", "items", "n", "total", "method", "reason")
 """The fields of a row that the table `measures` of a store has."""
 _FIRST = {"measure": "string", "model": "string"}
-_LAST = {each.key: each.type for each in ROW_COLUMNS}
+_LAST = {row_column.key: row_column.type for row_column in ROW_COLUMNS}
 """The columns of measures before and after those of dimensions, with their types."""
 
 
@@ -226,12 +230,12 @@ class Report:
             "gaps": [gap.to_json() for gap in self.gaps],
             "people": dict(self.people),
             "people_apart": list(self.apart),
-            **({"clusters": [each.to_json() for each in self.clusterings]} if self.clusterings else {}),
+            **({"clusters": [clustering.to_json() for clustering in self.clusterings]} if self.clusterings else {}),
             "remarks": [remark.to_json() for remark in self.remarks],
-            "sharpening": [each.to_json() for each in self.design_advice],
+            "sharpening": [advice.to_json() for advice in self.design_advice],
             "only_proves_the_pipeline": self.uses_stand_in_models,
             "no_better_than_a_baseline": [
-                each.to_json(table.measure.by) for table in self.measures for each in below_baseline(table)
+                baseline.to_json(table.measure.by) for table in self.measures for baseline in below_baseline(table)
             ],
             "measures": [
                 {
@@ -244,12 +248,16 @@ class Report:
                     "rows": table.to_rows() if table.error is None else None,
                     "error": table.error,
                     **({"judge": table.judge_table.to_rows()} if table.measure.corrected else {}),
-                    **({"people": each.to_rows()} if (each := self.by_people.get(table.measure.name)) else {}),
+                    **(
+                        {"people": measure_table.to_rows()}
+                        if (measure_table := self.by_people.get(table.measure.name))
+                        else {}
+                    ),
                     **({"reason": why} if (why := self.not_computed.get(table.measure.name)) else {}),
                 }
                 for table in self.measures
             ],
-            "made": [each.to_json() for each in self.made],
+            "made": [yield_.to_json() for yield_ in self.made],
             "expectations": [gate.to_json() for gate in self.expectations],
         }
 
@@ -279,9 +287,9 @@ class Report:
         people = replace(self, measures=tuple(self.by_people.values())).to_arrow()
         whole = pa.concat_tables([self.to_arrow(), people], promote_options="default")
         reached = {
-            (table.measure.name, each.row.by, each.row.model): each.baseline
+            (table.measure.name, baseline.row.by, baseline.row.model): baseline.baseline
             for table in self.measures
-            for each in below_baseline(table)
+            for baseline in below_baseline(table)
         }
         rows = [(table, row) for table in self.measures for row in table.rows]
         rows += [(table, row) for table in self.by_people.values() for row in table.rows]
@@ -304,13 +312,13 @@ class Report:
     def notes(self) -> list[str]:
         """Return why its figures mean less than they seem to: an unfinished run, left out items, remarks, measures
         without values, expectations that did not hold, and stand-in models."""
-        told = [] if self.run.ended else [f"the run is {self.run.status}, so some is missing"]
-        told += [self.run.partial] if self.run.partial is not None else []
-        told += [remark.text for remark in self.remarks]
-        told += [f"{name}: {why}" for name, why in self.not_computed.items()]
-        told += [f"{table.measure.name}: {table.error}" for table in self.measures if table.error is not None]
-        told += [f"did not hold: {gate.expectation.shown}" for gate in self.expectations if not gate.held]
-        return told + ([STAND_IN_NOTE] if self.uses_stand_in_models else [])
+        texts = [] if self.run.ended else [f"the run is {self.run.status}, so some is missing"]
+        texts += [self.run.partial] if self.run.partial is not None else []
+        texts += [remark.text for remark in self.remarks]
+        texts += [f"{name}: {why}" for name, why in self.not_computed.items()]
+        texts += [f"{table.measure.name}: {table.error}" for table in self.measures if table.error is not None]
+        texts += [f"did not hold: {gate.expectation.shown}" for gate in self.expectations if not gate.held]
+        return texts + ([STAND_IN_NOTE] if self.uses_stand_in_models else [])
 
     def to_measure_rows(self) -> list[dict[str, Any]]:
         """Return the rows of table `measures`, which store the results of a run."""
@@ -353,8 +361,8 @@ def _reported(connection: Connection, plan: Plan, run: RunRecord, only: ArmSelec
     compared = f"where role = {sql.text(run.compared_role)}"
     several = shows_several_times(plan, run.compared_role)
     with shared_cells(connection, plan) as shared:
-        found = [evaluate_or_error(connection, plan, measure, shared=shared) for measure in plan.measures]
-    tables = tuple(_with_unread(connection, plan, [with_sequential_intervals(run, table) for table in found]))
+        measure_tables = [evaluate_or_error(connection, plan, measure, shared=shared) for measure in plan.measures]
+    tables = tuple(_with_unread(connection, plan, [with_sequential_intervals(run, table) for table in measure_tables]))
     apart = separate_people(connection, plan)
     by_people = _by_people(connection, plan, run) if apart else {}
     return Report(
@@ -366,7 +374,7 @@ def _reported(connection: Connection, plan: Plan, run: RunRecord, only: ArmSelec
         people=_people(connection, schema),
         apart=apart,
         by_people=by_people,
-        expectations=tuple(check_expectation(connection, plan, each, run) for each in plan.expectations),
+        expectations=tuple(check_expectation(connection, plan, expectation, run) for expectation in plan.expectations),
         comparisons=_by_status(connection, f"{schema}.comparisons", "comparison_id" if several else None, "scored"),
         made=generation_yields(connection, plan, run),
         gaps=find_missing(connection, run.benchmark),
@@ -422,8 +430,8 @@ def _too_few_tries(tables: Sequence[MeasureTable]) -> Iterator[Remark]:
             if row.paired_counts is not None and row.paired_counts[0] < row.paired_counts[1]:
                 cell = ", ".join([row.model, *(str(value) for value in row.by)])
                 counted, every = row.paired_counts
-                told = f"`{table.measure.name}` of {cell} stands on {counted:,} of {every:,} items"
-                yield Remark("tries", f"{told}: the others have too few samples with a value")
+                text = f"`{table.measure.name}` of {cell} stands on {counted:,} of {every:,} items"
+                yield Remark("tries", f"{text}: the others have too few samples with a value")
 
 
 def _judges_alone(plan: Plan, by_people: Mapping[str, object]) -> Iterator[Remark]:
@@ -434,12 +442,15 @@ def _judges_alone(plan: Plan, by_people: Mapping[str, object]) -> Iterator[Remar
         for name in by_people
         if not (measure := measures[name]).corrected
         and not {"evaluator", "pair"} & set(measure.by)
-        and all(declared_aggregate(each.function).is_mean_of_scores for each in aggregates_of(measure.figure, measures))
+        and all(
+            declared_aggregate(aggregate.function).is_mean_of_scores
+            for aggregate in aggregates_of(measure.figure, measures)
+        )
     ]
     if found:
         names = ", ".join([*(f"`{name}`" for name in found[:MOST_NAMED]), *("…" for _ in found[MOST_NAMED:][:1])])
-        told = f"people graded too, and judges alone make {names}: `corrected by people` makes one figure of both"
-        yield Remark("judges", told)
+        text = f"people graded too, and judges alone make {names}: `corrected by people` makes one figure of both"
+        yield Remark("judges", text)
 
 
 def _by_people(connection: Connection, plan: Plan, run: RunRecord) -> dict[str, MeasureTable]:

@@ -41,7 +41,7 @@ NO_SCORES = "no scores"
 JUDGE_INTERVAL = "the interval speaks of the judge, and not of people"
 BestValue = tuple[str, tuple[Any, ...], str]
 """The name of a measure, a cell of it, and the best model there."""
-COUNT_COLUMNS = tuple(each for each in ROW_COLUMNS if each.is_count)
+COUNT_COLUMNS = tuple(row_column for row_column in ROW_COLUMNS if row_column.is_count)
 """The columns of a row that tables show after its value."""
 
 
@@ -59,8 +59,8 @@ def report_tables(report: Report, best: Collection[BestValue] = ()) -> list[Tabl
             tables.append(_report_table(report, table.judge_table, (), (), f"{name}-judge", caption))
         if (people := report.by_people.get(table.measure.name)) is not None:
             caption = f"{title_of(people)}, of people: {', '.join(report.apart)}"
-            others = tuple(report.by_people.values())
-            tables.append(_report_table(report, people, (), others, f"{name}-people", caption))
+            measure_tables = tuple(report.by_people.values())
+            tables.append(_report_table(report, people, (), measure_tables, f"{name}-people", caption))
     return tables
 
 
@@ -161,7 +161,7 @@ def is_pooled(plan: Plan, figure: Figure) -> bool:
         case Aggregate():
             return is_of_all_models(figure)
         case Measured(measure=name):
-            return any(each.name == name and is_pooled(plan, each.figure) for each in plan.measures)
+            return any(measure.name == name and is_pooled(plan, measure.figure) for measure in plan.measures)
         case Formula(values=values):
             return all(is_pooled(plan, value) for value in values)
     return True
@@ -208,7 +208,7 @@ def label_columns(
     return [
         Column(
             name,
-            tuple(dimension_label(plan, name, each[place], language) for each in cells),
+            tuple(dimension_label(plan, name, cell[place], language) for cell in cells),
             **_heading(plan, name, language),
             hides_repeats=True,
         )
@@ -225,15 +225,20 @@ def value_column(
     cells: Sequence[Estimate | None], key: str = "value", *, emphasis: Mapping[int, int] | None = None
 ) -> Column:
     """Return a column of estimates with the decimals that they need."""
-    decimals = decimals_of([None if each is None else each.value for each in cells])
+    decimals = decimals_of([None if cell is None else cell.value for cell in cells])
     return Column(key, tuple(cells), "number", decimals=decimals, emphasis=emphasis or {})
 
 
 def count_columns(rows: Sequence[Sequence[MeasureRow]]) -> list[Column]:
     """Return the columns of counts, for the values of each line."""
     return [
-        Column(each.key, tuple(_whole([each.of(row) for row in line]) for line in rows), each.kind, is_count=True)
-        for each in COUNT_COLUMNS
+        Column(
+            count_column.key,
+            tuple(_whole([count_column.of(row) for row in line]) for line in rows),
+            count_column.kind,
+            is_count=True,
+        )
+        for count_column in COUNT_COLUMNS
     ]
 
 
@@ -270,7 +275,7 @@ def pivot_table(
     if not rest or (pooled and PAIR not in table.measure.by) or (not pooled and len(models) < 2):
         return None
     heads = [str(value) for value in _order(table, PAIR)] if pooled else list(models)
-    means = [each for each in others if _is_mean(each, table)]
+    means = [other for other in others if _is_mean(other, table)]
     lines = list(_lines(plan, table, rest, means, models[0] if pooled else None, language))
     decimals = decimals_of([row.value for line in lines for row in line.cells.values()])
     labels = [
@@ -333,7 +338,9 @@ def _lines(
 ) -> Iterator[PivotLine]:
     """Yield the lines, each mean after the cells that it averages."""
     cells = _by_key(table, rest, only)
-    tables = [_by_key(each, tuple(d for d in each.measure.by if d != PAIR), only) for each in means]
+    tables = [
+        _by_key(measure_table, tuple(d for d in measure_table.measure.by if d != PAIR), only) for measure_table in means
+    ]
     keys = list(cells)
     for place, key in enumerate(keys):
         labels = tuple(dimension_label(plan, dim, value, language) for dim, value in zip(rest, key, strict=True))
@@ -412,15 +419,15 @@ def board_table(board: Board, notes: Sequence[str] = (), published: Sequence[tup
     model shares a letter with no other model."""
     from tripos_warehouse.report.leaderboard import is_short
 
-    others = "".join(each.letters for each in board.entries[1:])
+    others = "".join(entry.letters for entry in board.entries[1:])
     is_apart = bool(others) and not set(board.entries[0].letters) & set(others)
     more: list[None] = [None] * len(published)
     values = [*board.entries, *(Estimate(value, "a published figure") for _, value in published)]
-    coverage = [None if each.total == 0 else each.n / each.total for each in board.entries]
+    coverage = [None if entry.total == 0 else entry.n / entry.total for entry in board.entries]
     is_partial = any(map(is_short, board.entries))
     columns = (
         Column("rank", (*map(rank_text, board.entries), *more)),
-        Column("model", (*(each.model for each in board.entries), *(model for model, _ in published)), max_width=32),
+        Column("model", (*(entry.model for entry in board.entries), *(model for model, _ in published)), max_width=32),
         Column(
             "value",
             tuple(values),
@@ -428,10 +435,10 @@ def board_table(board: Board, notes: Sequence[str] = (), published: Sequence[tup
             decimals=value_decimals(board.measure),
             emphasis={0: 1} if is_apart else {},
         ),
-        Column("items", (*(each.items for each in board.entries), *more), "count"),
-        Column("n", (*(each.n for each in board.entries), *more), "count"),
+        Column("items", (*(entry.items for entry in board.entries), *more), "count"),
+        Column("n", (*(entry.n for entry in board.entries), *more), "count"),
         *([Column("coverage", (*coverage, *more), "share")] if is_partial else []),
-        Column("group", (*(each.letters for each in board.entries), *["published" for _ in more])),
+        Column("group", (*(entry.letters for entry in board.entries), *["published" for _ in more])),
     )
     turned = " (lower is better)" if board.measure.lower_is_better else ""
     caption = f"{board.benchmark} {board.version}: {board.measure.name}{turned}"
@@ -492,8 +499,8 @@ def section_table(section: Section, tests: int) -> Table:
         Column("difference", tuple(differences), "number", heading="B − A", decimals=decimals, signed=True),
         Column("p", tuple(row.p for row in rows), "p"),
         Column("q", tuple(row.q for row in rows), "p"),
-        Column("pairs", tuple(each.n for each in differences), "count", is_count=True),
-        Column("items", tuple(each.clusters for each in differences), "count", is_count=True),
+        Column("pairs", tuple(difference.n for difference in differences), "count", is_count=True),
+        Column("items", tuple(difference.clusters for difference in differences), "count", is_count=True),
         Column("verdict", tuple(verdicts(section, tests, decimals))),
     ))  # fmt: skip
 
@@ -538,12 +545,12 @@ def yield_table(plan: Plan, yields: Sequence[GenerationYield], language: str | N
         return f"{heading} {dimension_label(plan, each.by, each.value, language)}"
 
     return Table((
-        Column("dataset", tuple(each.dataset for each in yields), heading="data set", hides_repeats=True),
+        Column("dataset", tuple(yielded.dataset for yielded in yields), heading="data set", hides_repeats=True),
         Column("context", tuple(map(context, yields)), heading=""),
-        Column("slots", tuple(each.slots for each in yields), "count"),
-        Column("made", tuple(each.made for each in yields), "count"),
-        Column("attempts", tuple(each.attempts for each in yields), "count"),
-        Column("accepted", tuple(each.rate for each in yields), "share"),
+        Column("slots", tuple(yielded.slots for yielded in yields), "count"),
+        Column("made", tuple(yielded.made for yielded in yields), "count"),
+        Column("attempts", tuple(yielded.attempts for yielded in yields), "count"),
+        Column("accepted", tuple(yielded.rate for yielded in yields), "share"),
     ))  # fmt: skip
 
 
@@ -602,13 +609,13 @@ def judge_tables(metric: JudgedMetric) -> dict[str, Table]:
 def _raters(metric: JudgedMetric) -> Table:
     raters = metric.raters
     return Table((
-        Column("rater", tuple(each.rater for each in raters)),
-        Column("scores", tuple(each.n for each in raters), "count"),
-        Column("mean", tuple(each.mean for each in raters), "number", decimals=2),
-        Column("SD", tuple(each.deviation for each in raters), "number", decimals=2),
-        Column("lowest", tuple(each.lowest for each in raters), "share"),
-        Column("highest", tuple(each.highest for each in raters), "share"),
-        Column("severity", tuple(each.severity for each in raters), "number", decimals=2, signed=True),
+        Column("rater", tuple(rater.rater for rater in raters)),
+        Column("scores", tuple(rater.n for rater in raters), "count"),
+        Column("mean", tuple(rater.mean for rater in raters), "number", decimals=2),
+        Column("SD", tuple(rater.deviation for rater in raters), "number", decimals=2),
+        Column("lowest", tuple(rater.lowest for rater in raters), "share"),
+        Column("highest", tuple(rater.highest for rater in raters), "share"),
+        Column("severity", tuple(rater.severity for rater in raters), "number", decimals=2, signed=True),
     ))  # fmt: skip
 
 
@@ -617,9 +624,9 @@ def _panel(metric: JudgedMetric) -> Table:
     designs = metric.panel.designs if metric.panel is not None and metric.panel.reason is None else ()
     order, scores = "order of replies (G)", "scores themselves (D)"
     return Table((
-        Column("judges", tuple(each.judges for each in designs), "count"),
-        Column("relative", tuple(each.relative for each in designs), "number", heading=order, decimals=2),
-        Column("absolute", tuple(each.absolute for each in designs), "number", heading=scores, decimals=2),
+        Column("judges", tuple(design.judges for design in designs), "count"),
+        Column("relative", tuple(design.relative for design in designs), "number", heading=order, decimals=2),
+        Column("absolute", tuple(design.absolute for design in designs), "number", heading=scores, decimals=2),
     ))  # fmt: skip
 
 
@@ -627,10 +634,10 @@ def _stability(metric: JudgedMetric) -> Table:
     stability = metric.stability.values()
     return Table((
         Column("judge", tuple(metric.stability), heading="asked again"),
-        Column("replies", tuple(each.stable.n for each in stability), "count"),
-        Column("stable", tuple(each.stable for each in stability), "share", heading="always the same"),
-        Column("flips", tuple(each.flips for each in stability), "share", heading="two differ"),
-        Column("SD", tuple(each.spread for each in stability), "number", decimals=2),
+        Column("replies", tuple(judge_stability.stable.n for judge_stability in stability), "count"),
+        Column("stable", tuple(judge.stable for judge in stability), "share", heading="always the same"),
+        Column("flips", tuple(judge_stability.flips for judge_stability in stability), "share", heading="two differ"),
+        Column("SD", tuple(judge_stability.spread for judge_stability in stability), "number", decimals=2),
     ))  # fmt: skip
 
 
@@ -638,23 +645,23 @@ def _calibration(metric: JudgedMetric) -> Table:
     calibrations = metric.calibrations.values()
     return Table((
         Column("judge", tuple(metric.calibrations), heading="beside people"),
-        Column("replies", tuple(each.n for each in calibrations), "count"),
-        Column("bias", tuple(each.bias for each in calibrations), "number", decimals=2, signed=True),
-        Column("slope", tuple(each.slope for each in calibrations), "number", decimals=2),
-        Column("miscalibrated", tuple(each.miscalibration for each in calibrations), "number", decimals=2),
-        Column("tells", tuple(each.discrimination for each in calibrations), "number", decimals=2),
-        Column("of", tuple(each.uncertainty for each in calibrations), "number", decimals=2),
+        Column("replies", tuple(calibration.n for calibration in calibrations), "count"),
+        Column("bias", tuple(calibration.bias for calibration in calibrations), "number", decimals=2, signed=True),
+        Column("slope", tuple(calibration.slope for calibration in calibrations), "number", decimals=2),
+        Column("miscalibrated", tuple(judge.miscalibration for judge in calibrations), "number", decimals=2),
+        Column("tells", tuple(calibration.discrimination for calibration in calibrations), "number", decimals=2),
+        Column("of", tuple(calibration.uncertainty for calibration in calibrations), "number", decimals=2),
     ))  # fmt: skip
 
 
 def _curves(metric: JudgedMetric) -> Table:
-    bins = [(judge, each) for judge, calibration in metric.calibrations.items() for each in calibration.bins]
-    said = [_range_of(each.low, each.high) for _, each in bins]
+    bins = [(judge, bin_) for judge, calibration in metric.calibrations.items() for bin_ in calibration.bins]
+    texts = [_range_of(bin_.low, bin_.high) for _, bin_ in bins]
     return Table((
         Column("judge", tuple(judge for judge, _ in bins), hides_repeats=True),
-        Column("says", tuple(said), right=True),
-        Column("replies", tuple(each.graded.n for _, each in bins), "count"),
-        Column("graded", tuple(each.graded for _, each in bins), "number", heading="people say", decimals=2),
+        Column("says", tuple(texts), right=True),
+        Column("replies", tuple(bin_.graded.n for _, bin_ in bins), "count"),
+        Column("graded", tuple(bin_.graded for _, bin_ in bins), "number", heading="people say", decimals=2),
     ))  # fmt: skip
 
 
@@ -666,23 +673,23 @@ def _range_of(low: float, high: float) -> str:
 def _prevalences(metric: JudgedMetric) -> Table:
     prevalences = metric.prevalences
     return Table((
-        Column("judge", tuple(each.judge for each in prevalences)),
-        Column("model", tuple(each.model for each in prevalences)),
-        Column("judged", tuple(each.share.apparent for each in prevalences), "share"),
-        Column("sensitivity", tuple(each.share.sensitivity for each in prevalences), "share"),
-        Column("specificity", tuple(each.share.specificity for each in prevalences), "share"),
-        Column("corrected", tuple(each.share.result for each in prevalences), "share"),
+        Column("judge", tuple(prevalence.judge for prevalence in prevalences)),
+        Column("model", tuple(prevalence.model for prevalence in prevalences)),
+        Column("judged", tuple(prevalence.share.apparent for prevalence in prevalences), "share"),
+        Column("sensitivity", tuple(prevalence.share.sensitivity for prevalence in prevalences), "share"),
+        Column("specificity", tuple(prevalence.share.specificity for prevalence in prevalences), "share"),
+        Column("corrected", tuple(prevalence.share.result for prevalence in prevalences), "share"),
     ))  # fmt: skip
 
 
 def _drifts(metric: JudgedMetric) -> Table:
     drifts = metric.drifts
     return Table((
-        Column("before", tuple(each.before for each in drifts)),
-        Column("after", tuple(each.after for each in drifts)),
-        Column("replies", tuple(each.drift.difference.n for each in drifts), "count"),
-        Column("difference", tuple(each.drift.difference for each in drifts), "number", decimals=2, signed=True),
-        Column("changed", tuple(each.drift.changed for each in drifts), "share"),
+        Column("before", tuple(drift.before for drift in drifts)),
+        Column("after", tuple(drift.after for drift in drifts)),
+        Column("replies", tuple(drift.drift.difference.n for drift in drifts), "count"),
+        Column("difference", tuple(drift.drift.difference for drift in drifts), "number", decimals=2, signed=True),
+        Column("changed", tuple(drift.drift.changed for drift in drifts), "share"),
     ))  # fmt: skip
 
 

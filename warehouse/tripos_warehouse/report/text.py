@@ -101,9 +101,11 @@ def baseline_lines(plan: Plan, table: MeasureTable, width: int) -> list[str]:
     decimals = decimals_of([row.value for row in table.rows])
     lines: list[str] = []
     below = below_baseline(table)
-    for model in dict.fromkeys(each.row.model for each in below):
-        told = [_expectation_line(plan, table, each, decimals) for each in below if each.row.model == model]
-        lines.append(wrapped(localized(f"not clear of a baseline: {model}, {'; '.join(told)}"), width))
+    for model in dict.fromkeys(baseline.row.model for baseline in below):
+        texts = [
+            _expectation_line(plan, table, baseline, decimals) for baseline in below if baseline.row.model == model
+        ]
+        lines.append(wrapped(localized(f"not clear of a baseline: {model}, {'; '.join(texts)}"), width))
     return lines
 
 
@@ -112,8 +114,8 @@ def _expectation_line(plan: Plan, table: MeasureTable, each: BelowBaseline, deci
     cell = [dimension_label(plan, name, value, language) for name, value in zip(table.measure.by, row.by, strict=True)]
     where = f"{', '.join(cell)}: " if cell else ""
     own = estimate_text(row, f"{{:.{decimals}f}}".format)
-    told = localized(f"{own} to {each.baseline_value:.{decimals}f} of {each.baseline}")
-    return f"{where}{told}"
+    text = localized(f"{own} to {each.baseline_value:.{decimals}f} of {each.baseline}")
+    return f"{where}{text}"
 
 
 STYLES = {True: "green", False: "red"}
@@ -134,8 +136,8 @@ def expectation_lines(
             yield line, STYLES[gate.held]
         for line in table_lines(expectation_table(plan, gate, reader_language()), table_width - 2):
             yield f"  {line}", ""
-        for told in dict.fromkeys(why_undecided(outcome) for outcome in gate.outcomes if outcome.margin is None):
-            for line in wrap(localized(told), width - 2):
+        for fromkey in dict.fromkeys(why_undecided(outcome) for outcome in gate.outcomes if outcome.margin is None):
+            for line in wrap(localized(fromkey), width - 2):
                 yield f"  {line}", ""
 
 
@@ -178,15 +180,17 @@ def render_report(
             text.append("\n" + wrapped(told + localized(JUDGE_INTERVAL), width) + "\n", style="bold")
             lines = measure_lines(report.plan, table.judge_table, report.run.models, (), table_width)
             text.append("\n".join([*lines, *reason_lines(report.plan, table.judge_table, width)]) + "\n")
-        if (own := report.by_people.get(table.measure.name)) is not None:
-            told = f"{shown_title(report.plan, own)}{localized(', of people: ')}{', '.join(report.apart)}"
+        if (measure_table := report.by_people.get(table.measure.name)) is not None:
+            told = f"{shown_title(report.plan, measure_table)}{localized(', of people: ')}{', '.join(report.apart)}"
             text.append("\n" + wrapped(told, width) + "\n", style="bold")
-            lines = measure_lines(report.plan, own, report.run.models, tuple(report.by_people.values()), table_width)
-            text.append("\n".join([*lines, *reason_lines(report.plan, own, width)]) + "\n")
+            lines = measure_lines(
+                report.plan, measure_table, report.run.models, tuple(report.by_people.values()), table_width
+            )
+            text.append("\n".join([*lines, *reason_lines(report.plan, measure_table, width)]) + "\n")
     if alone:
         told = f"Of several evaluators, and here is one: {', '.join(table.measure.name for table in alone)}."
         text.append("\n" + wrapped(localized(told), width) + "\n")
-    for told in filter(None, (" ".join(map(localized, each.sentences)) for each in report.design_advice)):
+    for told in filter(None, (" ".join(map(localized, advice.sentences)) for advice in report.design_advice)):
         text.append("\n" + wrapped(told, width) + "\n")
     if report.made:
         text.append(f"\n{localized('made data sets')}\n", style="bold")
@@ -238,12 +242,12 @@ def _gaps(report: Report, width: int) -> list[str]:
     """Return what is undefined and what was not asked: the most frequent reasons of each."""
     lines: list[str] = []
     for kind in dict.fromkeys(gap.kind for gap in report.gaps):
-        own = [gap for gap in report.gaps if gap.kind == kind]
+        resultses = [gap for gap in report.gaps if gap.kind == kind]
         begin = f"! {localized(kind)}{localized(': ')}"
-        lines += [wrapped(begin + localized(gap.shown), width) for gap in own[:MOST_GAPS]]
-        if len(own) > MOST_GAPS:
-            left = sum(gap.count for gap in own[MOST_GAPS:])
-            more = f"{left:,} more, for {len(own) - MOST_GAPS:,} other reasons"
+        lines += [wrapped(begin + localized(gap.shown), width) for gap in resultses[:MOST_GAPS]]
+        if len(resultses) > MOST_GAPS:
+            left = sum(gap.count for gap in resultses[MOST_GAPS:])
+            more = f"{left:,} more, for {len(resultses) - MOST_GAPS:,} other reasons"
             lines.append(wrapped(begin + localized(more), width))
     return lines
 
@@ -254,11 +258,11 @@ def _ending(status: str) -> str:
 
 
 def _people(counts: Mapping[str, int], separate_people: Sequence[str]) -> str:
-    told = ", ".join(
+    text = ", ".join(
         f"{name} ({localized(f'{count:,} score' if count == 1 else f'{count:,} scores')})"
         for name, count in counts.items()
     )
-    return told + localized("; shown apart") if separate_people else told
+    return text + localized("; shown apart") if separate_people else text
 
 
 def _statuses(counts: Mapping[str, int]) -> str:
@@ -294,11 +298,11 @@ def measure_lines(
         ]
     if not table.rows:
         return [localized(NO_SCORES)]
-    shown, language = models_of(table, models), reader_language()
-    pivot = pivot_table(plan, table, shown, others, language=language)
-    if pivot is not None and (found := fitted(pivot, width)) is not None:
-        return found.lines()
-    return table_lines(rows_table(plan, table, shown, language=language), width)
+    texts, language = models_of(table, models), reader_language()
+    pivot = pivot_table(plan, table, texts, others, language=language)
+    if pivot is not None and (lines := fitted(pivot, width)) is not None:
+        return lines.lines()
+    return table_lines(rows_table(plan, table, texts, language=language), width)
 
 
 def reason_lines(plan: Plan, table: MeasureTable, width: int) -> list[str]:
@@ -309,8 +313,8 @@ def reason_lines(plan: Plan, table: MeasureTable, width: int) -> list[str]:
     for row in rows:
         if row.reason is not None:
             what = "value" if row.value is None else "interval"
-            told = f"no {what}: {row.reason}"
-            found[told] = found.get(told, 0) + 1
+            text = f"no {what}: {row.reason}"
+            found[text] = found.get(text, 0) + 1
     lines = (f"{told} ({count} cells)" if count > 1 else told for told, count in found.items())
     return [wrapped(localized(line), width) for line in lines]
 
@@ -323,7 +327,7 @@ def _footer(report: Report, sql: bool, where: str) -> list[str]:
     lines = sql_lines(report.plan, said) if sql else []
     schema = report.run.benchmark
     command = f"tripos sql {where}".rstrip()
-    made = [each.dataset for each in report.made if each.made < each.attempts]
+    made = [yield_.dataset for yield_ in report.made if yield_.made < yield_.attempts]
     judged = any(scorer.gives is None for scorer in report.plan.scorers)
     return [
         *lines,
@@ -384,16 +388,16 @@ def render_headline(report: Report, width: int = 80, table_width: int | None = N
     must, notes = list(_required(report, tables, width)), list(_notes(report, width))
     room = MOST_LINES - 2 - sum(len(lines) for lines, _ in (first, *must))
     wanted = room - sum(len(lines) for lines, _ in notes)
-    shown, rest = _shown(report, tables, table_width, max(wanted, min(room, LEAST_TABLE)))
+    texts, rest = _shown(report, tables, table_width, max(wanted, min(room, LEAST_TABLE)))
     kept: list[Block] = []
     for note in notes:
-        if sum(len(lines) for lines, _ in (*kept, note)) <= room - len(shown):
+        if sum(len(lines) for lines, _ in (*kept, note)) <= room - len(texts):
             kept.append(note)
     left = len(notes) - len(kept)
     told = [*rest, *_left_out(left, "note")]
     last = ([localized("in the report: ") + ", ".join(told)] if told else []), "dim"
     text = Text()
-    for lines, style in (first, ([""], ""), (shown, ""), last, *must, *kept):
+    for lines, style in (first, ([""], ""), (texts, ""), last, *must, *kept):
         text.append("".join(f"{line}\n" for line in lines), style=style)
     if sql:
         said = [(table.measure.name, table.measure) for table in tables]
@@ -405,12 +409,12 @@ def headline_tables(report: Report) -> list[MeasureTable]:
     """Return the measures that stand for the benchmark; the first one if none has one value per model."""
     wanted = {measure.name for measure in headlines(report.plan)}
     order = [measure.name for measure in headlines(report.plan)]
-    found = sorted(
+    tables = sorted(
         (table for table in report.measures if table.measure.name in wanted),
         key=lambda table: order.index(table.measure.name),
     )
-    with_values = [table for table in found if table.rows or table.error is not None]
-    return with_values or found or [table for table in report.measures if table.rows][:1] or list(report.measures[:1])
+    with_values = [table for table in tables if table.rows or table.error is not None]
+    return with_values or tables or [table for table in report.measures if table.rows][:1] or list(report.measures[:1])
 
 
 def _title(report: Report) -> str:
@@ -424,15 +428,15 @@ def _title(report: Report) -> str:
     every = (report.samples, report.scores, report.comparisons)
     bad = sum(count for each in every for status, count in each.items() if status not in VALUED)
     cost = localized("cost unknown") if run.cost_usd is None else f"{usd(run.cost_usd)} USD"
-    told = [*counts, *([localized(f"{bad:,} without a value")] if bad else []), cost]
-    return f"{run.benchmark} {run.version}{ended}{localized(': ')}{localized(', ').join(told)}"
+    texts = [*counts, *([localized(f"{bad:,} without a value")] if bad else []), cost]
+    return f"{run.benchmark} {run.version}{ended}{localized(': ')}{localized(', ').join(texts)}"
 
 
 def _shown(report: Report, tables: Sequence[MeasureTable], width: int, room: int) -> tuple[list[str], list[str]]:
     """Return the lines of the tables, at most `room`, and what is left out of them."""
     if not tables:
         return [localized("no measures")], []
-    models = [model for model in report.run.models if any(row.model == model for each in tables for row in each.rows)]
+    models = [model for model in report.run.models if any(row.model == model for table in tables for row in table.rows)]
     if len(tables) == 1:
         return _one_measure(report, tables[0], models, width, room)
     if len(models) <= 1:
@@ -452,12 +456,14 @@ def _one_measure(
     while True:
         kept = set(places[:count])
         rows = tuple(row for row in ranked.rows if (row.by if table.measure.by else row.model) in kept)
-        some = replace(table, rows=rows)
+        measure_table = replace(table, rows=rows)
         lines = [
             shown_title(report.plan, table),
-            *measure_lines(report.plan, some, models, comparable_measures(report, table), width),
+            *measure_lines(report.plan, measure_table, models, comparable_measures(report, table), width),
         ]
-        lines = [part for line in (*lines, *reason_lines(report.plan, some, width)) for part in line.split("\n")]
+        lines = [
+            part for line in (*lines, *reason_lines(report.plan, measure_table, width)) for part in line.split("\n")
+        ]
         if len(lines) <= room or count <= 1:
             return lines, _left_out(len(places) - count, "value" if table.measure.by else "model")
         count -= 1
@@ -474,14 +480,14 @@ def _ranked(table: MeasureTable, models: Sequence[str]) -> MeasureTable:
 def _required(report: Report, tables: Sequence[MeasureTable], width: int) -> Iterator[Block]:
     """Yield the blocks that always follow the figures."""
     longest = width if len(report.run.models) > FEW else 2 * width
-    if (told := baseline_sentence(report, tables, longest)) is not None:
-        yield wrapped(told, width).split("\n"), "yellow"
+    if (text := baseline_sentence(report, tables, longest)) is not None:
+        yield wrapped(text, width).split("\n"), "yellow"
     unread = [remark.text for remark in report.remarks if remark.kind == "unread"]
-    for told in unread[:MOST_NAMED]:
-        yield wrapped(localized(told), width).split("\n"), "yellow"
+    for text in unread[:MOST_NAMED]:
+        yield wrapped(localized(text), width).split("\n"), "yellow"
     if len(unread) > MOST_NAMED:
-        told = f"{len(unread) - MOST_NAMED:,} more with unread replies are in the report"
-        yield wrapped(localized(told), width).split("\n"), "yellow"
+        text = f"{len(unread) - MOST_NAMED:,} more with unread replies are in the report"
+        yield wrapped(localized(text), width).split("\n"), "yellow"
     failed = [table.measure.name for table in report.measures if table.error is not None]
     failed += [f"expect {gate.expectation.shown}" for gate in report.expectations if gate.failed]
     if failed:
@@ -492,8 +498,8 @@ def _required(report: Report, tables: Sequence[MeasureTable], width: int) -> Ite
     if report.expectations:
         wrong = [gate.expectation.shown for gate in report.expectations if not gate.held]
         count = f"{len(report.expectations) - len(wrong)} held" + (f", {len(wrong)} did not" if wrong else "")
-        told = localized(f"expectations: {count}") + (localized(": ") + _first_names(wrong) if wrong else "")
-        lines = wrapped(told, width).split("\n")
+        text = localized(f"expectations: {count}") + (localized(": ") + _first_names(wrong) if wrong else "")
+        lines = wrapped(text, width).split("\n")
         for line in partial_lines(report.expectations)[:MOST_NAMED]:
             lines += wrapped(line, width).split("\n")
         if wrong and report.mocked:
@@ -519,7 +525,7 @@ def baseline_sentence(report: Report, tables: Sequence[MeasureTable], longest: i
     found = {table.measure.name: below_baseline(table) for table in report.measures}
     groups: dict[tuple[str, ...], list[str]] = {}
     for table in tables:
-        models = tuple(dict.fromkeys(each.row.model for each in found[table.measure.name]))
+        models = tuple(dict.fromkeys(baseline.row.model for baseline in found[table.measure.name]))
         if models:
             groups.setdefault(models, []).append(table.measure.name)
     names = [name for name, matches in found.items() if matches]
@@ -529,10 +535,10 @@ def baseline_sentence(report: Report, tables: Sequence[MeasureTable], longest: i
     others = len(names) - sum(map(len, groups.values()))
     parts = [f"{_every(models, compared)} in {_first_names(measures)}" for models, measures in groups.items()]
     parts += _left_out(others, "measure")
-    told = localized(f"not clear of a baseline: {'; '.join(parts)}")
-    if cell_len(told) <= longest:
-        return told
-    below = {each.row.model for matches in found.values() for each in matches}
+    text = localized(f"not clear of a baseline: {'; '.join(parts)}")
+    if cell_len(text) <= longest:
+        return text
+    below = {match.row.model for matches in found.values() for match in matches}
     some = f"{len(below)} of {len(compared)} models in {len(names)} of {len(found)} measures"
     return localized(f"not clear of a baseline: {some}")
 
@@ -601,11 +607,15 @@ def render_history(history: MeasureHistory, width: int = 80) -> list[str]:
     title = f": {history.title}" if history.title else ""
     lines = wrap(f"{history.measure} ({history.benchmark}){title}", width)
     count, breaks = len(runs), history.breaks
-    told = f"{count:,} {'run' if count == 1 else 'runs'}, {breaks:,} {'break' if breaks == 1 else 'breaks'}"
-    lines += wrap(localized(told), width)
-    for each in history.lines:
-        by = [f"{name} {value}" for name, value in zip(history.dimensions, each.by, strict=False)]
-        lines += ["", *wrap(", ".join([each.model, *by]), width), *table_lines(history_table(each), width)]
+    text = f"{count:,} {'run' if count == 1 else 'runs'}, {breaks:,} {'break' if breaks == 1 else 'breaks'}"
+    lines += wrap(localized(text), width)
+    for history_line in history.lines:
+        by = [f"{name} {value}" for name, value in zip(history.dimensions, history_line.by, strict=False)]
+        lines += [
+            "",
+            *wrap(", ".join([history_line.model, *by]), width),
+            *table_lines(history_table(history_line), width),
+        ]
     if any(point.run.stopped_early for line in history.lines for point in line.points):
         lines += ["", *wrap(localized(STOPPED_EARLY), width), *wrap(localized(EXAGGERATED_DIFFERENCES), width)]
     if history.unread:
@@ -630,13 +640,13 @@ def render_judges(report: JudgeReport, plan: Plan, width: int, table_width: int)
             lines += [*([""] if found and name != "raters" else []), *found]
     for use in report.cascades:
         lines += ["", *_cascade(use, width)]
-    for each in report.thresholds:
-        lines += ["", *_threshold(each, width)]
+    for threshold in report.thresholds:
+        lines += ["", *_threshold(threshold, width)]
     if not report.metrics:
         lines.append(wrapped(localized("no judge and no person scored a reply of this run"), width))
     elif not report.people:
-        told = "nobody graded these replies: `tripos annotate` asks people, by whom judges are calibrated"
-        lines += ["", wrapped(localized(told), width)]
+        text = "nobody graded these replies: `tripos annotate` asks people, by whom judges are calibrated"
+        lines += ["", wrapped(localized(text), width)]
     return lines
 
 
@@ -657,24 +667,24 @@ def _before(metric: JudgedMetric, part: str, width: int) -> Iterator[str]:
         return
     whole = sum(study.components.values())
     if whole > 0:
-        replies, judges, rest = (percent(each / whole) for each in study.components.values())
-        told = f"of the variance of a score: replies {replies}, judges {judges}, the rest {rest}"
-        yield wrapped(localized(told), width)
+        replies, judges, rest = (percent(component / whole) for component in study.components.values())
+        text = f"of the variance of a score: replies {replies}, judges {judges}, the rest {rest}"
+        yield wrapped(localized(text), width)
 
 
 def _after(metric: JudgedMetric, part: str, width: int) -> Iterator[str]:
     """Yield why the table of panels has no intervals."""
     if part == "panel" and metric.panel is not None and metric.panel.reason is None:
         first = metric.panel.designs[0]
-        why = next((each.reason for each in (first.relative, first.absolute) if each.reason), None)
+        why = next((estimate.reason for estimate in (first.relative, first.absolute) if estimate.reason), None)
         if why is not None:
             yield wrapped(localized(f"an interval is missing: {why}"), width)
 
 
 def _cascade(use: CascadeUse, width: int) -> Iterator[str]:
     share = estimate_text(use.escalated, percent)
-    told = f"{use.scorer}, unsure below {use.unsure_below:g}: {share} of {use.escalated.n:,} replies were escalated"
-    yield wrapped(localized(told), width)
+    text = f"{use.scorer}, unsure below {use.unsure_below:g}: {share} of {use.escalated.n:,} replies were escalated"
+    yield wrapped(localized(text), width)
     known = use.cost_usd is not None and use.saved_usd is not None
     money = f"; {usd(use.cost_usd or 0.0)} USD paid, {usd(use.saved_usd or 0.0)} USD saved" if known else ""
     calls = f"calls of stronger judges: {use.calls:,} made, {use.saved_calls:,} saved{money}"
@@ -687,9 +697,11 @@ def _threshold(threshold: ScorerThreshold, width: int) -> Iterator[str]:
         yield wrapped(localized(f"{threshold.scorer}: no threshold is learned: {learned.reason}"), width)
         return
     below, level = _rounded_down(learned.threshold), percent(threshold.level)
-    told = f"{threshold.scorer}: `unsure below {below}` agrees with people in {level} or more"
-    yield wrapped(localized(told), width)
-    last = next(each for each in learned.tested if each.threshold == learned.threshold)
+    text = f"{threshold.scorer}: `unsure below {below}` agrees with people in {level} or more"
+    yield wrapped(localized(text), width)
+    last = next(
+        tested_threshold for tested_threshold in learned.tested if tested_threshold.threshold == learned.threshold
+    )
     share, least = percent(last.agreed / last.n), percent(last.least)
     yield wrapped(localized(f"of {last.n:,} graded items that are as sure {share} agree, {least} at the least"), width)
     yield wrapped(localized(f"it saves the stronger judge {percent(learned.trusted)} of the replies"), width)
@@ -710,10 +722,10 @@ def render_comparison(comparison: Comparison, width: int = 80) -> list[str]:
     for section in comparison.sections:
         if section.rows:
             table = section_table(section, comparison.tests)
-            *columns, told = table.columns
+            *columns, column = table.columns
             lines += ["", localized(TITLES[section.kind])]
             lines += table_lines(replace(table, columns=tuple(columns)), width)
-            for name, verdict in zip(columns[0].cells, told.cells, strict=True):
+            for name, verdict in zip(columns[0].cells, column.cells, strict=True):
                 lines.append(f"  {name}{localized(': ')}{localized(str(verdict))}")
     lines += ["", *map(localized, notes_of(comparison))]
     return lines
@@ -726,10 +738,14 @@ MOST_VALUES = 8
 def yield_lines(plan: Plan, yields: Sequence[GenerationYield], width: int, width_of_table: int) -> list[str]:
     """Return a table of yields, by axes of few values, and below it a line for each data set with rejected attempts."""
     many = {axis.name for axis in plan.axes if len(axis.values) > MOST_VALUES}
-    yields = [each for each in yields if each.by not in many]
-    told = [_yield_line(each) for each in yields if each.by is None and (each.reasons or each.made < each.slots)]
+    yields = [yielded for yielded in yields if yielded.by not in many]
+    texts = [
+        _yield_line(yielded)
+        for yielded in yields
+        if yielded.by is None and (yielded.reasons or yielded.made < yielded.slots)
+    ]
     lines = table_lines(yield_table(plan, yields, reader_language()), width_of_table)
-    return [*lines, *(wrapped(line, width) for line in told)]
+    return [*lines, *(wrapped(line, width) for line in texts)]
 
 
 def _yield_line(each: GenerationYield) -> str:
@@ -751,17 +767,17 @@ def _yield_line(each: GenerationYield) -> str:
 
 def figure_tables_text(tables: Sequence[FigureTable], width: int) -> str:
     """Return the tables behind figures as text, `width` cells wide."""
-    return "\n".join("".join(f"{line}\n" for line in _figure_table_lines(each, width)) for each in tables)
+    return "\n".join("".join(f"{line}\n" for line in _figure_table_lines(table, width)) for table in tables)
 
 
 def _figure_table_lines(table: FigureTable, width: int) -> Iterator[str]:
     if isinstance(table, ReliabilityTable):
-        told = f"{table.measure}, {table.model}: probabilities, and the share that came true"
-        yield wrapped(localized(told), width)
+        text = f"{table.measure}, {table.model}: probabilities, and the share that came true"
+        yield wrapped(localized(text), width)
         yield from table_lines(reliability_table(table), width) if table.bins else [localized("nothing has a value")]
         return
-    told = f"{table.measure}, {table.model}: what is right (rows), and what was said (columns)"
-    yield wrapped(localized(told), width)
+    text = f"{table.measure}, {table.model}: what is right (rows), and what was said (columns)"
+    yield wrapped(localized(text), width)
     if not table.counts:
         yield localized(f"{len(table.classes):,} classes are too many for a table")
         return
@@ -774,14 +790,14 @@ def items_text(items: Sequence[AnalysedItem], benchmark: str, width: int) -> str
     """Return the items as text, `width` cells wide: a summary of each metric, and its first items as a table."""
     blocks = []
     for metric in dict.fromkeys(item.metric for item in items):
-        own = [item for item in items if item.metric == metric]
-        blocks.append("\n".join(_item_lines(metric, own, benchmark, width)) + "\n")
+        analysed_items = [item for item in items if item.metric == metric]
+        blocks.append("\n".join(_item_lines(metric, analysed_items, benchmark, width)) + "\n")
     return "\n".join(blocks)
 
 
 def _item_lines(metric: str, items: Sequence[AnalysedItem], benchmark: str, width: int) -> Iterator[str]:
     counts = item_counts(items, metric)
-    told = localized(f"{metric}: {counted(len(items), 'item')}")
+    text = localized(f"{metric}: {counted(len(items), 'item')}")
     parts = {
         "solved by every model": counts["every_model"],
         "by no model": counts["no_model"],
@@ -789,7 +805,7 @@ def _item_lines(metric: str, items: Sequence[AnalysedItem], benchmark: str, widt
         "against the rest": counts["wrong_key"],
         "nearly another": counts["near"],
     }
-    yield wrapped("; ".join([told, *(f"{localized(name)} {many:,}" for name, many in parts.items() if many)]), width)
+    yield wrapped("; ".join([text, *(f"{localized(name)} {many:,}" for name, many in parts.items() if many)]), width)
     first = items[:SHOWN]
     yield from table_lines(item_table(first), width)
     if len(items) > len(first):

@@ -135,8 +135,8 @@ def kendall_tau_b(first: Values, second: Values, *, confidence: float = 0.95) ->
     left, right, left_out = pair
     n = len(left)
     result = kendalltau(left, right)
-    found = Estimate(_bounded(result.statistic), p=float(result.pvalue), n=n, left_out=left_out)
-    return _fisher(found, math.sqrt(0.437 / (n - 4)) if n > 4 else None, 4, confidence)
+    estimate = Estimate(_bounded(result.statistic), p=float(result.pvalue), n=n, left_out=left_out)
+    return _fisher(estimate, math.sqrt(0.437 / (n - 4)) if n > 4 else None, 4, confidence)
 
 
 def spearman_rho(first: Values, second: Values, *, confidence: float = 0.95) -> Estimate:
@@ -371,7 +371,7 @@ def _read(ratings: Ratings, categories: Sequence[Hashable] | None) -> tuple[Floa
     if categories is None:
         matrix = read_ratings(ratings)
         return matrix, np.unique(matrix[~np.isnan(matrix)])
-    if not all(isinstance(each, int | float) for each in categories):
+    if not all(isinstance(category, int | float) for category in categories):
         return read_ratings(ratings, categories), np.arange(len(categories), dtype=np.float64)
     values = np.unique(np.array(categories, dtype=np.float64))
     matrix = read_ratings(ratings)
@@ -641,9 +641,9 @@ def over_items(
     (0.922, True)
     """
     matrix = read_ratings(ratings, categories)
-    whole = statistic(matrix)
-    if whole.value is None:
-        return whole
+    estimate = statistic(matrix)
+    if estimate.value is None:
+        return estimate
 
     def of(items: Ints) -> float | None:
         return statistic(matrix[:, items]).value
@@ -655,7 +655,7 @@ def over_items(
         options |= {"method": method, "resamples": resamples, "seed": seed}
         result = bootstrap(of, matrix.shape[1], clusters, **options)
     return replace(
-        whole,
+        estimate,
         reason=result.reason,
         low=result.low,
         high=None if result.high is None else min(1.0, result.high),
@@ -784,7 +784,7 @@ def pairwise(
     """
     matrix = read_ratings(ratings, categories)
     pairs = {(a, b): statistic(matrix[a], matrix[b]) for a, b in combinations(range(len(matrix)), 2)}
-    values = [found.value for found in pairs.values() if found.value is not None]
+    values = [pair.value for pair in pairs.values() if pair.value is not None]
     left_out = len(pairs) - len(values)
     if not pairs:
         return Pairwise(Estimate.undefined("fewer than two raters"), pairs)

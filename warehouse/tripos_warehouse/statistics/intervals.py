@@ -275,8 +275,8 @@ def _exact(share: float, many: float, confidence: float) -> tuple[float, float]:
     successes = share * many
     near = round(successes)
     successes = near if abs(successes - near) <= ROUNDING * many else successes
-    found = clopper_pearson(min(successes, many), many, confidence=confidence)
-    return found.low or 0.0, 1.0 if found.high is None else found.high
+    estimate = clopper_pearson(min(successes, many), many, confidence=confidence)
+    return estimate.low or 0.0, 1.0 if estimate.high is None else estimate.high
 
 
 def class_mean_ends(shares: Sequence[float], items: Sequence[int]) -> tuple[float, float]:
@@ -286,8 +286,11 @@ def class_mean_ends(shares: Sequence[float], items: Sequence[int]) -> tuple[floa
     >>> [round(end, 3) for end in class_mean_ends([1.0, 0.5], [8, 2])]
     [0.322, 0.994]
     """
-    found = [clopper_pearson(share * count, count) for share, count in zip(shares, items, strict=True)]
-    lows, highs = [each.low or 0.0 for each in found], [1.0 if each.high is None else each.high for each in found]
+    estimates = [clopper_pearson(share * count, count) for share, count in zip(shares, items, strict=True)]
+    lows, highs = (
+        [estimate.low or 0.0 for estimate in estimates],
+        [1.0 if estimate.high is None else estimate.high for estimate in estimates],
+    )
     return sum(lows) / len(lows), sum(highs) / len(highs)
 
 
@@ -732,16 +735,16 @@ def jackknife(statistic: Statistic, n: int, clusters: Clusters = None, *, confid
     >>> round(jackknife(lambda rows: values[rows].mean(), 4).standard_error, 4)
     0.6455
     """
-    whole, codes, groups = _whole(statistic, n, clusters)
-    if whole.value is None or whole.reason:
-        return whole
+    estimate, codes, groups = _whole(statistic, n, clusters)
+    if estimate.value is None or estimate.reason:
+        return estimate
     without = [statistic(np.flatnonzero(codes != group)) for group in range(groups)]
     undefined = sum(each is None for each in without)
     if undefined:
-        return whole.without_interval(f"undefined without one of the clusters, for {undefined} of {groups}")
+        return estimate.without_interval(f"undefined without one of the clusters, for {undefined} of {groups}")
     parts = np.array(without, dtype=np.float64)
     error = math.sqrt((groups - 1) / groups * float(((parts - parts.mean()) ** 2).sum()))
-    return with_t_interval(whole, error, groups - 1, confidence=confidence, scale=abs(whole.value))
+    return with_t_interval(estimate, error, groups - 1, confidence=confidence, scale=abs(estimate.value))
 
 
 def bootstrap(
@@ -768,9 +771,9 @@ def bootstrap(
     >>> found.value, found.low, found.high
     (3.0, 1.0, 10.0)
     """
-    whole, codes, groups = _whole(statistic, n, clusters)
-    if whole.value is None or whole.reason:
-        return whole
+    estimate, codes, groups = _whole(statistic, n, clusters)
+    if estimate.value is None or estimate.reason:
+        return estimate
     members = rows_of(codes)
     undefined = 0
 
@@ -781,7 +784,7 @@ def bootstrap(
         return np.nan if found is None else found
 
     samples = _strata(codes, groups, strata)
-    return _draw(whole, resampled, samples, method, resamples, seed, confidence, lambda: undefined, vectorized=False)
+    return _draw(estimate, resampled, samples, method, resamples, seed, confidence, lambda: undefined, vectorized=False)
 
 
 def bootstrap_mean(
@@ -803,9 +806,9 @@ def bootstrap_mean(
     numbers = read_values(values)
     codes = cluster_codes(clusters, len(numbers))
     present = ~np.isnan(numbers)
-    whole = mean(numbers, codes, confidence=confidence)
-    if whole.value is None or whole.reason:
-        return whole
+    estimate = mean(numbers, codes, confidence=confidence)
+    if estimate.value is None or estimate.reason:
+        return estimate
     if strata is not None:
         strata = cluster_codes(strata, len(numbers))[present]
     numbers, codes = numbers[present], np.unique(codes[present], return_inverse=True)[1].astype(np.int64)
@@ -818,7 +821,7 @@ def bootstrap_mean(
         return found if np.ndim(drawn[0]) > 1 else found[0]
 
     samples = _strata(codes, len(sums), strata)
-    return _draw(whole, resampled, samples, method, resamples, seed, confidence, lambda: 0, vectorized=True)
+    return _draw(estimate, resampled, samples, method, resamples, seed, confidence, lambda: 0, vectorized=True)
 
 
 def _whole(statistic: Statistic, n: int, clusters: Clusters) -> tuple[Estimate, Ints, int]:
@@ -829,8 +832,8 @@ def _whole(statistic: Statistic, n: int, clusters: Clusters) -> tuple[Estimate, 
     value = statistic(np.arange(n)) if n else None
     if value is None:
         return Estimate.undefined("no rows" if n == 0 else "undefined for these rows", n=n), codes, groups
-    found = Estimate(float(value), SINGLE_CLUSTER if groups < 2 else None, n=n, clusters=groups)
-    return found, codes, groups
+    estimate = Estimate(float(value), SINGLE_CLUSTER if groups < 2 else None, n=n, clusters=groups)
+    return estimate, codes, groups
 
 
 def _strata(codes: Ints, groups: int, strata: Clusters) -> list[Ints]:
@@ -919,13 +922,13 @@ def generalized(
     bare = replace(result, low=None, high=None, statistic=None, df=None, p=None)
     if result.value is None or result.low is None or result.high is None:
         return bare
-    parts = [(result.standard_error, result.df), *((each.standard_error, each.df) for each in facets)]
+    parts = [(result.standard_error, result.df), *((estimate.standard_error, estimate.df) for estimate in facets)]
     reaches = []
-    for each in facets:
-        t = None if each.df is None else t_quantile(two_sided(confidence), each.df)
-        if t is None or each.standard_error is None or each.standard_error <= ROUNDING:
-            return bare.without_interval(each.reason or "the levels of a facet do not differ: nothing shows the error")
-        reaches.append(t * each.standard_error)
+    for facet in facets:
+        t = None if facet.df is None else t_quantile(two_sided(confidence), facet.df)
+        if t is None or facet.standard_error is None or facet.standard_error <= ROUNDING:
+            return bare.without_interval(facet.reason or "the levels of a facet do not differ: nothing shows the error")
+        reaches.append(t * facet.standard_error)
     low = result.value - math.hypot(result.value - result.low, *reaches)
     high = result.value + math.hypot(result.high - result.value, *reaches)
     error = math.sqrt(sum((each or 0.0) ** 2 for each, _ in parts))
@@ -1029,7 +1032,9 @@ def _positive(factors: Sequence[Factor], value: float, error: float | None) -> t
         # A factor is 0: its upper end and those of all others may coincide.
         ends = [factor.high if factor.power > 0 else factor.low for factor in factors]
         return 0.0, math.prod(end**factor.power for end, factor in zip(ends, factors, strict=True))
-    shared = _shared(sum((each.power * (each.error or 0.0) / each.value) ** 2 for each in factors), error, value)
+    shared = _shared(
+        sum((factor.power * (factor.error or 0.0) / factor.value) ** 2 for factor in factors), error, value
+    )
     if shared is None:
         return None
     below, above = (math.sqrt(shared * sum(each**2 for each in side)) for side in _sides(factors))
@@ -1039,11 +1044,11 @@ def _positive(factors: Sequence[Factor], value: float, error: float | None) -> t
 def _signed(factor: Factor, others: Sequence[Factor], value: float, error: float | None) -> tuple[float, float] | None:
     """Return the interval of a figure of either sign times a product of others that are not below 0, on its own scale,
     since it has no logarithm."""
-    if any(each.value <= 0 for each in others):
+    if any(other.value <= 0 for other in others):
         return None
-    times = math.prod(each.value**each.power for each in others)
+    times = math.prod(other.value**other.power for other in others)
     below, above = (times * math.sqrt(sum(each**2 for each in side)) for side in _reaches(others))
-    spread = sum((each.power * (each.error or 0.0) / each.value) ** 2 for each in others)
+    spread = sum((other.power * (other.error or 0.0) / other.value) ** 2 for other in others)
     shared = _shared((times * (factor.error or 0.0)) ** 2 + value**2 * spread, error, 1.0)
     if shared is None:
         return None
@@ -1064,7 +1069,7 @@ def _shared(independent: float, error: float | None, value: float) -> float | No
 
 
 def _sides(factors: Sequence[Factor]) -> tuple[list[float], list[float]]:
-    return [each.lower for each in factors], [each.upper for each in factors]
+    return [factor.lower for factor in factors], [factor.upper for factor in factors]
 
 
 def _reaches(factors: Sequence[Factor]) -> tuple[list[float], list[float]]:

@@ -73,7 +73,7 @@ def corpus_metric(
     53.73
     """
     given = tuple(sorted(settings.items()))
-    rows = [_counts(kind, given, text, told) for text, told in zip(texts, references, strict=True)]
+    rows = [_counts(kind, given, text, reference) for text, reference in zip(texts, references, strict=True)]
     scorer = _scorer(kind, given, "13a")
     return SummedMetric(np.array(rows, dtype=np.float64), lambda sums: _score(scorer, sums))
 

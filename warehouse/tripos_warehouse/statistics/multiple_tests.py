@@ -121,9 +121,9 @@ def _compare(
 
 def _item_means(scores: Scores) -> dict[Hashable, float]:
     found = {}
-    for item, given in scores.items():
-        samples = given if isinstance(given, Sequence | np.ndarray) else [given]
-        there = [float(each) for each in samples if each is not None and not is_missing(each)]
+    for item, score in scores.items():
+        samples = score if isinstance(score, Sequence | np.ndarray) else [score]
+        there = [float(sample) for sample in samples if sample is not None and not is_missing(sample)]
         if there:
             found[item] = sum(there) / len(there)
     return found
@@ -273,7 +273,7 @@ def rank_groups(
     >>> [(rank.model, rank.rank, rank.letters) for rank in ranking.ranks]
     [('good', 1, 'a'), ('fair', 1, 'a'), ('poor', 3, 'b')]
     """
-    by_item = {model: _item_means(given) for model, given in scores.items()}
+    by_item = {model: _item_means(score) for model, score in scores.items()}
     means = {}
     for model, given in by_item.items():
         groups = None if clusters is None else [clusters[item] for item in given]
@@ -309,10 +309,14 @@ def rank_by(
     sign = -1.0 if lower_is_better else 1.0
     order = sorted(means, key=lambda model: (means[model].value is None, -sign * (means[model].value or 0.0), model))
     pairs = list(combinations(order, 2))
-    found = [compared(first, second) for first, second in pairs]
-    corrected = holm([each.p for each in found])
-    differences = {pair: replace(each, p=p) for pair, each, p in zip(pairs, found, corrected, strict=True)}
-    different = {pair for pair, each in differences.items() if each.p is not None and each.p < level and each.value}
+    estimates = [compared(first, second) for first, second in pairs]
+    corrected = holm([estimate.p for estimate in estimates])
+    differences = {pair: replace(estimate, p=p) for pair, estimate, p in zip(pairs, estimates, corrected, strict=True)}
+    different = {
+        pair
+        for pair, difference in differences.items()
+        if difference.p is not None and difference.p < level and difference.value
+    }
     # On the shared items of a pair, the model with the worse mean may be the better one.
     better = {(a, b) if sign * (differences[a, b].value or 0.0) > 0 else (b, a) for a, b in different}
     letters = letters_of(order, different)

@@ -409,8 +409,8 @@ class MeanDesign:
                 cells.append(replace(smaller, units=tuple(range(first, first + len(smaller.units)))))
                 first += len(smaller.units)
             # Cells that share units are drawn as independent: only the ratio to the standard error is used.
-            apart = MeanDesign(tuple(cells), self.labels, first)
-            found = apart.least(learned, power=power, level=level)
+            design = MeanDesign(tuple(cells), self.labels, first)
+            found = design.least(learned, power=power, level=level)
             own = sum(cell.gain**2 * cell.sums[0] for cell in self.cells) / ratio
             self._steps[key] = found / math.sqrt(own)
         return self._steps[key]
@@ -452,13 +452,13 @@ class MeanDesign:
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
 
-        cell = [number for number, each in enumerate(self.cells) for _ in each.units]
-        unit = [len(self.cells) + number for each in self.cells for number in each.units]
+        cell = [number for number, cell_design in enumerate(self.cells) for _ in cell_design.units]
+        unit = [len(self.cells) + number for cell_design in self.cells for number in cell_design.units]
         size = len(self.cells) + self.units
         _, group = connected_components(coo_array((np.ones(len(cell)), (cell, unit)), shape=(size, size)))
         found: defaultdict[int, list[CellDesign]] = defaultdict(list)
-        for number, each in enumerate(self.cells):
-            found[int(group[number])].append(each)
+        for number, design in enumerate(self.cells):
+            found[int(group[number])].append(design)
         return list(found.values())
 
     def _drawn(self, random: np.random.Generator) -> Iterator[Parts]:
@@ -541,8 +541,8 @@ def mean_design(
         kept = sorted((codes[unit], weight / whole) for unit, weight in members.items() if weight > 0)
         key = tuple(unit for unit, _ in kept), tuple(round(weight, 15) for _, weight in kept)
         found.setdefault(key, []).append(label)
-    made = tuple(CellDesign(len(labels) / len(own), *members) for members, labels in found.items())
-    return MeanDesign(made, tuple(map(tuple, found.values())), len(codes))
+    designs = tuple(CellDesign(len(labels) / len(own), *members) for members, labels in found.items())
+    return MeanDesign(designs, tuple(map(tuple, found.values())), len(codes))
 
 
 MOST_SAMPLES, MOST_REPEATS = 5, 3
@@ -723,7 +723,8 @@ def cheapest(space: Space, difference: float) -> list[Design]:
     if not difference > 0:
         raise ValueError(f"a difference that a design detects is above 0, not {difference}")
     return sorted(
-        ((_with_labels if each.labels else _fewest)(space, each, difference) for each in space.levers()), key=_by_cost
+        ((_with_labels if lever.labels else _fewest)(space, lever, difference) for lever in space.levers()),
+        key=_by_cost,
     )
 
 
@@ -799,15 +800,17 @@ def sharpest(space: Space, money: float) -> list[Design]:
     """
     if not money > 0:
         raise ValueError(f"a sum of money to spend is above 0, not {money}")
-    found = []
+    designs = []
     for levers in space.levers():
         each = space.per_item(levers)
         afforded = space.most_items if each == 0 else min(space.most_items, int(money / each * (1 + 1e-12)))
         if levers.labels:
-            found += _shared_out(space, levers, money)
+            designs += _shared_out(space, levers, money)
         elif afforded >= 2:
-            found.append(space.design(levers, afforded))
-    return sorted(found, key=lambda design: (design.detects, design.cost, -design.levers.judges, design.levers.repeats))
+            designs.append(space.design(levers, afforded))
+    return sorted(
+        designs, key=lambda design: (design.detects, design.cost, -design.levers.judges, design.levers.repeats)
+    )
 
 
 def _shared_out(space: Space, levers: Levers, money: float) -> list[Design]:

@@ -78,12 +78,12 @@ def corrected_mean(
         raise ValueError("every reply has a value of the judge and a weight above zero")
     y = np.array([float(value) if has_graded else 0.0 for value, has_graded in zip(graded, has_grade, strict=True)])  # type: ignore[arg-type]
     codes = cluster_codes(clusters, len(f))
-    own = mean(f.tolist(), None if clusters is None else codes.tolist(), ends=ends, confidence=confidence)
+    estimate = mean(f.tolist(), None if clusters is None else codes.tolist(), ends=ends, confidence=confidence)
     n, left_out = int(has_grade.sum()), int((~has_grade).sum())
     units = len(np.unique(codes[has_grade]))
     if not n:
         none = Estimate.undefined("people graded nothing", left_out=left_out)
-        return CorrectedMean(none, own, none, 0.0)
+        return CorrectedMean(none, estimate, none, 0.0)
     sampled = np.where(has_grade, w, 0.0)
     alone, of_people = _weighted(y, sampled, codes)
     on_graded, of_graded = _weighted(f, sampled, codes)
@@ -92,7 +92,7 @@ def corrected_mean(
     if units < FEWEST_GRADED:
         few = f"people graded replies to {units} of the items: it takes {FEWEST_GRADED}"
         base = Estimate(alone, few, n=n, clusters=units, left_out=left_out)
-        return CorrectedMean(base, own, labels, 0.0)
+        return CorrectedMean(base, estimate, labels, 0.0)
     of_few, of_many = (math.sqrt(each / (each - 1)) for each in (units, int(codes.max()) + 1))
     three = (
         InfluencedEstimate(alone, of_people * of_few),
@@ -106,7 +106,7 @@ def corrected_mean(
     found, power = prediction_powered_estimate(
         base, *three, has_graded, df=units - 2, raised=raised, ends=ends, confidence=confidence
     )
-    return CorrectedMean(found, own, labels, power)
+    return CorrectedMean(found, estimate, labels, power)
 
 
 @dataclass(frozen=True)

@@ -158,10 +158,12 @@ def win_rate(
     >>> round(rate.value, 3), rate.n
     (0.833, 3)
     """
-    taken = [each for each in verdicts if model in each.models and (opponent is None or opponent in each.models)]
-    if not taken:
+    preferences = [
+        verdict for verdict in verdicts if model in verdict.models and (opponent is None or opponent in verdict.models)
+    ]
+    if not preferences:
         return Estimate.undefined(f"no verdict on `{model}`" + (f" and `{opponent}`" if opponent else ""))
-    return share([each.score_of(model) for each in taken], item_codes(taken), confidence)
+    return share([preference.score_of(model) for preference in preferences], item_codes(preferences), confidence)
 
 
 def share(parts: Sequence[float], items: Ints, confidence: float) -> Estimate:
@@ -169,8 +171,8 @@ def share(parts: Sequence[float], items: Ints, confidence: float) -> Estimate:
     alone = len(np.unique(items)) == len(parts)
     if alone and all(part in {0, 1} for part in parts):
         return clopper_pearson(sum(parts), len(parts), confidence=confidence)
-    found = mean(parts, items, confidence=confidence, ends=(0.0, 1.0))
-    return replace(found, statistic=None, df=None, p=None)
+    estimate = mean(parts, items, confidence=confidence, ends=(0.0, 1.0))
+    return replace(estimate, statistic=None, df=None, p=None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,8 +195,10 @@ class Counts:
         """Return the verdicts as arrays, models in alphabetical order."""
         models = tuple(sorted({model for verdict in verdicts for model in verdict.models}))
         place = {model: at for at, model in enumerate(models)}
-        pairs = np.array([[place[model] for model in each.models] for each in verdicts], dtype=np.int64).reshape(-1, 2)
-        outcome = np.array([round(2 * each.score_of(each.models[0]) - 1) for each in verdicts], dtype=np.int64)
+        pairs = np.array([[place[model] for model in verdict.models] for verdict in verdicts], dtype=np.int64).reshape(
+            -1, 2
+        )
+        outcome = np.array([round(2 * verdict.score_of(verdict.models[0]) - 1) for verdict in verdicts], dtype=np.int64)
         return cls(models, pairs[:, 0], pairs[:, 1], outcome, item_codes(verdicts), np.ones(len(verdicts)))
 
     def wins(self) -> Floats:
@@ -271,8 +275,8 @@ def position_bias(verdicts: Sequence[Preference], *, confidence: float = 0.95) -
     if not pairs:
         return Estimate.undefined("no item was judged in both orders", left_out=left_out)
     leaning = [one.score_of(one.first) + other.score_of(other.first) - 1 for one, other in pairs]
-    found = mean(leaning, item_codes([one for one, _ in pairs]), confidence=confidence, ends=(-1.0, 1.0))
-    return replace(found, left_out=left_out)
+    estimate = mean(leaning, item_codes([one for one, _ in pairs]), confidence=confidence, ends=(-1.0, 1.0))
+    return replace(estimate, left_out=left_out)
 
 
 # Severity and self-preference
@@ -295,13 +299,13 @@ def judge_severity(ratings: Ratings, clusters: Clusters = None, *, confidence: f
     there = ~np.isnan(matrix)
     given = there.sum(axis=0)
     panel = np.where(there, matrix, 0).sum(axis=0) / np.maximum(1, given)
-    found = []
+    estimates = []
     for row in matrix:
         distance = mean(np.where(given >= 2, row - panel, np.nan), clusters, confidence=confidence)
-        found.append(
+        estimates.append(
             distance if distance.value is not None else replace(distance, reason="no item that another judge rated")
         )
-    return tuple(found)
+    return tuple(estimates)
 
 
 @dataclass(frozen=True)
@@ -332,15 +336,15 @@ def self_preference(
     """
     judges = sorted({verdict.judge for verdict in verdicts if verdict.judge is not None})
     models = {judge: judge for judge in judges} if own is None else own
-    found = {}
+    estimates = {}
     taking_part = {model for verdict in verdicts for model in verdict.models}
     for judge in judges:
         mine = models.get(judge)
         if mine is None or mine not in taking_part:
             continue
         fond = family_bias(verdicts, mine, [judge], lambda other, model: models.get(other) == model)
-        found[judge] = _over_items(fond.biases, fond.items, fond.left_out, NO_OTHER_JUDGE, confidence, (-1.0, 1.0))
-    return found
+        estimates[judge] = _over_items(fond.biases, fond.items, fond.left_out, NO_OTHER_JUDGE, confidence, (-1.0, 1.0))
+    return estimates
 
 
 @dataclass(frozen=True)
@@ -373,9 +377,15 @@ def family_bias(
     result = FamilyBias([], [], 0)
     left_out = 0
     for (item, pair), group in by_pair.items():
-        own = {str(each.judge): [is_own(str(each.judge), side) for side in pair].count(True) for each in group}
-        mine = _by_judge([each for each in group if each.judge in judges and own[str(each.judge)] == 1], model)
-        others = _by_judge([each for each in group if own[str(each.judge)] == 0], model)
+        own = {
+            str(preference.judge): [is_own(str(preference.judge), side) for side in pair].count(True)
+            for preference in group
+        }
+        mine = _by_judge(
+            [preference for preference in group if preference.judge in judges and own[str(preference.judge)] == 1],
+            model,
+        )
+        others = _by_judge([preference for preference in group if own[str(preference.judge)] == 0], model)
         if mine and others:
             result.biases.append(sum(mine) / len(mine) - sum(others) / len(others))
             result.items.append(item)
@@ -388,7 +398,7 @@ def _by_judge(verdicts: Sequence[Preference], model: str) -> list[float]:
     scores: dict[str | None, list[float]] = defaultdict(list)
     for verdict in verdicts:
         scores[verdict.judge].append(verdict.score_of(model))
-    return [sum(given) / len(given) for given in scores.values()]
+    return [sum(score) / len(score) for score in scores.values()]
 
 
 def self_preference_in_grades(
@@ -412,7 +422,7 @@ def self_preference_in_grades(
     for grade in grades:
         if grade.value is not None and not is_missing(grade.value):
             cells[grade.item, grade.model][grade.judge].append(float(grade.value))
-    found = {}
+    estimates = {}
     graded = {grade.model for grade in grades}
     for judge in judges:
         mine = models.get(judge)
@@ -420,20 +430,20 @@ def self_preference_in_grades(
             continue
         apart: dict[Hashable, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
         wanted: set[Hashable] = set()
-        for (item, model), given in cells.items():
-            if judge not in given:
+        for (item, model), cell in cells.items():
+            if judge not in cell:
                 continue
             if model == mine:
                 wanted.add(item)
-            others = [sum(v) / len(v) for each, v in given.items() if each != judge and models.get(each) != model]
+            others = [sum(v) / len(v) for each, v in cell.items() if each != judge and models.get(each) != model]
             if others:
-                excess = sum(given[judge]) / len(given[judge]) - sum(others) / len(others)
+                excess = sum(cell[judge]) / len(cell[judge]) - sum(others) / len(others)
                 apart[item][model != mine].append(excess)
         both = {item: (ours, theirs) for item, (ours, theirs) in apart.items() if ours and theirs}
         excesses = [sum(ours) / len(ours) - sum(theirs) / len(theirs) for ours, theirs in both.values()]
         reason = "no item on which others, too, graded its model and another"
-        found[judge] = _over_items(excesses, list(both), len(wanted - set(both)), reason, confidence)
-    return found
+        estimates[judge] = _over_items(excesses, list(both), len(wanted - set(both)), reason, confidence)
+    return estimates
 
 
 def _over_items(
@@ -486,18 +496,22 @@ class Strengths:
             return Estimate.undefined(a.reason or b.reason or "undefined")
         value = a.value - b.value
         i, j = self.models.index(first), self.models.index(second)
-        found = Estimate(value, a.reason, n=a.n, clusters=a.clusters)
+        estimate = Estimate(value, a.reason, n=a.n, clusters=a.clusters)
         if self.covariance is None or a.reason:
-            return found
+            return estimate
         variance = float(self.covariance[i, i] + self.covariance[j, j] - 2 * self.covariance[i, j])
         draws = None if self.draws is None else self.draws[:, i] - self.draws[:, j]
-        return _with_error(found, math.sqrt(max(0.0, variance)), self.df, draws, self.confidence)
+        return _with_error(estimate, math.sqrt(max(0.0, variance)), self.df, draws, self.confidence)
 
     def chance(self, first: str, second: str) -> Estimate:
         """Return the probability that `first` is preferred to `second`, given no tie: 1 / (1 + e^−difference)."""
-        found = self.difference(first, second)
-        value, low, high = (None if each is None else _expit(each) for each in (found.value, found.low, found.high))
-        return Estimate(value, found.reason, low=low, high=high, p=found.p, n=found.n, clusters=found.clusters)
+        estimate = self.difference(first, second)
+        value, low, high = (
+            None if each is None else _expit(each) for each in (estimate.value, estimate.low, estimate.high)
+        )
+        return Estimate(
+            value, estimate.reason, low=low, high=high, p=estimate.p, n=estimate.n, clusters=estimate.clusters
+        )
 
 
 def bradley_terry(

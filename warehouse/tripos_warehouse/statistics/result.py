@@ -182,7 +182,7 @@ def cluster_codes(clusters: Clusters, n: int) -> Ints:
     if isinstance(clusters, np.ndarray) and clusters.dtype.kind in "iubU":
         return np.unique(clusters, return_inverse=True)[1].astype(np.int64)
     seen: dict[Hashable, int] = {}
-    return np.array([seen.setdefault(each, len(seen)) for each in clusters], dtype=np.int64)
+    return np.array([seen.setdefault(cluster, len(seen)) for cluster in clusters], dtype=np.int64)
 
 
 def rows_of(codes: Ints) -> list[Ints]:

@@ -260,10 +260,10 @@ def corrected_prevalence(
     def told_as(result: Estimate) -> CorrectedPrevalence:
         return CorrectedPrevalence(result, *found)
 
-    for each, lacking in zip(
+    for estimate, lacking in zip(
         found, ("no reply is judged", "people found none good", "people found none bad"), strict=True
     ):
-        if each.value is None:
+        if estimate.value is None:
             return told_as(Estimate.undefined(lacking, n=apparent.n))
     assert apparent.value is not None
     assert sensitivity.value is not None
@@ -373,12 +373,12 @@ def rated_prevalence(
     error = math.hypot(apparent.standard_error / rates.informedness, *rates.errors(value))
     independent = apparent.clusters == apparent.n and bool(np.isin(read_values(judged), (0.0, 1.0)).all())
     if rates.exactly_known:
-        own = (
+        estimate = (
             clopper_pearson(apparent.value * apparent.n, apparent.n, confidence=confidence) if independent else apparent
         )
-        assert own.low is not None
-        assert own.high is not None
-        low, high = rates.corrected(own.low), rates.corrected(own.high)
+        assert estimate.low is not None
+        assert estimate.high is not None
+        low, high = rates.corrected(estimate.low), rates.corrected(estimate.high)
     else:
         upper = two_sided(confidence)
         quantile = z_quantile(upper) if independent else t_quantile(upper, (apparent.clusters or 2) - 1)
@@ -457,7 +457,7 @@ def learned_threshold(
         tested.append(TestedThreshold(threshold, len(above), right, least, least >= level))
         if not tested[-1].passed:
             break
-    passed = [each for each in tested if each.passed]
+    passed = [tested_threshold for tested_threshold in tested if tested_threshold.passed]
     if passed:
         return LearnedThreshold(passed[-1].threshold, tuple(tested), passed[-1].n / total)
     if total < fewest:
@@ -533,23 +533,23 @@ def judge_stability(verdicts: Sequence[RepeatedVerdict], *, confidence: float = 
     >>> round(found.stable.value, 3), round(found.flips.value, 3)
     (0.667, 0.222)
     """
-    found = {}
-    for judge in sorted({each.judge for each in verdicts}):
-        cells = _cells([each for each in verdicts if each.judge == judge])
+    stabilities = {}
+    for judge in sorted({verdict.judge for verdict in verdicts}):
+        cells = _cells([verdict for verdict in verdicts if verdict.judge == judge])
         asked = {key: values for key, values in cells.items() if len(values) > 1}
         if not asked:
             none = Estimate.undefined(NO_REPEATS, left_out=len(cells))
-            found[judge] = JudgeStability(none, none, None)
+            stabilities[judge] = JudgeStability(none, none, None)
             continue
         items = [item for item, _, _ in asked]
         same = [float(len(set(values)) == 1) for values in asked.values()]
         differing = [_differing(values) for values in asked.values()]
-        found[judge] = JudgeStability(
+        stabilities[judge] = JudgeStability(
             mean(same, items, ends=(0.0, 1.0), confidence=confidence),
             mean(differing, items, ends=(0.0, 1.0), confidence=confidence),
             math.sqrt(fmean(variance(values) for values in asked.values())),
         )
-    return found
+    return stabilities
 
 
 def judge_noise(verdicts: Sequence[RepeatedVerdict], *, confidence: float = 0.95) -> JudgeNoise:
@@ -602,8 +602,8 @@ def judge_noise(verdicts: Sequence[RepeatedVerdict], *, confidence: float = 0.95
 def _cells(verdicts: Sequence[RepeatedVerdict]) -> dict[tuple[Hashable, Hashable, str], list[float]]:
     """Return the verdicts of each judge on each reply."""
     cells: dict[tuple[Hashable, Hashable, str], list[float]] = defaultdict(list)
-    for each in verdicts:
-        cells[each.item, each.reply, each.judge].append(each.value)
+    for verdict in verdicts:
+        cells[verdict.item, verdict.reply, verdict.judge].append(verdict.value)
     return cells
 
 
@@ -679,8 +679,8 @@ def _discrimination(own: Floats, totals: Floats, counts: Floats, confidence: flo
     rest = (totals[models] - value) / (counts[models] - 1)
     if value.std() <= 1e-9 or rest.std() <= 1e-9:
         return Estimate.undefined(NO_VARIATION, n=n, left_out=left_out)
-    found = tested_correlation(float(np.corrcoef(value, rest)[0, 1]), n, confidence=confidence)
-    return replace(found, left_out=left_out)
+    estimate = tested_correlation(float(np.corrcoef(value, rest)[0, 1]), n, confidence=confidence)
+    return replace(estimate, left_out=left_out)
 
 
 def tested_correlation(value: float | None, n: int, *, confidence: float = 0.95) -> Estimate:
@@ -710,7 +710,7 @@ def negative_discrimination(items: Iterable[Estimate], *, level: float = 0.05) -
     """
     from tripos_warehouse.statistics.multiple_tests import benjamini_hochberg
 
-    found = [(each.p, (each.value or 0.0) < 0) for each in items]
+    found = [(item.p, (item.value or 0.0) < 0) for item in items]
     rates = benjamini_hochberg([p for p, _ in found])
     return [
         place

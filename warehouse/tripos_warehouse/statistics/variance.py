@@ -159,16 +159,16 @@ def _estimable_factors(codes: Mapping[str, Ints], group: Ints) -> tuple[dict[str
     """Return the factors whose component can be estimated, and the reasons why others have none."""
     kept: dict[str, Ints] = {}
     missing: dict[str, str] = {}
-    for name, own in codes.items():
-        many = int(own.max()) + 1 if len(own) else 0
-        if many == len(own):
+    for name, code in codes.items():
+        many = int(code.max()) + 1 if len(code) else 0
+        if many == len(code):
             missing[name] = "no two values are alike in it"
-        elif int(_joined(own, group).max()) == int(group.max()):
+        elif int(_joined(code, group).max()) == int(group.max()):
             missing[name] = "each group has one level of it"
         else:
-            twin = next((other for other, its in kept.items() if _same(own, its)), None)
+            twin = next((other for other, its in kept.items() if _same(code, its)), None)
             if twin is None:
-                kept[name] = own
+                kept[name] = code
             else:
                 missing[name] = f"it parts values as `{twin}` does"
     return kept, missing
@@ -184,8 +184,8 @@ def _expected(codes: Sequence[Ints], group: Ints, sizes: Floats) -> Floats:
     tr(V_f V_g) is the sum of squares of the joint counts; tr(P V_f V_g) and tr(P V_f P V_g) come from the counts of
     levels by group, which are sparse.
     """
-    shapes = [(int(own.max()) + 1, len(sizes)) for own in codes]
-    by_group = [_by_group(own, group, sizes, shape) for own, shape in zip(codes, shapes, strict=True)]
+    shapes = [(int(code.max()) + 1, len(sizes)) for code in codes]
+    by_group = [_by_group(code, group, sizes, shape) for code, shape in zip(codes, shapes, strict=True)]
     inner = [counts.T @ counts for counts in by_group]
     found = np.zeros((len(codes), len(codes)))
     for f, first in enumerate(codes):
@@ -400,8 +400,8 @@ def _usual(outer: Ints, inner: Ints) -> int:
 def _between_judges(y: Values, model: Ints, judge: Ints, factors: dict[str, Ints]) -> float | None:
     """Return the variance between judges of their difference of two models."""
     more = {**factors, "models": model, "judges": judge, "judges x models": _together(judge, model)}
-    found = variance_components(y, more)
-    return 2 * found["judges x models"] if "judges x models" in found else None
+    components = variance_components(y, more)
+    return 2 * components["judges x models"] if "judges x models" in components else None
 
 
 # Generalizability
@@ -505,20 +505,25 @@ def panel_study(
     if (~np.isnan(matrix).all(axis=1)).sum() < 2:
         return PanelStudy({}, (), "one judge shows nothing of judges like it")
     judges, replies = np.indices(matrix.shape)
-    found = variance_components(matrix.ravel(), {REPLIES: replies.ravel(), JUDGES: judges.ravel()})
-    missing = next((found.missing[name] for name in (RESIDUAL, REPLIES, JUDGES) if name in found.missing), None)
+    components = variance_components(matrix.ravel(), {REPLIES: replies.ravel(), JUDGES: judges.ravel()})
+    missing = next(
+        (components.missing[name] for name in (RESIDUAL, REPLIES, JUDGES) if name in components.missing), None
+    )
     if missing is not None:
         return PanelStudy({}, (), missing)
     one = [intraclass(matrix, form, clusters, confidence=confidence) for form in ("3,1", "2,1")]
     if np.isnan(matrix).any():
         gaps = "not every judge scored every reply"
-        one = [each.without_interval(gaps) if each.value is not None else replace(each, reason=gaps) for each in one]
+        one = [
+            estimate.without_interval(gaps) if estimate.value is not None else replace(estimate, reason=gaps)
+            for estimate in one
+        ]
     designs = []
     for count in sorted({*PANELS, len(matrix)}):
-        study = generalizability(found, REPLIES, {JUDGES: count})
+        study = generalizability(components, REPLIES, {JUDGES: count})
         values = (study.relative, study.absolute)
         designs.append(PanelDesign(count, *map(_of_panel, values, one, [count] * 2)))
-    return PanelStudy({name: found[name] for name in (REPLIES, JUDGES, RESIDUAL)}, tuple(designs))
+    return PanelStudy({name: components[name] for name in (REPLIES, JUDGES, RESIDUAL)}, tuple(designs))
 
 
 def _share(universe: float, error: float) -> float | None:
@@ -529,11 +534,11 @@ def _of_panel(value: float | None, one: Estimate, judges: int) -> Estimate:
     """Return a coefficient for a number of judges, with the interval that follows from that of one."""
     if value is None:
         return Estimate.undefined("all scores are the same", n=one.n)
-    found = Estimate(value, n=one.n, clusters=one.clusters, left_out=one.left_out)
+    estimate = Estimate(value, n=one.n, clusters=one.clusters, left_out=one.left_out)
     if one.low is None or one.high is None:
-        return found.without_interval(one.reason or "nothing shows the error")
+        return estimate.without_interval(one.reason or "nothing shows the error")
     low, high = (_stepped_up(max(end, 0.0), judges) for end in (one.low, one.high))
-    return replace(found, low=min(low, value), high=max(high, value))
+    return replace(estimate, low=min(low, value), high=max(high, value))
 
 
 def _stepped_up(reliability: float, judges: int) -> float:

@@ -77,8 +77,8 @@ def number_of(name: str) -> int:
     >>> number_of("compaction-000012"), number_of("20260301T080000000000-0123456789ab")
     (12, 0)
     """
-    found = _COMPACTION.fullmatch(name)
-    return int(found[1]) if found else 0
+    match = _COMPACTION.fullmatch(name)
+    return int(match[1]) if match else 0
 
 
 def _number(file: str) -> int:
@@ -176,9 +176,9 @@ def read_commit(path: Path) -> Commit:
             _check_format(path, _Format.model_validate_json(content).format)
             raise
         _check_format(path, body.format)
-        unsealed(content, required=any(each.sha256 is not None for each in body.parts))
+        unsealed(content, required=any(part.sha256 is not None for part in body.parts))
         parts = tuple(
-            ParquetPart(each.table, each.path, each.rows, each.bytes, each.version, each.sha256) for each in body.parts
+            ParquetPart(part.table, part.path, part.rows, part.bytes, part.version, part.sha256) for part in body.parts
         )
         written_at = body.written_at.astimezone(UTC)
     except FileNotFoundError:
@@ -252,7 +252,7 @@ class CommitFiles:
         return [entry.name for entry in os.scandir(self._folder) if entry.name.endswith(".json")] if there else []
 
     def _read(self, files: Sequence[str], skip: Callable[[StoreError], None]) -> list[Commit]:
-        found = []
+        commits = []
         for name in files:
             if name not in self.commits:
                 # Only replaced commits are ever removed, and the replacing commit is older than this listing.
@@ -263,8 +263,8 @@ class CommitFiles:
                 except StoreError as error:
                     skip(error)
             if name in self.commits:
-                found.append(self.commits[name])
-        return sorted(found, key=lambda commit: (commit.written_at, commit.name))
+                commits.append(self.commits[name])
+        return sorted(commits, key=lambda commit: (commit.written_at, commit.name))
 
 
 def raised(error: StoreError) -> None:

@@ -235,8 +235,8 @@ class DiskRows:
             some = order[start : start + NAMES_AT_ONCE]
             rows = self._around(high[some])
             if len(rows):
-                found = rows.find(high[some], low[some])
-                codes[some], places[some] = found.codes, found.places
+                indexed_rows = rows.find(high[some], low[some])
+                codes[some], places[some] = indexed_rows.codes, indexed_rows.places
         return IndexedRows(codes, places)
 
     def _around(self, high: Halves) -> SortedRows:
@@ -270,7 +270,7 @@ class RowWriter:
         piece = sort_rows(columns)
         beginnings = np.arange(1, _BEGINNINGS, dtype=np.uint64) << np.uint64(56)
         bounds = [0, *np.searchsorted(piece.high, beginnings).tolist(), len(piece)]
-        self._bounds.append([self._count + each for each in bounds])
+        self._bounds.append([self._count + bound for bound in bounds])
         self._pieces.write(piece)
         self._count += len(piece)
 

@@ -196,10 +196,10 @@ def parse_segment(content: bytes) -> JournalContent:
 
 def _rows_of(line: bytes) -> dict[str, list[Any]] | None:
     """Return the rows of a line by table; None if the line is malformed or does not match its checksum."""
-    found = _LINE.fullmatch(line)
-    if found is None or zlib.crc32(found[2]) != int(found[1], 16):
+    match = _LINE.fullmatch(line)
+    if match is None or zlib.crc32(match[2]) != int(match[1], 16):
         return None
-    rows = _object(found[2])
+    rows = _object(match[2])
     return rows if rows is not None and all(map(_is_batch, rows.values())) else None
 
 

@@ -81,8 +81,8 @@ def part_path(table: str, path: str) -> str:
     Traceback (most recent call last):
     ValueError: `parts/scores/../../thesis.parquet` is not parts/scores/NAME.parquet
     """
-    found = _PART.fullmatch(path)
-    if found is None or found[1] != table or not path.isascii():
+    match = _PART.fullmatch(path)
+    if match is None or match[1] != table or not path.isascii():
         raise ValueError(f"`{path}` is not parts/{table}/NAME.parquet")
     return path
 
@@ -182,8 +182,8 @@ def address_of(place: str | Path) -> str | None:
     >>> address_of("s3://bucket/results/"), address_of(Path("s3://bucket/results")), address_of("results")
     ('s3://bucket/results', 's3://bucket/results', None)
     """
-    found = _STORE_ADDRESS.fullmatch(str(place))
-    return found and f"{found[1]}://{found[2]}"
+    match = _STORE_ADDRESS.fullmatch(str(place))
+    return match and f"{match[1]}://{match[2]}"
 
 
 def copy_of(address: str) -> Path:

@@ -100,7 +100,7 @@ CIRCUMSTANCES = frozenset(
 
 
 def make_table(name: str, version: int, key: str, repeating: str, *fields: pa.Field[Any]) -> TableSchema:
-    released = [each.name for each in fields if each.name == RELEASE]
+    released = [field.name for field in fields if field.name == RELEASE]
     return TableSchema(name, version, pa.schema(fields), tuple(key.split()), (*repeating.split(), *released))
 
 

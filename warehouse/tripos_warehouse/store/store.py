@@ -119,7 +119,7 @@ class Store:
         """Return the time of the store's clock, or a microsecond after the last commit if that is later. So commits
         stay in order if a clock goes backwards or differs between machines.
         """
-        latest = max((each.written_at for each in self._commit_files.live(lambda damaged: None)), default=None)
+        latest = max((commit.written_at for commit in self._commit_files.live(lambda damaged: None)), default=None)
         now = self._clock()
         return now if latest is None else max(now, latest + timedelta(microseconds=1))
 
@@ -203,7 +203,7 @@ class Store:
 
     def append_batches(self, batches: Iterable[Mapping[str, Sequence[Row]]]) -> Commit:
         """Append rows in batches, as `append` does; each batch is written before the next one is made."""
-        name, tables = new_name(self._clock()), ((table, rows) for each in batches for table, rows in each.items())
+        name, tables = new_name(self._clock()), ((table, rows) for batch in batches for table, rows in batch.items())
         parts = (write_part(self.root, table, name, to_arrow(table, rows)) for table, rows in tables if rows)
         try:
             return self.commit(name, self._clock(), parts)
@@ -365,8 +365,8 @@ class Store:
         """Return the expected SHA-256 of each part. Parts of earlier Tripos versions have none and are absent. Raises
         what `commits` raises.
         """
-        every = (part for commit in self.commits() for part in commit.parts)
-        return {self.root / part.path: part.sha256 for part in every if part.sha256 is not None}
+        parts = (part for commit in self.commits() for part in commit.parts)
+        return {self.root / part.path: part.sha256 for part in parts if part.sha256 is not None}
 
     def verify(self, only: Collection[Path] | None = None) -> None:
         """Read all bytes of the parts, or of those in `only`, and compare them with the digests in their commits.
@@ -470,8 +470,10 @@ class Store:
         known = get_table(table).name
         commits = self.commits()
         is_small = _is_small(commits)
-        found = (self._path(part, each, is_small) for each in commits for part in each.parts if part.table == known)
-        return [path for path in found if path is not None]
+        paths = (
+            self._path(part, commit, is_small) for commit in commits for part in commit.parts if part.table == known
+        )
+        return [path for path in paths if path is not None]
 
     def rows(self, table: str, ids: Iterable[str], columns: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
         """Return whole rows, or their `columns`, by id. If an id is repeated, a reply counts before a `provider_error`,

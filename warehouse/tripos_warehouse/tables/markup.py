@@ -194,16 +194,16 @@ class _LatexColumn:
     def _format(self) -> str:
         """Return the siunitx format of the numbers: digits before and after the point, and of the value after `±`."""
         column = self._column
-        shown = [
+        texts = [
             self._number(value, row)
             for row, cell in enumerate(column.cells)
             if (value := number_of(cell)) is not None and math.isfinite(value)
         ] or ["0"]
-        sign = "-" if any(each.startswith("-") for each in shown) else ""
-        whole = max(len(each.removeprefix("-").partition(".")[0]) for each in shown)
-        places = max(len(each.partition(".")[2]) for each in shown)
+        sign = "-" if any(each.startswith("-") for each in texts) else ""
+        whole = max(len(each.removeprefix("-").partition(".")[0]) for each in texts)
+        places = max(len(each.partition(".")[2]) for each in texts)
         tail = f".{places}" if places else ""
-        halves = [each.half_width for each in column.cells if isinstance(each, Estimate)]
+        halves = [cell.half_width for cell in column.cells if isinstance(cell, Estimate)]
         widest = max((half for half in halves if half is not None), default=0.0)
         error = len(fixed(widest, places).replace(".", "").lstrip("0")) or 1
         return f"{sign}{whole}{tail}({max(error, 1)})" if self._even else f"{sign}{whole}{tail}"

@@ -101,11 +101,11 @@ class Column:
     @cached_property
     def has_intervals(self) -> bool:
         """True if a value has an interval."""
-        return any(isinstance(each, Estimate) and each.half_width is not None for each in self.cells)
+        return any(isinstance(cell, Estimate) and cell.half_width is not None for cell in self.cells)
 
     @cached_property
     def _shared_decimals(self) -> int:
-        known = [number_of(each) for each in self.cells]
+        known = [number_of(cell) for cell in self.cells]
         return 0 if all(each is None or isinstance(each, int) for each in known) else decimals_of(known)
 
     def places(self, row: int) -> int:
@@ -247,10 +247,10 @@ def answer_table(
 
 
 def _answer_column(heading: str, cells: Sequence[Any], longest: int | None) -> Column:
-    values = [float(each) if isinstance(each, Decimal) else each for each in cells]
-    known = [each for each in values if each is not None]
+    values = [float(cell) if isinstance(cell, Decimal) else cell for cell in cells]
+    known = [value for value in values if value is not None]
     if not known or not all(isinstance(each, int | float) and not isinstance(each, bool) for each in known):
-        texts = tuple(None if each is None else _cut(cell_text(each), longest) for each in values)
+        texts = tuple(None if value is None else _cut(cell_text(value), longest) for value in values)
         return Column(heading, texts, heading=heading, is_name=True)
     whole = all(isinstance(each, int) for each in known)
     return Column(heading, tuple(values), "count" if whole else "number", heading=heading, is_name=True)

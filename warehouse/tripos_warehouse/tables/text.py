@@ -212,7 +212,7 @@ def fit(columns: Sequence[TextColumn], width: int) -> list[int] | None:
     plain = [not column.right and not column.shrinks_last for column in columns]
     for shrinks in (plain, texts, [True] * len(room)):
         while spare < 0:
-            open_to = [at for at, each in enumerate(shrinks) if each and room[at] > columns[at].least]
+            open_to = [at for at, shrink in enumerate(shrinks) if shrink and room[at] > columns[at].least]
             if not open_to:
                 break
             widest = max(open_to, key=lambda index: room[index])
@@ -281,7 +281,7 @@ def lay_out(table: Table, width: int, *, marks: bool = False) -> TextLines:
         return layout
     table = table.without_repeats()
     steps = list(_steps(table))
-    narrow = next((each for each in steps if fit(_text_columns(table, each), width) is not None), steps[0])
+    narrow = next((step for step in steps if fit(_text_columns(table, step), width) is not None), steps[0])
     return _laid_out(table, narrow, width)
 
 
@@ -495,7 +495,7 @@ def render_columns(names: Sequence[str], values: Sequence[Sequence[Any]], rows: 
     longest = None if width >= UNBOUNDED else LONGEST
     columns = [_column(name, cells, longest) for name, cells in zip(names, values, strict=True)]
     kept = len(columns)
-    while kept > 1 and sum(min(each.width, READABLE) for each in columns[:kept]) + len(GAP) * (kept - 1) > width:
+    while kept > 1 and sum(min(column.width, READABLE) for column in columns[:kept]) + len(GAP) * (kept - 1) > width:
         kept -= 1
     lines = grid(columns[:kept], width) if columns else []
     count = "1 row" if rows == 1 else f"{rows:,} rows"

@@ -121,7 +121,7 @@ class Range(NamedTuple):
         >>> Range.of([3, None, 1200]), Range.of([None])
         (Range(low=3, high=1200), None)
         """
-        known = [each for each in numbers if each is not None]
+        known = [number for number in numbers if number is not None]
         return cls(min(known), max(known)) if known else None
 
 

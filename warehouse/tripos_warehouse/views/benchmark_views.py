@@ -65,8 +65,8 @@ def _column(name: str, place: int, fingerprints: dict[Range, set[str]]) -> str:
     if not fingerprints:
         return f"metric.{name}"
     whens = " ".join(
-        f"when score.fingerprint in ({', '.join(map(sql.text, sorted(found)))}) then {ends[place]:.0f}::bigint"
-        for ends, found in sorted(fingerprints.items())
+        f"when score.fingerprint in ({', '.join(map(sql.text, sorted(fingerprint)))}) then {ends[place]:.0f}::bigint"
+        for ends, fingerprint in sorted(fingerprints.items())
     )
     return f"case {whens} else metric.{name} end as {name}"
 
@@ -127,9 +127,9 @@ def _wanted(plan: Plan) -> set[tuple[str, str, str, str, str]]:
             asks = {step.name: step for step in treatment.steps if isinstance(step, Ask)}
             for step in treatment.steps:
                 if isinstance(step, Grade) and step.of in asks:
-                    for asked in (asks[step.of], *turns_before(asks[step.of], asks)):
+                    for ask in (asks[step.of], *turns_before(asks[step.of], asks)):
                         for metric in step.metrics or (step.name,):
-                            found.add((scenario.name, asked.fingerprint, step.fingerprint, step.scorer, metric))
+                            found.add((scenario.name, ask.fingerprint, step.fingerprint, step.scorer, metric))
     return found
 
 
@@ -544,7 +544,9 @@ def clusterings_of(connection: Connection, plan: Plan) -> tuple[Clustering, ...]
 def lacks_clusters(connection: Connection, plan: Plan) -> bool:
     """Return true if the plan has clusters but the shown items have none: an old run listed them without clusters."""
     clusters = RowClusters(plan)
-    if not any(each.rows is not None and clusters.by(each.rows.dataset) is not None for each in plan.scenarios):
+    if not any(
+        scenario.rows is not None and clusters.by(scenario.rows.dataset) is not None for scenario in plan.scenarios
+    ):
         return False
     query = f"select 1 from {sql.name(plan.benchmark.name)}.items where cluster_id <> item_id limit 1"
     return connection.execute(query).fetchone() is None

@@ -111,11 +111,11 @@ def rows_outside_parts(
     if any(each.startswith(f"create or replace table {lost} ") for each in tables):
         condition = is_not_superseded(lost)
         spoilt = {place for (place,) in connection.execute(f"select distinct file_index from {lost}").fetchall()}
-    whole = {place: path for place, path in enumerate(read) if path in kept and place not in spoilt}
-    if whole:
-        others = f"part.file_index not in ({', '.join(map(str, whole))})"
+    paths = {place: path for place, path in enumerate(read) if path in kept and place not in spoilt}
+    if paths:
+        others = f"part.file_index not in ({', '.join(map(str, paths))})"
         condition = f"{condition} and {others}" if condition else f"where {others}"
-    return f"select * from {source} as part {condition}", [*whole.values()]
+    return f"select * from {source} as part {condition}", [*paths.values()]
 
 
 def is_not_superseded(lost: str) -> str:
@@ -258,25 +258,27 @@ def connect_run(
 
     Raises `StoreError` as `connect` and `find_run` do, and S0210 for a plan of another benchmark.
     """
-    found: list[RunRecord] = []
+    records: list[RunRecord] = []
 
     def chosen(connection: Connection) -> str:
-        found.append(find_run(connection, text))
-        if plan is not None and plan.benchmark.name != found[0].benchmark:
-            message = f"run `{found[0].run_id}` is of `{found[0].benchmark}`, and the spec of `{plan.benchmark.name}`"
+        records.append(find_run(connection, text))
+        if plan is not None and plan.benchmark.name != records[0].benchmark:
+            message = (
+                f"run `{records[0].run_id}` is of `{records[0].benchmark}`, and the spec of `{plan.benchmark.name}`"
+            )
             raise StoreError("S0210", message, "name a run of that benchmark: `tripos list` shows them")
-        return found[0].run_id
+        return records[0].run_id
 
-    return _connect(store, chosen, plan=plan, only=only, sums=sums), found[0]
+    return _connect(store, chosen, plan=plan, only=only, sums=sums), records[0]
 
 
 def snippet(store: Store) -> list[str]:
     """Return the statements that create the views and macros of `connect` in any DuckDB 2, with absolute paths of the
     current files. Raises what `connect` raises.
     """
-    kept: list[view_cache.CachedViews] = []
-    _connect(store, lambda connection: None, kept).close()
-    return [*kept[0].tables, *kept[0].benchmarks]
+    viewses: list[view_cache.CachedViews] = []
+    _connect(store, lambda connection: None, viewses).close()
+    return [*viewses[0].tables, *viewses[0].benchmarks]
 
 
 def _connect(
@@ -315,14 +317,14 @@ def _connect_once(
     size = sum(path.stat().st_size for path in scores)
     sums = sums and size >= LARGE_BYTES and "scores" not in store.outdated(files_by_table)
     part_sums = read_score_sums(store, scores) if sums else None
-    database = open_sandbox((*files, *(str(each.path) for each in (part_sums or {}).values())))
+    database = open_sandbox((*files, *(str(part_sum.path) for part_sum in (part_sums or {}).values())))
     _open.add(database)
     try:
         add_functions(database)
         if cached is not None:
             _read_feet(database, files_by_table)
         tables = cached.tables if cached is not None else _tables(database, store, files_by_table)
-        tables = tables if among is None else tuple(with_runs(each, among) for each in tables)
+        tables = tables if among is None else tuple(with_runs(table, among) for table in tables)
         views = Views(tables)
         connection = StoreConnection(database, views)
         run_id = choose(connection)
@@ -350,9 +352,9 @@ def _connect_once(
             for place in range(0, len(of_sums), OF_SUMS):
                 parted, *own = of_sums[place : place + OF_SUMS]
                 views.add([] if connection.execute(parted).fetchall() else own)
-        whole = view_cache.CachedViews(state, files, tables, benchmarks, of_sums, values)
+        cached_views = view_cache.CachedViews(state, files, tables, benchmarks, of_sums, values)
         if run_id is None and among is None:
-            view_cache.cache_moments(store.root, whole, views)
+            view_cache.cache_moments(store.root, cached_views, views)
         if (
             cached is None
             and among is None
@@ -360,9 +362,9 @@ def _connect_once(
             and not store.damages
             and view_cache.state_of(store.root) == state
         ):
-            view_cache.write(store.root, whole)
+            view_cache.write(store.root, cached_views)
         if made is not None:
-            made.append(whole)
+            made.append(cached_views)
     except duckdb.Error as error:
         database.close()
         raise StoreError("S0103", f"the store cannot be read: {' '.join(str(error).split())}") from error
@@ -427,8 +429,8 @@ def _rows_outside_parts(
     kept: Collection[Path],
 ) -> tuple[str, list[Path]]:
     """Return the query of the rows that are in none of the fully derived parts, and these parts."""
-    read = _in_reading_order(found[table])
-    return rows_outside_parts(connection, tables, table, source_of(read, outdated=False), read, kept)
+    paths = _in_reading_order(found[table])
+    return rows_outside_parts(connection, tables, table, source_of(paths, outdated=False), paths, kept)
 
 
 def _values(
@@ -439,8 +441,8 @@ def _values(
     for table in ENUMERATED_TABLES:
         if _is_large(found[table]) and table not in outdated:
             kept = read_values(connection.database, store, table, found[table])
-            rest, whole = _rows_outside_parts(connection, tables, found, table, kept)
-            others[table] = f"({rest})", {value for part in whole for value in kept[part]}
+            rest, paths = _rows_outside_parts(connection, tables, found, table, kept)
+            others[table] = f"({rest})", {value for part in paths for value in kept[part]}
     return stored_values(connection, others)
 
 
@@ -559,8 +561,8 @@ def _copied(connection: Connection, benchmark: str, views: Sequence[str]) -> Ite
     copies = {view: f"main.{sql.name(f'{benchmark} {view} in memory')}" for view in views}
     places = [(f"{schema}.{view}", sql.name(f"{view} in the store"), copy, view) for view, copy in copies.items()]
     made = [f"create or replace table {copy} as from {shown}" for shown, _, copy, _ in places]
-    for shown, stored, copy, _ in places:
-        made += [f"alter view {shown} rename to {stored}", f"create view {shown} as from {copy}"]
+    for text, stored, copy, _ in places:
+        made += [f"alter view {text} rename to {stored}", f"create view {text} as from {copy}"]
     connection.execute("; ".join(made))
     try:
         yield

@@ -67,8 +67,8 @@ class PartFiles:
 
     def name(self, part: Path) -> str:
         """Return the name of the derived file of a part that has a digest."""
-        told = [part.relative_to(self.root).as_posix(), self.digests[part], self.made_by, duckdb.__version__]
-        return hashlib.blake2b(repr(told).encode(), digest_size=16).hexdigest()
+        texts = [part.relative_to(self.root).as_posix(), self.digests[part], self.made_by, duckdb.__version__]
+        return hashlib.blake2b(repr(texts).encode(), digest_size=16).hexdigest()
 
     def verify(self, part: Path) -> None:
         """Compare a part with its digest. Raises `StoreError` S0103 if it has changed, and `OSError`."""
@@ -79,12 +79,12 @@ class PartFiles:
         """Return the derived file of each part that has an undamaged one. Creates the folder. Raises `OSError`."""
         folder = self.root / self.folder
         folder.mkdir(parents=True, exist_ok=True)
-        there = {path.name.partition(".")[0]: path for path in folder.iterdir()}
+        paths = {path.name.partition(".")[0]: path for path in folder.iterdir()}
         found = {}
         for part, name in names.items():
             with suppress(OSError):
-                if name in there and is_as_named(there[name], name, f".{self.ending}"):
-                    found[part] = there[name]
+                if name in paths and is_as_named(paths[name], name, f".{self.ending}"):
+                    found[part] = paths[name]
         return found
 
     def write(self, name: str, write: Callable[[Path], None]) -> Path:
@@ -163,11 +163,11 @@ class _Keys:
         import numpy as np
 
         small = [part for part in parts if not self._files.is_large(part)]
-        others = [part for part in parts if part not in small]
+        paths = [part for part in parts if part not in small]
         kept: Mapping[Path, Path] = {}
         with suppress(OSError):
-            kept = self._files.read({part: self.names[part] for part in others if part in self.names})
-        for some in [*([part] for part in others), *([small] if small else [])]:
+            kept = self._files.read({part: self.names[part] for part in paths if part in self.names})
+        for some in [*([part] for part in paths), *([small] if small else [])]:
             if some[0] in kept:
                 yield np.fromfile(kept[some[0]], "<u8")
                 continue
@@ -248,10 +248,10 @@ def read_values(
     found: dict[Path, list[Value]] = {}
     with suppress(OSError):
         names = files.names(parts)
-        kept = files.read(names)
+        paths = files.read(names)
         for part, name in names.items():
-            if part in kept:
-                found[part] = [(one, two, three) for one, two, three in json.loads(kept[part].read_text("utf-8"))]
+            if part in paths:
+                found[part] = [(one, two, three) for one, two, three in json.loads(paths[part].read_text("utf-8"))]
                 continue
             files.verify(part)
             rows = connection.execute(_query(table, f"read_parquet({sql.texts([str(part)])})")).fetchall()
@@ -330,15 +330,15 @@ def read_score_sums(store: Store, parts: Sequence[Path]) -> dict[Path, PartSums]
     S0103 if a part has changed since it was written.
     """
     files = sum_files(store)
-    found: dict[Path, PartSums] = {}
+    sumses: dict[Path, PartSums] = {}
     with suppress(OSError):
         names = files.names(parts)
         for part, path in files.read(names).items():
-            found[part] = _read_sums(path)
-        missing = {part: name for part, name in names.items() if part not in found}
+            sumses[part] = _read_sums(path)
+        missing = {part: name for part, name in names.items() if part not in sumses}
         if missing:
-            found.update(_compute_sums(files, missing))
-    return found
+            sumses.update(_compute_sums(files, missing))
+    return sumses
 
 
 def sum_files(store: Store) -> PartFiles:
@@ -375,38 +375,40 @@ def _with_sets(sums: pa.Table) -> tuple[pa.Table, tuple[BindingSet, ...]]:
 
     coded = sums["binding"].combine_chunks().dictionary_encode()
     bindings = coded.dictionary.to_pylist()
-    names = pa.array([hashlib.blake2b(each.encode(), digest_size=16).hexdigest() for each in bindings], pa.string())
+    names = pa.array(
+        [hashlib.blake2b(binding.encode(), digest_size=16).hexdigest() for binding in bindings], pa.string()
+    )
     named = pa.DictionaryArray.from_arrays(coded.indices, names)
     place = sums.schema.get_field_index("binding")
     of_name = dict(zip(names.to_pylist(), bindings, strict=True))
     sums = sums.set_column(place, "binding", named)
     rows = sums.select(["scenario", "fingerprint", "binding"]).group_by(["scenario", "fingerprint", "binding"])
-    found = (
+    binding_sets = (
         BindingSet(**{**row, "name": name, "bindings": tuple(of_name[name].split("\x1f"))})
         for row in rows.aggregate([]).to_pylist()
         if (name := row.pop("binding"))
     )
-    return sums, tuple(sorted(found))
+    return sums, tuple(sorted(binding_sets))
 
 
 def all_sums(rows: str, kept: Sequence[PartSums]) -> list[str]:
     """Return the statements that create the view of all sums, from the stored sums and `rows`, and the table of their
     binding sets.
     """
-    files = sql.texts([str(each.path) for each in kept])
+    files = sql.texts([str(sums.path) for sums in kept])
     read = f"from read_parquet({files}) union all by name " if kept else ""
-    sets = {each: None for sums in kept for each in sums.sets}
-    told = ", ".join(
-        f"({', '.join(map(sql.text, (each.scenario, each.fingerprint, each.name, binding)))}, {len(each.bindings)})"
-        for each in sets
-        for binding in each.bindings
+    sets = {bound: None for sums in kept for bound in sums.sets}
+    text = ", ".join(
+        f"({', '.join(map(sql.text, (bound.scenario, bound.fingerprint, bound.name, binding)))}, {len(bound.bindings)})"
+        for bound in sets
+        for binding in bound.bindings
     )
     columns = "scenario, fingerprint, name, binding, size"
     nothing = f"select * from (values ('', '', '', '', 0)) as own ({columns}) where false"
     return [
         f"create or replace view {ALL_SUMS} as {read}select {_SUM_COLUMNS}, binding from ({rows}) group by all",
         f"create or replace table {SUM_SETS} as "
-        + (f"select * from (values {told}) as own ({columns})" if told else nothing),
+        + (f"select * from (values {text}) as own ({columns})" if text else nothing),
     ]
 
 

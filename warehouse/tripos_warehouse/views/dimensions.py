@@ -74,7 +74,8 @@ def dimension_label(plan: Plan, dimension: str, value: Any, language: str | None
             titles = {metric.name: _in(metric.title, plan, language) for metric in plan.metrics}
         case "scenario":
             titles = {
-                each.name: plan.title_of("scenario", each.name, language) or each.title for each in plan.scenarios
+                scenario.name: plan.title_of("scenario", scenario.name, language) or scenario.title
+                for scenario in plan.scenarios
             }
         case "dimension" if language is not None:
             return plan.title_of("dimension", str(value), language) or str(value)
@@ -111,8 +112,10 @@ def _listed(plan: Plan, dimension: str) -> list[str]:
 
 def _values(plan: Plan, dimension: str) -> list[AxisValue | ArmValue]:
     """Return the values of the axis or arm of that name."""
-    found: list[AxisValue | ArmValue] = [each for axis in plan.axes if axis.name == dimension for each in axis.values]
-    return found + [each for arm in plan.arms if arm.name == dimension for each in arm.values]
+    values: list[AxisValue | ArmValue] = [
+        value for axis in plan.axes if axis.name == dimension for value in axis.values
+    ]
+    return values + [value for arm in plan.arms if arm.name == dimension for value in arm.values]
 
 
 def _in(labels: Labels, plan: Plan, language: str | None) -> str:

@@ -210,7 +210,7 @@ each side gets one more item at each end (Agresti and Caffo 2000), since few ite
 
 def _same(table: str) -> str:
     columns = ("part", "metric", "evaluator", "scale")
-    return " and ".join(f"{table}.{each} is not distinct from board.{each}" for each in columns)
+    return " and ".join(f"{table}.{column} is not distinct from board.{column}" for column in columns)
 
 
 # Means

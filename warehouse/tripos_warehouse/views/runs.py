@@ -198,12 +198,12 @@ def find_run(connection: Connection, text: str | None = None) -> RunRecord:
     if text is None:
         return runs[0]
     exact = [run for run in runs if run.run_id == text]
-    found = exact or [run for run in runs if run.run_id.startswith(text)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        names = ", ".join(f"`{run.run_id}`" for run in found[:3]) + (", …" if len(found) > 3 else "")
-        raise StoreError("S0301", f"`{text}` could be {len(found)} runs: {names}", "write more of the id")
+    records = exact or [run for run in runs if run.run_id.startswith(text)]
+    if len(records) == 1:
+        return records[0]
+    if records:
+        names = ", ".join(f"`{run.run_id}`" for run in records[:3]) + (", …" if len(records) > 3 else "")
+        raise StoreError("S0301", f"`{text}` could be {len(records)} runs: {names}", "write more of the id")
     nearest = difflib.get_close_matches(text, [run.run_id for run in runs], n=1, cutoff=0.5)
     hint = f"did you mean `{nearest[0]}`?" if nearest else f"`tripos list` shows the runs, such as `{runs[0].run_id}`"
     raise StoreError("S0301", f"no run `{text}`", hint)
@@ -244,13 +244,13 @@ def _run(row: tuple[Any, ...]) -> RunRecord:
     filling = {role: tuple(names) for role, names in orjson.loads(roles).items()}
     by = orjson.loads(identities or "{}")
     lost = sum(orjson.loads(withheld or "{}").values())
-    told = RunRecord(
+    record = RunRecord(
         run_id, benchmark, version, plan_digest, filling, by, compared, tuple(models), tuple(scenarios), *end
     )
     selected = {name: tuple(values) for name, values in orjson.loads(only or "{}").items()}
     known = orjson.loads(settled) if settled else None
-    told = replace(told, withheld=lost, items=items, only=selected, shard=shard, release=release)
-    return replace(told, until_settled=until, settled=known)
+    record = replace(record, withheld=lost, items=items, only=selected, shard=shard, release=release)
+    return replace(record, until_settled=until, settled=known)
 
 
 # Items of subsets
@@ -297,11 +297,11 @@ def known_in_store(connection: Connection, benchmark: str, subsets: Iterable[str
     count = """select count(distinct (listed.scenario, listed.item_id))
       from main.run_items as listed join main.runs as run on run.run_id = listed.run_id
       where run.benchmark = ? and list_contains(listed.subsets, ?)"""
-    found = {}
+    counts = {}
     for subset in subsets:
         [there] = connection.execute(count, [benchmark, subset]).fetchone() or (0,)
-        found[subset] = SubsetCount(there, _subset_size(rows, subset))
-    return found
+        counts[subset] = SubsetCount(there, _subset_size(rows, subset))
+    return counts
 
 
 def _subset_size(rows: Iterable[tuple[str | None]], subset: str) -> int | None:

@@ -87,12 +87,12 @@ def connect_cached(root: Path) -> StoreConnection | None:
     """Connect as `views.connect.connect` does, from cached views; `None` if there are none. Python functions are
     missing, so a query that fails here may succeed on a full connection. Raises `duckdb.Error`.
     """
-    kept = read(root)
-    if kept is None:
+    cached_views = read(root)
+    if cached_views is None:
         return None
-    views = Views((*kept.tables, *kept.benchmarks))
-    cache_moments(root, kept, views)
-    return StoreConnection(open_sandbox(kept.files), views)
+    views = Views((*cached_views.tables, *cached_views.benchmarks))
+    cache_moments(root, cached_views, views)
+    return StoreConnection(open_sandbox(cached_views.files), views)
 
 
 def write(root: Path, kept: CachedViews) -> None:
@@ -108,24 +108,29 @@ def cache_moments(root: Path, kept: CachedViews, views: Views) -> None:
     few rows, and no score is read.
     """
     for statement in kept.benchmarks:
-        if (made := _MOMENTS.match(statement)) is not None:
-            views.after(statement, partial(_keep_moments, root, kept.state, statement, made[1]))
+        if (match := _MOMENTS.match(statement)) is not None:
+            views.after(statement, partial(_keep_moments, root, kept.state, statement, match[1]))
 
 
 def _keep_moments(root: Path, state: str, statement: str, table: str, database: duckdb.DuckDBPyConnection) -> None:
 
     types = {name: type_ for name, type_, *_ in database.execute(f"describe {table}").fetchall()}
     rows = database.execute(f"from {table} limit {MOST_MOMENTS + 1}").fetchall()
-    kept = read(root)  # other sums may have been cached since
-    if len(rows) > MOST_MOMENTS or kept is None or kept.state != state:
+    views = read(root)  # other sums may have been cached since
+    if len(rows) > MOST_MOMENTS or views is None or views.state != state:
         return
     from tripos_warehouse import sql  # which needs Arrow
 
     with suppress(ValueError):  # JSON has no infinity and no NaN
-        told = json.dumps([dict(zip(types, row, strict=True)) for row in rows], ensure_ascii=False, allow_nan=False)
-        own = f"select unnest(from_json({sql.text(told)}, {sql.text(json.dumps([types]))}), recursive := true)"
+        text = json.dumps([dict(zip(types, row, strict=True)) for row in rows], ensure_ascii=False, allow_nan=False)
+        own = f"select unnest(from_json({sql.text(text)}, {sql.text(json.dumps([types]))}), recursive := true)"
         made = f"create or replace table {table} as {own}"
-        write(root, replace(kept, benchmarks=tuple(made if each == statement else each for each in kept.benchmarks)))
+        write(
+            root,
+            replace(
+                views, benchmarks=tuple(made if benchmark == statement else benchmark for benchmark in views.benchmarks)
+            ),
+        )
 
 
 def _digests(files: Sequence[Path], sizes: Sequence[int]) -> list[str]:

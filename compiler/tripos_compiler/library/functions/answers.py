@@ -118,9 +118,9 @@ def json_part(
 
 @cache
 def _type(notation: str) -> Type:
-    found = parse_type_notation(notation)
-    assert found is not None, f"a part of JSON cannot be read as {notation}"
-    return found
+    type_ = parse_type_notation(notation)
+    assert type_ is not None, f"a part of JSON cannot be read as {notation}"
+    return type_
 
 
 def is_no_path(given: Mapping[str, object]) -> str | None:

@@ -50,10 +50,10 @@ def coverage(items: str | Collection[str], references: Collection[str]) -> float
     wanted = ordered(references)
     if not wanted:
         raise Undefined("there is no reference")
-    said = list(dict.fromkeys(_texts(items)))
-    if not said:
+    texts = list(dict.fromkeys(_texts(items)))
+    if not texts:
         return 0.0
-    alike = [[rouge(one, other) for other in wanted] for one in said]
+    alike = [[rouge(one, other) for other in wanted] for one in texts]
     rows, columns = linear_sum_assignment(alike, maximize=True)
     total = sum(alike[row][column] for row, column in zip(rows, columns, strict=True))
     return float(total / len(wanted))

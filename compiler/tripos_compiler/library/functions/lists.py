@@ -236,8 +236,8 @@ def slice_type(types: Mapping[str, Type | Sequence[Type]]) -> Type | str:
     """
     value = types["value"]
     assert not isinstance(value, Sequence)
-    held = element_type(value)
-    return TextType() if held is None else list_of(held)
+    type_ = element_type(value)
+    return TextType() if type_ is None else list_of(type_)
 
 
 def in_sequence(items: Collection[K]) -> list[K]:
@@ -286,10 +286,10 @@ def zip_type(types: Mapping[str, Type | Sequence[Type]]) -> Type | str:
     pair: dict[str, Type] = {}
     for name, parameter in (("first", "items"), ("second", "others")):
         given = types[parameter]
-        held = None if isinstance(given, Sequence) else element_type(given)
-        if held is None:
+        type_ = None if isinstance(given, Sequence) else element_type(given)
+        if type_ is None:
             return "it takes two lists"
-        pair[name] = held
+        pair[name] = type_
     return list_of(RecordType(fields=pair))
 
 

@@ -85,7 +85,7 @@ def _latin(text: str, letters: Sequence[str]) -> str:
     latin = {letter: letters_at(place) for place, letter in enumerate(letters)}
     some = "|".join(re.escape(letter) for letter in sorted(latin, key=len, reverse=True))
     alone = rf"(?<![^\W\u2e80-\uffff])(?:{some})(?![^\W\u2e80-\uffff])|(?<![A-Za-z0-9])[A-Z](?![A-Za-z0-9])"
-    return re.sub(alone, lambda found: latin.get(found[0], found[0].lower()), text)
+    return re.sub(alone, lambda match: latin.get(match[0], match[0].lower()), text)
 
 
 # Places of an answer
@@ -141,9 +141,9 @@ def read_marked(text: str, read: Callable[[str], list[str]]) -> list[str]:
     text after the last `答案：` or similar, or the last `选`. The whole text is read only if nothing is marked, because
     reasons for an answer in other words are not the answer."""
     marked = False
-    for said in _places(text):
+    for place in _places(text):
         marked = True
-        found = read(said)
+        found = read(place)
         if found:
             return found
     return [] if marked else read(text)
@@ -154,13 +154,13 @@ def read_parts(
 ) -> list[str]:
     """Return the answers of a plain text to several questions, in order. `read` finds one answer, and `read_all` all
     answers. The first method that finds as many answers as there are parts is used, else the first that finds any."""
-    said = [_until_reasons(text[mark.end() :][:_TAIL]) for mark in [*_STATED.finditer(text)][:_MARKS]]
+    texts = [_until_reasons(text[mark.end() :][:_TAIL]) for mark in [*_STATED.finditer(text)][:_MARKS]]
     places = list(_places(text))
     ways: list[Callable[[], list[str]]] = [
         *(lambda place=place: read_all(place.strip().partition("\n\n")[0]) for place in places),
         *(lambda place=place: read_all(place) for place in places),
         *(lambda place=place: _numbered(place, read) for place in places),
-        lambda: [each for one in said for each in read(one)[:1]],
+        lambda: [each for one in texts for each in read(one)[:1]],
         lambda: _numbered(_until_reasons(text), read),
         lambda: _numbered(text, read),
         lambda: read_all(_until_reasons(text)),
@@ -178,7 +178,7 @@ def read_parts(
 def _places(text: str) -> Iterator[str]:
     """Yield the parts of a text in which an answer is marked, the likeliest first."""
     for fields in (_FIELD, _BOX, _BARE):
-        found = [next(filter(None, each.groups()), "") for each in fields.finditer(text)]
+        found = [next(filter(None, match.groups()), "") for match in fields.finditer(text)]
         if found:
             yield found[-1]
     answer = _until_reasons(text)
@@ -363,8 +363,8 @@ def _verdict_of(said: str) -> list[str]:
         if alone in _ALONE:
             return [_ALONE[alone]]
     said = _NO_VERDICT.sub(" ", said)
-    sentences = [each for each in _ENDS.split(said) if each.strip()]
-    told = [each for each in sentences if _VERDICT.search(each)]
+    sentences = [part for part in _ENDS.split(said) if part.strip()]
+    told = [sentence for sentence in sentences if _VERDICT.search(sentence)]
     if not told:
         letters = re.findall(r"(?<![A-Za-z])[AB](?![A-Za-z])", said)
         return [_ALONE[letter] for letter in letters][:1]

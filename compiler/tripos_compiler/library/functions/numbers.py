@@ -75,12 +75,12 @@ def end_type(types: Mapping[str, Type | Sequence[Type]]) -> Type | str:
     >>> end_type({"a": ListType(of=IntegerType())}).kind, end_type({"a": IntegerType()})
     ('integer', 'it takes a list, or two numbers at least')
     """
-    some = [each if isinstance(each, Sequence) else (each,) for each in (types[name] for name in sorted(types))]
-    first, *others = [each for several in some for each in several]
-    held = element_type(first)
-    if (held is None) == (not others):
+    typeses = [each if isinstance(each, Sequence) else (each,) for each in (types[name] for name in sorted(types))]
+    first, *others = [each for several in typeses for each in several]
+    type_ = element_type(first)
+    if (type_ is None) == (not others):
         return "it takes a list, or two numbers at least"
-    whole = all(each.kind == "integer" for each in (held or first, *others))
+    whole = all(each.kind == "integer" for each in (type_ or first, *others))
     return IntegerType() if whole else NumberType()
 
 
@@ -275,11 +275,11 @@ Locale = Annotated[str, Implied("locale")]
 
 def read_as(policy: Policy, text: str, locale: str) -> float | None:
     """Return the number that a policy reads in a text, or None. Raises `AmbiguousAnswer` for ambiguous digits."""
-    found = read_number(text, locale, policy)
-    if (reason := odd_reason(found, locale)) is not None:
+    reading = read_number(text, locale, policy)
+    if (reason := odd_reason(reading, locale)) is not None:
         raise AmbiguousAnswer(reason)
     try:
-        return None if found.value is None else float(found.value)
+        return None if reading.value is None else float(reading.value)
     except OverflowError:
         return None
 

@@ -187,7 +187,7 @@ class _EdgedText(_PlainText):
 
 def _find(text: _PlainText, compiled: Any, groups: tuple[str, ...]) -> list[PatternMatch]:
     """Return the matches of an expression whose first group is the whole match, followed by `groups`."""
-    found: list[PatternMatch] = []
+    matches: list[PatternMatch] = []
     at = counted = characters = 0
     while at < len(text.data) and (match := text.match(compiled, at)) is not None:
         spans = [match.span(number) for number in range(2, len(groups) + 2)]
@@ -206,9 +206,9 @@ def _find(text: _PlainText, compiled: Any, groups: tuple[str, ...]) -> list[Patt
             return text.text[begin : begin + text.characters(min(span[0], end), min(span[1], end))]
 
         own = tuple(held(span) for span, kind in zip(spans, groups, strict=True) if kind == "group")
-        found.append(PatternMatch(first, first + text.characters(start, end), own))
+        matches.append(PatternMatch(first, first + text.characters(start, end), own))
         at = end
-    return found
+    return matches
 
 
 class _PatternWriter:
@@ -288,22 +288,22 @@ class _PatternWriter:
 
     def _one_of(self, items: Iterable[tuple[Any, Any]], flags: int) -> str:
         negated = False
-        written: list[str] = []
+        texts: list[str] = []
         held = False
         for op, value in items:
             if op is ops.NEGATE:
                 negated = True
             elif op is ops.LITERAL:
-                written.append(_escaped(value, flags))
+                texts.append(_escaped(value, flags))
                 held = held or value == ord("\n")
             elif op is ops.RANGE:
                 low, high = value
-                written.append(rf"\x{{{low:x}}}-\x{{{high:x}}}{_more_of_range(low, high, flags)}")
+                texts.append(rf"\x{{{low:x}}}-\x{{{high:x}}}{_more_of_range(low, high, flags)}")
                 held = held or low <= ord("\n") <= high
             else:
-                written.append(_category(value, flags))
+                texts.append(_category(value, flags))
                 held = held or value in (ops.CATEGORY_SPACE, ops.CATEGORY_NOT_DIGIT, ops.CATEGORY_NOT_WORD)
-        one = f"[{'^' * negated}{''.join(written)}]"
+        one = f"[{'^' * negated}{''.join(texts)}]"
         folded = flags & re.IGNORECASE and not flags & re.ASCII
         return self._character(f"(?i:{one})" if folded else one, held != negated)
 
@@ -324,7 +324,7 @@ def _more_of_range(low: int, high: int, flags: int) -> str:
     if not flags & re.IGNORECASE:
         return ""
     if flags & re.ASCII:
-        return "".join(each for each in ascii_letters if low <= ord(each.swapcase()) <= high)
+        return "".join(ascii_letter for ascii_letter in ascii_letters if low <= ord(ascii_letter.swapcase()) <= high)
     held = (each for each in _DOTLESS if low <= ord(each) <= high or low <= ord(each.upper()[0]) <= high)
     return "".join(_DOTLESS[each] for each in held)
 
@@ -343,8 +343,8 @@ def _without(ranges: str) -> str:
 
     pieces: list[str] = []
     everything = "".join(map(chr, (*range(0xD800), *range(0xE000, 0x110000))))
-    for found in re2.finditer(f"[^{ranges}]+", everything):
-        first, last = ord(found[0][0]), ord(found[0][-1])
+    for match in re2.finditer(f"[^{ranges}]+", everything):
+        first, last = ord(match[0][0]), ord(match[0][-1])
         pieces.append(rf"\x{{{first:x}}}-\x{{{last:x}}}")
     return "".join(pieces)
 

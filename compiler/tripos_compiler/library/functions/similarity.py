@@ -31,11 +31,11 @@ def echoed(text: str, source: str, run: int = RUN) -> float:
     """
     if run < 1:
         raise Undefined("a run has one word at least")
-    wanted, said = tokens_of(source), tokens_of(text)
+    wanted, texts = tokens_of(source), tokens_of(text)
     size = min(run, len(wanted))
     if size == 0:
         return 0.0
-    runs = {tuple(said[start : start + size]) for start in range(len(said) - size + 1)}
+    runs = {tuple(texts[start : start + size]) for start in range(len(texts) - size + 1)}
     heard: set[int] = set()
     for start in range(len(wanted) - size + 1):
         if tuple(wanted[start : start + size]) in runs:

@@ -211,7 +211,7 @@ def regex_all(text: str, pattern: str) -> list[str]:
     >>> regex_all("x = 3, y = -4", "= (-?[0-9]+)")
     ['3', '-4']
     """
-    held = (_held(text, found) for found in _places(text, pattern))
+    held = (_held(text, place) for place in _places(text, pattern))
     return [each for each in held if each]
 
 
@@ -225,9 +225,9 @@ def regex_replace(text: str, pattern: str, new: str) -> str:
     """
     pieces: list[str] = []
     at = 0
-    for found in _places(text, pattern):
-        pieces += [text[at : found.start], _filled(new, found)]
-        at = found.end
+    for place in _places(text, pattern):
+        pieces += [text[at : place.start], _filled(new, place)]
+        at = place.end
     return "".join([*pieces, text[at:]])
 
 

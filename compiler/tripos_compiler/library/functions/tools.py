@@ -40,7 +40,7 @@ def read_tools(value: Any) -> list[dict[str, Any]]:
     if not isinstance(listed, list) or not listed:
         raise NoTools
     tools = [_tool(each) for each in listed]
-    if len({each["name"] for each in tools}) < len(tools):
+    if len({tool["name"] for tool in tools}) < len(tools):
         raise NoTools
     return tools
 
@@ -55,7 +55,7 @@ def _tool(value: Any) -> dict[str, Any]:
     if not isinstance(described, str) or not isinstance(parameters, Mapping):
         raise NoTools
     properties, required = parameters.get("properties") or {}, parameters.get("required") or []
-    if not isinstance(properties, Mapping) or not all(_is_property(each) for each in properties.values()):
+    if not isinstance(properties, Mapping) or not all(_is_property(property_) for property_ in properties.values()):
         raise NoTools
     if not isinstance(required, list) or not all(each in properties for each in required):
         raise NoTools
@@ -169,7 +169,7 @@ def calls_fit(calls: Sequence[ReadCall], tools: Tools) -> bool:
     """
     described: Any = tools
     known = {tool["name"]: tool["parameters"] for tool in described}
-    return all(_is_readable(each) and each["name"] in known and _fits(each, known[each["name"]]) for each in calls)
+    return all(_is_readable(call) and call["name"] in known and _fits(call, known[call["name"]]) for call in calls)
 
 
 def _is_readable(call: ReadCall) -> bool:

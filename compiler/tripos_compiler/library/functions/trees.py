@@ -26,14 +26,14 @@ def leaves(tree: Tree) -> list[Path]:
     >>> leaves(Tree({"Algebra": {"Sets": {}, "Groups": {}}, "Logic": {}}))
     ['Algebra / Sets', 'Algebra / Groups', 'Logic']
     """
-    found: list[Path] = []
+    paths: list[Path] = []
     waiting: list[tuple[tuple[str, ...], Mapping[str, Any]]] = [((), tree)]
     while waiting:
         names, branches = waiting.pop()
         if names and not branches:
-            found.append(Path(BETWEEN.join(names)))
+            paths.append(Path(BETWEEN.join(names)))
         waiting.extend(((*names, name), below) for name, below in reversed(list(branches.items())))
-    return found
+    return paths
 
 
 def leaf(path: Path) -> str:
@@ -80,12 +80,12 @@ def examples_for(
     >>> examples_for([Path("Algebra / Sets")], rows, "point", ["task", "answer"])
     ['Is 1 in N?\\nYes.']
     """
-    wanted = set(points)
-    chosen = (row for row in rows if not wanted.isdisjoint(_places(row.get(at))))
+    paths = set(points)
+    chosen = (row for row in rows if not paths.isdisjoint(_places(row.get(at))))
     texts = [[row[name] for name in fields if row.get(name) is not None] for row in chosen]
     if not all(isinstance(text, str) for each in texts for text in each):
         raise Undefined("a field that is printed is no text")
-    return ["\n".join(each) for each in texts]
+    return ["\n".join(text) for text in texts]
 
 
 def siblings(
@@ -103,16 +103,16 @@ def siblings(
     >>> [row["n"] for row in siblings([Path("A / x")], rows, "at")]
     [2]
     """
-    own = set(points)
-    near = {parent(point) for point in own}
+    paths = set(points)
+    near = {parent(point) for point in paths}
     found: list[tuple[bytes, T]] = []
     for row in rows:
         record = cast("Mapping[str, Any]", row)
         if at not in record:
             raise Undefined("the rows have no such field")
         places = _places(record[at])
-        if not places & own and any(parent(place) in near for place in places):
-            name = json.dumps([sorted(own), record], sort_keys=True, default=sorted)
+        if not places & paths and any(parent(place) in near for place in places):
+            name = json.dumps([sorted(paths), record], sort_keys=True, default=sorted)
             found.append((blake2b(name.encode(), digest_size=8).digest(), row))
     return [row for _, row in sorted(found, key=lambda each: each[0])]
 
@@ -338,5 +338,5 @@ class _Reader:
 
 def _below(above: tuple[str, ...]) -> str:
     """Return a description of a position in the tree, shortened to the last names of a long path."""
-    shown = BETWEEN.join(above[-4:])
-    return f"below `{'… / ' if len(above) > 4 else ''}{shown}`" if above else "at the top"
+    text = BETWEEN.join(above[-4:])
+    return f"below `{'… / ' if len(above) > 4 else ''}{text}`" if above else "at the top"

@@ -85,7 +85,7 @@ class Arguments:
 
 def given_arguments(reading: FigureContext, call: CallExpr, function: AggregateFunction) -> Arguments | None:
     """Match arguments with parameters. Reports mistakes and returns None."""
-    found = Arguments()
+    arguments = Arguments()
     columns: dict[str, tuple[Syntax, tuple[Syntax, ...] | None]] = {}
     free = list(function.parameters)
     good = True
@@ -94,7 +94,7 @@ def given_arguments(reading: FigureContext, call: CallExpr, function: AggregateF
             good = _missing(reading, argument, function) and good
             continue
         if argument.name is not None and argument.name.text == "where":
-            found.where = argument.elements[0]
+            arguments.where = argument.elements[0]
             if len(argument.elements) > 1:
                 reading.error("E0303", *several_values(argument, "write one condition: `where: a and b`"))
                 good = False
@@ -105,22 +105,22 @@ def given_arguments(reading: FigureContext, call: CallExpr, function: AggregateF
         free.remove(parameter)
         by = parameter.column and is_by(argument)
         if (word := _joined_word(argument)) in parameter.words:  # such as `13a`, two tokens to the parser
-            found.named[parameter.name] = word
-            found.places[parameter.name] = argument.elements[0].span.to(argument.elements[-1].span)
+            arguments.named[parameter.name] = word
+            arguments.places[parameter.name] = argument.elements[0].span.to(argument.elements[-1].span)
         elif len(argument.elements) > 1 and not by:
             reading.error("E0303", *several_values(argument, f"it is `{function.shown}`"))
             good = False
         elif parameter.column:
             columns[parameter.name] = (argument.elements[0], argument.elements[2:] if by else None)
         else:
-            found.places[parameter.name] = argument.elements[0].span
-            good = _setting(reading, argument.elements[0], parameter, function, found) and good
+            arguments.places[parameter.name] = argument.elements[0].span
+            good = _setting(reading, argument.elements[0], parameter, function, arguments) and good
     missing = [parameter for parameter in free if parameter.required]
     if missing and good:
         reading.error("E0303", f"`{missing[0].name}` is not given", call.span, f"it is `{function.shown}`")
         return None
-    found.columns = [columns[parameter.name] for parameter in function.parameters if parameter.name in columns]
-    return found if good else None
+    arguments.columns = [columns[parameter.name] for parameter in function.parameters if parameter.name in columns]
+    return arguments if good else None
 
 
 def _joined(arguments: tuple[Argument, ...]) -> list[Argument]:
@@ -144,14 +144,16 @@ def _parameter(
     """Return the parameter that an argument fills. Parameters that are words must be passed by name."""
     help_ = f"it is `{function.shown}`"
     if argument.name is None:
-        parameter = next((each for each in free if each.kind != "word"), None)
+        parameter = next(
+            (aggregate_parameter for aggregate_parameter in free if aggregate_parameter.kind != "word"), None
+        )
         if parameter is None:
             reading.error("E0303", "this argument is one too many or misnamed", argument.span, help_)
         return parameter
     name = argument.name.text
-    parameter = next((each for each in free if each.name == name), None)
+    parameter = next((aggregate_parameter for aggregate_parameter in free if aggregate_parameter.name == name), None)
     if parameter is None:
-        names = [each.name for each in function.parameters]
+        names = [aggregate_parameter.name for aggregate_parameter in function.parameters]
         if name in names:
             reading.error("E0303", f"`{name}` is given twice", argument.name.span, help_)
         else:
@@ -192,7 +194,7 @@ def _setting(
 
 def _joined_word(argument: Argument) -> str:
     """Return the elements of an argument as one word, without spaces."""
-    return "".join(str(_word(each)) for each in argument.elements)
+    return "".join(str(_word(element)) for element in argument.elements)
 
 
 def _word(value: Syntax) -> str | int | float | None:
@@ -340,14 +342,14 @@ def _of_elements(
     if not scored.scores_elements:
         return None
     if place > 0 and not first.scores_elements:
-        told = f"{scored.shown} is one of each element of a list, and {first.shown} has one value of a reply"
-        return told, "score each element: `score NAME = … each … in …`"
+        text = f"{scored.shown} is one of each element of a list, and {first.shown} has one value of a reply"
+        return text, "score each element: `score NAME = … each … in …`"
     if place > 0 and lists_of(scored) != lists_of(first):
-        told = f"{scored.shown} and {first.shown} are of elements of two lists, which are no pairs"
-        return told, "take both of the elements of one list"
+        text = f"{scored.shown} and {first.shown} are of elements of two lists, which are no pairs"
+        return text, "take both of the elements of one list"
     if not function.takes_elements:
-        told = f"{scored.shown} scores each element of a list, and `{function.name}` takes one value of a reply"
-        return told, f"score the reply: `score NAME = sum([… each … in …])`, or take the `mean` of {scored.shown}"
+        text = f"{scored.shown} scores each element of a list, and `{function.name}` takes one value of a reply"
+        return text, f"score the reply: `score NAME = sum([… each … in …])`, or take the `mean` of {scored.shown}"
     if reading.missing == "paired":
         return f"`missing: paired` pairs replies, and {scored.shown} scores each element of a list", (
             "say `skip` or `zero`"
@@ -532,9 +534,9 @@ def _no_start(reading: FigureContext, name: Name, syntax: Syntax) -> None:
 
 def _unqualified_operand(reading: FigureContext, name: Name) -> Operand | LoweredMeasure | None:
     program, scores, scenario = reading.program, reading.scores, reading.scenario
-    here = scores.names(scenario)
-    if name.text in here:
-        program.index.use(name.span, here[name.text])
+    spans = scores.names(scenario)
+    if name.text in spans:
+        program.index.use(name.span, spans[name.text])
         return scores.score(name.text, scenario)
     measure = reading.measure(name.text)
     if (
@@ -553,20 +555,28 @@ def _unqualified_operand(reading: FigureContext, name: Name) -> Operand | Lowere
         return _measure(reading, name, measure)
     if scenario is not None and not _free(reading, name, name):
         return None
-    _unknown(reading, name, [*here, *reading.scopes.get(name.span, ())])
+    _unknown(reading, name, [*spans, *reading.scopes.get(name.span, ())])
     return None
 
 
 def _unknown(reading: FigureContext, name: Name, here: list[str]) -> None:
     program, scores = reading.program, reading.scores
     homes = [each for each, names in scores.positions.items() if name.text in names and name.text not in scores.judges]
-    homes += [each.scenario for each in reading.declared.values() if each.scenario and each.name.text == name.text]
+    homes += [
+        declaration.scenario
+        for declaration in reading.declared.values()
+        if declaration.scenario and declaration.name.text == name.text
+    ]
     homes = [home for home in dict.fromkeys(homes) if home != reading.scenario]
     if homes:
         help_ = f"it belongs to scenario `{homes[0]}`: write `{homes[0]}.{name.text}`"
         reading.error("E0201", f"`{name.text}` is not known here", name.span, help_, name.text)
         return
-    measures = [each.name.text for each in reading.declared.values() if each.scenario in (None, reading.scenario)]
+    measures = [
+        declaration.name.text
+        for declaration in reading.declared.values()
+        if declaration.scenario in (None, reading.scenario)
+    ]
     known = [*here, *program.declared.get("scorer", {}), *program.declared.get("metric", {}), *measures]
     known = [other for other in dict.fromkeys(known) if reading.measure_name is None or other != name.text]
     some = ", ".join(f"`{other}`" for other in known[:8])
@@ -577,9 +587,9 @@ def _unknown(reading: FigureContext, name: Name, here: list[str]) -> None:
 def _of_scenario(reading: FigureContext, scenario: str, name: Name) -> Operand | LoweredMeasure | None:
     """Return the meaning of `scenario.name`: a score, a measure, or the scores of a judge or metric there."""
     program, scores = reading.program, reading.scores
-    here = scores.names(scenario)
-    if name.text in here:
-        program.index.use(name.span, here[name.text])
+    spans = scores.names(scenario)
+    if name.text in spans:
+        program.index.use(name.span, spans[name.text])
         return scores.score(name.text, scenario)
     measure = reading.declared.get(f"{scenario}.{name.text}")
     if measure is not None and measure.key != reading.measure_name:
@@ -588,8 +598,8 @@ def _of_scenario(reading: FigureContext, scenario: str, name: Name) -> Operand |
         return _scorer(reading, name, scenario)
     if name.text in program.declared.get("metric", {}):
         return _metric(reading, name, scenario)
-    measures = [each.name.text for each in reading.declared.values() if each.scenario == scenario]
-    known = [*here, *measures, *(scorer for scorer in scores.positions.get(scenario, {}) if scorer not in here)]
+    measures = [declaration.name.text for declaration in reading.declared.values() if declaration.scenario == scenario]
+    known = [*spans, *measures, *(scorer for scorer in scores.positions.get(scenario, {}) if scorer not in spans)]
     some = ", ".join(f"`{other}`" for other in known[:8])
     help_ = suggest(name.text, known, f"it has {some}" if some else "it has none")
     message = f"scenario `{scenario}` has no score or measure `{name.text}`"
@@ -601,23 +611,23 @@ def _scorer(reading: FigureContext, name: Name, scenario: str | None) -> Operand
     program, scores = reading.program, reading.scores
     program.index.use(name.span, program.declared["scorer"][name.text].span)
     known = name.text in program.scorers or name.text in program.formulas or name.text in program.plugins
-    found = scores.scorer(name.text, scenario) if name.text in program.scorers else None
-    if found is None and known and not (scores.broken if scenario is None else scenario in scores.broken):
+    operand = scores.scorer(name.text, scenario) if name.text in program.scorers else None
+    if operand is None and known and not (scores.broken if scenario is None else scenario in scores.broken):
         where = "no scenario is" if scenario is None else f"scenario `{scenario}` is not"
         help_ = f"name the score that it is part of, or write `score {name.text}(…)`"
         reading.error("E0301", f"{where} scored by `{name.text}`", name.span, help_)
-    return found
+    return operand
 
 
 def _metric(reading: FigureContext, name: Name, scenario: str | None) -> Operand | None:
     program, scores = reading.program, reading.scores
     program.index.use(name.span, program.declared["metric"][name.text].span)
-    found = scores.metric(name.text, scenario)
+    operand = scores.metric(name.text, scenario)
     sound = not (scores.broken if scenario is None else scenario in scores.broken)
-    if found is None and sound and name.text in program.metrics and _allocated(program):
+    if operand is None and sound and name.text in program.metrics and _allocated(program):
         where = "no scenario is" if scenario is None else f"scenario `{scenario}` is not"
         reading.error("E0301", f"{where} graded on `{name.text}`", name.span, "look at the `allocate` table")
-    return found
+    return operand
 
 
 def _allocated(program: Program) -> bool:
@@ -659,9 +669,15 @@ def _no_measure(reading: FigureContext, syntax: Syntax) -> None:
         message = f"`{text}` is a score, and no figure yet"
         reading.error("E0301", message, syntax.span, f"take an aggregate of it, such as `mean({text})`")
         return
-    near = {_shown(reading, each): each for each in reading.declared.values() if each.key != reading.measure_name}
-    homes = [shown for shown, each in near.items() if each.name.text == word]
-    local = [shown for shown, each in near.items() if not isinstance(syntax, Member) or each.scenario == within]
+    near = {
+        _shown(reading, declaration): declaration
+        for declaration in reading.declared.values()
+        if declaration.key != reading.measure_name
+    }
+    homes = [shown for shown, declaration in near.items() if declaration.name.text == word]
+    local = [
+        shown for shown, declaration in near.items() if not isinstance(syntax, Member) or declaration.scenario == within
+    ]
     close = homes[0] if homes else nearest(text, local)
     some = ", ".join(f"`{shown}`" for shown in (local or list(near))[:8])
     help_ = f"did you mean `{close}`?" if close else f"there is {some}" if some else "declare one: `measure NAME = …`"
@@ -706,13 +722,13 @@ def chosen_names(reading: FigureContext, syntax: Syntax, operand: Operand) -> tu
         reading.error("E0301", message, syntax.left.span, "score the condition: `score NAME = …`")
         return None
     found: list[str] = []
-    for each in _listed(syntax.right):
-        word = each.text if isinstance(each, Name) else each.value if isinstance(each, Text) else None
+    for node in _listed(syntax.right):
+        word = node.text if isinstance(node, Name) else node.value if isinstance(node, Text) else None
         if word not in values:
             close = nearest(word, values) if word is not None else None
             some = ", ".join(f"`{value}`" for value in values[:8])
             help_ = f"did you mean `{close}`?" if close else f"its values are {some}"
-            reading.error("E0201", f"{operand.shown} has no value `{written_as(each)}`", each.span, help_, word)
+            reading.error("E0201", f"{operand.shown} has no value `{written_as(node)}`", node.span, help_, word)
             return None
         found.append(word)
     holds = operator_in(syntax) in ("==", "in")
@@ -813,7 +829,7 @@ def read_aggregate(reading: FigureContext, call: CallExpr, read: Read) -> TypedF
     if among is None:
         return None
     values = [value for value, _ in scored]
-    mixed = any(each.mixed for each in values) and not function.counts
+    mixed = any(value.mixed for value in values) and not function.counts
     if mixed and "metric" not in by:
         what = "averages" if function.name == MEAN.name else f"takes the `{function.name}` of"
         help_ = "take it `by metric`, or give the metrics one scale"
@@ -831,7 +847,7 @@ def read_aggregate(reading: FigureContext, call: CallExpr, read: Read) -> TypedF
     return TypedFigure(
         Aggregate(
             function=function.name,
-            values=tuple(each.name for each in values),
+            values=tuple(value.name for value in values),
             scenario=values[0].within,
             named=arguments.named,
             across=judge,
@@ -859,7 +875,7 @@ def _leaf(
     among: tuple[str, ...],
 ) -> Atom:
     """Return the canonical identity of an aggregate, independent of its notation."""
-    taken = [f"{each.kind} {each.name} {sorted(s.name for s in each.scenarios)} {each.true_of}" for each in values]
+    taken = [f"{value.kind} {value.name} {sorted(s.name for s in value.scenarios)} {value.true_of}" for value in values]
     return Atom(f"{function.name} {sorted(arguments.named.items())} of {taken} {among} across {judge}")
 
 
@@ -874,7 +890,7 @@ def _range(scale: Scale, ends: Ends) -> Range:
 
 
 def _no_aggregate(reading: FigureContext, name: Name) -> None:
-    some = ", ".join(f"`{each}`" for each in list(AGGREGATES)[:6])
+    some = ", ".join(f"`{aggregate}`" for aggregate in list(AGGREGATES)[:6])
     help_ = suggest(
         name.text, [*AGGREGATES, *reading.program.aggregates, "abs", "harmonic_mean"], f"there is {some}, …"
     )
@@ -942,7 +958,9 @@ def _of_cells(
         scale, ends = inner.scale, inner.scale.bounds or inner.ends
     mixed = inner.mixed and _keeps_scale(function)
     options = f"{function.name} {sorted(arguments.named.items())} of cells of {sorted(figure.by)}"
-    form, course = (function_atom(options, [each], function.rises) for each in (inner.form, inner.direction_form))
+    form, course = (
+        function_atom(options, [normal_form], function.rises) for normal_form in (inner.form, inner.direction_form)
+    )
     return TypedFigure(
         Aggregate(function=function.name, values=(), named=arguments.named, by=by, of=figure),
         Scale() if mixed else scale,
@@ -1024,16 +1042,16 @@ def _nested(
         message = f"`{function.name}` is taken of what is scored, not of another figure"
         reading.error("E0301", message, syntax.span, f"it is `{function.shown}`")
         return None
-    own = replace(reading, dimensions=dims or (), terms=[])
-    inner = read(own, syntax)
-    reading.missing, reading.uses_across = own.missing, own.uses_across
+    context = replace(reading, dimensions=dims or (), terms=[])
+    inner = read(context, syntax)
+    reading.missing, reading.uses_across = context.missing, context.uses_across
     if inner is None:
         return None
     if not inner.leaves:
         help_ = "write `mean(mean(x) by y)`, of a scorer, a score or a measure"
         reading.error("E0301", "this measures nothing", syntax.span, help_)
         return None
-    by = find_cells(own, inner)
+    by = find_cells(context, inner)
     if by is None:
         return None
     if not by:

@@ -53,7 +53,7 @@ def _field(program: Program, scenario: Statement, field: str) -> Span | None:
     """Return the place of the declaration of a field of a scenario's rows."""
     local, over = _local(scenario), scenario.one_of("over")
     if local is not None:
-        return next((each.name().span for each in local.of("field") if each.name().text == field), None)
+        return next((statement.name().span for statement in local.of("field") if statement.name().text == field), None)
     loaded = program.top_level_datasets.get(over.name("dataset").text) if over is not None else None
     return loaded.spans.get(field) if loaded is not None else None
 
@@ -61,8 +61,11 @@ def _field(program: Program, scenario: Statement, field: str) -> Span | None:
 def _local(scenario: Statement) -> Statement | None:
     """Return the data set declared inside a scenario that it runs over."""
     over = scenario.one_of("over")
-    own = [each for each in scenario.body if each.construct in KINDS["dataset"]]
-    return next((each for each in own if over is None or each.name().text == over.name("dataset").text), None)
+    statements = [statement for statement in scenario.body if statement.construct in KINDS["dataset"]]
+    return next(
+        (statement for statement in statements if over is None or statement.name().text == over.name("dataset").text),
+        None,
+    )
 
 
 # Reading dimensions
@@ -103,9 +106,9 @@ def dimension_text(syntax: Syntax) -> str:
 
 def read_dimension(program: Program, syntax: Syntax, parted: Sequence[Groupable]) -> str | None:
     """Return the dimension; None if one of `parted` does not have it, which is reported once."""
-    parted = [each for each in parted if each.complete or _knows(program, each, syntax)]
+    parted = [groupable for groupable in parted if groupable.complete or _knows(program, groupable, syntax)]
     match syntax:
-        case Name() if parted and all(syntax.text in each.elements for each in parted):
+        case Name() if parted and all(syntax.text in groupable.elements for groupable in parted):
             if syntax.text.casefold() in RESERVED_AXES:  # it would collide with that column
                 message = f"`{syntax.text}` is a name of the results, and a figure goes by no element of this name"
                 program.diagnostics.error("E0621", message, syntax.span, help="call the element something else")
@@ -140,7 +143,7 @@ def _groups_of(program: Program, axis: Name, word: Name, parted: Sequence[Groupa
         message, help_ = f"an axis has no `{word.text}`", f"go by its values, `{axis.text}`, or by `{axis.text}.group`"
         program.diagnostics.error("E0201", message, word.span, help=help_, unknown=word.text)
         return None
-    if any(not each.arms for each in parted):
+    if any(not groupable.arms for groupable in parted):
         message = f"a sample goes by the values of `{axis.text}` themselves"
         program.diagnostics.error("E0621", message, word.span, help=f"write `{axis.text}` alone")
         return None
@@ -172,7 +175,7 @@ def check_names(program: Program, written: Sequence[Syntax]) -> None:
 
 def _element_names(program: Program) -> set[str]:
     """Return the names of the elements of all element scores, including wrong ones."""
-    loops = (score.find("elements") for each in program.of("scenario") for score in each.of("score"))
+    loops = (score.find("elements") for statement in program.of("scenario") for score in statement.of("score"))
     return {loop.left.text for loop in loops if isinstance(loop, BinaryExpr) and isinstance(loop.left, Name)}
 
 
@@ -188,9 +191,9 @@ def check_own_line(program: Program, written: Sequence[Syntax], words: Sequence[
 
 def known_dimensions(program: Program, parted: Sequence[Groupable]) -> list[str]:
     """Return the dimensions that all of `parted` have."""
-    fixed = [dim for dim in BUILT_IN_DIMENSIONS if all(dim in each.fixed for each in parted)]
-    axes = [axis for axis in program.axes if all(_has_axis(each, axis) for each in parted)]
-    arms = [arm for arm in program.arms if all(_has_arm(each, arm) for each in parted)]
+    fixed = [dim for dim in BUILT_IN_DIMENSIONS if all(dim in groupable.fixed for groupable in parted)]
+    axes = [axis for axis in program.axes if all(_has_axis(groupable, axis) for groupable in parted)]
+    arms = [arm for arm in program.arms if all(_has_arm(groupable, arm) for groupable in parted)]
     return [*fixed, *axes, *arms]
 
 
@@ -222,14 +225,14 @@ def _single_name(program: Program, name: Name, parted: Sequence[Groupable]) -> s
             if text not in table:
                 return None  # it was reported
     if text in BUILT_IN_DIMENSIONS:
-        stranger = next((each for each in parted if text not in each.fixed), None)
+        stranger = next((groupable for groupable in parted if text not in groupable.fixed), None)
         if stranger is not None:
             _out_of_place(program, name, _no_fixed(text, stranger), parted)
             return None
         return text
     if text in program.axes or text in program.arms:
         has = _has_axis if text in program.axes else _has_arm
-        stranger = next((each for each in parted if not has(each, text)), None)
+        stranger = next((groupable for groupable in parted if not has(groupable, text)), None)
         if stranger is None:
             return text
         if text in program.arms and not stranger.arms:
@@ -274,14 +277,14 @@ def _out_of_place(program: Program, name: Name, message: str, parted: Sequence[G
 def _of_rows(program: Program, path: Sequence[Name], parted: Sequence[Groupable]) -> str | None:
     """Check a dotted dimension: a field of rows or of elements. Reports a mistake and returns None."""
     alias, field, *further = path if len(path) > 1 else [path[0], path[0]]
-    for each in parted:
-        if alias.text in each.elements:
-            if not _goes_by(program, path, each.elements[alias.text], 1):
+    for groupable in parted:
+        if alias.text in groupable.elements:
+            if not _goes_by(program, path, groupable.elements[alias.text], 1):
                 return None
             continue
-        rows = [s.rows for s in each.scenarios if s.rows is not None and s.rows.alias == alias.text]
+        rows = [s.rows for s in groupable.scenarios if s.rows is not None and s.rows.alias == alias.text]
         if not rows:
-            aliases = sorted({s.rows.alias for s in each.scenarios if s.rows is not None})
+            aliases = sorted({s.rows.alias for s in groupable.scenarios if s.rows is not None})
             close = nearest(alias.text, aliases)
             if close:
                 help_ = f"did you mean `{close}.{field.text}`?"
@@ -289,12 +292,12 @@ def _of_rows(program: Program, path: Sequence[Name], parted: Sequence[Groupable]
                 help_ = f"its rows are {', '.join(f'`{other}`' for other in aliases)}"
             else:
                 help_ = "its scenarios run over no rows; go by an axis"
-            message = f"{each.named} has no rows `{alias.text}`"
+            message = f"{groupable.named} has no rows `{alias.text}`"
             program.diagnostics.error("E0201", message, alias.span, help=help_, unknown=alias.text)
             return None
         types: dict[str, Type] = {}
-        for found in rows:
-            types |= fields_of(program, found.dataset)
+        for row in rows:
+            types |= fields_of(program, row.dataset)
         type_ = types.get(field.text)
         if type_ is None:
             if any(loaded.poisoned for loaded in program.top_level_datasets.values()):
@@ -303,14 +306,14 @@ def _of_rows(program: Program, path: Sequence[Name], parted: Sequence[Groupable]
             message = f"`{alias.text}` has no field `{field.text}`"
             program.diagnostics.error("E0308", message, field.span, help=help_, unknown=field.text)
             return None
-        if further and not each.arms:
+        if further and not groupable.arms:
             help_ = "declare it as a field of its own"
             message = f"a sample goes by the values of `{field.text}` themselves"
             program.diagnostics.error("E0621", message, further[0].span, help=help_)
             return None
         if not _goes_by(program, path, type_):
             return None
-        sharing = {s.name for s in each.scenarios if s.rows is not None and s.rows.alias == alias.text}
+        sharing = {s.name for s in groupable.scenarios if s.rows is not None and s.rows.alias == alias.text}
         note_rows(program, alias, field, sharing)
     return ".".join(name.text for name in path)
 
@@ -344,16 +347,16 @@ def values_of(program: Program, dim: str, parted: Sequence[Groupable]) -> tuple[
     """Return the kind of a dimension that is no axis or arm, and its values; None if not all of them are known."""
     first, *path = dim.split(".")
     if first in program.axes:
-        groups = (each.group for each in program.axes[first].values)
+        groups = (value.group for value in program.axes[first].values)
         return "choice", list(dict.fromkeys(group for group in groups if group is not None))
-    for each in parted:
-        sources = [s.rows.dataset for s in each.scenarios if s.rows is not None and s.rows.alias == first]
-        starts = [each.elements.get(first), *(RecordType(fields=fields_of(program, name)) for name in sources)]
+    for groupable in parted:
+        sources = [s.rows.dataset for s in groupable.scenarios if s.rows is not None and s.rows.alias == first]
+        starts = [groupable.elements.get(first), *(RecordType(fields=fields_of(program, name)) for name in sources)]
         for type_ in [_at(start, path) for start in starts]:
             if isinstance(type_, ChoiceType):
                 return type_.kind, list(type_.values)
             if type_ is not None:
-                plain = type_.kind == "text" and len(path) == 1 and first not in each.elements
+                plain = type_.kind == "text" and len(path) == 1 and first not in groupable.elements
                 return type_.kind, _values_in(program, sources, path[0]) if plain else None
     return "path", None  # the nodes of a tree
 
@@ -369,9 +372,9 @@ def _at(type_: Type | None, path: Sequence[str]) -> Type | None:
 def _values_in(program: Program, sources: Sequence[str], field: str) -> list[str] | None:
     """Return the texts in a field of data sets; None if not all rows are known."""
     loaded = [program.top_level_datasets.get(name) for name in sources]
-    if not all(each is not None and each.rows_known and each.sound and each.rows for each in loaded):
+    if not all(dataset is not None and dataset.rows_known and dataset.sound and dataset.rows for dataset in loaded):
         return None
-    rows = [row.values.get(field) for each in loaded if each is not None for row in each.rows]
+    rows = [row.values.get(field) for dataset in loaded if dataset is not None for row in dataset.rows]
     return list(dict.fromkeys(value for value in rows if isinstance(value, str)))
 
 
@@ -384,7 +387,7 @@ def fields_of(program: Program, dataset: str) -> dict[str, Type]:
 def fields_by(program: Program, parted: Sequence[Groupable]) -> list[str]:
     """Return the row fields that all of `parted` can go by, in source notation."""
     every: list[set[str]] = []
-    for each in parted:
-        rows = [scenario.rows for scenario in each.scenarios if scenario.rows is not None]
+    for groupable in parted:
+        rows = [scenario.rows for scenario in groupable.scenarios if scenario.rows is not None]
         every.append({f"{r.alias}.{name}" for r in rows for name in fields_of(program, r.dataset)})
     return sorted(set.intersection(*every)) if every else []

@@ -68,15 +68,15 @@ def read_slice(reading: FigureContext, syntax: IndexExpr) -> TypedFigure | None:
         help_ = "give it a name first: `measure NAME = …`"
         reading.error("E0301", "only a measure that has a name can be sliced", syntax.of.span, help_)
         return None
-    known = find_measure(reading, syntax.of)
-    if known is None:
+    measure = find_measure(reading, syntax.of)
+    if measure is None:
         return None
     fixed: dict[str, str] = {}
     good = bool(syntax.arguments)
     if not syntax.arguments:
         reading.error("E0303", "this slice fixes nothing", syntax.span, "write `[arm: value]`")
     for argument in syntax.arguments:
-        pair = _fixed(reading, known, argument)
+        pair = _fixed(reading, measure, argument)
         if pair is not None and pair[0] in fixed:
             reading.error("E0202", f"this slice fixes `{pair[0]}` twice", argument.span, "remove one")
             pair = None
@@ -86,12 +86,12 @@ def read_slice(reading: FigureContext, syntax: IndexExpr) -> TypedFigure | None:
     if not good:
         return None
     keys = frozenset(fixed)
-    cells = tuple(dim for dim in known.measure.by if dim not in keys)
+    cells = tuple(dim for dim in measure.measure.by if dim not in keys)
     named = written_as(syntax)
-    figured = known.typed_figure
+    figured = measure.typed_figure
     reading.terms.append(CellTerm(named, syntax.span, cells, keys))
     return TypedFigure(
-        Measured(measure=known.measure.name, slice=fixed),
+        Measured(measure=measure.measure.name, slice=fixed),
         figured.scale,
         named,
         syntax.span,
@@ -99,8 +99,8 @@ def read_slice(reading: FigureContext, syntax: IndexExpr) -> TypedFigure | None:
         leaves=tuple(sliced(leaf, keys) for leaf in figured.leaves),
         mixed=figured.mixed and "metric" not in keys,
         ends=figured.ends,
-        form=with_name(sliced_form(with_missing(figured.form, known.measure.missing), fixed), named),
-        direction_form=sliced_form(known.direction_form, fixed),
+        form=with_name(sliced_form(with_missing(figured.form, measure.measure.missing), fixed), named),
+        direction_form=sliced_form(measure.direction_form, fixed),
     )
 
 
@@ -111,17 +111,17 @@ def _fixed(reading: FigureContext, known: LoweredMeasure, argument: Argument) ->
         return None
     key, value = argument.name, argument.elements[0]
     program = reading.program
-    parted = [
+    groupables = [
         leaf.groupable for leaf in known.typed_figure.leaves if key.text not in leaf.fixed and leaf.groupable.complete
     ]
-    if not parted and any(not leaf.groupable.complete for leaf in known.typed_figure.leaves):
+    if not groupables and any(not leaf.groupable.complete for leaf in known.typed_figure.leaves):
         return None  # its dimensions are unknown
     by_field: Syntax | None = argument.path
-    if by_field is None and parted and all(key.text in each.elements for each in parted):
+    if by_field is None and groupables and all(key.text in groupable.elements for groupable in groupables):
         by_field = key
-    if parted and by_field is not None:
-        return _fixed_field(reading, by_field, value, parted)
-    names = known_dimensions(program, parted) if parted else []
+    if groupables and by_field is not None:
+        return _fixed_field(reading, by_field, value, groupables)
+    names = known_dimensions(program, groupables) if groupables else []
     for kind, table in (("axis", program.axes), ("arm", program.arms)):
         declared = program.declared.get(kind, {}).get(key.text)
         if declared is not None:
@@ -133,7 +133,7 @@ def _fixed(reading: FigureContext, known: LoweredMeasure, argument: Argument) ->
         reading.error("E0621", "the raters of a pair are known only in a run", key.span, help_)
         return None
     if key.text not in names:
-        fields = fields_by(program, parted)
+        fields = fields_by(program, groupables)
         close = next((field for field in fields if key.text in field.split(".")), nearest(key.text, [*names, *fields]))
         help_ = f"did you mean `{close}`?" if close else f"it goes by {', '.join(f'`{name}`' for name in names)}"
         message = f"`{known.measure.name}` does not go by `{key.text}`"
@@ -199,8 +199,8 @@ def _fixed_field(
             reading.error("E0301", f"`{dim}` is a number, which no slice fixes", syntax.span, help_)
             return None
         case _:
-            told = {"bool": "write `true` or `false`", "integer": "write a whole number"}.get(kind, "name a value")
-            reading.error("E0301", f"{describe_syntax(value)} is no value of `{dim}`", value.span, told)
+            text = {"bool": "write `true` or `false`", "integer": "write a whole number"}.get(kind, "name a value")
+            reading.error("E0301", f"{describe_syntax(value)} is no value of `{dim}`", value.span, text)
             return None
     return (dim, word) if values is None or _is_known(reading, dim, word, values, value.span) else None
 
@@ -216,19 +216,19 @@ def read_figure(reading: FigureContext, syntax: Syntax) -> TypedFigure | None:
         case Number(value=value):
             return _number(reading, syntax, value)
         case Name() | Member():
-            known = find_measure(reading, syntax)
-            return None if known is None else _measured(reading, known, syntax)
+            measure = find_measure(reading, syntax)
+            return None if measure is None else _measured(reading, measure, syntax)
         case IndexExpr():
             return read_slice(reading, syntax)
         case Group(arguments=(Argument(name=None, elements=(inner,)),)):
-            found = read_figure(reading, inner)
-            return None if found is None else replace(found, named=written_as(syntax), span=syntax.span)
+            figure = read_figure(reading, inner)
+            return None if figure is None else replace(figure, named=written_as(syntax), span=syntax.span)
         case UnaryExpr(operator="-", value=inner):
-            found = read_figure(reading, inner)
+            figure = read_figure(reading, inner)
             return (
                 None
-                if found is None
-                else formula_of(reading, "negate", [found], syntax, intervals.negated(found.scale))
+                if figure is None
+                else formula_of(reading, "negate", [figure], syntax, intervals.negated(figure.scale))
             )
         case BinaryExpr(operator="+" | "-" | "*" | "/"):
             return _binary(reading, syntax)
@@ -255,8 +255,8 @@ def read_whole(reading: FigureContext, syntax: Syntax) -> TypedFigure | None:
 
     The check uses the normal form of the figure, so it does not depend on notation.
     """
-    found = read_figure(reading, syntax)
-    return found if found is not None and _goes_together(reading, found) else None
+    figure = read_figure(reading, syntax)
+    return figure if figure is not None and _goes_together(reading, figure) else None
 
 
 def read_difference(reading: FigureContext, left: Syntax, right: Syntax, whole: Syntax) -> TypedFigure | None:
@@ -265,8 +265,8 @@ def read_difference(reading: FigureContext, left: Syntax, right: Syntax, whole: 
     if one is None or other is None:
         return None
     scale = intervals.added(one.scale, intervals.negated(other.scale))
-    found = formula_of(reading, "-", [one, other], whole, scale)
-    return replace(found, named=difference_of(left, right)) if _goes_together(reading, found) else None
+    figure = formula_of(reading, "-", [one, other], whole, scale)
+    return replace(figure, named=difference_of(left, right)) if _goes_together(reading, figure) else None
 
 
 def difference_of(left: Syntax, right: Syntax) -> str:
@@ -280,10 +280,10 @@ def _goes_together(reading: FigureContext, found: TypedFigure) -> bool:
 
 
 def _aggregate(reading: FigureContext, syntax: CallExpr) -> TypedFigure | None:
-    found = read_aggregate(reading, syntax, read_whole)
-    if found is not None:
-        reading.terms.append(CellTerm(found.named, found.span, (), frozenset()))
-    return found
+    figure = read_aggregate(reading, syntax, read_whole)
+    if figure is not None:
+        reading.terms.append(CellTerm(figure.named, figure.span, (), frozenset()))
+    return figure
 
 
 def _number(reading: FigureContext, syntax: Syntax, value: float) -> TypedFigure | None:
@@ -309,7 +309,7 @@ def _constant(reading: FigureContext, syntax: Syntax, value: float) -> TypedFigu
 
 def _measured(reading: FigureContext, known: LoweredMeasure, syntax: Syntax) -> TypedFigure:
     measure = known.measure
-    found = TypedFigure(
+    figure = TypedFigure(
         Measured(measure=measure.name),
         known.typed_figure.scale,
         written_as(syntax),
@@ -321,35 +321,35 @@ def _measured(reading: FigureContext, known: LoweredMeasure, syntax: Syntax) -> 
         form=with_name(with_missing(known.typed_figure.form, measure.missing), written_as(syntax)),
         direction_form=known.direction_form,
     )
-    reading.terms.append(CellTerm(found.named, found.span, found.cells, frozenset()))
-    return found
+    reading.terms.append(CellTerm(figure.named, figure.span, figure.cells, frozenset()))
+    return figure
 
 
 # --- arithmetic ---
 
 
 def _binary(reading: FigureContext, syntax: BinaryExpr) -> TypedFigure | None:
-    left, right = read_figure(reading, syntax.left), read_figure(reading, syntax.right)
-    if left is None or right is None:
+    figure, right = read_figure(reading, syntax.left), read_figure(reading, syntax.right)
+    if figure is None or right is None:
         return None
-    one, other = left.scale.constant, right.scale.constant
+    one, other = figure.scale.constant, right.scale.constant
     if syntax.operator == "/" and other == 0:
         reading.error("E0301", "this divides by zero", syntax.right.span, "divide by another number")
         return None
     if one is not None and other is not None:
-        found = _constant(reading, syntax, _computed(syntax.operator, one, other))
-        form = combined(syntax.operator, [left.form, right.form])  # exact, as 1 / 3 is
-        return None if found is None else replace(found, form=form, direction_form=form)
+        typed_figure = _constant(reading, syntax, _computed(syntax.operator, one, other))
+        form = combined(syntax.operator, [figure.form, right.form])  # exact, as 1 / 3 is
+        return None if typed_figure is None else replace(typed_figure, form=form, direction_form=form)
     if syntax.operator in ("+", "-"):
         other_scale = intervals.negated(right.scale) if syntax.operator == "-" else right.scale
-        return formula_of(reading, syntax.operator, [left, right], syntax, intervals.added(left.scale, other_scale))
+        return formula_of(reading, syntax.operator, [figure, right], syntax, intervals.added(figure.scale, other_scale))
     if other is not None:
-        scale = intervals.scaled(left.scale, other if syntax.operator == "*" else 1 / other)
+        scale = intervals.scaled(figure.scale, other if syntax.operator == "*" else 1 / other)
     elif one is not None and syntax.operator == "*":
         scale = intervals.scaled(right.scale, one)
     else:
-        scale = Scale() if syntax.operator == "*" else Scale(_bounds_of_pooled(left, right))
-    return formula_of(reading, syntax.operator, [left, right], syntax, scale)
+        scale = Scale() if syntax.operator == "*" else Scale(_bounds_of_pooled(figure, right))
+    return formula_of(reading, syntax.operator, [figure, right], syntax, scale)
 
 
 def _bounds_of_pooled(left: TypedFigure, right: TypedFigure) -> tuple[float, float] | None:
@@ -370,8 +370,8 @@ def _summands(figure: Figure, function: str) -> Iterator[str | None]:
     """Yield the operand of each aggregate `function` in a sum, as text; None for anything else."""
     match figure:
         case Formula(operator="+", values=values):
-            for each in values:
-                yield from _summands(each, function)
+            for value in values:
+                yield from _summands(value, function)
         case Aggregate(function=name, of=None) if name == function:
             yield figure.model_copy(update={"function": ""}).model_dump_json()
         case _:
@@ -408,8 +408,8 @@ def _function(reading: FigureContext, call: CallExpr, name: str) -> TypedFigure 
     if name == "log" and len(parts) == 2:
         return _of_base(reading, call, parts[0], parts[1])
     if len(parts) != 1 if name in OF_ONE else len(parts) < 2:
-        told = "one figure" if name in OF_ONE else "two or more"
-        reading.error("E0303", f"`{name}` takes {told}", call.span, _shape(name))
+        text = "one figure" if name in OF_ONE else "two or more"
+        reading.error("E0303", f"`{name}` takes {text}", call.span, _shape(name))
         return None
     if name == "abs":
         return _folded(reading, call, name, parts, intervals.absolute(parts[0].scale))
@@ -425,8 +425,8 @@ def _function(reading: FigureContext, call: CallExpr, name: str) -> TypedFigure 
     scale = parts[0].scale
     for part in parts[1:]:
         scale = combine(scale, part.scale)
-    together = combined("+", [part.form for part in parts])
-    if not on_one_scale(reading, together, call.span, any(part.mixed for part in parts)):
+    form = combined("+", [part.form for part in parts])
+    if not on_one_scale(reading, form, call.span, any(part.mixed for part in parts)):
         return None
     return _folded(reading, call, name, parts, scale)
 

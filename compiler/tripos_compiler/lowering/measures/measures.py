@@ -78,37 +78,37 @@ def collect_columns(program: Program, steps: Steps, statement: Statement) -> boo
     own = statement.name().text if statement.construct == "measure" else None
     value = statement.syntax("value" if statement.construct == "measure" else "cond")
     scenario = next(s for s in program.of("scenario") if any(inner is statement for inner in s.body))
-    made: list[NamedColumn] = []
+    columns: list[NamedColumn] = []
     others = False
     for word, syntax, where in column_arguments(program, value):
         own_where = where if where is not None and not is_of_judge(program, scenario, where) else None
-        taken: Syntax | None = syntax
+        node: Syntax | None = syntax
         if means_a_figure(program, scenario, own, syntax):
-            taken = computed_score(steps, scenario, syntax) if own_where is not None else None
-        if taken is None:
+            node = computed_score(steps, scenario, syntax) if own_where is not None else None
+        if node is None:
             others = True
             continue
-        first, known = first_name(taken), {*steps.scope, *steps.elements}
+        first, known = first_name(node), {*steps.scope, *steps.elements}
         if first is not None and first.text not in known:  # measures are resolved once all are known
             program.index.scopes.append((syntax.span, dict(steps.scope)))
             good = good and first is not syntax and first.text in program.declared["scenario"]
             others = True
             continue
-        if figure_in(program, scenario, known, taken) is not None:
-            message = f"`{written_as(taken)}` is made of figures, and nothing says in which cells"
-            help_ = f"say what it goes by: `{written_as(taken)} by …`"
-            program.diagnostics.error("E0301", message, taken.span, help=help_)
+        if figure_in(program, scenario, known, node) is not None:
+            message = f"`{written_as(node)}` is made of figures, and nothing says in which cells"
+            help_ = f"say what it goes by: `{written_as(node)} by …`"
+            program.diagnostics.error("E0301", message, node.span, help=help_)
             good = False
             continue
-        column = lower_column(steps, f"{own or 'expect'}.{word}", taken, own_where)
+        column = lower_column(steps, f"{own or 'expect'}.{word}", node, own_where)
         if column is None:
             good = False
         else:
             program.columns[syntax.span] = column
             if own_where is not None:
                 program.columns[own_where.span] = column
-            made.append(column)
-    if made and good and not others and not any(depends_on_reply(steps, column) for column in made):
+            columns.append(column)
+    if columns and good and not others and not any(depends_on_reply(steps, column) for column in columns):
         help_ = "measure something that a reply of the role under test says"
         message = "this measure depends on no reply of the compared role"
         program.diagnostics.error("E0301", message, value.span, help=help_)
@@ -122,7 +122,7 @@ def collect_columns(program: Program, steps: Steps, statement: Statement) -> boo
 def lower_measures(program: Program) -> None:
     """Lower every `measure`."""
     reading = read_measures(program)
-    program.measures = {key: known.measure for key, known in reading.measures.items()}
+    program.measures = {key: measure.measure for key, measure in reading.measures.items()}
 
 
 def read_measures(program: Program, silent: bool = False) -> FigureContext:
@@ -134,14 +134,14 @@ def read_measures(program: Program, silent: bool = False) -> FigureContext:
     if silent:
         program = replace(program, diagnostics=Diagnostics(), index=Index())
     scores = Scores(program)
-    declared = {each.key: each for each in _declared(program)}
-    found: dict[str, LoweredMeasure] = {}
+    declared = {measure_declaration.key: measure_declaration for measure_declaration in _declared(program)}
+    measures: dict[str, LoweredMeasure] = {}
     for key in _measures_in_order(program, scores, declared, scopes):
-        each = declared[key]
-        known = _measure(program, _reading(program, scores, declared, found, scopes, each), each)
-        if known is not None:
-            found[key] = known
-    lowered = {key: found[key] for key in declared if key in found}
+        declaration = declared[key]
+        measure = _measure(program, _reading(program, scores, declared, measures, scopes, declaration), declaration)
+        if measure is not None:
+            measures[key] = measure
+    lowered = {key: measures[key] for key in declared if key in measures}
     return FigureContext(program, scores, declared, lowered, scopes)
 
 
@@ -153,14 +153,14 @@ def _reading(
     scopes: Mapping[Span, Mapping[str, Any]],
     each: MeasureDeclaration,
 ) -> FigureContext:
-    written = tuple(each.statement.many("dims"))
+    nodes = tuple(each.statement.many("dims"))
     across = each.statement.find_name("role")
-    return FigureContext(program, scores, declared, known, scopes, each.scenario, each.key, written, across)
+    return FigureContext(program, scores, declared, known, scopes, each.scenario, each.key, nodes, across)
 
 
 def _declared(program: Program) -> Iterator[MeasureDeclaration]:
     """Yield every `measure` in the order of the files, without repeated names."""
-    seen: dict[str, Name] = {}
+    names: dict[str, Name] = {}
     for statement in program.of("measure", "scenario"):
         if statement.construct == "measure":
             name = statement.name()
@@ -174,7 +174,7 @@ def _declared(program: Program) -> Iterator[MeasureDeclaration]:
             name = inner.name()
             program.index.define("measure", name.text, name.span, f"scenario {scenario.text}")
             key = f"{scenario.text}.{name.text}"
-            earlier = seen.setdefault(key, name)
+            earlier = names.setdefault(key, name)
             if earlier is not name:
                 label = Label(earlier.span, "first declared here")
                 message = f"measure `{name.text}` is declared twice in this scenario"
@@ -192,9 +192,9 @@ def settling_of(statement: Statement) -> StoppingCriterion | None:
 
 def declared_settling(program: Program) -> Iterator[tuple[str, Span]]:
     """Yield the measures with an `until` clause, and their places."""
-    for each in _declared(replace(program, diagnostics=Diagnostics(), index=Index())):
-        if each.statement.has("until"):
-            yield each.key, each.statement.head
+    for declaration in _declared(replace(program, diagnostics=Diagnostics(), index=Index())):
+        if declaration.statement.has("until"):
+            yield declaration.key, declaration.statement.head
 
 
 def _measures_in_order(
@@ -205,9 +205,9 @@ def _measures_in_order(
 ) -> list[str]:
     """Return the measures in order of dependency, without those in a circle."""
     needs: dict[str, list[str]] = {}
-    for key, each in declared.items():
-        reading = _reading(program, scores, declared, {}, scopes, each)
-        needs[key] = list(dict.fromkeys(measures_in(reading, each.statement.syntax("value"))))
+    for key, declaration in declared.items():
+        reading = _reading(program, scores, declared, {}, scopes, declaration)
+        needs[key] = list(dict.fromkeys(measures_in(reading, declaration.statement.syntax("value"))))
     order, cycles = in_order(needs)
     for cycle in cycles:
         message = f"these measures build on each other in a circle: {' → '.join([*cycle, cycle[0]])}"
@@ -226,7 +226,7 @@ def _measure(program: Program, reading: FigureContext, each: MeasureDeclaration)
         check_names(program, reading.dimensions)
     if figured is None or not role_known:
         return None
-    measures = {name: known.measure for name, known in reading.measures.items()}
+    measures = {name: lowered_measure.measure for name, lowered_measure in reading.measures.items()}
     among = any(aggregate.among for aggregate in aggregates_of(figured.figure, measures))
     if among and reading.missing in ("zero", "paired"):
         message = (
@@ -300,16 +300,18 @@ def check_directions(program: Program) -> None:
     """
     if not any(each.directed for each in program.measures.values()):
         return
-    best = {each.measure for each in program.exports.values() if isinstance(each, Export) and each.kind == "best"}
+    best = {
+        export.measure for export in program.exports.values() if isinstance(export, Export) and export.kind == "best"
+    }
     ranked = {*(program.benchmark.headline if program.benchmark is not None else ()), *best}
     reading = replace(read_measures(program, silent=True), program=program)
-    for key, known in reading.measures.items():
-        if known.better is not False:
+    for key, measure in reading.measures.items():
+        if measure.better is not False:
             continue
         value = reading.declared[key].statement.syntax("value")
-        own = replace(reading, scenario=reading.declared[key].scenario, measure_name=key)
-        parts = [reading.measures[name] for name in measures_in(own, value) if name in reading.measures]
-        part = next(each for each in parts if each.better is not None)
+        context = replace(reading, scenario=reading.declared[key].scenario, measure_name=key)
+        parts = [reading.measures[name] for name in measures_in(context, value) if name in reading.measures]
+        part = next(lowered_measure for lowered_measure in parts if lowered_measure.better is not None)
         name = part.measure.name
         if part.better is False and key not in ranked:
             continue  # it follows once the direction of the part is stated
@@ -365,10 +367,10 @@ def is_expected_of_people(reading: FigureContext, value: Syntax, figured: TypedF
     Reports a mixture with figures of judges alone, and returns None.
     """
     named = [reading.measures[name] for name in measures_in(reading, value) if name in reading.measures]
-    corrected = [known for known in named if known.measure.corrected]
+    corrected = [measure for measure in named if measure.measure.corrected]
     if not corrected:
         return False
-    ours = sum(_judges(leaf.scored) for known in corrected for leaf in known.typed_figure.leaves)
+    ours = sum(_judges(leaf.scored) for measure in corrected for leaf in measure.typed_figure.leaves)
     if sum(_judges(leaf.scored) for leaf in figured.leaves) > ours:
         message = f"people correct `{corrected[0].measure.name}`, and what stands beside it is of judges alone"
         reading.error(CODE, message, value.span, "declare `measure NAME = … corrected by people`, and expect that")
@@ -389,12 +391,12 @@ def _why_not(reading: FigureContext, figured: TypedFigure) -> tuple[str, str] | 
         return "it is an agreement of evaluators", "correct a mean of grades; agreement needs no correction"
     everybody = sorted(EVERYBODY & {*reading.by, *figured.cells, *figured.fixed, *_fixed(figured.leaves)})
     if everybody:
-        told = f"it goes by `{everybody[0]}`, so it has a value for each of them already"
-        return told, f"leave out `{everybody[0]}`"
+        text = f"it goes by `{everybody[0]}`, so it has a value for each of them already"
+        return text, f"leave out `{everybody[0]}`"
     if reading.missing not in (None, "skip"):
-        told = f"`missing: {reading.missing}` counts replies that nobody can grade"
-        return told, "leave `missing` out: replies without a grade by the judge are in neither"
-    measures = {name: known.measure for name, known in reading.measures.items()}
+        text = f"`missing: {reading.missing}` counts replies that nobody can grade"
+        return text, "leave `missing` out: replies without a grade by the judge are in neither"
+    measures = {name: measure.measure for name, measure in reading.measures.items()}
     for aggregate in aggregates_of(figured.figure, measures):
         if aggregate.of is not None and not declared_aggregate(aggregate.function).correctable:
             return f"it takes the `{aggregate.function}` of cells", "take their `mean`, or each cell with `by`"
@@ -406,15 +408,15 @@ def _why_not(reading: FigureContext, figured: TypedFigure) -> tuple[str, str] | 
             return "it looks at the first tries alone", "leave out `tries: first`: any tries show the chance"
     for leaf in figured.leaves:
         if not _judges(leaf.scored):
-            told = f"no judge gives what {leaf.named} looks at, and it is the same for people"
-            return told, "leave it out here, and correct what judges give in a measure of its own"
+            text = f"no judge gives what {leaf.named} looks at, and it is the same for people"
+            return text, "leave it out here, and correct what judges give in a measure of its own"
         function = declared_aggregate(leaf.function)
         if not function.correctable:
             *some, last = (f"`{name}`" for name in sorted(AGGREGATES) if AGGREGATES[name].correctable)
             return f"{leaf.named} is a `{leaf.function}`", f"take a {', '.join(some)} or {last} of what people grade"
         if (
             function.mean_of == "items"
-            and len({each.name for operand in leaf.scored for each in operand.scenarios}) > 1
+            and len({scenario.name for operand in leaf.scored for scenario in operand.scenarios}) > 1
         ):
             return f"{leaf.named} is of several scenarios", "take that of each scenario, and the mean of these"
     return next((why for leaf in figured.leaves if (why := _not_graded(reading.program, leaf)) is not None), None)
@@ -424,8 +426,8 @@ def _not_graded(program: Program, leaf: AggregateTerm) -> tuple[str, str] | None
     """Return why people cannot grade what an aggregate reads in place of a judge, and the hint; None if they can."""
     for operand in leaf.scored:
         if any(grader_of(step) is None for step in operand.steps):
-            told = f"a judge is asked inside the expression of {operand.shown}, and people do not grade that"
-            return told, "score what the judge gives with a name of its own, and take the mean of that"
+            text = f"a judge is asked inside the expression of {operand.shown}, and people do not grade that"
+            return text, "score what the judge gives with a name of its own, and take the mean of that"
         for scorer in graders_of(program, operand):
             if not scorer.writes:
                 kind = "a reward model" if scorer.source == "reward" else "an embedding model"
@@ -436,16 +438,18 @@ def _not_graded(program: Program, leaf: AggregateTerm) -> tuple[str, str] | None
                     "give the names numbers, and take the mean",
                 )
             if program.roles[scorer.role].with_people:
-                told = f"`role {scorer.role}` counts people with its models"
-                return told, "leave out `with people`: then people are apart and can correct the models"
+                text = f"`role {scorer.role}` counts people with its models"
+                return text, "leave out `with people`: then people are apart and can correct the models"
     return None
 
 
 def _judges(scored: Iterable[Operand]) -> bool:
     """Return true if a judge contributes to the scores."""
-    for each in scored:
-        judges = {step.name for scenario in each.scenarios for step in scenario.steps if isinstance(step, JudgedStep)}
-        if any(isinstance(step, JudgedStep) or judges & set(step.needs) for step in each.steps):
+    for operand in scored:
+        judges = {
+            step.name for scenario in operand.scenarios for step in scenario.steps if isinstance(step, JudgedStep)
+        }
+        if any(isinstance(step, JudgedStep) or judges & set(step.needs) for step in operand.steps):
             return True
     return False
 
@@ -470,14 +474,14 @@ def lower_headline(program: Program) -> None:
         return
     reading = read_measures(program, silent=True)
     reading.program = program
-    measures = {key: known.measure for key, known in reading.measures.items()}
+    measures = {key: lowered_measure.measure for key, lowered_measure in reading.measures.items()}
     names: list[str] = []
     for syntax in statement.many("measures"):
-        known = find_measure(reading, syntax)
-        if known is None:
+        measure = find_measure(reading, syntax)
+        if measure is None:
             continue
-        name = known.measure.name
-        why = why_no_headline(known.measure, measures)
+        name = measure.measure.name
+        why = why_no_headline(measure.measure, measures)
         if name in names:
             program.diagnostics.error("E0202", f"`{name}` is named twice", syntax.span, help="remove one")
         elif why is not None:
@@ -506,23 +510,23 @@ def lower_expectations(program: Program) -> None:
     for scenario, statement in written:
         assert base is not None
         reading = replace(base, scenario=scenario, terms=[], missing=None)
-        found = _expectation(reading, statement.syntax("cond"))
-        if found is not None:
+        expectation = _expectation(reading, statement.syntax("cond"))
+        if expectation is not None:
             until = StoppingCriterion() if statement.has("until") else None
             told = {"until": until, "coverage": _coverage(reading, statement)}
-            program.expectations.append(found.model_copy(update=told))
+            program.expectations.append(expectation.model_copy(update=told))
 
 
 def _coverage(reading: FigureContext, statement: Statement) -> float | None:
     """Return the coverage that an `expect` requires; None without one, or if it is out of range, which is reported."""
-    written = statement.find("number")
-    if not isinstance(written, Number):
+    node = statement.find("number")
+    if not isinstance(node, Number):
         return None
-    if not 0 <= written.value <= 1:
+    if not 0 <= node.value <= 1:
         help_ = "write a share of the scores, such as `coverage 0.8`"
-        reading.error("E0301", "`coverage` must be between 0 and 1", written.span, help_)
+        reading.error("E0301", "`coverage` must be between 0 and 1", node.span, help_)
         return None
-    return float(written.value)
+    return float(node.value)
 
 
 def _statements(program: Program) -> Iterator[tuple[str | None, Statement]]:
@@ -548,9 +552,9 @@ def check_settling(program: Program, plan: Plan) -> None:
     for key, span in declared_settling(program):
         if key in measures and (until := measures[key].until) is not None:
             said.append((key, measures[key], until, span))
-    for (_, statement), each in zip(_statements(program), plan.expectations, strict=True):
-        if each.until is not None:
-            said.append((each.shown, each, each.until, statement.head))
+    for (_, statement), expectation in zip(_statements(program), plan.expectations, strict=True):
+        if expectation.until is not None:
+            said.append((expectation.shown, expectation, expectation.until, statement.head))
     for name, of, until, span in said:
         found = sequential_figure(plan, of)
         if isinstance(found, str):
@@ -610,8 +614,8 @@ def _compared_figures(
         help_ = "compare two figures that can differ"
         reading.error("E0704", "both sides of this measure the same", condition.span, help_)
         return None
-    found = _lowered(reading, condition, figured, operator, value)
-    return None if found is None else found.model_copy(update={"difference": figured.named})
+    expectation = _lowered(reading, condition, figured, operator, value)
+    return None if expectation is None else expectation.model_copy(update={"difference": figured.named})
 
 
 def _sum_of(reading: FigureContext, numbers: Sequence[tuple[int, Syntax]]) -> float | None:
@@ -657,8 +661,8 @@ def _compared_end(
         help_ = f"write `{end}(…) >= NUMBER`, or another of `<`, `<=` and `>`"
         reading.error("E0301", f"an end of an interval is not compared by `{operator}`", condition.span, help_)
         return None
-    found = _lowered(reading, condition, figured, operator, number.scale.constant)
-    return None if found is None else found.model_copy(update={"end": end})
+    expectation = _lowered(reading, condition, figured, operator, number.scale.constant)
+    return None if expectation is None else expectation.model_copy(update={"end": end})
 
 
 def _lowered(

@@ -151,14 +151,14 @@ def _inverse(form: NormalForm) -> NormalForm:
     if len(form.terms) == 1:
         ((product, value),) = form.terms.items()
         return NormalForm({tuple((atom, -power) for atom, power in product): 1 / value})
-    whole = _scaled(form, 1 / first)
-    better, said = directions_of(whole)
-    atom = Atom("sum", (whole,), bounds=range_of_form(whole), better=better, explicit=said)
+    normal_form = _scaled(form, 1 / first)
+    better, said = directions_of(normal_form)
+    atom = Atom("sum", (normal_form,), bounds=range_of_form(normal_form), better=better, explicit=said)
     return NormalForm({((atom, -1),): 1 / first})
 
 
 def _opaque(leaf: str, of: tuple[NormalForm, ...]) -> Atom:
-    return Atom(leaf, of, better=EITHER, explicit=any(directions_of(each)[1] for each in of))
+    return Atom(leaf, of, better=EITHER, explicit=any(directions_of(form)[1] for form in of))
 
 
 def combined(operator: str, forms: Sequence[NormalForm]) -> NormalForm:
@@ -198,7 +198,11 @@ def mapped(form: NormalForm, change: Callable[[Atom], Atom]) -> NormalForm:
     for product, value in form.terms.items():
         made: Monomial = ()
         for atom, power in product:
-            inner = replace(atom, of=tuple(mapped(each, change) for each in atom.of)) if atom.of else change(atom)
+            inner = (
+                replace(atom, of=tuple(mapped(normal_form, change) for normal_form in atom.of))
+                if atom.of
+                else change(atom)
+            )
             made = _product(made, ((inner, power),))
         terms[made] += value
     return _form(terms)
@@ -337,20 +341,22 @@ def scale_clash(form: NormalForm) -> tuple[Atom, Atom] | None:
 
 def _on_one_scale(added: Sequence[Weighed], constant: float) -> bool:
     """Return true if figures of different scales were rescaled before they were added."""
-    begins = sum(each.weight * each.low for each in added)
+    begins = sum(weighed.weight * weighed.low for weighed in added)
     if not _close(begins, 0.0, added):
         # As they are, or reversed on their own scales: the lower end of a scale is not subtracted.
-        if _is_made_of(constant, [-each.weight * (each.low + each.high) for each in added if each.weight < 0], added):
+        if _is_made_of(
+            constant, [-weighed.weight * (weighed.low + weighed.high) for weighed in added if weighed.weight < 0], added
+        ):
             return False
         # From 0, or reversed from 1.
-        if _is_made_of(constant + begins, [-each.span for each in added if each.weight < 0], added):
+        if _is_made_of(constant + begins, [-weighed.span for weighed in added if weighed.weight < 0], added):
             return True
-    spans = [abs(each.span) for each in added]
+    spans = [abs(weighed.span) for weighed in added]
     if max(spans) <= 1 + CLOSE or math.isclose(sum(spans), 100):
         return True
     return all(
         abs(wide.weight) * math.sqrt(wide.width / narrow.width) <= abs(narrow.weight) * (1 + CLOSE)
-        for narrow, wide in combinations(sorted(added, key=lambda each: each.width), 2)
+        for narrow, wide in combinations(sorted(added, key=lambda weighed: weighed.width), 2)
         if narrow.atom.base != wide.atom.base
     )
 
@@ -358,8 +364,10 @@ def _on_one_scale(added: Sequence[Weighed], constant: float) -> bool:
 def _is_made_of(value: float, parts: Sequence[float], added: Sequence[Weighed]) -> bool:
     """Return true if a number is 0 or the sum of some of these parts."""
     some = range(len(parts) + 1) if len(parts) <= MOST_CHOICES else (0, len(parts))
-    return any(_close(value, sum(each), added) for count in some for each in combinations(parts, count))
+    return any(_close(value, sum(combination), added) for count in some for combination in combinations(parts, count))
 
 
 def _close(value: float, other: float, added: Sequence[Weighed]) -> bool:
-    return abs(value - other) <= CLOSE * max(abs(each.weight) * max(abs(each.low), abs(each.high)) for each in added)
+    return abs(value - other) <= CLOSE * max(
+        abs(weighed.weight) * max(abs(weighed.low), abs(weighed.high)) for weighed in added
+    )

@@ -109,12 +109,12 @@ class Scores:
 
     def names(self, scenario: str | None) -> dict[str, Span]:
         """Return the names of scores and comparisons of a scenario, or of all, without those of judges."""
-        found: dict[str, Span] = {}
+        spans: dict[str, Span] = {}
         for each, names in self.positions.items():
             if scenario is None or scenario == each:
                 for name, span in names.items():
-                    found.setdefault(name, span)
-        return {name: span for name, span in found.items() if name not in self.judges}
+                    spans.setdefault(name, span)
+        return {name: span for name, span in spans.items() if name not in self.judges}
 
     @cached_property
     def judges(self) -> frozenset[str]:
@@ -124,29 +124,29 @@ class Scores:
 
     def score(self, name: str, within: str | None) -> Operand | None:
         """Return the scores or comparisons of that name; None if no valid scenario has them."""
-        found = self.values.score(name, within)
-        return None if found is None else self._operand(found)
+        step = self.values.score(name, within)
+        return None if step is None else self._operand(step)
 
     def scorer(self, name: str, within: str | None) -> Operand | None:
         """Return all scores of a judge; None if no valid scenario uses it."""
-        found = self.values.scorer(name, within)
-        if found is None or self.program.scorers[name].gives is not None:
-            return None if found is None else self._operand(found)
-        return self._rubric(found, [metric for step in judged_steps(found) for metric in step.metrics])
+        scored_step = self.values.scorer(name, within)
+        if scored_step is None or self.program.scorers[name].gives is not None:
+            return None if scored_step is None else self._operand(scored_step)
+        return self._rubric(scored_step, [metric for step in judged_steps(scored_step) for metric in step.metrics])
 
     def metric(self, name: str, within: str | None) -> Operand | None:
         """Return all scores of a metric, by any judge; None if no valid scenario has them."""
-        found = self.values.metric(name, within)
-        return None if found is None else self._rubric(found, [name])
+        step = self.values.metric(name, within)
+        return None if step is None else self._rubric(step, [name])
 
     def column(self, column: NamedColumn, scenario: str, written: str) -> Operand | None:
         """Return a column of a scenario; None if the scenario is not valid. `written` is its source notation."""
         lowered = self.program.scenarios.get(scenario)
         if lowered is None:
             return None
-        found = self.values.column(column.name, scenario)
-        found = replace(found, scenarios=(lowered,), type=column.type)
-        return replace(self._operand(found), notation=written)
+        step = self.values.column(column.name, scenario)
+        step = replace(step, scenarios=(lowered,), type=column.type)
+        return replace(self._operand(step), notation=written)
 
     @cached_property
     def values(self) -> ScoredValues:
@@ -218,17 +218,17 @@ class AggregateTerm:
     def groupable(self) -> Groupable:
         """The dimensions it can go by."""
         fixed = {"scenario"}
-        if any(each.stored for each in self.scored):
+        if any(operand.stored for operand in self.scored):
             fixed.add("metric")
-        if any(each.metrics for each in self.scored):
+        if any(operand.metrics for operand in self.scored):
             fixed.add("dimension")
-        if any(each.judges for each in self.scored) and not self.judged:
+        if any(operand.judges for operand in self.scored) and not self.judged:
             fixed.add("evaluator")
         if self.judged:
             fixed.add("pair")
-        scenarios = {scenario.name: scenario for each in self.scored for scenario in each.scenarios}
-        whole = all(each.complete for each in self.scored)
-        elements = dict(each.elements for each in self.scored if each.elements is not None)
+        scenarios = {scenario.name: scenario for operand in self.scored for scenario in operand.scenarios}
+        whole = all(operand.complete for operand in self.scored)
+        elements = dict(operand.elements for operand in self.scored if operand.elements is not None)
         return Groupable(
             self.named,
             tuple(scenarios.values()),
@@ -335,8 +335,8 @@ class FigureContext:
 
     def measure(self, name: str) -> MeasureDeclaration | None:
         """Return the measure that a name means here: one of the scenario, or else of the spec."""
-        own = self.declared.get(f"{self.scenario}.{name}") if self.scenario is not None else None
-        return own or self.declared.get(name)
+        declaration = self.declared.get(f"{self.scenario}.{name}") if self.scenario is not None else None
+        return declaration or self.declared.get(name)
 
     def error(self, code: str, message: str, span: Span, help: str | None = None, unknown: str | None = None) -> None:
         """Report a mistake."""
@@ -431,7 +431,7 @@ def _joined(reading: FigureContext, figured: TypedFigure) -> tuple[str, ...] | N
     lacking = [[dim for dim in by if dim not in {*reading.by, *term.cells, *term.fixed}] for term in reading.terms]
     if lacking and all(lacking):
         term, dim = reading.terms[0], lacking[0][0]
-        other = next(each for each in reading.terms if dim in each.cells)
+        other = next(cell_term for cell_term in reading.terms if dim in cell_term.cells)
         message = f"`{other.named}` goes by `{dim}`, and `{term.named}` by something else"
         reading.error("E0621", message, term.span, f"take both by it, with `by {', '.join(by)}` at the end")
         return None
@@ -477,13 +477,13 @@ def on_one_scale(reading: FigureContext, form: NormalForm, span: Span, mixed: bo
         return True
     one, other = clash
     assert one.base is not None and other.base is not None
-    told = f"`{one.named}` runs from {format_bounds(one.base)}, `{other.named}` from {format_bounds(other.base)}"
+    text = f"`{one.named}` runs from {format_bounds(one.base)}, `{other.named}` from {format_bounds(other.base)}"
     off = one if one.base != UNIT else other
     assert off.base is not None
     low, high = off.base
     inner = f"({off.named} - {low:g})" if low > 0 else f"({off.named} + {-low:g})" if low else off.named
     help_ = f"bring them to one scale first: `{inner} / {high - low:g}`"
-    reading.error("E0702", f"these are on different scales: {told}", span, help_)
+    reading.error("E0702", f"these are on different scales: {text}", span, help_)
     return False
 
 
@@ -690,9 +690,9 @@ def is_of_judge(program: Program, scenario: Statement, syntax: Syntax) -> bool:
             own = {name.text for inner in scenario.body if (name := declared_score(inner)) is not None}
             return text in own or text in program.declared.get("scorer", {})
         case Member(of=Name(text=of), name=name):
-            bodies = [each.body for each in program.of("scenario") if each.name().text == of]
+            bodies = [statement.body for statement in program.of("scenario") if statement.name().text == of]
             scores = [declared_score(inner) for body in bodies for inner in body]
-            return name.text in {each.text for each in scores if each is not None}
+            return name.text in {score.text for score in scores if score is not None}
     return False
 
 
@@ -700,8 +700,8 @@ def means_a_figure(program: Program, scenario: Statement, own: str | None, synta
     """Return true if an argument names scores, a metric or a measure, or is a condition on scores."""
     if not isinstance(syntax, Name):
         return is_of_judge(program, scenario, syntax)
-    here = [inner for inner in scenario.body if declared_score(inner) is not None or inner.construct == "measure"]
-    for inner in here:
+    statements = [inner for inner in scenario.body if declared_score(inner) is not None or inner.construct == "measure"]
+    for inner in statements:
         name = declared_score(inner) or inner.name()
         if name.text == syntax.text and not (inner.construct == "measure" and name.text == own):
             return True
@@ -715,8 +715,10 @@ def figure_in(program: Program, scenario: Statement, known: Collection[str], syn
     """
     match syntax:
         case Name():
-            measures = [each for each in (*scenario.body, *program.of("measure")) if each.construct == "measure"]
-            named = syntax.text not in known and any(each.name().text == syntax.text for each in measures)
+            measures = [
+                statement for statement in (*scenario.body, *program.of("measure")) if statement.construct == "measure"
+            ]
+            named = syntax.text not in known and any(measure.name().text == syntax.text for measure in measures)
             return syntax if named else None
         case CallExpr() if is_aggregate(program, syntax):
             return syntax
@@ -728,7 +730,7 @@ def figure_in(program: Program, scenario: Statement, known: Collection[str], syn
             parts = [inner]
         case _:
             return None
-    return next((found for part in parts if (found := figure_in(program, scenario, known, part)) is not None), None)
+    return next((node for part in parts if (node := figure_in(program, scenario, known, part)) is not None), None)
 
 
 def first_name(syntax: Syntax) -> Name | None:
@@ -754,19 +756,19 @@ def random_facets(reading: FigureContext, statement: Statement, figured: TypedFi
 
     Reports a mistake and returns None.
     """
-    written = statement.find("facets")
-    if written is None:
+    node = statement.find("facets")
+    if node is None:
         return inherited_facets(reading, statement.syntax("value"), figured)
-    names = product_of(reading.program, written, "facets")
+    names = product_of(reading.program, node, "facets")
     if names is None:
         return None
     if statement.has("corrected"):
         help_ = "leave out one of them: people correct the judges, whoever these are"
-        reading.error(CODE, "people correct this, so it speaks of no judges", written.span, help_)
+        reading.error(CODE, "people correct this, so it speaks of no judges", node.span, help_)
         return None
     if not _is_mean(reading, figured):
         message = f"judges and prompts are a sample for means alone, and `{figured.named}` is none"
-        reading.error(CODE, message, written.span, "take the `mean` of scores, or the mean of the cells of such")
+        reading.error(CODE, message, node.span, "take the `mean` of scores, or the mean of the cells of such")
         return None
     good = True
     for place, name in enumerate(names):
@@ -801,7 +803,7 @@ def _is_mean(reading: FigureContext, figured: TypedFigure) -> bool:
         case Aggregate(of=None) as mean:
             return declared_aggregate(mean.function).is_mean_of_scores
         case Aggregate(of=Aggregate(of=None) as mean) as mean_of_cells:
-            return all(declared_aggregate(each.function).is_mean_of_scores for each in (mean, mean_of_cells))
+            return all(declared_aggregate(aggregate.function).is_mean_of_scores for aggregate in (mean, mean_of_cells))
     return False
 
 
@@ -821,7 +823,7 @@ def _is_facet(reading: FigureContext, name: Name, figured: TypedFigure) -> bool:
         return False
     kind = "role" if name.text in roles else "arm"
     program.is_declared(kind, name)
-    dims = {*reading.by, *figured.cells, *(dim for each in _aggregates(reading, figured) for dim in each.by)}
+    dims = {*reading.by, *figured.cells, *(dim for aggregate in _aggregates(reading, figured) for dim in aggregate.by)}
     apart = sorted(dims & (OF_JUDGES if kind == "role" else {name.text}))
     if apart:
         message = f"it goes by `{apart[0]}`, so no cell has a sample of {_listed((name.text,))}"
@@ -840,10 +842,10 @@ def _why_not(reading: FigureContext, name: str, kind: str, leaf: AggregateTerm) 
     program = reading.program
     for operand in leaf.scored:
         if kind == "arm":
-            lacking = [each.name for each in operand.scenarios if name not in each.arms]
+            lacking = [scenario.name for scenario in operand.scenarios if name not in scenario.arms]
             if lacking:
-                told = f"scenario `{lacking[0]}` does not try the arm `{name}`"
-                return told, f"write `arms {name}` in it, or take the mean of other scenarios"
+                text = f"scenario `{lacking[0]}` does not try the arm `{name}`"
+                return text, f"write `arms {name}` in it, or take the mean of other scenarios"
             continue
         if not operand.judges:
             return f"nobody judges {operand.shown}: it is computed", "name what a judge gives"
@@ -851,13 +853,13 @@ def _why_not(reading: FigureContext, name: str, kind: str, leaf: AggregateTerm) 
         if others:
             return f"{operand.shown} is given by `{others[0]}`, not by `{name}`", "take the mean of what one role gives"
         if program.roles[name].kind != "panel":
-            told = f"`{name}` is a single role, and one judge shows nothing of others"
-            return told, f"let several grade: `role {name} panel`"
+            text = f"`{name}` is a single role, and one judge shows nothing of others"
+            return text, f"let several grade: `role {name} panel`"
     return None
 
 
 def _aggregates(reading: FigureContext, figured: TypedFigure) -> list[Aggregate]:
-    return list(aggregates_of(figured.figure, {name: known.measure for name, known in reading.measures.items()}))
+    return list(aggregates_of(figured.figure, {name: measure.measure for name, measure in reading.measures.items()}))
 
 
 def _listed(names: tuple[str, ...]) -> str:

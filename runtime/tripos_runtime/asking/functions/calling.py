@@ -115,10 +115,8 @@ def as_result(type_: Type, value: Any) -> Any:
             return frozenset(as_result(type_.of, item) for item in value)
         case "dialogue" if isinstance(value, list | tuple):
             return [_turn(turn) for turn in value]
-    written = repr(value)
-    raise WrongValue(
-        f"it says `{type_notation(type_)}`, and returned {written if len(written) < 80 else f'{written[:80]}…'}"
-    )
+    text = repr(value)
+    raise WrongValue(f"it says `{type_notation(type_)}`, and returned {text if len(text) < 80 else f'{text[:80]}…'}")
 
 
 def _turn(turn: Any) -> dict[str, str]:

@@ -157,8 +157,8 @@ def _command(program: str) -> list[str]:
 def _fault(program: str) -> str | None:
     """Return why the sandbox does not work here; None if it does. A program called bubblewrap that starts Python
     unchanged, or in some namespaces only, is not a sandbox."""
-    told = f"import os\nfor name in {NAMESPACES}: print(os.readlink('/proc/self/ns/' + name))"
-    command = [*_command(program), *python_command(told)]
+    text = f"import os\nfor name in {NAMESPACES}: print(os.readlink('/proc/self/ns/' + name))"
+    command = [*_command(program), *python_command(text)]
     try:
         ended = subprocess.run(
             command, env=ENVIRONMENT, cwd="/", capture_output=True, text=True, timeout=PROBE_S, check=False
@@ -201,17 +201,17 @@ class CodeRunner:
 
     def answer(self, requests: Sequence[ScorerRequest]) -> list[Outcome]:
         """Return the outcome of each request."""
-        return [self._passed(each.arguments) for each in requests]
+        return [self._passed(request.arguments) for request in requests]
 
     def close(self) -> None:
         """End all processes."""
         self._closed = True
-        for each in list(self._guests):
-            each.close()
+        for guest in list(self._guests):
+            guest.close()
 
     def _passed(self, given: Mapping[str, Any]) -> Outcome:
         return self.run(
-            given, ("tester.py", "candidate.py"), lambda both, until: _tested(given, both[0], both[1], until)
+            given, ("tester.py", "candidate.py"), lambda guests, until: _tested(given, guests[0], guests[1], until)
         )
 
     def run(
@@ -255,8 +255,8 @@ def _tested(given: Mapping[str, Any], tester: Guest, code: Guest, until: float) 
     tester.say({"tests": given["tests"], "entry": entry}, until)
     read = tester.hear(until)
     if read is None or read != {"read": True}:
-        told = "they end the Python that reads them" if read is None else str(read.get("unusable"))
-        return Failed(NO_SCORE, f"the tests cannot be run: {told}")
+        text = "they end the Python that reads them" if read is None else str(read.get("unusable"))
+        return Failed(NO_SCORE, f"the tests cannot be run: {text}")
     code.say({"code": given["code"]}, until)
     loaded = code.hear(until)
     names = None if loaded is None else loaded.get("names")
@@ -279,8 +279,8 @@ def _tested(given: Mapping[str, Any], tester: Guest, code: Guest, until: float) 
 @cache
 def guest_text(name: str) -> str:
     """Return the text of a Python program inside the sandbox by its file name."""
-    here = Path(__file__).parent / "inside"
-    return f"{(here / 'confined.py').read_text('utf-8')}\n{(here / name).read_text('utf-8')}"
+    path = Path(__file__).parent / "inside"
+    return f"{(path / 'confined.py').read_text('utf-8')}\n{(path / name).read_text('utf-8')}"
 
 
 class Guest:
@@ -376,8 +376,8 @@ class ProgramRunner(CodeRunner):
         inputs, outputs = given["inputs"], given["outputs"]
         if len(inputs) != len(outputs) or not inputs:
             return Failed(NO_SCORE, f"there are {len(inputs)} inputs and {len(outputs)} outputs")
-        for said, wanted in zip(inputs, outputs, strict=True):
-            found = self.run(given, ("program.py",), partial(_is_right, given["code"], said, wanted))
+        for said, output in zip(inputs, outputs, strict=True):
+            found = self.run(given, ("program.py",), partial(_is_right, given["code"], said, output))
             if found != Value(True):
                 return found
         return Value(True)

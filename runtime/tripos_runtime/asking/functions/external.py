@@ -107,8 +107,8 @@ class ScorerPool:
             self._closed = True
         for _ in self._threads:
             self._queue.put(None)
-        for each in self._all:
-            each.close()
+        for answering in self._all:
+            answering.close()
 
     def _work(self, answering: Answering) -> None:
         while (first := self._queue.get()) is not None:
@@ -135,9 +135,9 @@ class ScorerPool:
 
     def _do(self, answering: Answering, batch: Sequence[_Submitted]) -> None:
         outcomes = _asked(answering, [each.request for each in batch], again=True)
-        for each, outcome in zip(batch, outcomes, strict=True):
-            if not each.outcome.cancelled():
-                each.outcome.set_result(outcome)
+        for submitted, outcome in zip(batch, outcomes, strict=True):
+            if not submitted.outcome.cancelled():
+                submitted.outcome.set_result(outcome)
 
 
 def _asked(answering: Answering, requests: Sequence[ScorerRequest], *, again: bool) -> list[Outcome]:
@@ -150,7 +150,7 @@ def _asked(answering: Answering, requests: Sequence[ScorerRequest], *, again: bo
         if code == NONSENSE:
             answered = {}  # its earlier answers are not trusted either
         if again:
-            rest = {place: [each] for place, each in enumerate(requests) if place not in answered}
+            rest = {place: [request] for place, request in enumerate(requests) if place not in answered}
             answered |= {place: _asked(answering, one, again=False)[0] for place, one in rest.items()}
         return [answered.get(place, error.failure) for place in range(len(requests))]
     except Exception as error:  # an internal error costs only these scores
@@ -243,13 +243,13 @@ def open_scorers(
     limits = {key: _allowed(some[0], allowed) for key, some in together.items()}
     pools: dict[str, ScorerPool] = {}
     for key, some in together.items():
-        beside = folder if some[0].release is None else Path(releases.get(some[0].release, folder))
-        pool = _opened(some, beside, limits[key])
+        path = folder if some[0].release is None else Path(releases.get(some[0].release, folder))
+        pool = _opened(some, path, limits[key])
         try:
             pool.start()
         except Broken as error:
-            for each in (pool, *pools.values()):
-                each.close()
+            for scorer_pool in (pool, *pools.values()):
+                scorer_pool.close()
             message, hint = f"the program `{key[1]}` does not start: {error}", "mend the program, or its settings"
             if error.failure.code == NO_SANDBOX:
                 from tripos_runtime.asking.functions.code_runner import no_sandbox_hint

@@ -51,7 +51,9 @@ class PluginModules(MetaPathFinder, Loader):
         sys.meta_path[:] = [
             each for each in sys.meta_path if not (isinstance(each, PluginModules) and each.package == self.package)
         ]
-        for name in [each for each in sys.modules if each == self.package or each.startswith(f"{self.package}.")]:
+        for name in [
+            module for module in sys.modules if module == self.package or module.startswith(f"{self.package}.")
+        ]:
             del sys.modules[name]
         sys.meta_path.insert(0, self)
         return importlib.import_module(self.top)
@@ -154,9 +156,9 @@ def _programs(
 ) -> Mapping[str, LoadedPlugin]:
     from tripos_runtime.asking.functions.external import open_scorers
 
-    scorers = [each for each in plan.plugins if each.external not in (None, "tool")]
+    scorers = [plugin for plugin in plan.plugins if plugin.external not in (None, "tool")]
     pools = open_scorers(scorers, folder, releases, programs)
-    return {each.name: ExternalScorer(each, _unloaded, pool=pools[each.name]) for each in scorers}
+    return {scorer.name: ExternalScorer(scorer, _unloaded, pool=pools[scorer.name]) for scorer in scorers}
 
 
 def _unloaded(*_: Any, **__: Any) -> Any:

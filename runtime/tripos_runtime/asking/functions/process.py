@@ -303,10 +303,10 @@ class ScorerService:
         if not isinstance(answers, list):
             raise Broken(NONSENSE, "its answer has no list of `answers`")
         try:
-            for each in answers:
-                if not isinstance(each, dict):
+            for answer in answers:
+                if not isinstance(answer, dict):
                     raise Broken(NONSENSE, "one of its `answers` is no object")
-                id_, outcome = read_answer(each, waiting, as_line(each))
+                id_, outcome = read_answer(answer, waiting, as_line(answer))
                 found[waiting.pop(id_)] = outcome
             if waiting:
                 raise Broken(NONSENSE, f"it left {len(waiting)} of {len(ids)} requests without an answer")

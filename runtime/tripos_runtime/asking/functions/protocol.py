@@ -88,11 +88,11 @@ def as_line(message: Mapping[str, Any]) -> bytes:
 def greeting(plugins: Sequence[Plugin]) -> dict[str, Any]:
     """Return the first message to a program: the version of the protocol, and the scorers that it is asked for."""
     scorers = {
-        each.function: {
-            "parameters": {name: type_notation(of) for name, of in each.parameters.items()},
-            "returns": type_notation(each.returns),
+        plugin.function: {
+            "parameters": {name: type_notation(of) for name, of in plugin.parameters.items()},
+            "returns": type_notation(plugin.returns),
         }
-        for each in plugins
+        for plugin in plugins
     }
     return {"tripos": PROTOCOL, "scorers": scorers}
 
@@ -104,8 +104,8 @@ def check_greeting(line: bytes, version: str | None) -> None:
     if said.get("tripos") != PROTOCOL:
         raise Broken(NOT_STARTED, f'its first line must have `"tripos": {PROTOCOL}`, and is {_shown(line)}')
     if version is not None and f"{said.get('program')} {said.get('version')}" != version:
-        told = f"`{said.get('program')} {said.get('version')}`"
-        raise Broken(NOT_STARTED, f"it says that it is {told}, and the spec names `{version}`")
+        text = f"`{said.get('program')} {said.get('version')}`"
+        raise Broken(NOT_STARTED, f"it says that it is {text}, and the spec names `{version}`")
 
 
 def request_message(id_: str, request: ScorerRequest) -> dict[str, Any]:

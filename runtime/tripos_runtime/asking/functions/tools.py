@@ -43,8 +43,8 @@ class ToolFunction(ExternalScorer):
     def __call__(self, *args: Any, **named: Any) -> ToolResult:
         state, arguments = args
         given = {"state": state, "arguments": json_argument(arguments)}
-        found: ToolResult = self.known_value(ScorerRequest(self.plugin.function, given))
-        return found
+        tool_result: ToolResult = self.known_value(ScorerRequest(self.plugin.function, given))
+        return tool_result
 
     def _value_of(self, outcome: Outcome) -> Any:
         if isinstance(outcome, Failed):
@@ -64,7 +64,7 @@ def open_tools(
     """Return the functions of tools by name; those of one file share a pool, whose first process starts with the first
     call. `read` returns the text of a file as it was checked."""
     pools: dict[tuple[str | None, str], ScorerPool] = {}
-    found: dict[str, ToolFunction] = {}
+    functions: dict[str, ToolFunction] = {}
     for plugin in plugins:
         key = plugin.release, plugin.version
         if key not in pools:
@@ -73,15 +73,15 @@ def open_tools(
             text = _started(read(plugin), program_name(plugin))
             opened = partial(ScorerProcess, program_name(plugin), text, [plugin], limits)
             pools[key] = ScorerPool(opened, processes, 1)
-        found[plugin.name] = ToolFunction(plugin, _uncalled, pool=pools[key])
-    return found
+        functions[plugin.name] = ToolFunction(plugin, _uncalled, pool=pools[key])
+    return functions
 
 
 def placeholder_result(plugin: Plugin, world: str, state: Any, arguments: Mapping[str, Any]) -> ToolResult:
     """Return the result of a placeholder for a tool's function. It depends on the arguments only, or on the world too
     if the function is not pure."""
-    told = json.dumps([plugin.name, world, state, json_argument(arguments)], sort_keys=True, default=str)
-    digest = hashlib.sha256(told.encode()).hexdigest()[:12]
+    text = json.dumps([plugin.name, world, state, json_argument(arguments)], sort_keys=True, default=str)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:12]
     return ToolResult({"before": state, "call": digest}, digest, False)
 
 

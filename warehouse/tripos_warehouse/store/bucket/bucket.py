@@ -109,19 +109,25 @@ class LocalCopy:
             folder = self.root / COMMITS
             here = {path.stem for path in folder.glob("*.json") if serial >= 0 or self._is_whole(path)}
             # The parts of a manifest were fetched before its commit was written here.
-            looked_at = [each for each in catalog.commits if each.manifest is None or each.name not in here]
-            part_lists = map_concurrently(lambda each: read_parts(self._objects, each), looked_at)
-            parts = {each.name: some for each, some in zip(looked_at, part_lists, strict=True)}
-            every = [part for some in parts.values() for part in some]
-            map_concurrently(self._fetch, [part for part in every if not self._has(part)])
+            looked_at = [
+                catalog_commit
+                for catalog_commit in catalog.commits
+                if catalog_commit.manifest is None or catalog_commit.name not in here
+            ]
+            part_lists = map_concurrently(lambda catalog_commit: read_parts(self._objects, catalog_commit), looked_at)
+            parts = {
+                catalog_commit.name: part_list for catalog_commit, part_list in zip(looked_at, part_lists, strict=True)
+            }
+            bucket_parts = [part for some in parts.values() for part in some]
+            map_concurrently(self._fetch, [part for part in bucket_parts if not self._has(part)])
             gone = self._obsolete_commits(catalog, here)
             newest = newest_compaction(catalog)
             for commit in catalog.commits:
                 path = folder / f"{commit.name}.json"
                 replaces = gone if commit.name == newest else frozenset()
                 if commit.name not in here:
-                    made = tuple(part.parquet for part in parts[commit.name])
-                    listed = Commit(commit.name, commit.written_at, made, replaces=tuple(sorted(replaces)))
+                    parquet_parts = tuple(part.parquet for part in parts[commit.name])
+                    listed = Commit(commit.name, commit.written_at, parquet_parts, replaces=tuple(sorted(replaces)))
                     _write(path, to_json(listed))
                 elif replaces:
                     known = read_commit(path)
@@ -130,7 +136,7 @@ class LocalCopy:
                 if replaces:
                     self._replaced[commit.name] = replaces
             before = {part: at for part, at in self._verified.items() if (self.root / part).exists()}
-            self._verified = before | {part.path: (self.root / part.path).stat().st_mtime_ns for part in every}
+            self._verified = before | {part.path: (self.root / part.path).stat().st_mtime_ns for part in bucket_parts}
             _write(self.root / STATE, sealed({"serial": catalog.serial, "verified": self._verified}))
             bump_change_counter(self.root)
 
@@ -183,13 +189,13 @@ class LocalCopy:
             return False
 
     def _fetch(self, part: BucketPart) -> None:
-        held = self._objects.get(part.name)
-        if held is None:
+        stored_object = self._objects.get(part.name)
+        if stored_object is None:
             raise PartGoneError(part.name)
-        if hashlib.sha256(held.content).hexdigest() != part.sha256:
+        if hashlib.sha256(stored_object.content).hexdigest() != part.sha256:
             hint = "restore the object from a backup: its content is not that which was committed"
             raise StoreError("S0103", f"`{self._objects.address}/{part.name}` was changed", hint)
-        _write(self.root / part.path, held.content, mode=0o444)
+        _write(self.root / part.path, stored_object.content, mode=0o444)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -278,10 +284,10 @@ def read_slot(number: int, content: bytes, name: str) -> LogSlot:
         raise StoreError("S0404", f"`{name}` is unreadable ({error})", hint) from error
     if isinstance(head, dict) and head.get("format") == SEAL_FORMAT:
         return LogSlot(number, None)
-    kept = parse_segment(unpacked)
-    if kept.newer:
+    journal_content = parse_segment(unpacked)
+    if journal_content.newer:
         raise StoreError("S0104", f"`{name}` was not written by this Tripos", "update Tripos")
-    return LogSlot(number, kept)
+    return LogSlot(number, journal_content)
 
 
 class LogReader:
@@ -293,17 +299,17 @@ class LogReader:
 
     def tail(self, session: str, start: int) -> Tail:
         """Return the slots of a log from `start` on. Raises `StoreError`: S0104, S0109, S0110, S0404."""
-        known = self._slots.setdefault(session, {})
+        log_slots = self._slots.setdefault(session, {})
         slots: list[LogSlot] = []
         number = start
         while True:
-            slot = known.get(number)
+            slot = log_slots.get(number)
             if slot is None:
                 name = slot_name(session, number)
-                held = self._objects.get(name)
-                if held is None:
+                stored_object = self._objects.get(name)
+                if stored_object is None:
                     return Tail(tuple(slots), number, sealed=False)
-                slot = known[number] = read_slot(number, held.content, name)
+                slot = log_slots[number] = read_slot(number, stored_object.content, name)
             if slot.is_seal:
                 return Tail(tuple(slots), number, sealed=True)
             slots.append(slot)
@@ -316,12 +322,12 @@ class LogReader:
 
     def forget(self, sessions: dict[str, int]) -> None:
         """Forget slots that are committed, and logs of sessions that are over."""
-        for session, known in list(self._slots.items()):
+        for session, slot in list(self._slots.items()):
             if session not in sessions:
                 del self._slots[session]
             else:
-                for number in [number for number in known if number < sessions[session]]:
-                    del known[number]
+                for number in [number for number in slot if number < sessions[session]]:
+                    del slot[number]
 
 
 # The bucket
@@ -381,18 +387,18 @@ class Bucket:
         there is no bucket, S0109 without access rights, S0110 if it is out of reach, S0111 without conditional writes.
         """
         objects = objects or Objects.at(address)
-        held = objects.get(MARKER)
-        if held is None and create:
+        stored_object = objects.get(MARKER)
+        if stored_object is None and create:
             _probe(objects)
             made = {"format": BUCKET_FORMAT, "lease_s": lease_s, "id": uuid.uuid4().hex}
             objects.create(CATALOG, Catalog().following().content())
             objects.create(MARKER, orjson.dumps(made) + b"\n")
-            held = objects.get(MARKER)
-        if held is None:
+            stored_object = objects.get(MARKER)
+        if stored_object is None:
             hint = "run a benchmark first, or name the store with `--store`"
             raise StoreError("S0101", f"no store at `{address}`", hint)
         try:
-            said = orjson.loads(held.content)
+            said = orjson.loads(stored_object.content)
             format_, length_s = said["format"], float(said.get("lease_s", LEASE_S))
         except (ValueError, KeyError, TypeError) as error:
             hint = "restore an earlier version of the object"
@@ -411,12 +417,14 @@ class Bucket:
 
     def catalog(self) -> Catalog:
         """Return the current catalog. Raises what `Objects.get` and `read_catalog` raise."""
-        held = self.objects.get(CATALOG) if self._leases is None else self.objects.changed(CATALOG, self._leases)
-        if held is None:
+        stored_object = (
+            self.objects.get(CATALOG) if self._leases is None else self.objects.changed(CATALOG, self._leases)
+        )
+        if stored_object is None:
             hint = "restore an earlier version of the object `catalog.json`"
             raise StoreError("S0103", f"the store at `{self.address}` has no catalog", hint)
-        if held is not self._leases:
-            self._leases, self._catalog = held, read_catalog(held.content, self.address)
+        if stored_object is not self._leases:
+            self._leases, self._catalog = stored_object, read_catalog(stored_object.content, self.address)
         return self._catalog
 
     def change(self, changed: Callable[[Catalog], Catalog], has_landed: Callable[[Catalog], bool]) -> Catalog:
@@ -455,11 +463,11 @@ class Bucket:
             try:
                 self.copy.take(catalog)
             except PartGoneError as error:
-                gone = error
+                gone_error = error
                 continue
             return catalog
         hint = "restore the object from a backup, or find what is missing with `tripos store check`"
-        raise StoreError("S0103", f"`{self.address}/{gone}` is gone", hint)
+        raise StoreError("S0103", f"`{self.address}/{gone_error}` is gone", hint)
 
     def mend(self) -> None:
         """Compare the whole local copy with the catalog, and fetch what is missing or damaged. Raises what `sync`
@@ -500,29 +508,29 @@ class Bucket:
         serial of its new objects; None if there are none.
         """
         gone = set(commit.replaces)
-        replaced = [each for each in catalog.commits if each.name in gone]
-        listed_so_far = map_concurrently(lambda each: read_parts(self.objects, each), replaced)
-        known = {part.path: part for parts in listed_so_far for part in parts}
+        replaced = [catalog_commit for catalog_commit in catalog.commits if catalog_commit.name in gone]
+        listed_so_far = map_concurrently(lambda catalog_commit: read_parts(self.objects, catalog_commit), replaced)
+        bucket_parts = {part.path: part for parts in listed_so_far for part in parts}
 
         def upload(part: ParquetPart) -> BucketPart:
-            if part.path in known:
-                return known[part.path]
+            if part.path in bucket_parts:
+                return bucket_parts[part.path]
             content = (self.root / part.path).read_bytes()
             sha256 = hashlib.sha256(content).hexdigest()
             if sha256 != part.sha256:
                 raise changed_part(self.root / part.path, commit.name)
-            made = BucketPart(
+            bucket_part = BucketPart(
                 table=part.table, path=part.path, rows=part.rows, bytes=part.size, version=part.version,
                 base=catalog.serial, sha256=sha256,
             )  # fmt: skip
-            self.objects.put(made.name, content)
-            return made
+            self.objects.put(bucket_part.name, content)
+            return bucket_part
 
         parts = map_concurrently(upload, commit.parts)
         new = with_parts(
             self.objects, CatalogCommit(name=commit.name, written_at=commit.written_at), parts, catalog.serial
         )
-        is_new = new.manifest is not None or any(part.path not in known for part in parts)
+        is_new = new.manifest is not None or any(part.path not in bucket_parts for part in parts)
         return new, catalog.serial if is_new else None
 
     def commit_tables(self, tables: dict[str, pa.Table], logs: Sequence[LogAdvance]) -> Commit:
@@ -610,17 +618,17 @@ def _probe(objects: Objects) -> None:
     """Raise `StoreError` S0111 if writes are not conditional."""
     name = f"probe-{uuid.uuid4().hex}"
     objects.create(name, b"first")
-    held = objects.get(name)
-    if held is None or objects.create(name, b"second"):
+    stored_object = objects.get(name)
+    if stored_object is None or objects.create(name, b"second"):
         raise no_conditions(objects.address)
     for _ in range(_PROBES):
-        objects.swap(name, b"third", held.tag)
+        objects.swap(name, b"third", stored_object.tag)
         after = objects.get(name)
         if after is not None and after.content == b"third":
             break
     else:
         raise no_conditions(objects.address)
-    objects.swap(name, b"fourth", held.tag)
+    objects.swap(name, b"fourth", stored_object.tag)
     after = objects.get(name)
     if after is None or after.content != b"third":
         raise no_conditions(objects.address)
@@ -656,8 +664,8 @@ def _parts(bucket: Bucket, catalog: Catalog, floor: int) -> Iterator[tuple[str, 
     listed = {part.name for commit in catalog.commits for part in read_parts(bucket.objects, commit)}
     listed |= {commit.manifest.name for commit in catalog.commits if commit.manifest is not None}
     for name, size in sorted({**bucket.objects.sizes("parts"), **bucket.objects.sizes(MANIFESTS)}.items()):
-        found = _PART.fullmatch(name)
-        if found is not None and name not in listed and int(found[1]) < floor:
+        match = _PART.fullmatch(name)
+        if match is not None and name not in listed and int(match[1]) < floor:
             yield name, size, "the catalog does not list it"
 
 
@@ -665,8 +673,8 @@ def _slots(bucket: Bucket, catalog: Catalog) -> Iterator[tuple[str, int, str]]:
     sizes = bucket.objects.sizes(LOGS)
     slots: dict[str, dict[int, str]] = {}
     for name in sizes:
-        if (found := _SLOT.fullmatch(name)) is not None:
-            slots.setdefault(found[1], {})[int(found[2])] = name
+        if (match := _SLOT.fullmatch(name)) is not None:
+            slots.setdefault(match[1], {})[int(match[2])] = name
     for session, numbers in sorted(slots.items()):
         # A session that is not in the catalog is over, or about to be registered with one slot.
         end = min(catalog.sessions.get(session, max(numbers) + 1) - 1, max(numbers))
@@ -701,13 +709,13 @@ def exclusive(bucket: Bucket, name: str) -> Iterator[bool]:
 
 def _take_lock(bucket: Bucket, place: str) -> Tag | None:
     objects, content = bucket.objects, _content(at_work=True)
-    held = objects.get(place)
-    if held is None:
+    stored_object = objects.get(place)
+    if stored_object is None:
         objects.create(place, content)
-    elif not _is_at_work(held) or _is_old(bucket, place, held):
-        objects.swap(place, content, held.tag)
-    held = objects.get(place)
-    return held.tag if held is not None and held.content == content else None
+    elif not _is_at_work(stored_object) or _is_old(bucket, place, stored_object):
+        objects.swap(place, content, stored_object.tag)
+    stored_object = objects.get(place)
+    return stored_object.tag if stored_object is not None and stored_object.content == content else None
 
 
 def _content(*, at_work: bool) -> bytes:

@@ -74,8 +74,8 @@ def panics_as_errors(*, hushed: bool = False) -> Iterator[None]:
         except BaseException as error:
             if type(error).__name__ != _NAME:
                 raise
-            said = (str(error).splitlines() or ["it gave no reason"])[0]
-            raise ClientPanicError(f"its client failed over a setting or a credential: {said}") from error
+            text = (str(error).splitlines() or ["it gave no reason"])[0]
+            raise ClientPanicError(f"its client failed over a setting or a credential: {text}") from error
 
 
 @contextmanager
@@ -198,9 +198,9 @@ class Objects:
                 pass  # by somebody else, or by our own first attempt
             except (BaseError, OSError, NotImplementedError) as error:
                 trouble = self._passing(error, writing=True)
-            held = self.get(name)
-            if held is not None:
-                return held.content == content
+            stored_object = self.get(name)
+            if stored_object is not None:
+                return stored_object.content == content
             if time.monotonic() > ends_s:
                 raise _out_of_reach(self.address, trouble or TimeoutError("a write was refused and nothing is there"))
             pause_s = _pause(pause_s)
@@ -482,21 +482,21 @@ def with_advances(catalog: Catalog, logs: Sequence[LogAdvance]) -> dict[str, int
 
 def newest_compaction(catalog: Catalog) -> str | None:
     """Return the name of the last compaction that counts; None if there is none."""
-    return max((each.name for each in catalog.commits if number_of(each.name)), key=number_of, default=None)
+    return max((commit.name for commit in catalog.commits if number_of(commit.name)), key=number_of, default=None)
 
 
 def read_catalog(content: bytes, address: str) -> Catalog:
     """Return the catalog in these bytes. Raises `StoreError`: S0104 for a newer format, S0402 if it is damaged."""
     try:
-        found = Catalog.model_validate_json(content)
+        catalog = Catalog.model_validate_json(content)
         unsealed(content)
     except ValueError as error:
         why = error.errors(include_url=False)[0]["msg"] if isinstance(error, ValidationError) else str(error)
         message = f"the catalog of `{address}` is unreadable ({why})"
         raise StoreError("S0402", message, "restore an earlier version of the object `catalog.json`") from error
-    if found.format not in (CATALOG_FORMAT, MANIFEST_FORMAT):
-        raise StoreError("S0104", f"the catalog of `{address}` has the format `{found.format}`", "update Tripos")
-    return found
+    if catalog.format not in (CATALOG_FORMAT, MANIFEST_FORMAT):
+        raise StoreError("S0104", f"the catalog of `{address}` has the format `{catalog.format}`", "update Tripos")
+    return catalog
 
 
 _PART_LIST = TypeAdapter(tuple[BucketPart, ...])
@@ -525,13 +525,13 @@ def read_parts(objects: Objects, commit: CatalogCommit) -> tuple[BucketPart, ...
     """
     if commit.manifest is None:
         return commit.parts
-    held = objects.get(commit.manifest.name)
-    if held is None:
+    stored_object = objects.get(commit.manifest.name)
+    if stored_object is None:
         raise PartGoneError(commit.manifest.name)
     try:
-        if hashlib.sha256(held.content).hexdigest() != commit.manifest.sha256:
+        if hashlib.sha256(stored_object.content).hexdigest() != commit.manifest.sha256:
             raise ValueError
-        return _PART_LIST.validate_json(zlib.decompressobj(wbits=31).decompress(held.content, MOST_BYTES))
+        return _PART_LIST.validate_json(zlib.decompressobj(wbits=31).decompress(stored_object.content, MOST_BYTES))
     except (ValueError, ValidationError, zlib.error) as error:
         hint = "restore the object from a backup: its content is not that which was committed"
         raise StoreError("S0103", f"`{objects.address}/{commit.manifest.name}` was changed", hint) from error

@@ -194,14 +194,14 @@ class Leases:
     def _read(self) -> ShardClaims:
         """Return the current claims."""
         objects = self._bucket.objects
-        held = objects.get(CLAIMS) if self._held_claims is None else objects.changed(CLAIMS, self._held_claims)
-        if held is None:
+        stored_object = objects.get(CLAIMS) if self._held_claims is None else objects.changed(CLAIMS, self._held_claims)
+        if stored_object is None:
             objects.create(CLAIMS, ShardClaims(nonce=uuid.uuid4().hex).model_dump_json().encode())
-            held = objects.get(CLAIMS)
-            assert held is not None
-        if held is not self._held_claims:
+            stored_object = objects.get(CLAIMS)
+            assert stored_object is not None
+        if stored_object is not self._held_claims:
             try:
-                self._held_claims, self._claims = held, ShardClaims.model_validate_json(held.content)
+                self._held_claims, self._claims = stored_object, ShardClaims.model_validate_json(stored_object.content)
             except ValidationError as error:
                 message = f"`{objects.address}/{CLAIMS}` is unreadable"
                 hint = "remove the object while no worker runs: claims are made anew"

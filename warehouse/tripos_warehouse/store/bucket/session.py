@@ -127,8 +127,8 @@ class Takeovers:
         objects = self._bucket.objects
         if objects.create(slot_name(name, end), seal_content(self._own_beats)):
             return True
-        held = objects.get(slot_name(name, end))
-        return held is not None and read_slot(end, held.content, name).is_seal
+        stored_object = objects.get(slot_name(name, end))
+        return stored_object is not None and read_slot(end, stored_object.content, name).is_seal
 
 
 # The session of a worker
@@ -346,8 +346,8 @@ class Session:
                 return None
             merged: dict[str, list[Row]] = {}
             for rows in kept:
-                for table, some in rows.items():
-                    merged.setdefault(table, []).extend(some)
+                for table, row in rows.items():
+                    merged.setdefault(table, []).extend(row)
             tables = {table: to_arrow(table, some) for table, some in merged.items() if some}
             try:
                 commit = self.bucket.commit_tables(tables, [LogAdvance(self.id, start, end)])
@@ -409,7 +409,7 @@ def recover_segment(bucket: Bucket, name: str, kept: JournalContent) -> StoreErr
     Raises what `Bucket.publish` raises.
     """
     session = session_of(name)
-    is_last = not any(each > name and session_of(each) == session for each in segments(bucket.root))
+    is_last = not any(segment > name and session_of(segment) == session for segment in segments(bucket.root))
     while True:
         catalog = bucket.sync()
         start = catalog.sessions.get(session)
@@ -431,7 +431,7 @@ def _missing_lines(bucket: Bucket, kept: JournalContent, tail: Tail | None) -> l
     names: dict[str, set[str]] = {}
     for table, row in _named(kept.lines):
         names.setdefault(table, set()).add(row[TABLES[table].key[0]])
-    known = {table: _committed(bucket, table, some) for table, some in names.items()}
+    known = {table: _committed(bucket, table, name) for table, name in names.items()}
     for slot in tail.slots if tail is not None else ():
         for table, row in _named(slot.content.lines if slot.content is not None else ()):
             known.setdefault(table, set()).add(row[TABLES[table].key[0]])
