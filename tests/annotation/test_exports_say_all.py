@@ -13,7 +13,7 @@ import pytest
 from tests.annotation.conftest import fill
 from tests.annotation.test_people_apart import JUDGE, MORE
 from tests.conftest import Command
-from tripos_warehouse.report.tables import coverage
+from tripos_warehouse.tables.values import share_range
 
 FORMATS = ("md", "latex", "csv", "json", "html")
 LIMIT = "on 7 of 16 items: --limit 7"
@@ -98,14 +98,9 @@ def test_the_list_counts_the_scores_of_people_apart(spec: None, once: Command, t
     assert "by people" in tripos("list").out
 
 
-class Row:
-    def __init__(self, share: float | None) -> None:
-        self.coverage = share
-
-
 @pytest.mark.parametrize(
     "shares, told",
     [((1 / 6,), "16.7%"), ((1 / 6, 1.0), "16.7–100%"), ((0.99999, 1.0), "99.9–100%"), ((None,), "—"), ((0.0,), "0%")],
 )
 def test_a_coverage_of_several_values_has_both_ends(shares: Sequence[float | None], told: str) -> None:
-    assert coverage([Row(share) for share in shares]) == told
+    assert share_range(shares) == told

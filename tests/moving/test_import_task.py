@@ -214,7 +214,7 @@ def test_python_is_run_if_it_is_asked_for_alone(
     assert imported(tmp_path) == 1 and not (tmp_path / "ran").exists()
     assert "--run-python writes its rows" in " ".join(capsys.readouterr().out.split())
     assert imported(tmp_path, "--replace", "--python", "python") == 2
-    assert "add `--run-python`" in capsys.readouterr().err
+    assert "`--python` needs `--run-python`" in capsys.readouterr().err
     assert imported(tmp_path, "--replace", "--run-python", "--python", str(tmp_path / "none")) == 2
     assert "could not run" in capsys.readouterr().err
     monkeypatch.setenv("TRIPOS_UNTRUSTED", "1")

@@ -33,7 +33,7 @@ class Tokens:
     def labels(self) -> tuple[int, ...]:
         """The target of each position.
 
-        >>> Tokens((5, 6, 7), given=2).labels
+        >>> Tokens((5, 6, 7), prompt_length=2).labels
         (-100, -100, 7)
         """
         return (*(IGNORED for _ in range(self.prompt_length)), *self.ids[self.prompt_length :])

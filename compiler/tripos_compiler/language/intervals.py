@@ -338,7 +338,7 @@ def scaled(scale: Scale, factor: float) -> Scale:
 
     >>> ten = scale_of((1.0, 10.0))
     >>> share = scaled(added(ten, number(-1.0)), 1 / 9)
-    >>> share.bounds, share.held, ten.held
+    >>> share.bounds, share.required, ten.required
     ((0.0, 1.0), (0.0, 1.0), (1.0, 10.0))
     """
     bounds = None

@@ -86,7 +86,7 @@ def conditions(expr: Expr, column: Columns) -> frozenset[Condition]:
 
     >>> where = Binary(operator="==", left=Ref(path=("s", "split")), right=Literal_(value="train"))
     >>> conditions(where, lambda expr: (expr.path[1], False) if expr.op == "ref" else None)
-    frozenset({Condition(column='split', operator='==', values=('train',), own=None)})
+    frozenset({Condition(column='split', operator='==', values=('train',), own_column=None)})
     """
     return frozenset(_conditions(expr, column, True))
 
@@ -130,7 +130,7 @@ def are_disjoint(one: frozenset[Condition], other: frozenset[Condition], at_hand
     """Return true if no row satisfies both. With `at_hand`, the second conditions are on the current row.
 
     >>> train, test = (frozenset({Condition("split", "==", (name,))}) for name in ("train", "test"))
-    >>> other = frozenset({Condition("fold", "!=", own="fold")})
+    >>> other = frozenset({Condition("fold", "!=", own_column="fold")})
     >>> are_disjoint(train, test), are_disjoint(train, train), are_disjoint(other, frozenset())
     (True, False, True)
     """

@@ -49,7 +49,7 @@ class DatasetTally:
     def summary(self) -> str:
         """The counts in words.
 
-        >>> DatasetTally(1996, 4, rejected=Counter(verify=9, near_duplicate=12, duplicate=1)).told()
+        >>> DatasetTally(1996, 4, rejected=Counter(verify=9, near_duplicate=12, duplicate=1)).summary()
         '1,996 made, 22 rejected (12 near-duplicates, 9 not verified, 1 duplicate), 4 given up'
         """
         parts = [f"{self.made:,} made"]

@@ -102,7 +102,7 @@ class Request:
     def message_pairs(self) -> list[tuple[str, str]]:
         """The role and the content of every message, as the store keeps them.
 
-        >>> Request("m", (Message("user", "2 + 2 ="),), plain=True, options=("4", "5")).said
+        >>> Request("m", (Message("user", "2 + 2 ="),), plain=True, options=("4", "5")).message_pairs
         [('text', '2 + 2 ='), ('option', '4'), ('option', '5')]
         """
         told = [(PLAIN if self.plain else message.role, message.content) for message in self.messages]
@@ -161,7 +161,7 @@ class Reply:
         """Return the first `wanted` replies of a request. Surplus replies are billed as well, so their usage is added
         to the first reply.
 
-        >>> every = Reply("a", "m", "stop", 10, 1, 0.0, others=(Reply("b", "m", "stop", 0, 2, 0.0),))
+        >>> every = Reply("a", "m", "stop", 10, 1, 0.0, further_choices=(Reply("b", "m", "stop", 0, 2, 0.0),))
         >>> [(each.text, each.tokens_out) for each in every.samples(1)]
         [('a', 3)]
         """

@@ -56,9 +56,9 @@ class ReplyMemory:
     >>> with shared_reply_memory() as share:
     ...     share.begin(memory)
     ...     asyncio.run(share.take(5 * MB))
-    ...     memory.held // MB
+    ...     memory.bytes_in_use // MB
     5
-    >>> memory.held, memory.most_held // MB
+    >>> memory.bytes_in_use, memory.most_held // MB
     (0, 5)
     """
 

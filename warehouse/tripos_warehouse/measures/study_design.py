@@ -408,7 +408,7 @@ def break_even_label_price(
     A label covers both models' replies to an item. At this price, a `share` more of the money `spent` on `items`, of
     which `graded` have labels, reduces the variance of the corrected difference equally if spent on labels or on items.
 
-    >>> parts, labels = DifferenceComponents(items=1.0, known=frozenset()), LabelComponents(people=1.2, items=0.9)
+    >>> parts, labels = DifferenceComponents(items=1.0, separated=frozenset()), LabelComponents(people=1.2, items=0.9)
     >>> round(break_even_label_price(parts, labels, 400, 50, 20.0, 0.1), 2)
     1.65
     """

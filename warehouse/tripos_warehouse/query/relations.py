@@ -54,7 +54,7 @@ def preview(relation: duckdb.DuckDBPyRelation, name: str = "answer") -> ShownTab
     """Return the first rows of a relation as a table, with long texts cut.
 
     >>> table = preview(duckdb.sql("select range as n, repeat('a', 100) as long from range(30)"))
-    >>> len(table.rows), len(table.columns[1].cells[0]), table.notes
+    >>> table.height, len(table.columns[1].cells[0]), table.notes
     (20, 60, ('the first 20 rows; `.to_pandas()`, `.to_polars()` and `.to_arrow()` have all',))
     """
     rows = relation.limit(SHOWN + 1).to_arrow_table()

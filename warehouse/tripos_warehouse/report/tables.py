@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 PAIR = "pair"
 ALL_MODELS = "all models"
-MEAN = "mean"
 NO_SCORES = "no scores"
 JUDGE_INTERVAL = "the interval speaks of the judge, and not of people"
 BestValue = tuple[str, tuple[Any, ...], str]
@@ -351,7 +350,7 @@ def _lines(
             ends = following is None or following[:length] != key[:length]
             if ends and key[:length] in values:
                 rest_of_it = [""] * (len(rest) - length - 1)
-                mean = (*labels[:length], localized(MEAN, language or "en"), *rest_of_it)
+                mean = (*labels[:length], localized("mean", language or "en"), *rest_of_it)
                 yield PivotLine(mean, values[key[:length]], is_cell=False)
 
 

@@ -233,7 +233,7 @@ def brier(chances: Floats, truths: Floats) -> SummedMetric | str:
     classes, which is half of his).
 
     >>> metric = brier(np.array([0.9, 0.2]), np.array([1.0, 0.0]))
-    >>> round(metric.whole(), 3)
+    >>> round(metric.overall(), 3)
     0.025
     """
     return _mean_metric((chances - truths) ** 2) if are_probabilities(chances) else NO_PROBABILITY
@@ -242,7 +242,7 @@ def brier(chances: Floats, truths: Floats) -> SummedMetric | str:
 def log_loss(chances: Floats, truths: Floats) -> SummedMetric | str:
     """Return the mean of −ln of the probability of the outcome (Good, 1952, Rational Decisions, section 5).
 
-    >>> round(log_loss(np.array([0.5, 0.5]), np.array([1.0, 0.0])).whole(), 4)
+    >>> round(log_loss(np.array([0.5, 0.5]), np.array([1.0, 0.0])).overall(), 4)
     0.6931
     """
     if not are_probabilities(chances):
@@ -258,7 +258,7 @@ def calibration_error(chances: Floats, truths: Floats, bins: int) -> SummedMetri
     equation (3)). The m-th bin is ((m - 1) / M, m / M], the first includes 0.
 
     >>> metric = calibration_error(np.array([0.95, 0.85, 0.15]), np.array([1.0, 0.0, 0.0]), 10)
-    >>> round(metric.whole(), 4)
+    >>> round(metric.overall(), 4)
     0.35
     """
     if not are_probabilities(chances):
@@ -323,7 +323,7 @@ class RankedTruths:
     def overall(self) -> float | None:
         """Return the area.
 
-        >>> RankedTruths(np.array([0.9, 0.4, 0.4, 0.1]), np.array([1.0, 1.0, 0.0, 0.0])).whole()
+        >>> RankedTruths(np.array([0.9, 0.4, 0.4, 0.1]), np.array([1.0, 1.0, 0.0, 0.0])).overall()
         0.875
         """
         return _area(self.numbers, self.truths)
@@ -367,7 +367,7 @@ class LengthControlled:
         """Return the win rate.
 
         >>> wins, longer = np.array([1.0, 1, 0, 1, 0, 0, 1, 0]), np.array([9.0, 5, 4, 3, -3, -4, -5, -9])
-        >>> round(LengthControlled(wins, longer).whole(), 3)
+        >>> round(LengthControlled(wins, longer).overall(), 3)
         0.5
         """
         return _at_equal_length(self.wins, self.longer)

@@ -305,7 +305,7 @@ def difference_components(
     >>> own = draws.normal(0, 0.3, (500, 2))[item, model]
     >>> scores = draws.normal(0, 1, 500)[item] + own + draws.normal(0, 0.5, 2000)
     >>> found = difference_components(scores, item, model, sample, item * 0)
-    >>> round(found.items, 1), round(found.samples, 1), sorted(found.known)
+    >>> round(found.items, 1), round(found.samples, 1), sorted(found.separated)
     (0.2, 0.5, ['samples'])
     """
     y = read_values(values)

@@ -269,7 +269,7 @@ class SubsetCount:
     def describe(self, subset: str) -> str:
         """Return the counts in words.
 
-        >>> SubsetCount(61, 198).told("by_hand"), SubsetCount(3, None).told("by_hand")
+        >>> SubsetCount(61, 198).describe("by_hand"), SubsetCount(3, None).describe("by_hand")
         ('61 of the 198 items of by_hand', '3 items of by_hand')
         """
         of = "" if self.of is None else f"of the {self.of:,} "
