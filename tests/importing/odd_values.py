@@ -233,7 +233,7 @@ def _whole(made: Any) -> object:
     """Go through all that is written of a task."""
     with suppress(Unparsable):
         format_text(made.text, made.name)
-    return [made.text.encode(), made.name, made.whole, *(text.encode() for text in made.files.values())]
+    return [made.text.encode(), made.name, made.is_complete, *(text.encode() for text in made.files.values())]
 
 
 def _log(path: Path) -> object:

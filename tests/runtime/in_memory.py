@@ -64,7 +64,7 @@ class MemoryLedger:
                 known[row[KEYS[table]]] = row.get("status", "ok")
         return [known.get(name) for name in ids]
 
-    def held(self) -> set[str]:
+    def fingerprints(self) -> set[str]:
         tables = ("samples", "turns", "judgements", "scores", "comparisons")
         return {row["fingerprint"] for table in tables for row in self.table(table)}
 

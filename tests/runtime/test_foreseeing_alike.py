@@ -68,7 +68,7 @@ class Counting(MemoryLedger):
         self.asked += len(ids)
         return super().statuses(table, ids)
 
-    def held(self) -> set[str]:
+    def fingerprints(self) -> set[str]:
         return {*self.said}
 
 

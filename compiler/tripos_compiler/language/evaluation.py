@@ -96,7 +96,7 @@ class MissingValue(Deferred):
         self.status = status
         self.reason = reason
 
-    def there(self) -> Any:
+    def resolve(self) -> Any:
         raise Unavailable(self.step, self.status, self.reason)
 
 
@@ -255,7 +255,7 @@ class LetValue(Deferred):
         self.resolved: list[Any] = []
         self.lacking: Unavailable | None = None
 
-    def there(self) -> Any:
+    def resolve(self) -> Any:
         if self.lacking is not None:
             raise self.lacking.with_traceback(None)
         if not self.resolved:
@@ -557,7 +557,7 @@ _EVALUATED: Final[Mapping[type, Callable[[Any, Mapping[str, Any]], Any]]] = Mapp
         Literal_: lambda expr, names: _bounded(expr.value, expr, names),
         Ref: lambda expr, names: _bounded(_look_up(expr.path, names), expr, names),
         Let: _let,
-        LetRef: lambda expr, names: names[expr.path[0]].there(),
+        LetRef: lambda expr, names: names[expr.path[0]].resolve(),
         Items: lambda expr, names: _all(expr.values, names),
         RecordValue: _record,
         Unary: _unary,
