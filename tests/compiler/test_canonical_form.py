@@ -114,7 +114,7 @@ def test_a_plan_written_by_hand_may_hold_an_integer_of_any_length() -> None:
 def prints_of(step: Step) -> str:
     """Return the fingerprint of what a step yields, that of a judgement where it is one."""
     plan = changed_fields.plan()
-    program = SimpleNamespace(home=lambda kind, name: "t", datasets={}, made={}, trees={}, plugins={}, axes={})
+    program = SimpleNamespace(home=lambda kind, name: "t", datasets={}, generated={}, trees={}, plugins={}, axes={})
     program.scorers = {scorer.name: scorer for scorer in plan.scorers}
     program.metrics = {metric.name: metric for metric in plan.metrics}
     found = StepFingerprints(cast("Program", program), "sums").of(step)

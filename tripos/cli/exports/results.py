@@ -103,14 +103,13 @@ def export_telemetry(connection: Connection, plan: Plan, run: RunRecord, options
 
     if options.to is None:
         raise TriposError("R0202", "telemetry goes to an endpoint", f"name it: {ExportParameters.to} http://HOST:4318")
-    telemetry = send_telemetry(connection, plan, run, options.to, options.content, options.secrets)
+    sent = send_telemetry(connection, plan, run, options.to, options.content, options.secrets)
     if options.json:
-        print_json({"format": "otel", "run_id": run.run_id, "to": options.to, **vars(telemetry)})
+        print_json({"format": "otel", "run_id": run.run_id, "to": options.to, **vars(sent)})
         return
-    counts = (telemetry.traces, "trace"), (telemetry.spans, "span"), (telemetry.events, "event")
-    text = ", ".join(counted(number, noun) for number, noun in counts)
+    text = f"{counted(sent.traces, 'trace')}, {counted(sent.spans, 'span')}, {counted(sent.events, 'event')}"
     show_message(f"sent to {options.to}: {text}")
-    for kind, count in telemetry.left_out.items():
+    for kind, count in sent.left_out.items():
         show_message(f"left out: {count:,} {kind}")
     if not options.content:
         show_message(f"no text was sent: `{ExportParameters.content}` sends messages and replies too")
