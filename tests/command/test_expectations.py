@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -324,7 +325,7 @@ def test_two_figures_are_compared_by_their_paired_difference(gates, tripos: Comm
     apart = math.sqrt(2) * (alone[0]["high"] - alone[0]["low"])
     assert gap[0]["high"] - gap[0]["low"] < 0.8 * apart, "45 of 60 items have both marks"
     text = tripos("report").out
-    assert "held on 120 of 120 scores: one >= other - 0.02\n  model          difference" in text
+    assert re.search(r"held on 120 of 120 scores: one >= other - 0\.02\n  model +difference \[95 %\]\n", text)
     assert "lower end held by 0.0" in text and "lower end off by 0.0" in text
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from tests.conftest import ITEMS, QUIZ, Command
 from tests.lengths import sized
 from tripos.cli.main import run_command
-from tripos_warehouse.measures import figure_sql as cell_sql
+from tripos_warehouse.measures.aggregates import IMPLEMENTATIONS
 
 CAREFUL = ("--model", "mock/careful", "--role", "judge=mock/careful:a,mock/careful:b")
 
@@ -362,7 +363,10 @@ def test_data_is_looked_for_where_the_project_file_and_the_flag_say(quiz: Path, 
 def test_a_measure_that_the_database_refuses_is_told_in_its_place_and_the_run_ends_with_1(
     quiz: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(cell_sql._OF_CELLS, "stdev", "no_such_function(value)")
+    stdev = IMPLEMENTATIONS["stdev"]
+    assert stdev.of_cells is not None
+    refused = replace(stdev.of_cells, value="no_such_function(value)")
+    monkeypatch.setitem(IMPLEMENTATIONS, "stdev", replace(stdev, of_cells=refused))
     Path("quiz.tripos").write_text(QUIZ + "measure spread = stdev(mean(rubric) by metric)\n", "utf-8")
     judge = ("--role", "judge=mock/careful:j")
     done = tripos("run", "quiz.tripos", "--model", "mock/careful", *judge)

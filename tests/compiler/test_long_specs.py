@@ -12,7 +12,7 @@ from tests.grown_specs import KINDS, grown
 from tests.lengths import sized
 
 COUNT = 4
-ALIKE = 1.15
+ALIKE = 1.2
 """So much more may a further declaration cost where there are four times as many: dictionaries and lists that grow,
 and the few steps in which two data sets are told apart."""
 

@@ -44,7 +44,7 @@ def test_a_table_shows_its_first_rows_and_is_whole_in_other_forms(lessons: Path)
         assert isinstance(whole[2], pa.Table)
         assert {len(each) for each in whole} == {len(table.fetchall())} and len(whole[0]) > SHOWN
         some = table.filter("metric = 'right'").limit(2)
-        assert len(preview(some).rows) == 2 and len(some.to_pandas()) == 2
+        assert preview(some).height == 2 and len(some.to_pandas()) == 2
         with pytest.raises(tripos.StoreError, match="S0205"):
             table.to_parquet("x.parquet")
 

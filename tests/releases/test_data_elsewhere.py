@@ -86,7 +86,7 @@ def test_a_source_of_the_hub_without_a_commit_is_warned_of(hub: Hub, here: Path,
 @pytest.mark.parametrize(
     ("source", "told"),
     [
-        ("hf://lab/sums@v9/main/easy.jsonl", "the Hub has no data set `lab/sums@v9` that you may read"),
+        ("hf://lab/sums@v9/main/easy.jsonl", "`lab/sums` has no version `v9` on the Hub"),
         ("hf://lab/other/main/easy.jsonl", "the Hub has no data set `lab/other` that you may read"),
         ("hf://lab/sums/main/none.jsonl", "the data set `lab/sums` has no file `main/none.jsonl`"),
     ],

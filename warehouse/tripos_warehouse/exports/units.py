@@ -1,4 +1,4 @@
-"""What the exports to other tools share: units of a run, chats, and figures.
+"""Common parts of the exports to other tools: units of a run, chats, and figures.
 
 A unit is one pass of a model over an item, with all replies and scores, read in one pass over the run. Every other tool
 has such records, called samples, documents or traces. A score without a reply of its own belongs to the first unit of
@@ -326,7 +326,7 @@ class ChatCall:
 
     @property
     def fault(self) -> str | None:
-        """What is wrong with its arguments; None if they are valid."""
+        """The fault of its arguments; None if they are valid."""
         return None if self.call.readable else f"the arguments are no JSON object: {self.call.arguments}"
 
 

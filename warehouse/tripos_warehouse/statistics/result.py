@@ -1,4 +1,4 @@
-"""What statistics are computed from: quantiles, and values, ratings and clusters as arrays.
+"""The inputs of statistics: quantiles, and values, ratings and clusters as arrays.
 
 Quantiles of z and t come from `scipy.special`, which loads faster than `scipy.stats`.
 """

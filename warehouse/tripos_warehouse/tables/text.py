@@ -245,7 +245,7 @@ INTERVALS: tuple[Interval, ...] = ("ci", "pm", "none")
 
 @dataclass(frozen=True)
 class _Step:
-    """What a table shows on its way to a narrower one."""
+    """The state of a table on its way to a narrower one."""
 
     interval: Interval = "ci"
     counts: bool = True

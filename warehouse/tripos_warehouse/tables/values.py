@@ -23,7 +23,8 @@ LARGE = 1e16
 Interval = Literal["ci", "pm", "none"]
 """How an interval is written: `ci`, its ends in brackets; `pm`, its half-width after `±`; `none`, not at all."""
 Kind = Literal["text", "count", "number", "share", "p", "money", "tokens"]
-"""What a column holds: texts, whole numbers, numbers, shares of 1 in per cent, p-values, USD, or numbers of tokens."""
+"""The content of a column: texts, whole numbers, numbers, shares of 1 in per cent, p-values, USD, or numbers of
+tokens."""
 
 
 # Numbers
