@@ -60,7 +60,7 @@ def figures(store: Store, plan: Plan) -> dict[tuple[str, str, tuple[object, ...]
 
 
 def _rounded(row: MeasureRow) -> MeasureRow:
-    names = ("value", "standard_error", "low", "high", "half_width")
+    names = ("value", "standard_error", "low", "high")
     numbers = {name: getattr(row, name) for name in names}
     return replace(row, **{name: None if each is None else round(each, 9) + 0.0 for name, each in numbers.items()})
 
