@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import astuple
+from dataclasses import astuple, fields
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from tests.conftest import Command
 from tests.warehouse.synthetic import Results
 from tripos_compiler.lowering.declarations import RESERVED_AXES
 from tripos_warehouse.measures.evaluation import evaluate
+from tripos_warehouse.measures.measure_rows import MeasureRow
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect
 
@@ -84,7 +85,8 @@ def rounded(row: Any) -> Any:
 def plain(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     found = figures(tmp_path_factory.mktemp("results"), "level", "hint")
     assert found is not None
-    assert all(rows and rows[0][2] is not None for rows in found.values())
+    value = [field.name for field in fields(MeasureRow)].index("value")
+    assert all(rows and rows[0][value] is not None for rows in found.values())
     return found
 
 
