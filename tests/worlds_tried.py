@@ -59,7 +59,7 @@ def tried(seed: int, folder: Path, pairs: int = 4) -> Tried:
     if codes:
         found.refused = 1
         if not trial.leaks:
-            found.quiet[seed] = OTHERS if trial.indirect else NOTHING
+            found.quiet[seed] = OTHERS if trial.through_others else NOTHING
         return found
     found.accepted = 1
     if trial.leaks:

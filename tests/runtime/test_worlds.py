@@ -242,7 +242,7 @@ HONEST: dict[str, tuple[str, Mapping[str, Any]]] = {
 def test_a_leak_is_found_at_its_step(name: str, tmp_path: Path) -> None:
     spec, files = LEAKS[name]
     trial = unproved(written(tmp_path, HEAD + spec, files)).tried()
-    assert trial.leaks, f"{trial.messages} messages, {trial.indirect}"
+    assert trial.leaks, f"{trial.messages} messages, {trial.through_others}"
     for leak in trial.leaks:
         assert leak.difference.one != leak.difference.other
         assert leak.alone

@@ -167,7 +167,7 @@ def _data(one: Side, two: Side, changed: list[ChangeLine], comparison: Compariso
         "only_b": comparison.only_b,
         "same": comparison.same,
         "unpaired": [{"name": name, "reason": why} for name, why in comparison.unpaired],
-        "together": list(comparison.correlated),
+        "together": list(comparison.of_all_models),
         "people": list(comparison.people),
         "cautions": list(comparison.cautions),
         "tests": comparison.tests,

@@ -846,15 +846,15 @@ class ProgressMonitor:
     verbose: bool = False
     secrets: tuple[str, ...] = ()
     pace: Pace = field(default_factory=Pace)
-    _last_count: int = 0
+    _printed_notes: int = 0
 
     def look(self, now: float) -> ProgressSnapshot:
         """Take the current state, show it in every view, and return it."""
         self.pace.mark(now, self.tally)
         endpoints = None if self.endpoints is None else tuple(self.endpoints())
         moment = ProgressSnapshot(self.tally, self.pace, now - self.started, endpoints, self.budget, self.verbose)
-        for text in self.tally.notes[self._last_count :]:
-            self._last_count += 1
+        for text in self.tally.notes[self._printed_notes :]:
+            self._printed_notes += 1
             told = without_keys(text, self.secrets)
             self._for_each_view(partial(_note, told))
         self._for_each_view(lambda show: show.look(moment))

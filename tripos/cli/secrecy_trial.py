@@ -136,7 +136,7 @@ def _lines(path: str, trial: WorldTrial, plan: Plan) -> Iterator[str]:
     for name, count in counts.items():
         gone = trial.units.get(name, 0)
         of = f"{gone:,} of {max(count, gone):,} items"
-        requests = f"{trial.differing[name]:,} requests to the compared role"
+        requests = f"{trial.requests[name]:,} requests to the compared role"
         yield f"  {pad(name, width)}  {of}, {requests}{_remarks(trial, name)}"
     if plan.plugins:
         names = _listed([f"`{plugin.name}`" for plugin in plan.plugins])
@@ -146,7 +146,7 @@ def _lines(path: str, trial: WorldTrial, plan: Plan) -> Iterator[str]:
 def _remarks(trial: WorldTrial, scenario: str) -> str:
     """Return the remark that follows the counts of a scenario."""
     text = "" if trial.units.get(scenario) else "; there was no item to go through"
-    if any(name == scenario for name, _ in trial.indirect):
+    if any(name == scenario for name, _ in trial.through_others):
         text += "; secrets of other items are shown"
     if any(name == scenario for name, _ in trial.undecided):
         text += "; not every item that differs was looked at by itself"

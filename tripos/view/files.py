@@ -310,7 +310,7 @@ class FileCache:
     def __init__(self, folder: Path, lasting: Path | None = None) -> None:
         self._folders = [path.parent.resolve() / path.name for path in (lasting, folder) if path is not None]
         self._states: set[str] = set()
-        self._complete: dict[Path, int] = {}
+        self._verified: dict[Path, int] = {}
         """The modification time of each file whose content was checked against its name."""
 
     def find(self, state: str, path: str) -> Path | None:
@@ -325,10 +325,10 @@ class FileCache:
 
     def _is_whole(self, path: Path, name: str) -> bool:
         written_at = path.stat().st_mtime_ns
-        if self._complete.get(path) != written_at:
+        if self._verified.get(path) != written_at:
             if not is_as_named(path, name):
                 return False
-            self._complete[path] = written_at
+            self._verified[path] = written_at
         return True
 
     def read(self, state: str, path: str) -> bytes | None:

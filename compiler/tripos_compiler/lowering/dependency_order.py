@@ -30,10 +30,9 @@ def _cycle(needs: Mapping[str, Collection[str]]) -> list[str] | None:
     try:
         TopologicalSorter(needs).prepare()
     except CycleError as error:
-        found: list[str] = error.args[1][
-            :0:-1
-        ]  # it ends with the name that it begins with, and each is before its user
-        return found
+        # graphlib repeats the first name at the end, and puts each name before its user.
+        cycle: list[str] = error.args[1][:0:-1]
+        return cycle
     return None
 
 

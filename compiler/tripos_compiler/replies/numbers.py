@@ -307,7 +307,7 @@ class Label(NamedTuple):
     end: int
     final: bool = False
     heads: bool = False
-    competing: bool = False
+    of_others: bool = False
     verb: bool = False
     weak: bool = False
     """Label by a verb in a non-indicative mood: `the reply would get a 4`."""
@@ -953,7 +953,7 @@ class _Reader:
         last_score = scores[-1].start if scores else -1
         for label, most in _with_limits(sorted(self.answers + scores)):
             if label.final and (self.scale is None or label in scores[-1:] or label.start > last_score):
-                if label.competing and self.scale is not None:
+                if label.of_others and self.scale is not None:
                     continue
                 start, end = self._sentence(label.end, most)
                 forms.append((label.start, start, end))
@@ -1008,7 +1008,7 @@ class _Reader:
         else:
             reading = self.form() or self.label(self.scores) or self._of_scale()
             if reading is None:
-                reading = self.label([label for label in self.answers if not label.competing])
+                reading = self.label([label for label in self.answers if not label.of_others])
         if reading is _DENIED:
             return self._opening() or NOTHING
         return (

@@ -340,7 +340,7 @@ class Gate:
         self._tickets = count()
         self._used = False
         self._wait_until = -math.inf
-        self._last_report = False
+        self._is_reported = False
         self._alarm: asyncio.Task[None] | None = None
         self._alarm_at = math.inf
 
@@ -427,7 +427,7 @@ class Gate:
         now = self._clock()
         since = self.circuit.silent_since
         if self.circuit.answered(now) and since is not None:
-            self._last_report = False
+            self._is_reported = False
             self.window.restart()
             self._notes(f"{self._names} answers again, after {duration(now - since)}")
 
@@ -520,8 +520,8 @@ class Gate:
             self._wake(min(probe_at if probe_at > now else now + 1.0, circuit.give_up_at))
 
     def _give_up(self) -> None:
-        if not self._last_report:
-            self._last_report = True
+        if not self._is_reported:
+            self._is_reported = True
             after = duration(self._patience_s)
             self._notes(f"{self._names} did not answer for {after}: its calls fail from now on (R0112)")
         self.fail_waiting(self.given_up_error)

@@ -209,7 +209,7 @@ class Changer:
     def _like(self, key: Key, secret: SecretColumn) -> list[Any]:
         """Return values of columns of the same type in any data set, and words of texts, of similar length."""
         about = (key, secret.column)
-        if about not in self._equal_values:
+        if about not in self._similar_values:
             lengths = [len(canonical_text(each)) for each in self.tables[key].values(secret.column)] or [0]
             least, most = min(lengths) / 2, max(lengths) * 2
             found: dict[str, Any] = {}
@@ -222,11 +222,11 @@ class Changer:
                                 found[canonical_text(value)] = value
                             if secret.type.kind == "text" and isinstance(value, str):
                                 found |= {word: word for word in value.split()[:MOST_WORDS]}
-            self._equal_values[about] = [found[text] for text in sorted(found) if least <= len(text) <= most]
-        return self._equal_values[about]
+            self._similar_values[about] = [found[text] for text in sorted(found) if least <= len(text) <= most]
+        return self._similar_values[about]
 
     @cached_property
-    def _equal_values(self) -> dict[tuple[Key, str], list[Any]]:
+    def _similar_values(self) -> dict[tuple[Key, str], list[Any]]:
         return {}
 
     def _givers(self, change: SecretChange, key: Key) -> Sequence[tuple[Key, int]]:

@@ -59,16 +59,16 @@ class SecretLeak:
 
 @dataclass
 class WorldTrial:
-    """The result of a trial. `units` counts the items run and the items in total by scenario; `indirect` are the steps
-    whose messages differ only for secrets of other items."""
+    """The result of a trial. `units` counts the items run and the items in total by scenario; `through_others` are the
+    steps whose messages differ only for secrets of other items."""
 
     pairs: int
     leaks: list[SecretLeak] = field(default_factory=list)
     messages: int = 0
     units: dict[str, int] = field(default_factory=dict)
-    differing: Counter[str] = field(default_factory=Counter)
+    requests: Counter[str] = field(default_factory=Counter)
     """Messages by scenario."""
-    indirect: set[tuple[str, str]] = field(default_factory=set)
+    through_others: set[tuple[str, str]] = field(default_factory=set)
     undecided: set[tuple[str, str]] = field(default_factory=set)
     """The steps for which not every item was tested by itself."""
     seconds: float = 0.0
@@ -128,7 +128,7 @@ class _TrialState:
         other = self._trial_run(script, change, known, values, first).go(self.plan.scenarios, self.places, self.limit)
         found.messages += one.messages + other.messages
         for unit, parts in one.units.items():
-            found.differing[unit.scenario] += len(parts)
+            found.requests[unit.scenario] += len(parts)
         if not found.units:
             found.units = dict(Counter(unit.scenario for unit in one.units))
         items = WorldItems(first.world, self.changer)
@@ -208,7 +208,7 @@ class _TrialState:
         messages = requests.messages
         request_differences = [each for each in differences(one, requests, items.root) if not _is_known(each, found)]
         request_differences.sort(key=lambda each: digest([change.seed, *each.unit]))  # different items in every pair
-        found.indirect.update((each.unit.scenario, each.part.step) for each in different)
+        found.through_others.update((each.unit.scenario, each.part.step) for each in different)
         tried: Counter[tuple[str, str]] = Counter()
         for difference in request_differences:
             step = (difference.unit.scenario, difference.part.step)
@@ -225,7 +225,7 @@ class _TrialState:
                 if not _is_known(request_difference, found):
                     found.leaks.append(self._leak(request_difference, first, one, change, item, items))
         leaking = {(leak.difference.unit.scenario, leak.difference.part.step) for leak in found.leaks}
-        found.indirect -= leaking
+        found.through_others -= leaking
         found.undecided -= leaking
         return messages
 

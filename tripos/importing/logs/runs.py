@@ -389,7 +389,7 @@ class CollectedLog:
     samples: dict[str, array[int]] = field(default_factory=dict)
     models: dict[str, None] = field(default_factory=dict)
     raters: dict[str, None] = field(default_factory=dict)
-    samples_of_task: dict[str, dict[tuple[str, str], None]] = field(default_factory=dict)
+    scores_by_task: dict[str, dict[tuple[str, str], None]] = field(default_factory=dict)
     """The scores of each task's samples, with their raters."""
     scores: int = 0
     unscored: int = 0
@@ -498,7 +498,7 @@ class LogCollector:
                 name = self._score(task, score.name)
                 told = [score.value, score.raw_value, score.reason, score.status, score.error]
                 scores.append(to_valid_utf8([name, score.rater, *told]))
-                collected_log.samples_of_task.setdefault(task, {})[name, scores[-1][1]] = None
+                collected_log.scores_by_task.setdefault(task, {})[name, scores[-1][1]] = None
                 collected_log.check.add(sample.task, score.name, place, score.value)
                 collected_log.raters[to_valid_utf8(score.rater)] = None
                 collected_log.scores += score.value is not None
@@ -833,7 +833,7 @@ class _LogRecording:
         columns = _columns(sample.columns)
         if columns.get("status") == PROVIDER_ERROR and sample.columns.get("status") is None:
             had = {(metric, rater) for metric, rater, *_ in sample.scores}
-            for metric, rater in (pair for pair in self.log.samples_of_task.get(place[0], {}) if pair not in had):
+            for metric, rater in (pair for pair in self.log.scores_by_task.get(place[0], {}) if pair not in had):
                 yield [metric, rater, None, None, None, PROVIDER_ERROR, columns["error"]]
 
     def _add_scores(

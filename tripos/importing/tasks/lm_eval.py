@@ -106,7 +106,7 @@ class TaskReader:
     def __init__(self, source: SourceFolder) -> None:
         self.source = source
         self._files: dict[Path, dict[str, Any]] = {}
-        self._trees: dict[Path, dict[str, Any]] = {}
+        self._with_includes: dict[Path, dict[str, Any]] = {}
         """Configurations merged with their includes."""
 
     def read(self, path: Path) -> TaskFile:
@@ -124,8 +124,8 @@ class TaskReader:
         return TaskFile(str(name), kind, place, config, source=self.source)
 
     def _merged(self, path: Path, around: tuple[Path, ...]) -> dict[str, Any]:
-        if path in self._trees:
-            return self._trees[path]
+        if path in self._with_includes:
+            return self._with_includes[path]
         if path in around:
             raise TriposError(CODE, f"`{path.name}` includes itself", "remove the `include`")
         if len(around) > MOST_INCLUDED:
@@ -142,8 +142,8 @@ class TaskReader:
                 )
             above = self._merged(Path(os.path.normpath(path.parent / include)), (*around, path))
             merged.update({key: value for key, value in above.items() if key != "task_list"})
-        self._trees[path] = {**merged, **config}
-        return self._trees[path]
+        self._with_includes[path] = {**merged, **config}
+        return self._with_includes[path]
 
     def _loaded(self, path: Path) -> dict[str, Any]:
         if path in self._files:

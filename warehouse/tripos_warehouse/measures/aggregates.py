@@ -357,7 +357,7 @@ group by {leaf.by}""",
         f"""select c.*, i.m as "items that count", i."all items"
 from {node.cells} as c join {cells} as i on {same("c", "i", leaf.cut.dims)}""",
     )
-    return replace(node, cells=short, has_counts=True)
+    return replace(node, cells=short, has_counted_items=True)
 
 
 # Classes

@@ -377,7 +377,7 @@ def _row(measure: Measure, record: dict[str, Any], bounds_if_alike: bool) -> Mea
         unseen=math.sqrt(max(0.0, (error or 0.0) ** 2 - float(record.get("shown") or 0.0) ** 2))
         if "shown" in record
         else 0.0,
-        paired_counts=(int(record["items that count"] or 0), int(record["all items"]))
+        counted_items=(int(record["items that count"] or 0), int(record["all items"]))
         if "all items" in record
         else None,
     )

@@ -790,7 +790,7 @@ def figure_query(parts: Parts, node: FigureTables) -> str:
     text = ', c.classes as "its classes"' if node.classes else ""
     text += ', c.limits as "its limits"' if node.limited else ""
     text += ', c.excess as "its excess"' if node.has_bias_bound else ""
-    text += ', c."items that count", c."all items"' if node.has_counts else ""
+    text += ', c."items that count", c."all items"' if node.has_counted_items else ""
     hidden = f'case when c.known and e."is hidden" and e.shown > 0 then {quoted(NO_SPREAD_IN_A_CELL)} end'
     known = 'c.known and not coalesce(e."is hidden" and e.shown > 0, false)'
     return f"""{parts.text}

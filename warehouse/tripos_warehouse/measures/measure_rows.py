@@ -162,7 +162,7 @@ class MeasureRow(Estimate):
 
     unseen: float = 0.0
     """The part of the standard error from cells whose items are all alike, which hide their own error."""
-    paired_counts: tuple[int, int] | None = None
+    counted_items: tuple[int, int] | None = None
     """For a chance of several tries: the number of items with enough samples that have a value, and the number of all
     items."""
 
@@ -180,7 +180,7 @@ class MeasureRow(Estimate):
         """Return the value with its error, interval and counts, as in JSON."""
         return {
             **self.to_json(*(row_column.key for row_column in ROW_COLUMNS)),
-            **({} if self.paired_counts is None else dict(zip(TRY_COLUMNS, self.paired_counts, strict=True))),
+            **({} if self.counted_items is None else dict(zip(TRY_COLUMNS, self.counted_items, strict=True))),
             **self.correction_columns,
             **({} if self.unread is None else {"unread": self.unread.count, "if_wrong": self.unread.figure}),
         }

@@ -528,7 +528,7 @@ class FigureTables:
     """True if the cells have `classes`: the shares of classes of which some have few items, and the items of each."""
     limited: bool = False
     """True if the cells have `limits`: the ends of an interval that does not come from their error."""
-    has_counts: bool = False
+    has_counted_items: bool = False
     """True if the cells have `items that count` and `all items`, as a chance of several tries has."""
     rows: RowSource = NO_SOURCE
     """The rows that it reads, for an aggregate of scores or of cells of such."""

@@ -311,7 +311,7 @@ class Comparison:
 
     `pairs` is the number of shared scores, of `items` items. `only_a` and `only_b` are the numbers of scores that the
     other side lacks, `same` that of results that two models share because neither took part in them. `unpaired` are
-    measures that cannot be compared, with the reason, and `correlated` those that are one figure of all models of a
+    measures that cannot be compared, with the reason, and `of_all_models` those that are one figure of all models of a
     run, so that they distinguish no two models. `people` are those whose scores are kept separate, and not compared.
     """
 
@@ -322,7 +322,7 @@ class Comparison:
     only_b: int
     same: int
     unpaired: tuple[tuple[str, str], ...]
-    correlated: tuple[str, ...] = ()
+    of_all_models: tuple[str, ...] = ()
     people: tuple[str, ...] = ()
     first: tuple[str, ...] = ()
     """The measures of the headline, which are tested before the others."""
@@ -955,8 +955,8 @@ def notes_of(comparison: Comparison) -> Iterable[str]:
         yield f"scores by {text} correct {names}, and are no part of other figures"
     elif comparison.people:
         yield f"scores by {', '.join(comparison.people)} are apart: no part of these figures"
-    if comparison.correlated:
-        yield f"one figure of all models of the run, so not compared: {', '.join(comparison.correlated)}"
+    if comparison.of_all_models:
+        yield f"one figure of all models of the run, so not compared: {', '.join(comparison.of_all_models)}"
 
 
 def _family_notes(comparison: Comparison) -> Iterable[str]:

@@ -338,7 +338,7 @@ class Board:
     """By model left out of the board of a release because its run stopped early: what it covers."""
     uncorrected: Mapping[str, str] = field(default_factory=dict)
     """Models whose judge cannot be corrected by people, with the reason."""
-    paired_counts: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    counted_items: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """For a chance of several tries: the items that count and all items, of models that lack samples for some items."""
     clusterings: tuple[Clustering, ...] = ()
     """The clusters of its intervals, if items were drawn together."""
@@ -513,10 +513,10 @@ def _board(
             for model, row in rows.items()
             if measure.corrected and row.value is None and model in texts
         },
-        paired_counts={
-            model: row.paired_counts
+        counted_items={
+            model: row.counted_items
             for model, row in rows_with_value.items()
-            if row.paired_counts is not None and len({*row.paired_counts}) > 1
+            if row.counted_items is not None and len({*row.counted_items}) > 1
         },
         clusterings=tuple(
             clustering
@@ -631,7 +631,7 @@ def board_notes(board: Board) -> list[BoardNote]:
         those = " * ".join(board.measure.random)
         text = f"intervals and groups take {those} as a sample: they speak of others like these too"
         notes.append(BoardNote("random", text, caution=False))
-    for model, (counted, every) in board.paired_counts.items():
+    for model, (counted, every) in board.counted_items.items():
         text = f"{model} stands on {counted:,} of {every:,} items: the others have too few samples with a value"
         notes.append(BoardNote("tries", text))
     notes += [BoardNote("clusters", clustering.sentence, caution=False) for clustering in board.clusterings]

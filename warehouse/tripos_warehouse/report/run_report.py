@@ -427,9 +427,9 @@ def _too_few_tries(tables: Sequence[MeasureTable]) -> Iterator[Remark]:
     """Yield the number of items behind a chance of several tries, if some have too few samples with a value."""
     for table in tables:
         for row in table.rows:
-            if row.paired_counts is not None and row.paired_counts[0] < row.paired_counts[1]:
+            if row.counted_items is not None and row.counted_items[0] < row.counted_items[1]:
                 cell = ", ".join([row.model, *(str(value) for value in row.by)])
-                counted, every = row.paired_counts
+                counted, every = row.counted_items
                 text = f"`{table.measure.name}` of {cell} stands on {counted:,} of {every:,} items"
                 yield Remark("tries", f"{text}: the others have too few samples with a value")
 

@@ -74,7 +74,7 @@ class Leases:
         self._attempt: Future[None] | None = None
         self._giving_back: Future[None] | None = None
         self._session = session
-        self._shards = kept
+        self._kept = kept
         self._uploaded = uploaded
         self._dead = dead
         self._keys: dict[int, set[str]] = {}
@@ -115,7 +115,7 @@ class Leases:
         """Mark `key` as done. A key that is not ours is ignored."""
         with self._lock:
             if key in self._keys.get(shard_of(key), ()):
-                self._released[key] = self._shards()
+                self._released[key] = self._kept()
 
     def let_go(self) -> None:
         """Give back, in the background, shards that others want and that are done."""

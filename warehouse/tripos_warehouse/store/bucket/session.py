@@ -57,7 +57,7 @@ class Takeovers:
 
     def __init__(self, bucket: Bucket, own: str, beat: Callable[[], datetime | None]) -> None:
         self._bucket = bucket
-        self._own_beats = own
+        self._own_session = own
         self._beat = beat
         self._suspects: dict[str, _Suspect] = {}
         self._clock: tuple[datetime, float] | None = None
@@ -70,7 +70,9 @@ class Takeovers:
         sessions = self._bucket.catalog().sessions
         if other not in sessions:
             return True
-        tails = self._bucket.reader.tails({name: start for name, start in sessions.items() if name != self._own_beats})
+        tails = self._bucket.reader.tails(
+            {name: start for name, start in sessions.items() if name != self._own_session}
+        )
         silent = self._silent({name: tail for name, tail in tails.items() if not tail.sealed})
         sealed = map_concurrently(lambda name: self._seal(name, tails[name].end), silent)
         gone = [name for name, is_sealed in zip(silent, sealed, strict=True) if is_sealed]
@@ -125,7 +127,7 @@ class Takeovers:
         slot first.
         """
         objects = self._bucket.objects
-        if objects.create(slot_name(name, end), seal_content(self._own_beats)):
+        if objects.create(slot_name(name, end), seal_content(self._own_session)):
             return True
         stored_object = objects.get(slot_name(name, end))
         return stored_object is not None and read_slot(end, stored_object.content, name).is_seal
