@@ -37,6 +37,7 @@ from tripos_compiler.lowering.scorers import (
     lower_functions,
     lower_scorers,
 )
+from tripos_compiler.lowering.tables import lower_tables
 from tripos_compiler.plan import ExtendedRelease, Plan
 from tripos_compiler.resolve.files import check_released, resolve
 from tripos_compiler.resolve.incremental import Memory
@@ -120,6 +121,7 @@ def compile_spec(
         lower_expectations(program)
         lower_subsets(program)
         lower_exports(program)
+        lower_tables(program)
         check_directions(program)
         if secrecy:
             prove(program)
@@ -175,6 +177,7 @@ def _plan(program: Program) -> Plan:
         expectations=tuple(program.expectations),
         subsets=tuple(program.subsets.values()),
         exports=tuple(program.exports.values()),
+        tables=tuple(program.tables.values()),
         reveals=tuple(program.reveals),
         titles=program.titles,
         calls=(

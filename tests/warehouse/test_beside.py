@@ -7,9 +7,10 @@ from rich.cells import cell_len
 
 from tests.compiler.compiling import compile_text, plan_of
 from tests.warehouse.synthetic import Results, measured
+from tripos_compiler.language.figures import is_pooled, measures_of
 from tripos_compiler.plan import Plan
 from tripos_warehouse.measures.measure_rows import MeasureTable
-from tripos_warehouse.report.tables import is_pooled, pivot_table
+from tripos_warehouse.report.tables import pivot_table
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.tables.text import fitted
 
@@ -132,5 +133,5 @@ def test_agreement_has_pairs_side_by_side_and_says_nothing_of_models(
 
 
 def test_a_figure_is_of_all_models_where_its_aggregate_is(plan: Plan) -> None:
-    pooled = {each.name for each in plan.measures if is_pooled(plan, each.figure)}
+    pooled = {each.name for each in plan.measures if is_pooled(each.figure, measures_of(plan))}
     assert pooled == {"agreement", "of_pairs"}

@@ -35,7 +35,16 @@ from tripos.runs.selection import request_of
 from tripos.settings.config import Config
 from tripos.settings.load import ChosenSettings, chosen_settings
 from tripos.settings.options import JSON, LIMIT, ONLY, SEED, AnnotateParameters, PlanParameters
-from tripos.terminal import escape_controls, is_colored, print_json, show_json, show_message, show_text, terminal_width
+from tripos.terminal import (
+    escape_controls,
+    is_colored,
+    print_json,
+    show_json,
+    show_message,
+    show_text,
+    table_width,
+    terminal_width,
+)
 from tripos_compiler.compile import Compilation
 from tripos_compiler.diagnostics.i18n import localized, reader_language
 from tripos_compiler.diagnostics.text_format import usd, wrap
@@ -56,6 +65,7 @@ from tripos_warehouse.measures.study_design import MeasureComponents
 from tripos_warehouse.statistics.power import detectable_difference, least_shown_mean, least_shown_share
 from tripos_warehouse.statistics.variance import CORRELATION
 from tripos_warehouse.tables.model import Column, Table
+from tripos_warehouse.tables.render import to_text
 from tripos_warehouse.tables.text import fits, fold
 from tripos_warehouse.tables.values import decimals_of
 
@@ -226,6 +236,12 @@ def _plan_compiled(
     question = design_question(options)
     if options.json and question is None and not options.prompts:
         show_json(plan.to_json())
+        return ExitCode.SUCCESS
+    if options.table:
+        from tripos_warehouse.report.result_tables import empty_table, find_tables
+
+        tables = [empty_table(plan, table, None) for table in find_tables(plan, options.table)]
+        show_text(to_text(tables, table_width()), end="")
         return ExitCode.SUCCESS
     spec = CompiledSpec(options.path, compilation, plan, folders)
     if options.prompts:

@@ -31,6 +31,7 @@ from tripos_warehouse.measures.confusion import FigureTable, figure_tables, tabl
 from tripos_warehouse.measures.items import AnalysedItem, analysed_items, items_json
 from tripos_warehouse.query.results import encode_answer
 from tripos_warehouse.report.best_values import best_values
+from tripos_warehouse.report.result_tables import filled_tables, find_tables
 from tripos_warehouse.report.run_report import Report, report as report_of
 from tripos_warehouse.report.tables import BestValue, report_tables
 from tripos_warehouse.report.text import (
@@ -41,7 +42,7 @@ from tripos_warehouse.report.text import (
     render_report,
 )
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.tables.model import Column
+from tripos_warehouse.tables.model import Column, Table
 from tripos_warehouse.views.connect import connect, connect_run
 from tripos_warehouse.views.runs import RunRecord, get_selected, list_runs
 
@@ -103,6 +104,9 @@ def main(options: Namespace) -> ExitCode:
     store = open_store(options)
     with python_refused(trust_of(options).untrusted):
         report = make_report(store, options.run, plan, options.only)
+    if options.table or options.tables:
+        show_tables(_declared_tables(store, report, options.table), form, options)
+        return ExitCode.SOME_FAILED if report.failed else ExitCode.SUCCESS
     if options.confusion:
         tables = _figure_tables(store, report)
     if options.items:
@@ -152,6 +156,14 @@ def make_report(store: Store, run_id: str | None, plan: Plan | None = None, want
     connection, run = connect_run(store, run.run_id, plan, only, sums=True)
     with connection:
         return report_of(connection, select_treatments(own, only), run, only)
+
+
+def _declared_tables(store: Store, report: Report, wanted: Sequence[str]) -> list[Table]:
+    """Return the wanted tables of a benchmark, or all, with the results that a report is of."""
+    tables = find_tables(report.plan, wanted)
+    connection, _ = connect_run(store, report.run.run_id, report.plan, report.only, sums=True)
+    with connection:
+        return filled_tables(connection, report, tables, None)
 
 
 NO_TABLES = "no measure holds classes against gold ones, or probabilities against what came true"

@@ -446,6 +446,7 @@ class PlanParameters(Parameters):
         nargs="?",
         const=1,
     )
+    table = repeated(text("NAME"), "print the empty form of this table, and nothing else; may be repeated")
     json = JSON.but("print the plan itself; with --prompts the prompts")
     detect = option(
         number(0, metavar="DIFFERENCE", above=True),
@@ -533,6 +534,8 @@ class ReportParameters(Parameters):
         "print the classes that were said for each that is right, and the share of probabilities that came true"
     )
     items = flag("print how hard each item is, whether it tells models apart, and which items to look at")
+    table = repeated(text("NAME"), "print this table of the benchmark, and nothing else; may be repeated")
+    tables = flag("print all tables of the benchmark, and nothing else")
     json = JSON.but("print the report as JSON")
     html = option(FILE_PATH, "write the report as one page that needs no server")
 

@@ -28,7 +28,7 @@ from tripos_compiler.library.registry import FUNCTIONS, GROUPS
 ALONE = (
     *("benchmark", "role", "axis", "arm", "tree", "function", "made", "walk", "verify"),
     *("scenario", "context", "over", "arms", "ask", "shots", "converse", "retrieve", "compare"),
-    *("allocate", "aggregate", "measure", "expect", "subset", "export"),
+    *("allocate", "aggregate", "measure", "expect", "subset", "export", "table"),
 )
 PAGES: dict[str, tuple[str, ...]] = {name: (name,) for name in ALONE} | {
     "dimension": ("dimension", "metric"),

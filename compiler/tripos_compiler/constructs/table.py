@@ -138,6 +138,44 @@ EXPORTS: tuple[Construct, ...] = (
 )
 """`export` and the contents of its block."""
 
+TABLES: tuple[Construct, ...] = (
+    Construct("table", (FILE,), "table NAME [LABELS] BLOCK", "a table of figures, as a paper prints it", body="table"),
+    Construct("row_keys", ("table",), "rows DIMS...", "a row for each value of these", keyword="rows", once=True),
+    Construct(
+        "column_keys", ("table",), "columns DIMS...", "a column for each value of these", keyword="columns", once=True
+    ),
+    Construct(
+        "figure_column",
+        ("table",),
+        "column VALUE [under STRING] [LABELS] [by DIMS...]",
+        "a column of a figure, or one for each value that only the figure goes by",
+        keyword="column",
+    ),
+    Construct(
+        "figure_row",
+        ("table",),
+        "row VALUE [under STRING] [LABELS] [by DIMS...]",
+        "a row of a figure, or one for each value that only the figure goes by",
+        keyword="row",
+    ),
+    Construct(
+        "table_values", ("table",), "values DIMS BLOCK", "the values to show, in this order", "table values", "values"
+    ),
+    Construct("named_value", ("table values",), "NAME [LABELS]", "a value, and what the table calls it", keyword=""),
+    Construct("quoted_value", ("table values",), "STRING [LABELS]", "a value that is no name", keyword=""),
+    Construct("short", ("table",), "short DIMS...", "shows the names of the spec in place of titles", once=True),
+    Construct("digits", ("table",), "digits COUNT", "decimals of all figures", once=True, counts=(0, 6)),
+    Construct("points", ("table",), "points", "figures between -1 and 1 are shown times 100", once=True),
+    Construct(
+        "mark", ("table",), "mark [COUNT] best", "marks the best values, one by default", once=True, counts=(1, 2)
+    ),
+    Construct("note", ("table",), "note LABELS", "a sentence below the table"),
+    Construct(
+        "published", ("table",), "published [LABELS] BLOCK", "published figures, as further rows or columns", once=True
+    ),
+)
+"""`table` and the contents of its block."""
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -265,7 +303,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
     Construct(
         "taken",
         ("use release",),
-        "take scenarios|measures|axes|arms|metrics|scorers|datasets|trees|functions|subsets|exports NAMES...",
+        "take scenarios|measures|axes|arms|metrics|scorers|datasets|trees|functions|subsets|exports|tables NAMES...",
         "only these, and their dependencies (default: all)",
         keyword="take",
     ),
@@ -630,6 +668,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
     Construct("subset_seed", ("subset",), "seed COUNT", "the seed of the draw", keyword="seed", once=True),
     Construct("withheld", ("subset",), "withheld", "keeps the items out of public releases", once=True),
     *EXPORTS,
+    *TABLES,
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from tripos_compiler.language.aggregates import is_of_all_models
 from tripos_compiler.plan import Aggregate, Figure, Formula, Measure, Measured, Plan
 
 
@@ -42,3 +43,17 @@ def aggregates_of(figure: Figure, measures: Mapping[str, Measure]) -> Iterator[A
 def leaves_of(figure: Figure, measures: Mapping[str, Measure]) -> Iterator[Aggregate]:
     """Yield the aggregates of scores in a figure, without those of cells."""
     return (part for part in aggregates_of(figure, measures) if part.of is None)
+
+
+def is_pooled(figure: Figure, measures: Mapping[str, Measure]) -> bool:
+    """Return true if a figure is the same for every compared model, since it pools all their replies."""
+    match figure:
+        case Aggregate(of=Measured() | Formula() as cells):
+            return is_pooled(cells, measures)
+        case Aggregate():
+            return is_of_all_models(figure)
+        case Measured(measure=name):
+            return name in measures and is_pooled(measures[name].figure, measures)
+        case Formula(values=values):
+            return all(is_pooled(value, measures) for value in values)
+    return True

@@ -54,9 +54,9 @@ from tripos_compiler.typecheck.types import axis_type, field_type, type_parts
 
 # Titles
 
-TITLED = ("axis", "arm", "dimension", "scenario", "measure")
+TITLED = ("axis", "arm", "dimension", "scenario", "measure", "table")
 """Declarations whose title no model sees. The titles of metrics and values are printed in prompts."""
-NAMED = ("axis", "arm", "measure")
+NAMED = ("axis", "arm", "measure", "table")
 """Declarations that the plan refers to by name only, so that their title is stored separately even if it is a single
 text.
 """

@@ -584,6 +584,63 @@ class Export(Part):
     holds_out: tuple[str, ...] = ()
 
 
+# Tables of results
+
+
+class TableFigure(Part):
+    """Line of a table that shows a figure: a column, or a row, for each value of `spread`.
+
+    The figure is a measure of the plan, or one that only the table has. It goes by `spread` and by the keys of the
+    table, apart from `model`.
+    """
+
+    measure: Measure
+    title: Labels = {}
+    """Heading in each language; empty for the name of the figure, or the values of `spread`."""
+    group: str | None = None
+    """Heading above this line and its neighbours of the same group."""
+    spread: tuple[str, ...] = ()
+
+
+class TableValue(Part):
+    """Value of a dimension that a table shows, and what it calls it; without a title as elsewhere."""
+
+    name: str
+    title: Labels = {}
+
+
+class PublishedRow(Part):
+    """Published figures beside those of a run, in the unit that the table shows: by the name of a measure, or the
+    value that a figure is spread over."""
+
+    keys: tuple[str, ...]
+    figures: dict[str, float]
+
+
+class ResultTable(Part):
+    """Table of figures as a paper prints it: `figures` on one side, and the values of `keys` on the other.
+
+    The keys are `model` and dimensions. `values` chooses, orders and names the values of some of them.
+    """
+
+    name: str
+    keys: tuple[str, ...]
+    figures: tuple[TableFigure, ...]
+    transposed: bool = False
+    """Whether figures are rows and keys columns."""
+    values: dict[str, tuple[TableValue, ...]] = {}
+    short: tuple[str, ...] = ()
+    """Dimensions whose values have their name in the spec as their heading."""
+    digits: int | None = None
+    points: bool = False
+    """Whether figures are shown times 100."""
+    marked: int = 0
+    """How many of the best values are marked: 0, 1 or 2."""
+    notes: tuple[Labels, ...] = ()
+    published: tuple[PublishedRow, ...] = ()
+    published_title: Labels = {}
+
+
 # Scenarios and scorers
 
 
@@ -756,6 +813,7 @@ class Plan(Part):
     expectations: tuple[Expectation, ...] = ()
     subsets: tuple[Subset, ...] = ()
     exports: tuple[Export | Pairing, ...] = ()
+    tables: tuple[ResultTable, ...] = ()
     reveals: tuple[Reveal, ...] = ()
     titles: dict[str, dict[str, Labels]] = {}
     """Display titles, by kind and name, in each language."""

@@ -39,13 +39,14 @@ WORDS: Mapping[str, tuple[str, ...]] = {
     "functions": ("function", "named", "aggregate"),
     "subsets": ("subset",),
     "exports": ("export",),
+    "tables": ("table",),
 }
 """The constructs that each word of `select_statements` selects. Metrics are statements inside dimensions."""
 NEEDED_BY_ANYTHING = frozenset(
     {"role", "axis", "arm", "tree", "tool", *WORDS["functions"], *WORDS["datasets"], *WORDS["scorers"]}
 )
 NEEDED_BY_FIGURES = frozenset({"scenario", "measure", "subset"})
-FIGURES = frozenset({"measure", "expect", "subset", "export"})
+FIGURES = frozenset({"measure", "expect", "subset", "export", "table"})
 """Constructs that name scenarios and measures. Elsewhere the name of a scenario means something else."""
 PRINTED = re.compile(r"\{[{%](.*?)[%}]\}", re.DOTALL)
 

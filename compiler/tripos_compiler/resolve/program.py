@@ -30,6 +30,7 @@ from tripos_compiler.plan import (
     Metric,
     Pairing,
     Plugin,
+    ResultTable,
     Reveal,
     Role,
     Scenario,
@@ -452,6 +453,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "measure": ("measure",),
     "subset": ("subset",),
     "export": ("export",),
+    "table": ("table",),
 }
 """The kinds of declarations at the top of a file, each with the constructs that declare it."""
 
@@ -544,6 +546,7 @@ class Program:
     expectations: list[Expectation] = field(default_factory=list)
     subsets: dict[str, Subset] = field(default_factory=dict)
     exports: dict[str, Export | Pairing] = field(default_factory=dict)
+    tables: dict[str, ResultTable] = field(default_factory=dict)
     calls: list[CallCount] = field(default_factory=list)
     reveals: list[Reveal] = field(default_factory=list)
     titles: dict[str, dict[str, dict[str, str]]] = field(default_factory=dict)

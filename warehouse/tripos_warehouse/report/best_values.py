@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tripos_compiler.language.figures import is_pooled, measures_of
 from tripos_compiler.plan import Measure, Plan
 from tripos_warehouse.measures.differences import ModelSide, jackknife_model_differences, mean_of
 from tripos_warehouse.measures.measure_rows import UNFOLLOWED, MeasureRow, MeasureTable, followed_difference, text_of
@@ -11,7 +12,7 @@ from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.report.comparison import higher_is_better_scores
 from tripos_warehouse.report.leaderboard import LEAST_ITEMS, LEVEL, items_by_model
 from tripos_warehouse.report.run_report import Report
-from tripos_warehouse.report.tables import BestValue, is_pooled
+from tripos_warehouse.report.tables import BestValue
 from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.multiple_tests import holm
 from tripos_warehouse.views.benchmark_views import clusters_of, count_clusters
@@ -32,7 +33,7 @@ def best_values(connection: Connection, report: Report) -> frozenset[BestValue]:
 
 def _has_direction(plan: Plan, measure: Measure) -> bool:
     """Return true if a measure says whether a higher value is better."""
-    if is_pooled(plan, measure.figure):
+    if is_pooled(measure.figure, measures_of(plan)):
         return False
     if measure.directed or measure.corrected or measure.name in plan.benchmark.headline:
         return True

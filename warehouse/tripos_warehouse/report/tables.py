@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.diagnostics.text_format import percent
-from tripos_compiler.language.aggregates import declared_aggregate, is_of_all_models
-from tripos_compiler.plan import Aggregate, Constant, Expectation, Figure, Formula, Measure, Measured, Plan
+from tripos_compiler.language.aggregates import declared_aggregate
+from tripos_compiler.language.figures import is_pooled, measures_of
+from tripos_compiler.plan import Aggregate, Constant, Expectation, Measure, Plan
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.measures.figure_sql import graders_of
 from tripos_warehouse.measures.measure_rows import ROW_COLUMNS, MeasureRow, MeasureTable
@@ -80,8 +81,7 @@ def _report_table(
     chosen = {(cell, model) for named, cell, model in best if named == table.measure.name}
     shown = pivot_table(report.plan, table, models, others, best=chosen)
     shown = without_counts(shown) if shown is not None else rows_table(report.plan, table, models, best=chosen)
-    caution = (STAND_IN_NOTE,) if report.uses_stand_in_models else ()
-    notes = (*_reading_notes(table.rows), *_unread(table), *_missing_parts(report), *caution)
+    notes = (*reading_notes(table.rows), *_unread(table), *warnings_of(report))
     return replace(shown, name=name, caption=caption, notes=notes)
 
 
@@ -91,8 +91,8 @@ def _unread(table: MeasureTable) -> Iterable[str]:
         yield f"{remark.text}."
 
 
-def _missing_parts(report: Report) -> Iterable[str]:
-    """Yield why figures do not cover everything that the benchmark plans."""
+def warnings_of(report: Report) -> Iterable[str]:
+    """Yield why figures do not cover everything that the benchmark plans, and that stand-in models took part."""
     if not report.run.ended:
         yield f"The run is {report.run.status}, so not all that was planned is here."
     for remark in report.remarks:
@@ -100,9 +100,11 @@ def _missing_parts(report: Report) -> Iterable[str]:
             yield f"{remark.text[:1].upper()}{remark.text[1:]}."
         elif remark.kind == "settled":
             yield f"{remark.text}."
+    if report.uses_stand_in_models:
+        yield STAND_IN_NOTE
 
 
-def _reading_notes(rows: Sequence[MeasureRow]) -> Iterable[str]:
+def reading_notes(rows: Sequence[MeasureRow]) -> Iterable[str]:
     """Yield the scores and items behind values, and why some values are missing."""
     yield f"{counts_of(rows)}."
     missing = [row for row in rows if row.value is None and row.reason]
@@ -152,20 +154,6 @@ def has_one_evaluator(table: MeasureTable) -> bool:
     return PAIR in by and not table.rows and table.error is None
 
 
-def is_pooled(plan: Plan, figure: Figure) -> bool:
-    """Return true if a figure is the same for every compared model, since it pools all their replies."""
-    match figure:
-        case Aggregate(of=Measured() | Formula() as cells):
-            return is_pooled(plan, cells)
-        case Aggregate():
-            return is_of_all_models(figure)
-        case Measured(measure=name):
-            return any(measure.name == name and is_pooled(plan, measure.figure) for measure in plan.measures)
-        case Formula(values=values):
-            return all(is_pooled(plan, value) for value in values)
-    return True
-
-
 def rows_table(
     plan: Plan,
     table: MeasureTable,
@@ -178,7 +166,7 @@ def rows_table(
     first. A figure of all models has one row per value."""
     measure = table.measure
     rows: list[MeasureRow] = [row for row in table.rows if row.model in models]
-    pooled = is_pooled(plan, measure.figure)
+    pooled = is_pooled(measure.figure, measures_of(plan))
     if pooled:
         rows, models = [replace(row, model=ALL_MODELS) for row in rows if row.model == models[0]], [ALL_MODELS]
     rows.sort(key=lambda row: models.index(row.model))
@@ -269,7 +257,7 @@ def pivot_table(
 ) -> Table | None:
     """Return a table with models, or pairs of evaluators, side by side; None if there is nothing to put side by side.
     Means of the cells follow them, if one of `others` is such a mean."""
-    pooled = is_pooled(plan, table.measure.figure)
+    pooled = is_pooled(table.measure.figure, measures_of(plan))
     rest = tuple(dim for dim in table.measure.by if dim != PAIR) if pooled else table.measure.by
     if not rest or (pooled and PAIR not in table.measure.by) or (not pooled and len(models) < 2):
         return None
@@ -463,7 +451,7 @@ def people_board_table(board: Board) -> Table:
         *count_columns([[row] for row in rows]),
     )
     caption = f"{board.benchmark} {board.version}: {board.measure.name} of people: {', '.join(board.people)}"
-    return Table(columns, f"{board.benchmark}-{board.measure.name}-people", caption, tuple(_reading_notes(rows)))
+    return Table(columns, f"{board.benchmark}-{board.measure.name}-people", caption, tuple(reading_notes(rows)))
 
 
 # Comparisons

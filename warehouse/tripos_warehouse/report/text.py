@@ -17,6 +17,7 @@ from rich.text import Text
 
 from tripos_compiler.diagnostics.i18n import localized, reader_language
 from tripos_compiler.diagnostics.text_format import counted, percent, usd, wrap
+from tripos_compiler.language.figures import is_pooled, measures_of
 from tripos_compiler.plan import Measure, Plan
 from tripos_warehouse.measures.confusion import ReliabilityTable
 from tripos_warehouse.measures.expectations import (
@@ -42,7 +43,6 @@ from tripos_warehouse.report.tables import (
     expectation_table,
     has_one_evaluator,
     history_table,
-    is_pooled,
     item_table,
     judge_tables,
     measures_table,
@@ -307,7 +307,7 @@ def measure_lines(
 
 def reason_lines(plan: Plan, table: MeasureTable, width: int) -> list[str]:
     """Return why values or their intervals are missing: one line per reason. A figure of all models counts once."""
-    once = is_pooled(plan, table.measure.figure)
+    once = is_pooled(table.measure.figure, measures_of(plan))
     rows = [row for row in table.rows if not once or row.model == table.rows[0].model]
     found: dict[str, int] = {}
     for row in rows:

@@ -92,11 +92,12 @@ def dimension_heading(plan: Plan, dimension: str, language: str) -> str:
 
 def dimension_place(plan: Plan, dimension: str) -> Callable[[Any], tuple[int, str]]:
     """Return a sort key for values of a dimension: those in the plan first, in its order."""
-    listed = {value: index for index, value in enumerate(dict.fromkeys(_listed(plan, dimension)))}
+    listed = {value: index for index, value in enumerate(dict.fromkeys(listed_values(plan, dimension)))}
     return lambda value: (listed.get(value, len(listed)), "" if value is None else str(value))
 
 
-def _listed(plan: Plan, dimension: str) -> list[str]:
+def listed_values(plan: Plan, dimension: str) -> list[str]:
+    """Return the values of a dimension that the plan lists, in its order; empty for one known only in a run."""
     match dimension:
         case "metric":
             return [metric.name for metric in plan.metrics]

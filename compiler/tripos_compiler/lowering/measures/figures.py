@@ -148,23 +148,31 @@ def _fixed(reading: FigureContext, known: LoweredMeasure, argument: Argument) ->
 
 
 def _is_value(reading: FigureContext, known: LoweredMeasure, key: Name, word: str, where: Span) -> bool:
-    program = reading.program
-    values: list[str]
-    match key.text:
-        case "evaluator":
-            return True  # the judges are known only during a run
-        case "scenario":
-            values = sorted({s.name for leaf in known.typed_figure.leaves for s in leaf.groupable.scenarios})
-        case "metric":
-            values = list(program.metrics) + sorted(reading.scores.names(None))
-        case "dimension":
-            values = list(dict.fromkeys(metric.dimension for metric in program.metrics.values()))
-        case _:
-            table = program.axes.get(key.text) or program.arms[key.text]
-            values = [value.name for value in table.values]
+    values = members_of(reading, key.text, [leaf.groupable for leaf in known.typed_figure.leaves])
+    if values is None:
+        return True  # the judges are known only during a run
     if word in values:
-        program.index.use(where, program.value_spans.get((key.text, word)))
+        reading.program.index.use(where, reading.program.value_spans.get((key.text, word)))
     return _is_known(reading, key.text, word, values, where)
+
+
+def members_of(reading: FigureContext, dimension: str, parted: Sequence[Groupable]) -> Sequence[str] | None:
+    """Return the values of a dimension of what `parted` divides; None if they are known only in a run."""
+    program = reading.program
+    match dimension:
+        case "evaluator" | "pair":
+            return None
+        case "scenario":
+            return sorted({scenario.name for groupable in parted for scenario in groupable.scenarios})
+        case "metric":
+            return list(program.metrics) + sorted(reading.scores.names(None))
+        case "dimension":
+            return list(dict.fromkeys(metric.dimension for metric in program.metrics.values()))
+    table = program.axes.get(dimension) or program.arms.get(dimension)
+    if table is not None:
+        return [value.name for value in table.values]
+    kind, values = values_of(program, dimension, parted)
+    return values if kind in ("choice", "text") else None
 
 
 def _is_known(reading: FigureContext, key: str, word: str, values: Sequence[str], where: Span) -> bool:

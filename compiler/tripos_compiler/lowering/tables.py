@@ -1,0 +1,416 @@
+"""Lowering of `table`: its keys, its figures, the values it shows, and published figures beside them.
+
+A line of a table is a figure, which is lowered like a measure that goes by the keys. What else the figure goes by is
+spread over further lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.diagnostics.diagnostic import suggest
+from tripos_compiler.language.figures import is_pooled
+from tripos_compiler.language.intervals import format_bounds
+from tripos_compiler.lowering.measures.dimensions import check_own_line, dimension_text
+from tripos_compiler.lowering.measures.figures import members_of, read_whole
+from tripos_compiler.lowering.measures.measures import (
+    better_direction,
+    bounds_of,
+    is_expected_of_people,
+    read_measures,
+)
+from tripos_compiler.lowering.measures.typed_figures import (
+    FigureContext,
+    TypedFigure,
+    find_cells,
+    inherited_facets,
+    written_as,
+)
+from tripos_compiler.plan import Labels, Measure, Measured, PublishedRow, ResultTable, TableFigure, TableValue
+from tripos_compiler.resolve.program import Program
+from tripos_compiler.source.data_classes import dataclass
+from tripos_compiler.source.tree import Name, Number, Syntax, TableRow, Text
+
+MODEL = "model"
+"""The key that every table may have in addition to dimensions."""
+CLAUSES = ("rows", "columns", "column", "row", "values", "short", "digits", "points", "mark", "note", "published")
+HOLES = ("", ".", "-", "—")
+"""Cells of published figures without a number."""
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A lowered figure of a table with its dimensions, and the statement that shows it."""
+
+    figure: TableFigure
+    typed_figure: TypedFigure
+    statement: Statement
+
+    @property
+    def dimensions(self) -> tuple[str, ...]:
+        """All dimensions of the figure."""
+        return self.figure.measure.by
+
+
+def lower_tables(program: Program) -> None:
+    """Lower every `table`. Call it after the measures are lowered."""
+    statements = program.of("table")
+    if not statements:
+        return
+    reading = replace(read_measures(program, silent=True), program=program)
+    for statement in statements:
+        table = _table(reading, statement)
+        if table is not None:
+            program.tables.setdefault(table.name, table)
+
+
+def _table(reading: FigureContext, statement: Statement) -> ResultTable | None:
+    """Lower a table. Reports mistakes and returns None."""
+    name = statement.name()
+    reading.program.index.define("table", name.text, name.span)
+    keys = _keys(reading, statement)
+    if keys is None:
+        return None
+    transposed = keys.construct == "column_keys"
+    figures = statement.of("figure_row" if transposed else "figure_column")
+    if not figures:
+        word, other = ("row", "columns") if transposed else ("column", "rows")
+        message = f"table `{name.text}` shows no figure"
+        help_ = f"write `{word} MEASURE` beside its `{other}`"
+        lacking = statement.block.span if statement.block is not None else None
+        reading.program.diagnostics.error("E0206", message, statement.head, help=help_, lacking=lacking)
+        return None
+    lines = [_line(reading, figure, keys) for figure in figures]
+    known = [line for line in lines if line is not None]
+    if len(known) < len(lines):
+        return None
+    key_names = tuple(dict.fromkeys(dimension_text(syntax) for syntax in keys.many("dims")))
+    values = _values(reading, statement, key_names, known)
+    short = _short(reading, statement, key_names, known)
+    points = statement.one_of("points")
+    fits = points is None or all([_fits_points(reading, line) for line in known])  # noqa: C419 - report every one
+    notes = [reading.program.labels(note, "the note") for note in statement.of("note")]
+    if values is None or short is None or not fits or None in notes:
+        return None
+    digits, mark = statement.one_of("digits"), statement.one_of("mark")
+    table = ResultTable(
+        name=name.text,
+        keys=key_names,
+        figures=tuple(line.figure for line in known),
+        transposed=transposed,
+        values=values,
+        short=short,
+        digits=None if digits is None else _count(digits, 0),
+        points=points is not None,
+        marked=0 if mark is None else _count(mark, 1),
+        notes=tuple(note for note in notes if note is not None),
+    )
+    published = statement.one_of("published")
+    return table if published is None else _with_published(reading, table, published)
+
+
+def _count(statement: Statement, default: int) -> int:
+    node = statement.find("count")
+    return int(node.value) if isinstance(node, Number) else default
+
+
+# Keys and figures
+
+
+def _keys(reading: FigureContext, statement: Statement) -> Statement | None:
+    """Return the `rows` or `columns` of a table. Reports mistakes and returns None."""
+    sides = [*statement.of("row_keys"), *statement.of("column_keys")]
+    diagnostics = reading.program.diagnostics
+    if not sides:
+        lacking = statement.block.span if statement.block is not None else None
+        message = f"table `{statement.name().text}` does not say what its rows are"
+        help_ = "write `rows model`, and a `column` for each figure"
+        diagnostics.error("E0206", message, statement.head, help=help_, lacking=lacking)
+        return None
+    if len(sides) > 1:
+        help_ = "leave out one: a `column` has one column for each value that only its figure goes by"
+        diagnostics.error("E0202", "a table has `rows` or `columns`, and not both", sides[1].head, help=help_)
+        return None
+    [keys] = sides
+    word, wrong = ("column", "figure_row") if keys.construct == "row_keys" else ("row", "figure_column")
+    stray = statement.one_of(wrong)
+    if stray is not None:
+        side = "rows" if keys.construct == "row_keys" else "columns"
+        message = f"the {side} of this table are values of {', '.join(map(dimension_text, keys.many('dims')))}"
+        diagnostics.error("E0106", message, stray.head, help=f"write `{word} …` for a figure")
+        return None
+    return keys if check_own_line(reading.program, keys.many("dims"), CLAUSES) else None
+
+
+def _line(base: FigureContext, statement: Statement, keys: Statement) -> _Line | None:
+    """Lower a figure of a table. Reports mistakes and returns None."""
+    program, value = base.program, statement.syntax("value")
+    own = statement.many("dims")
+    if not check_own_line(program, own, CLAUSES):
+        return None
+    key_nodes = [syntax for syntax in keys.many("dims") if dimension_text(syntax) != MODEL]
+    reading = replace(base, dimensions=(*key_nodes, *own), terms=[], missing=None)
+    figured = read_whole(reading, value)
+    if figured is None:
+        return None
+    if reading.missing is not None:
+        help_ = "declare `measure NAME = …` with it, and show that"
+        reading.error("E0303", "`missing` is said of a measure", value.span, help_)
+        return None
+    if not figured.leaves:
+        reading.error("E0301", "this measures nothing", value.span, "show a measure or an aggregate")
+        return None
+    if len(key_nodes) == len(keys.many("dims")) and not is_pooled(figured.figure, _measures(reading)):
+        message = f"`{figured.named}` has a value for each model, and the table has no `{MODEL}`"
+        help_ = f"write `{'rows' if keys.construct == 'row_keys' else 'columns'} {MODEL}, …`"
+        reading.error("E0621", message, value.span, help_)
+        return None
+    by = find_cells(reading, figured)
+    corrected = is_expected_of_people(reading, value, figured)
+    random = inherited_facets(reading, value, figured)
+    title = _title(program, statement, "the heading")
+    if by is None or corrected is None or random is None or title is None:
+        return None
+    key_names = [dimension_text(syntax) for syntax in keys.many("dims")]
+    group = statement.values.get("string")
+    figure = TableFigure(
+        measure=_measure(reading, statement, figured, by, corrected, random),
+        title=title,
+        group=group.value if isinstance(group, Text) else None,
+        spread=tuple(dim for dim in by if dim not in key_names),
+    )
+    return _Line(figure, figured, statement)
+
+
+def _measures(reading: FigureContext) -> dict[str, Measure]:
+    return {name: lowered.measure for name, lowered in reading.measures.items()}
+
+
+def _measure(
+    reading: FigureContext,
+    statement: Statement,
+    figured: TypedFigure,
+    by: tuple[str, ...],
+    corrected: bool,
+    random: tuple[str, ...],
+) -> Measure:
+    """Return the measure of a figure: one of the spec that has these dimensions, or one of the table alone."""
+    if isinstance(figured.figure, Measured) and not figured.figure.slice:
+        named = reading.measures[figured.figure.measure].measure
+        if set(named.by) == set(by):
+            return named
+    better = better_direction(statement, figured)
+    low, high = bounds_of(figured)
+    return Measure(
+        name=written_as(statement.syntax("value")),
+        by=by,
+        low=low,
+        high=high,
+        lower_is_better=better == "lower",
+        higher_is_better=better == "higher",
+        corrected=corrected,
+        random=random,
+        figure=figured.figure,
+    )
+
+
+def _fits_points(reading: FigureContext, line: _Line) -> bool:
+    """Return true if a figure lies between -1 and 1; otherwise report it."""
+    low, high = line.figure.measure.low, line.figure.measure.high
+    if low is not None and high is not None and low >= -1 and high <= 1:
+        return True
+    runs = format_bounds((low, high)) if low is not None and high is not None else "to no known end"
+    message = f"`{line.figure.measure.name}` runs {f'from {runs}' if runs[0].isdigit() or runs[0] == '-' else runs}"
+    help_ = "`points` is for figures between -1 and 1, such as shares and their differences: leave it out"
+    reading.error("E0702", message, line.statement.syntax("value").span, help_)
+    return False
+
+
+# Values and headings
+
+
+def _title(program: Program, statement: Statement, what: str) -> Labels | None:
+    """Return the title in each language, empty without one; None if one is missing, which is reported."""
+    if not statement.labels():
+        return {}
+    texts = program.localised(statement.labels(), statement.head, what, for_readers=True)
+    return None if texts is None else {language: text.value for language, text in texts.items()}
+
+
+def _values(
+    reading: FigureContext, statement: Statement, keys: Sequence[str], lines: Sequence[_Line]
+) -> dict[str, tuple[TableValue, ...]] | None:
+    """Return the values that a table chooses, by dimension. Reports mistakes and returns None."""
+    values: dict[str, tuple[TableValue, ...]] = {}
+    good = True
+    for chosen in statement.of("table_values"):
+        syntax = chosen.syntax("dims")
+        dimension = dimension_text(syntax)
+        if dimension in values:
+            reading.error("E0202", f"the values of `{dimension}` are given twice", syntax.span, "merge the two")
+            good = False
+        elif _is_shown(reading, syntax, keys, lines):
+            listed = _listed(reading, chosen, dimension, lines)
+            good = good and listed is not None
+            values[dimension] = listed or ()
+        else:
+            good = False
+    return values if good else None
+
+
+def _listed(
+    reading: FigureContext, chosen: Statement, dimension: str, lines: Sequence[_Line]
+) -> tuple[TableValue, ...] | None:
+    members = _members(reading, dimension, lines)
+    values: dict[str, TableValue] = {}
+    good = bool(chosen.body)
+    if not chosen.body:
+        reading.error("E0206", f"no value of `{dimension}` is shown", chosen.head, "list some, or leave it out")
+    for entry in chosen.body:
+        node = entry.syntax("name" if entry.construct == "named_value" else "string")
+        word = node.text if isinstance(node, Name) else node.value if isinstance(node, Text) else ""
+        title = _title(reading.program, entry, f"`{word}`")
+        if word in values:
+            reading.error("E0202", f"`{word}` is listed twice", node.span, "remove one")
+            good = False
+        elif members is not None and word not in members:
+            some = ", ".join(f"`{member}`" for member in members[:8])
+            help_ = suggest(word, members, f"its values are {some}")
+            reading.error("E0201", f"`{dimension}` has no value `{word}`", node.span, help_, word)
+            good = False
+        elif title is None:
+            good = False
+        values[word] = TableValue(name=word, title=title or {})
+    return tuple(values.values()) if good else None
+
+
+def _members(reading: FigureContext, dimension: str, lines: Sequence[_Line]) -> Sequence[str] | None:
+    """Return the values of a dimension; None if they are known only in a run."""
+    if dimension == MODEL:
+        return None
+    leaves = [leaf for line in lines if dimension in line.dimensions for leaf in line.typed_figure.leaves]
+    return members_of(reading, dimension, [leaf.groupable for leaf in leaves])
+
+
+def _is_shown(reading: FigureContext, syntax: Syntax, keys: Sequence[str], lines: Sequence[_Line]) -> bool:
+    """Return true if a dimension is a key of the table, or a figure goes by it; otherwise report it."""
+    dimension = dimension_text(syntax)
+    shown = list(dict.fromkeys([*keys, *(dim for line in lines for dim in line.dimensions)]))
+    if dimension in shown:
+        return True
+    help_ = suggest(dimension, shown, f"it shows {', '.join(f'`{name}`' for name in shown)}")
+    reading.error("E0621", f"this table shows no `{dimension}`", syntax.span, help_)
+    return False
+
+
+def _short(
+    reading: FigureContext, statement: Statement, keys: Sequence[str], lines: Sequence[_Line]
+) -> tuple[str, ...] | None:
+    written = statement.one_of("short")
+    if written is None:
+        return ()
+    nodes = written.many("dims")
+    if not check_own_line(reading.program, nodes, CLAUSES):
+        return None
+    known = [_is_shown(reading, syntax, keys, lines) for syntax in nodes]
+    return tuple(dict.fromkeys(map(dimension_text, nodes))) if all(known) else None
+
+
+# Published figures
+
+
+def _with_published(reading: FigureContext, table: ResultTable, statement: Statement) -> ResultTable | None:
+    """Return a table with published figures. Reports mistakes and returns None."""
+    title = _title(reading.program, statement, "the heading")
+    rows = list(_table_rows(reading, statement))
+    if title is None or not _is_complete(reading, table, statement, rows):
+        return None
+    header, *body = rows
+    width = 1 if table.transposed else len(table.keys)
+    headings = [row.cells[0] for row in body] if table.transposed else header.cells[width:]
+    names = {cell.text: _heading(table, cell.text) for cell in headings}
+    for cell in headings:
+        if names[cell.text] is None:
+            _unknown_heading(reading, table, cell)
+    published: dict[tuple[str, ...], dict[str, float]] = {}
+    good = None not in names.values()
+    for row in body:
+        labels = tuple(cell.text for cell in row.cells[:width])
+        for heading, cell in zip(header.cells[width:], row.cells[width:], strict=True):
+            number = _number(reading, cell)
+            good = good and number is not False
+            keys, line = ((heading.text,), names[labels[0]]) if table.transposed else (labels, names[heading.text])
+            if line is not None and number is not None and number is not False:
+                published.setdefault(keys, {})[line] = number
+    if not good:
+        return None
+    published_rows = tuple(PublishedRow(keys=keys, figures=figures) for keys, figures in published.items())
+    return table.model_copy(update={"published": published_rows, "published_title": title})
+
+
+def _table_rows(reading: FigureContext, statement: Statement) -> Iterator[TableRow]:
+    assert statement.block is not None
+    for entry in statement.block.entries():
+        for element in entry.elements:
+            if isinstance(element, TableRow):
+                yield element
+            else:
+                reading.error("E0106", "this is not a table row", element.span, "every line is `| model | 0.5 |`")
+                break
+
+
+def _is_complete(reading: FigureContext, table: ResultTable, statement: Statement, rows: Sequence[TableRow]) -> bool:
+    """Return true if published figures have a header, rows, and a cell in each row for every column."""
+    names = " | ".join(["figure"] if table.transposed else table.keys)
+    if len(rows) < 2:
+        help_ = f"write `| {names} | COLUMN |` and a row for each that was published"
+        reading.error("E0206", "no published figures are listed", statement.head, help_)
+        return False
+    if table.transposed and len(table.keys) > 1:
+        help_ = "put the keys into `rows`"
+        reading.error("E0621", "published columns have one key", statement.head, help_)
+        return False
+    for row in rows[1:]:
+        if len(row.cells) != len(rows[0].cells):
+            message = f"this row has {len(row.cells)} cells, and the first one {len(rows[0].cells)}"
+            reading.error("E0202", message, row.span, "write `.` for a figure that was not published")
+            return False
+    return True
+
+
+def _heading(table: ResultTable, label: str) -> str | None:
+    """Return the name of the line that published figures call `label`: its measure, or a value that its figure goes by.
+    None if the table has no such line."""
+    for figure in table.figures:
+        if not figure.spread and label in (*figure.title.values(), figure.measure.name):
+            return figure.measure.name
+    spread = [figure.spread[-1] for figure in table.figures if figure.spread]
+    for dimension in spread:
+        for value in table.values.get(dimension, ()):
+            if label in (*value.title.values(), value.name):
+                return value.name
+    return label if any(dimension not in table.values for dimension in spread) else None
+
+
+def _unknown_heading(reading: FigureContext, table: ResultTable, cell: Name) -> None:
+    names = [next(iter(figure.title.values()), figure.measure.name) for figure in table.figures if not figure.spread]
+    names += [value.name for figure in table.figures for value in table.values.get((*figure.spread, "")[-1], ())]
+    help_ = suggest(cell.text, names, f"it has {', '.join(f'`{name}`' for name in names)}")
+    word = "row" if table.transposed else "column"
+    reading.error("E0201", f"this table has no {word} `{cell.text}`", cell.span, help_, cell.text)
+
+
+def _number(reading: FigureContext, cell: Name) -> float | bool | None:
+    """Return a published figure; None for a hole, and False for other text, which is reported."""
+    if cell.text in HOLES:
+        return None
+    try:
+        number = float(cell.text.removesuffix("%").strip())
+    except ValueError:
+        reading.error(
+            "E0301", f"`{cell.text}` is no number", cell.span, "write `.` for a figure that was not published"
+        )
+        return False
+    return number
