@@ -727,6 +727,10 @@ def _outside(before: Plan, after: Plan) -> Iterator[Change]:
         elif old.withheld != new.withheld:
             what = "is withheld now" if new.withheld else "is withheld no longer"
             yield Change("minor", "subset", new.name, what)
+    yield from _gone_or_new("table", before.tables, after.tables, gone="minor")
+    for former, latter in _both(before.tables, after.tables):
+        if former != latter:
+            yield Change("patch", "table", latter.name, "shows its figures another way")
     yield from settling_changes(before, after)
     gates = [{expectation.shown for expectation in plan.expectations} for plan in (before, after)]
     yield from (Change("minor", "expect", each, "is gone") for each in sorted(gates[0] - gates[1]))

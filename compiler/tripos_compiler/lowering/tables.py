@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Literal
 
 from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.diagnostics.diagnostic import suggest
+from tripos_compiler.diagnostics.diagnostic import Diagnostics, suggest
 from tripos_compiler.language.figures import is_pooled
-from tripos_compiler.language.intervals import format_bounds
 from tripos_compiler.lowering.measures.dimensions import check_own_line, dimension_text
 from tripos_compiler.lowering.measures.figures import members_of, read_whole
 from tripos_compiler.lowering.measures.measures import (
@@ -28,13 +28,15 @@ from tripos_compiler.lowering.measures.typed_figures import (
     inherited_facets,
     written_as,
 )
-from tripos_compiler.plan import Labels, Measure, Measured, PublishedRow, ResultTable, TableFigure, TableValue
-from tripos_compiler.resolve.program import Program
+from tripos_compiler.lowering.requests import count_of
+from tripos_compiler.plan import Labels, Measure, Measured, PublishedRow, ResultTable, TableFigure, TableValue, line_key
+from tripos_compiler.resolve.program import Index, Program
 from tripos_compiler.source.data_classes import dataclass
-from tripos_compiler.source.tree import Name, Number, Syntax, TableRow, Text
+from tripos_compiler.source.tree import Name, Syntax, TableRow, Text
 
 MODEL = "model"
 """The key that every table may have in addition to dimensions."""
+EVALUATOR, PAIR = "evaluator", "pair"
 CLAUSES = ("rows", "columns", "column", "row", "values", "short", "digits", "points", "mark", "note", "published")
 HOLES = ("", ".", "-", "—")
 """Cells of published figures without a number."""
@@ -92,9 +94,9 @@ def _table(reading: FigureContext, statement: Statement) -> ResultTable | None:
     points = statement.one_of("points")
     fits = points is None or all([_fits_points(reading, line) for line in known])  # noqa: C419 - report every one
     notes = [reading.program.labels(note, "the note") for note in statement.of("note")]
-    if values is None or short is None or not fits or None in notes:
+    digits, marked = _count(reading, statement.one_of("digits"), None), _count(reading, statement.one_of("mark"), 0)
+    if values is None or short is None or not fits or None in notes or digits is False or marked is False:
         return None
-    digits, mark = statement.one_of("digits"), statement.one_of("mark")
     table = ResultTable(
         name=name.text,
         keys=key_names,
@@ -102,18 +104,23 @@ def _table(reading: FigureContext, statement: Statement) -> ResultTable | None:
         transposed=transposed,
         values=values,
         short=short,
-        digits=None if digits is None else _count(digits, 0),
+        digits=digits,
         points=points is not None,
-        marked=0 if mark is None else _count(mark, 1),
+        marked=marked or 0,
         notes=tuple(note for note in notes if note is not None),
     )
     published = statement.one_of("published")
-    return table if published is None else _with_published(reading, table, published)
+    return table if published is None else _with_published(reading, table, published, known)
 
 
-def _count(statement: Statement, default: int) -> int:
-    node = statement.find("count")
-    return int(node.value) if isinstance(node, Number) else default
+def _count(reading: FigureContext, statement: Statement | None, default: int | None) -> int | Literal[False] | None:
+    """Return the number in a statement, 1 if it has none; False if it is out of bounds, which is reported."""
+    if statement is None:
+        return default
+    if statement.find("count") is None:
+        return 1
+    count = count_of(reading.program, statement)
+    return False if count is None else count
 
 
 # Keys and figures
@@ -151,6 +158,10 @@ def _line(base: FigureContext, statement: Statement, keys: Statement) -> _Line |
     if not check_own_line(program, own, CLAUSES):
         return None
     key_nodes = [syntax for syntax in keys.many("dims") if dimension_text(syntax) != MODEL]
+    key_names = [dimension_text(syntax) for syntax in keys.many("dims")]
+    pairs = EVALUATOR in key_names and _goes_by_pairs(base, value, own)
+    if pairs:
+        key_nodes = [syntax for syntax in key_nodes if dimension_text(syntax) != EVALUATOR]
     reading = replace(base, dimensions=(*key_nodes, *own), terms=[], missing=None)
     figured = read_whole(reading, value)
     if figured is None:
@@ -162,7 +173,7 @@ def _line(base: FigureContext, statement: Statement, keys: Statement) -> _Line |
     if not figured.leaves:
         reading.error("E0301", "this measures nothing", value.span, "show a measure or an aggregate")
         return None
-    if len(key_nodes) == len(keys.many("dims")) and not is_pooled(figured.figure, _measures(reading)):
+    if MODEL not in key_names and not is_pooled(figured.figure, _measures(reading)):
         message = f"`{figured.named}` has a value for each model, and the table has no `{MODEL}`"
         help_ = f"write `{'rows' if keys.construct == 'row_keys' else 'columns'} {MODEL}, …`"
         reading.error("E0621", message, value.span, help_)
@@ -173,15 +184,23 @@ def _line(base: FigureContext, statement: Statement, keys: Statement) -> _Line |
     title = _title(program, statement, "the heading")
     if by is None or corrected is None or random is None or title is None:
         return None
-    key_names = [dimension_text(syntax) for syntax in keys.many("dims")]
     group = statement.values.get("string")
     figure = TableFigure(
         measure=_measure(reading, statement, figured, by, corrected, random),
         title=title,
         group=group.value if isinstance(group, Text) else None,
-        spread=tuple(dim for dim in by if dim not in key_names),
+        spread=tuple(EVALUATOR if pairs and dim == PAIR else dim for dim in by if dim not in key_names),
     )
     return _Line(figure, figured, statement)
+
+
+def _goes_by_pairs(base: FigureContext, value: Syntax, own: Sequence[Syntax]) -> bool:
+    """Return true if a figure goes by the pairs of evaluators: in a table of evaluators it is then a matrix."""
+    if any(dimension_text(syntax) == PAIR for syntax in own):
+        return True
+    silent = replace(base.program, diagnostics=Diagnostics(), index=Index())
+    figured = read_whole(replace(base, program=silent, terms=[], missing=None), value)
+    return figured is not None and PAIR in figured.cells
 
 
 def _measures(reading: FigureContext) -> dict[str, Measure]:
@@ -221,9 +240,8 @@ def _fits_points(reading: FigureContext, line: _Line) -> bool:
     low, high = line.figure.measure.low, line.figure.measure.high
     if low is not None and high is not None and low >= -1 and high <= 1:
         return True
-    runs = format_bounds((low, high)) if low is not None and high is not None else "to no known end"
-    message = f"`{line.figure.measure.name}` runs {f'from {runs}' if runs[0].isdigit() or runs[0] == '-' else runs}"
-    help_ = "`points` is for figures between -1 and 1, such as shares and their differences: leave it out"
+    message = f"`{line.figure.measure.name}` does not lie between -1 and 1"
+    help_ = "`points` is for shares and their differences: leave it out"
     reading.error("E0702", message, line.statement.syntax("value").span, help_)
     return False
 
@@ -321,7 +339,9 @@ def _short(
 # Published figures
 
 
-def _with_published(reading: FigureContext, table: ResultTable, statement: Statement) -> ResultTable | None:
+def _with_published(
+    reading: FigureContext, table: ResultTable, statement: Statement, lines: Sequence[_Line]
+) -> ResultTable | None:
     """Return a table with published figures. Reports mistakes and returns None."""
     title = _title(reading.program, statement, "the heading")
     rows = list(_table_rows(reading, statement))
@@ -330,10 +350,7 @@ def _with_published(reading: FigureContext, table: ResultTable, statement: State
     header, *body = rows
     width = 1 if table.transposed else len(table.keys)
     headings = [row.cells[0] for row in body] if table.transposed else header.cells[width:]
-    names = {cell.text: _heading(table, cell.text) for cell in headings}
-    for cell in headings:
-        if names[cell.text] is None:
-            _unknown_heading(reading, table, cell)
+    names = {cell.text: _line_of(reading, table, cell, lines) for cell in headings}
     published: dict[tuple[str, ...], dict[str, float]] = {}
     good = None not in names.values()
     for row in body:
@@ -380,26 +397,60 @@ def _is_complete(reading: FigureContext, table: ResultTable, statement: Statemen
     return True
 
 
-def _heading(table: ResultTable, label: str) -> str | None:
-    """Return the name of the line that published figures call `label`: its measure, or a value that its figure goes by.
-    None if the table has no such line."""
-    for figure in table.figures:
-        if not figure.spread and label in (*figure.title.values(), figure.measure.name):
-            return figure.measure.name
-    spread = [figure.spread[-1] for figure in table.figures if figure.spread]
-    for dimension in spread:
-        for value in table.values.get(dimension, ()):
-            if label in (*value.title.values(), value.name):
-                return value.name
-    return label if any(dimension not in table.values for dimension in spread) else None
+def _matches(reading: FigureContext, table: ResultTable, label: str, lines: Sequence[_Line]) -> list[str]:
+    """Return the lines of a table that a published heading can mean. `GROUP: HEADING` also names a line."""
+    return [
+        line_key(figure, values)
+        for figure in table.figures
+        for values in _spread_values(reading, table, figure, label.split(": "), lines)
+    ]
 
 
-def _unknown_heading(reading: FigureContext, table: ResultTable, cell: Name) -> None:
-    names = [next(iter(figure.title.values()), figure.measure.name) for figure in table.figures if not figure.spread]
-    names += [value.name for figure in table.figures for value in table.values.get((*figure.spread, "")[-1], ())]
-    help_ = suggest(cell.text, names, f"it has {', '.join(f'`{name}`' for name in names)}")
+def _spread_values(
+    reading: FigureContext, table: ResultTable, figure: TableFigure, parts: list[str], lines: Sequence[_Line]
+) -> Iterator[tuple[str, ...]]:
+    """Yield the values of the spread dimensions of a figure that the parts of a heading name, if they name it."""
+    named = [*figure.title.values(), figure.measure.name]
+    if len(parts) > max(1, len(figure.spread)) and parts[0] in (figure.group, *named):
+        parts = parts[1:]
+    if not figure.spread:
+        if ": ".join(parts) in named:
+            yield ()
+    elif len(parts) == len(figure.spread):
+        values = [_value(reading, table, name, part, lines) for name, part in zip(figure.spread, parts, strict=True)]
+        known = [value for value in values if value is not None]
+        if len(known) == len(values):
+            yield tuple(known)
+
+
+def _value(
+    reading: FigureContext, table: ResultTable, dimension: str, label: str, lines: Sequence[_Line]
+) -> str | None:
+    """Return the value of a dimension that a table calls `label`; None if it has none of that name."""
+    if dimension in table.values:
+        values = table.values[dimension]
+        return next((value.name for value in values if label in (*value.title.values(), value.name)), None)
+    members = _members(reading, dimension, lines)
+    return label if members is None or label in members else None
+
+
+def _line_of(reading: FigureContext, table: ResultTable, cell: Name, lines: Sequence[_Line]) -> str | None:
+    """Return the key of the line that a published heading names. Reports a mistake and returns None."""
+    found = _matches(reading, table, cell.text, lines)
     word = "row" if table.transposed else "column"
-    reading.error("E0201", f"this table has no {word} `{cell.text}`", cell.span, help_, cell.text)
+    if len(found) > 1:
+        help_ = f"write the heading above it too: `GROUP: {cell.text}`"
+        reading.error("E0202", f"several {word}s of this table are called `{cell.text}`", cell.span, help_)
+        return None
+    if not found:
+        names = [
+            next(iter(figure.title.values()), figure.measure.name) for figure in table.figures if not figure.spread
+        ]
+        names += [value.name for figure in table.figures for value in table.values.get((*figure.spread, "")[-1], ())]
+        help_ = suggest(cell.text, names, f"it has {', '.join(f'`{name}`' for name in names)}")
+        reading.error("E0201", f"this table has no {word} `{cell.text}`", cell.span, help_, cell.text)
+        return None
+    return found[0]
 
 
 def _number(reading: FigureContext, cell: Name) -> float | bool | None:

@@ -135,6 +135,7 @@ from tripos_compiler.plan.plan import (
     TreeFile,
     Verify,
     Walk,
+    line_key,
 )
 from tripos_compiler.plan.steps import (
     MODEL_DEFAULTS,
@@ -366,6 +367,7 @@ __all__ = [
     "finish_reasons_of",
     "fit_arguments",
     "fit_value",
+    "line_key",
     "lit",
     "map_parts",
     "named",

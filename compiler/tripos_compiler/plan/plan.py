@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Annotated, Literal
 
@@ -591,7 +592,8 @@ class TableFigure(Part):
     """Line of a table that shows a figure: a column, or a row, for each value of `spread`.
 
     The figure is a measure of the plan, or one that only the table has. It goes by `spread` and by the keys of the
-    table, apart from `model`.
+    table, apart from `model`. If `evaluator` is a key and the figure goes by `pair`, it is a matrix: the evaluator of
+    the key, and that of `spread`.
     """
 
     measure: Measure
@@ -610,11 +612,22 @@ class TableValue(Part):
 
 
 class PublishedRow(Part):
-    """Published figures beside those of a run, in the unit that the table shows: by the name of a measure, or the
-    value that a figure is spread over."""
+    """Published figures beside those of a run, in the unit that the table shows, by the key of a line (`line_key`)."""
 
     keys: tuple[str, ...]
     figures: dict[str, float]
+
+
+def line_key(figure: TableFigure, values: Sequence[str]) -> str:
+    """Return the key of the line of a figure at these values of `spread`, in the notation of a slice.
+
+    >>> mean = Aggregate(function="mean", values=("right",), by=("hint",))
+    >>> measure = Measure(name="accuracy", by=("hint",), low=0, high=1, figure=mean)
+    >>> line_key(TableFigure(measure=measure, spread=("hint",)), ["some"])
+    'accuracy[hint: some]'
+    """
+    fixed = ", ".join(f"{name}: {value}" for name, value in zip(figure.spread, values, strict=True))
+    return f"{figure.measure.name}[{fixed}]" if fixed else figure.measure.name
 
 
 class ResultTable(Part):

@@ -6,7 +6,7 @@ values of measures (`MeasureTable`); rendering is that of every other table (`ta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -15,7 +15,7 @@ from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.errors import TriposError
 from tripos_compiler.language.figures import is_pooled, measures_of
-from tripos_compiler.plan import Labels, Plan, PublishedRow, ResultTable, TableFigure
+from tripos_compiler.plan import Labels, Plan, PublishedRow, ResultTable, TableFigure, line_key
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.measures.evaluation import evaluate_or_error, shared_cells
 from tripos_warehouse.measures.measure_rows import MeasureRow, MeasureTable, with_sequential_intervals
@@ -27,7 +27,8 @@ from tripos_warehouse.tables.model import Column, Table
 from tripos_warehouse.tables.values import decimals_of
 from tripos_warehouse.views.dimensions import dimension_heading, dimension_label, dimension_place, listed_values
 
-MODEL = "model"
+MODEL, PAIR = "model", "pair"
+PAIR_SEPARATOR = " & "
 POINTS = 100
 HIGHEST = ("the best value", "the second best")
 UNKNOWN = "…"
@@ -161,8 +162,10 @@ class _Arrangement:
             if pooled and MODEL not in self.table.keys and row.model != rows[0].model:
                 continue
             values = {**dict(zip(by, row.by, strict=True)), MODEL: row.model}
-            key = tuple(values[name] for name in self.table.keys)
-            found.setdefault(tuple(values[name] for name in figure.spread), {})[key] = self._scaled(row)
+            for one, other in _evaluators(values):
+                key = tuple(values.get(name, one) for name in self.table.keys)
+                spread = tuple(values.get(name, other) for name in figure.spread)
+                found.setdefault(spread, {})[key] = self._scaled(row)
         return [
             _Line(figure, values, *self._headings(figure, values), found[values])
             for values in self._in_order(set(found), figure.spread)
@@ -222,7 +225,7 @@ class _Arrangement:
         table = self.table
         title = self._in(table.published_title) or localized("Published")
         return Table(
-            columns(lines, ranks, own, published, title),
+            tuple(_with_unique_keys(columns(lines, ranks, own, published, title))),
             f"{self.plan.benchmark.name}-{table.name}",
             self.plan.title_of("table", table.name, self.language) or table.name,
             tuple(filter(None, (*map(self._in, table.notes), *self._units(), *notes))),
@@ -342,12 +345,32 @@ class _Arrangement:
         return ranks
 
 
+def _with_unique_keys(columns: Sequence[Column]) -> Iterator[Column]:
+    """Yield columns under keys of their own: data formats would lose one of two columns with equal headings."""
+    keys: set[str] = set()
+    for column in columns:
+        number = 1
+        key = column.key
+        while key in keys:
+            number += 1
+            key = f"{column.key} ({number})"
+        keys.add(key)
+        yield replace(column, key=key)
+
+
 def _published_cell(line: _Line, row: PublishedRow) -> Estimate:
-    name = _text(line.values[-1]) if line.values else line.figure.measure.name
-    number = row.figures.get(name)
+    number = row.figures.get(line_key(line.figure, [_text(value) for value in line.values]))
     if number is None:
         return Estimate.undefined("not published")
     return Estimate(number, "no interval was published", method="published")
+
+
+def _evaluators(values: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return both orders of the pair of evaluators that a value is of; a single empty pair if it is of none."""
+    if PAIR not in values:
+        return [("", "")]
+    one, _, other = str(values[PAIR]).partition(PAIR_SEPARATOR)
+    return [(one, other), (other, one)]
 
 
 def _text(value: Any) -> str:

@@ -1,0 +1,274 @@
+"""Tables that a spec declares, filled from a run: every cell is that of an independent reading of the measures."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Command
+from tests.lengths import sized
+from tripos_warehouse.tables.render import RENDERERS
+
+SPEC = """
+benchmark arithmetic "1.0.0" { languages en, de }
+role candidate compared
+role judge panel
+
+axis level { easy, hard }
+arm hint { none "plain", some "with a hint" }
+
+dataset item from "items.jsonl" { text text, kind text, level, language, answer 0..9 secret }
+
+dimension style "Style" {
+  metric CLEAR "Is clear" { scale 1..5, asks "Is it clear?", level 1..5 "as said" }
+  metric SHORT "Is short" { scale 1..5, asks "Is it short?", level 1..5 "as said" }
+}
+scorer rubric(text: text) by judge { prompt "Grade. {{ text }} {{ metrics }}", gives allocated metrics }
+allocate rubric {
+  |       | CLEAR | SHORT |
+  | solve |   x   |   x   |
+}
+
+scenario solve "Solve" {
+  context language * level
+  arms    hint
+  over    item as q
+  ask reply by candidate {
+    system "Think." when hint == some
+    prompt "{{ q.text }}? {{ level }}"
+    returns { answer 0..9, why text }
+    samples 2
+  }
+  score right = abs(reply.answer - q.answer) < 4
+  score rubric(reply.why)
+}
+
+measure by_hint   = mean(right) by hint
+measure by_level  = mean(right) by hint, level
+measure by_kind   = mean(right) by hint, q.kind
+measure graded    = mean(rubric) by hint, evaluator, metric
+measure agreement = mean_tau_agreement(rubric) across judge by metric, pair
+"""
+MODELS = ("mock/careful:a", "mock/careful:b", "mock/careless")
+JUDGES = ("mock/fair", "mock/severe")
+VALUES: Mapping[str, Sequence[str]] = {
+    "model": MODELS,
+    "hint": ("none", "some"),
+    "level": ("easy", "hard"),
+    "q.kind": ("part", "sum"),
+    "metric": ("CLEAR", "SHORT"),
+    "evaluator": JUDGES,
+}
+Cell = Mapping[str, str]
+"""A value of each dimension, and the model."""
+
+
+@pytest.fixture
+def run(once: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a run of the spec, which is also the working directory."""
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        {"text": f"{n} plus {n}", "kind": ("sum", "part")[n % 2], "level": ("easy", "hard")[n // 2 % 2]}
+        | {"language": ("en", "de")[n % 3 == 0], "answer": n % 10}
+        for n in range(12)
+    ]
+    (tmp_path / "items.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+    (tmp_path / "spec.tripos").write_text(SPEC, "utf-8")
+    made = once("run", "spec.tripos", "--model", ",".join(MODELS), "--role", f"judge={','.join(JUDGES)}")
+    assert made.code == 0, made.err
+    return tmp_path
+
+
+class Figure:
+    """A figure of a table: its source, the dimensions that it goes by, and its value in a cell by the report."""
+
+    def __init__(self, source: str, by: Sequence[str], value: Callable[[Any, Cell], float | None]) -> None:
+        self.source = source
+        self.by = by
+        self.value = value
+
+
+def of_measure(name: str) -> Callable[[Any, Cell], float | None]:
+    def value(report: Any, cell: Cell) -> float | None:
+        [measure] = [measure for measure in report["measures"] if measure["name"] == name]
+        rows = [row for row in measure["rows"] if all(row[key] == cell[key] for key in (*measure["by"], "model"))]
+        return rows[0]["value"] if rows else None
+
+    return value
+
+
+def gain(report: Any, cell: Cell) -> float | None:
+    some, none = (of_measure("by_hint")(report, {**cell, "hint": hint}) for hint in ("some", "none"))
+    return None if some is None or none is None else some - none
+
+
+FIGURES = (
+    Figure("by_hint", ("hint",), of_measure("by_hint")),
+    Figure("by_level", ("hint", "level"), of_measure("by_level")),
+    Figure("mean(right) by hint, level", ("hint", "level"), of_measure("by_level")),
+    Figure("by_kind", ("hint", "q.kind"), of_measure("by_kind")),
+    Figure("graded", ("hint", "evaluator", "metric"), of_measure("graded")),
+    Figure("by_hint[hint: some] - by_hint[hint: none]", (), gain),
+    Figure(
+        "by_kind[hint: some]",
+        ("q.kind",),
+        lambda report, cell: of_measure("by_kind")(report, {**cell, "hint": "some"}),
+    ),
+)
+
+
+class Declared:
+    """A drawn table: its statement, and its expected rows of cells."""
+
+    def __init__(self, name: str, dice: random.Random) -> None:
+        self.name = name
+        figures = dice.sample(FIGURES, dice.randint(1, 3))
+        shared = [name for name in VALUES if all(name in figure.by for figure in figures)]
+        self.keys = ["model", *dice.sample(shared, dice.randint(0, len(shared)))]
+        dice.shuffle(self.keys)
+        self.figures = figures
+        self.transposed = dice.random() < 0.4
+        self.points = all("graded" not in figure.source for figure in figures) and dice.random() < 0.5
+        self.shown = {name: VALUES[name] for name in VALUES}
+        for dimension in self.dimensions:
+            if dice.random() < 0.4:
+                self.shown[dimension] = dice.sample(VALUES[dimension], dice.randint(1, len(VALUES[dimension])))
+        self.chosen = [name for name in self.dimensions if self.shown[name] is not VALUES[name]]
+
+    @property
+    def dimensions(self) -> list[str]:
+        spread = [name for figure in self.figures for name in figure.by]
+        return list(dict.fromkeys([*self.keys, *spread]))
+
+    def statement(self) -> str:
+        sides = ("columns", "row") if self.transposed else ("rows", "column")
+        lines = [f"  {sides[0]} {', '.join(self.keys)}"]
+        lines += [
+            f"  {sides[1]} {figure.source.replace(' by ', f' under {json.dumps(str(place))} by ')}"
+            if " by " in figure.source
+            else f'  {sides[1]} {figure.source} under "{place}"'
+            for place, figure in enumerate(self.figures)
+        ]
+        for name in self.chosen:
+            lines.append(f"  values {name} {{ {', '.join(json.dumps(value) for value in self.shown[name])} }}")
+        lines += ["  points"] if self.points else []
+        return "\n".join([f"table {self.name} {{", *lines, "}"])
+
+    def expected(self, report: Any) -> list[list[float | None]]:
+        """Return the cells by key and by line."""
+        keys = [dict(zip(self.keys, values, strict=True)) for values in self._combinations(self.keys)]
+        lines = [
+            (figure, dict(zip(spread, values, strict=True)))
+            for figure in self.figures
+            for spread in [[name for name in figure.by if name not in self.keys]]
+            for values in self._combinations(spread)
+        ]
+        cells = [[self._scaled(figure.value(report, {**key, **values})) for figure, values in lines] for key in keys]
+        return [list(column) for column in zip(*cells, strict=True)] if self.transposed else cells
+
+    def _combinations(self, names: Sequence[str]) -> list[tuple[str, ...]]:
+        return list(product(*(self.shown[name] for name in names)))
+
+    def _scaled(self, value: float | None) -> float | None:
+        return None if value is None else value * (100 if self.points else 1)
+
+
+def cells_of(table: Any) -> list[list[float | None]]:
+    """Return the numbers of a table in JSON, by row."""
+    keys = [column["key"] for column in table["columns"] if column["kind"] == "number"]
+    assert len({column["key"] for column in table["columns"]}) == len(table["columns"])
+    return [[None if row[key] is None else row[key]["value"] for key in keys] for row in table["rows"]]
+
+
+@pytest.mark.parametrize("seed", range(sized(1, 20)))
+def test_every_cell_of_a_drawn_table_is_the_value_of_its_measure(seed: int, run: Path, tripos: Command) -> None:
+    dice = random.Random(seed)
+    drawn = [Declared(f"drawn_{number}", dice) for number in range(20)]
+    Path("tables.tripos").write_text("\n".join([SPEC, *(each.statement() for each in drawn)]), "utf-8")
+    report = tripos("report", "--json").data
+    printed = tripos("report", "--spec", "tables.tripos", "--tables", "--format", "json")
+    assert printed.code == 0, printed.err
+    for declared, table in zip(drawn, printed.data["tables"], strict=True):
+        expected = declared.expected(report)
+        found = cells_of(table)
+        assert [len(row) for row in found] == [len(row) for row in expected], declared.statement()
+        for row, other in zip(found, expected, strict=True):
+            assert row == pytest.approx(other, abs=1e-9), declared.statement()
+    for form in RENDERERS:
+        whole = tripos("report", "--spec", "tables.tripos", "--tables", "--format", form)
+        assert whole.code == 0 and whole.out, whole.err
+
+
+MATRIX = """
+table agreement {
+  rows   metric, evaluator
+  column agreement
+}
+table best {
+  rows   evaluator, model
+  column graded[hint: some]
+  short  metric
+  mark   2 best
+}
+table published {
+  rows   model, hint
+  column by_level
+  values level { easy "Easy" }
+  published "As printed" {
+    | model | hint | Easy |
+    | large | none | 0.75 |
+  }
+}
+"""
+
+
+def test_a_table_of_pairs_is_a_symmetric_matrix(run: Path, tripos: Command) -> None:
+    Path("tables.tripos").write_text(SPEC + MATRIX, "utf-8")
+    [table] = tripos("report", "--spec", "tables.tripos", "--table", "agreement", "--format", "json").data["tables"]
+    report = tripos("report", "--json").data
+    [measure] = [measure for measure in report["measures"] if measure["name"] == "agreement"]
+    values = {row["metric"]: row["value"] for row in measure["rows"]}
+    fair, severe = JUDGES
+    expected = [cells for value in (values["CLEAR"], values["SHORT"]) for cells in ([None, value], [value, None])]
+    assert cells_of(table) == expected
+    assert [(row["metric"], row["evaluator"]) for row in table["rows"]] == [
+        ("Is clear", fair), ("Is clear", severe), ("Is short", fair), ("Is short", severe)
+    ]  # fmt: skip
+
+
+def test_the_best_of_each_outer_key_is_marked_as_printed(run: Path, tripos: Command) -> None:
+    Path("tables.tripos").write_text(SPEC + MATRIX, "utf-8")
+    shown = tripos("report", "--spec", "tables.tripos", "--table", "best", "--format", "md", "--interval", "none").out
+    lines = [line.split("|")[1:-1] for line in shown.splitlines() if line.startswith("|")][2:]
+    assert len(lines) == len(MODELS) * len(JUDGES)
+    for start in (0, len(MODELS)):
+        for column in (2, 3):
+            cells = [line[column].strip() for line in lines[start : start + len(MODELS)]]
+            numbers = sorted({float(cell.strip("*")) for cell in cells}, reverse=True)
+            for cell in cells:
+                rank = numbers.index(float(cell.strip("*")))
+                assert cell.count("*") == (0 if len(numbers) == 1 else {0: 4, 1: 2}.get(rank, 0)), cells
+
+
+def test_published_figures_are_told_apart_in_every_format(run: Path, tripos: Command) -> None:
+    Path("tables.tripos").write_text(SPEC + MATRIX, "utf-8")
+    for form in RENDERERS:
+        shown = tripos("report", "--spec", "tables.tripos", "--table", "published", "--format", form).out
+        assert "large" in shown and "0.75" in shown
+        assert ("published" if form in ("csv", "json") else "As printed") in shown, form
+
+
+def test_the_empty_form_has_the_lines_of_the_filled_one(run: Path, tripos: Command) -> None:
+    Path("tables.tripos").write_text(SPEC + MATRIX, "utf-8")
+    empty = tripos("plan", "tables.tripos", "--table", "best").out
+    assert "CLEAR" in empty and "SHORT" in empty and "…" in empty
+    refused = tripos("plan", "tables.tripos", "--table", "bets")
+    assert (refused.code, "did you mean `best`?" in refused.err) == (2, True)
+    none = tripos("report", "--table", "main")
+    assert none.code == 2 and "declares no table" in none.err
