@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Literal
 
 from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.constructs.table import constructs_in
 from tripos_compiler.diagnostics.diagnostic import Diagnostics, suggest
 from tripos_compiler.language.figures import is_pooled
 from tripos_compiler.lowering.measures.dimensions import check_own_line, dimension_text
@@ -37,7 +38,7 @@ from tripos_compiler.source.tree import Name, Syntax, TableRow, Text
 MODEL = "model"
 """The key that every table may have in addition to dimensions."""
 EVALUATOR, PAIR = "evaluator", "pair"
-CLAUSES = ("rows", "columns", "column", "row", "values", "short", "digits", "points", "mark", "note", "published")
+CLAUSES = tuple(constructs_in("table"))
 HOLES = ("", ".", "-", "—")
 """Cells of published figures without a number."""
 
@@ -91,17 +92,27 @@ def _table(reading: FigureContext, statement: Statement) -> ResultTable | None:
     key_names = tuple(dict.fromkeys(dimension_text(syntax) for syntax in keys.many("dims")))
     values = _values(reading, statement, key_names, known)
     short = _short(reading, statement, key_names, known)
+    group = _group(reading, statement, known)
     points = statement.one_of("points")
     fits = points is None or all([_fits_points(reading, line) for line in known])  # noqa: C419 - report every one
     notes = [reading.program.labels(note, "the note") for note in statement.of("note")]
     digits, marked = _count(reading, statement.one_of("digits"), None), _count(reading, statement.one_of("mark"), 0)
-    if values is None or short is None or not fits or None in notes or digits is False or marked is False:
+    if (
+        values is None
+        or short is None
+        or group is None
+        or not fits
+        or None in notes
+        or digits is False
+        or marked is False
+    ):
         return None
     table = ResultTable(
         name=name.text,
         keys=key_names,
         figures=tuple(line.figure for line in known),
         transposed=transposed,
+        group=group or None,
         values=values,
         short=short,
         digits=digits,
@@ -334,6 +345,21 @@ def _short(
         return None
     known = [_is_shown(reading, syntax, keys, lines) for syntax in nodes]
     return tuple(dict.fromkeys(map(dimension_text, nodes))) if all(known) else None
+
+
+def _group(reading: FigureContext, statement: Statement, lines: Sequence[_Line]) -> str | None:
+    """Return the dimension by which lines are grouped, empty without one. Reports a mistake and returns None."""
+    written = statement.one_of("line_group")
+    if written is None:
+        return ""
+    dimension = dimension_text(written.syntax("dims"))
+    spread = list(dict.fromkeys(name for line in lines for name in line.figure.spread))
+    if dimension in spread:
+        return dimension
+    known = ", ".join(f"`{name}`" for name in spread)
+    help_ = suggest(dimension, spread, f"its figures have lines for {known}" if spread else "leave it out")
+    reading.error("E0621", f"no figure of this table has lines for `{dimension}`", written.syntax("dims").span, help_)
+    return None
 
 
 # Published figures

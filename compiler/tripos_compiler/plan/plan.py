@@ -641,6 +641,8 @@ class ResultTable(Part):
     figures: tuple[TableFigure, ...]
     transposed: bool = False
     """Whether figures are rows and keys columns."""
+    group: str | None = None
+    """Dimension of `spread` by which lines stand together, each under its value."""
     values: dict[str, tuple[TableValue, ...]] = {}
     short: tuple[str, ...] = ()
     """Dimensions whose values have their name in the spec as their heading."""

@@ -21,7 +21,7 @@ from tripos_warehouse.measures.evaluation import evaluate_or_error, shared_cells
 from tripos_warehouse.measures.measure_rows import MeasureRow, MeasureTable, with_sequential_intervals
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.report.run_report import Report
-from tripos_warehouse.report.tables import reading_notes, warnings_of
+from tripos_warehouse.report.tables import ALL_MODELS, reading_notes, warnings_of
 from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.tables.model import Column, Table
 from tripos_warehouse.tables.values import decimals_of
@@ -107,7 +107,9 @@ class _Arrangement:
             for figure, table in zip(self.table.figures, evaluated, strict=True)
             for line in self._lines(figure, table.rows)
         ]
+        lines = self._grouped(lines)
         own = self._in_order({key for line in lines for key in line.cells}, self.table.keys)
+        lines, own = self._same_for_all_models(lines, own)
         rows = [row for table in evaluated for row in table.rows]
         notes = (*errors, *(reading_notes(rows) if rows else ()), *warnings_of(report))
         return self._arranged(lines, own, notes)
@@ -121,7 +123,7 @@ class _Arrangement:
             for figure in self.table.figures
             for values in product(*(listed[name] for name in figure.spread))
         ]
-        return self._arranged(lines, keys, ())
+        return self._arranged(self._grouped(lines), keys, ())
 
     # Values
 
@@ -170,6 +172,45 @@ class _Arrangement:
             _Line(figure, values, *self._headings(figure, values), found[values])
             for values in self._in_order(set(found), figure.spread)
         ]
+
+    def _grouped(self, lines: Sequence[_Line]) -> list[_Line]:
+        """Return the lines with those that go by the dimension of `group` together, each under its value."""
+        name = self.table.group
+        if name is None:
+            return list(lines)
+        place = self._place(name)
+        first = next((index for index, line in enumerate(lines) if name in line.figure.spread), len(lines))
+        apart = [line for line in lines if name not in line.figure.spread]
+        together = sorted(
+            (line for line in lines if name in line.figure.spread),
+            key=lambda line: place(line.values[line.figure.spread.index(name)]) or (len(lines), ""),
+        )
+        return [*apart[:first], *map(self._under_value, together), *apart[first:]]
+
+    def _under_value(self, line: _Line) -> _Line:
+        at = line.figure.spread.index(self.table.group or "")
+        values = [value for place, value in enumerate(line.values) if place != at]
+        names = [name for name in line.figure.spread if name != self.table.group]
+        labels = [self._label(name, value) for name, value in zip(names, values, strict=True)]
+        title = self._in(line.figure.title) or ("" if labels else line.figure.measure.name)
+        group = self._label(self.table.group or "", line.values[at])
+        return replace(line, group=group, heading=" · ".join(filter(None, (title, *labels))))
+
+    def _same_for_all_models(self, lines: Sequence[_Line], own: Sequence[Key]) -> tuple[list[_Line], list[Key]]:
+        """Return the lines and keys with one key in place of those of several models with equal figures, such as the
+        results of a student whom none of them taught."""
+        if self.table.keys[-1] != MODEL or len(self.table.keys) == 1:
+            return list(lines), list(own)
+        same: dict[Key, Key] = {}
+        for outer in dict.fromkeys(key[:-1] for key in own):
+            keys = [key for key in own if key[:-1] == outer]
+            if len(keys) > 1 and all(len({_shown(line.cells.get(key)) for key in keys}) == 1 for line in lines):
+                same |= dict.fromkeys(keys, (*outer, localized(ALL_MODELS)))
+        merged = [
+            replace(line, cells={same.get(key, key): estimate for key, estimate in line.cells.items()})
+            for line in lines
+        ]
+        return merged, list(dict.fromkeys(same.get(key, key) for key in own))
 
     def _scaled(self, row: MeasureRow) -> Estimate:
         if not self.table.points:
@@ -363,6 +404,10 @@ def _published_cell(line: _Line, row: PublishedRow) -> Estimate:
     if number is None:
         return Estimate.undefined("not published")
     return Estimate(number, "no interval was published", method="published")
+
+
+def _shown(estimate: Estimate | None) -> tuple[float | None, float | None, float | None] | None:
+    return None if estimate is None else (estimate.value, estimate.low, estimate.high)
 
 
 def _evaluators(values: Mapping[str, Any]) -> list[tuple[str, str]]:
