@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -67,3 +68,19 @@ def test_the_figures_of_table_4_are_of_eight_models_and_nine_measures_that_the_s
     assert len(measures) == 9 and len(rows) == 72
     spec = (TABLE_4.parents[1] / "published.tripos").read_text("utf-8")
     assert not [name for name in measures if name not in spec]
+
+
+def test_the_published_figures_of_a_board_are_those_of_the_table(tmp_path: Path) -> None:
+    """The table of the spec prints them as the paper does, and the file in the unit of their measure."""
+    spec = (ROOT / "specs" / "mathtutorbench" / "published.tripos").read_text("utf-8")
+    lines = [line.strip().strip("|").split("|") for line in spec.splitlines() if line.strip().startswith("|")]
+    [header, *rows] = [[cell.strip() for cell in line] for line in lines]
+    columns = re.findall(r"column (\w+\.\w+)( / 100)? +under", spec)
+    assert len(columns) == len(header) - 1
+    figures = {(row["model"], row["measure"]): float(row["value"]) for row in csv.DictReader(TABLE_4.open())}
+    shown = {
+        (row[0], measure): float(cell) * (100 if share else 1)
+        for row in rows
+        for (measure, share), cell in zip(columns, row[1:], strict=True)
+    }
+    assert shown == pytest.approx(figures)

@@ -14,6 +14,7 @@ from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.constructs.table import constructs_in
 from tripos_compiler.diagnostics.diagnostic import Diagnostics, suggest
 from tripos_compiler.language.figures import is_pooled
+from tripos_compiler.language.intervals import format_bounds
 from tripos_compiler.lowering.measures.dimensions import check_own_line, dimension_text
 from tripos_compiler.lowering.measures.figures import members_of, read_whole
 from tripos_compiler.lowering.measures.measures import (
@@ -382,11 +383,11 @@ def _with_published(
     for row in body:
         labels = tuple(cell.text for cell in row.cells[:width])
         for heading, cell in zip(header.cells[width:], row.cells[width:], strict=True):
-            number = _number(reading, cell)
-            good = good and number is not False
             keys, line = ((heading.text,), names[labels[0]]) if table.transposed else (labels, names[heading.text])
+            number = _number(reading, table, line, cell)
+            good = good and number is not False
             if line is not None and number is not None and number is not False:
-                published.setdefault(keys, {})[line] = number
+                published.setdefault(keys, {})[line[0]] = number
     if not good:
         return None
     published_rows = tuple(PublishedRow(keys=keys, figures=figures) for keys, figures in published.items())
@@ -423,10 +424,13 @@ def _is_complete(reading: FigureContext, table: ResultTable, statement: Statemen
     return True
 
 
-def _matches(reading: FigureContext, table: ResultTable, label: str, lines: Sequence[_Line]) -> list[str]:
-    """Return the lines of a table that a published heading can mean. `GROUP: HEADING` also names a line."""
+def _matches(
+    reading: FigureContext, table: ResultTable, label: str, lines: Sequence[_Line]
+) -> list[tuple[str, Measure]]:
+    """Return the lines of a table that a published heading can mean, by key, with their measures. `GROUP: HEADING` also
+    names a line."""
     return [
-        line_key(figure, values)
+        (line_key(figure, values), figure.measure)
         for figure in table.figures
         for values in _spread_values(reading, table, figure, label.split(": "), lines)
     ]
@@ -460,8 +464,10 @@ def _value(
     return label if members is None or label in members else None
 
 
-def _line_of(reading: FigureContext, table: ResultTable, cell: Name, lines: Sequence[_Line]) -> str | None:
-    """Return the key of the line that a published heading names. Reports a mistake and returns None."""
+def _line_of(
+    reading: FigureContext, table: ResultTable, cell: Name, lines: Sequence[_Line]
+) -> tuple[str, Measure] | None:
+    """Return the key and measure of the line that a published heading names. Reports a mistake and returns None."""
     found = _matches(reading, table, cell.text, lines)
     word = "row" if table.transposed else "column"
     if len(found) > 1:
@@ -479,15 +485,25 @@ def _line_of(reading: FigureContext, table: ResultTable, cell: Name, lines: Sequ
     return found[0]
 
 
-def _number(reading: FigureContext, cell: Name) -> float | bool | None:
-    """Return a published figure; None for a hole, and False for other text, which is reported."""
+def _number(
+    reading: FigureContext, table: ResultTable, line: tuple[str, Measure] | None, cell: Name
+) -> float | Literal[False] | None:
+    """Return a published figure; None for a hole, and False for what is no number on the scale of its line, which is
+    reported."""
     if cell.text in HOLES:
         return None
     try:
         number = float(cell.text.removesuffix("%").strip())
     except ValueError:
-        reading.error(
-            "E0301", f"`{cell.text}` is no number", cell.span, "write `.` for a figure that was not published"
-        )
+        help_ = "write `.` for a figure that was not published"
+        reading.error("E0301", f"`{cell.text}` is no number", cell.span, help_)
         return False
-    return number
+    if line is None or line[1].low is None or line[1].high is None:
+        return number
+    unit = 100 if table.points else 1
+    ends = (line[1].low * unit, line[1].high * unit)
+    if ends[0] <= number <= ends[1]:
+        return number
+    message = f"`{cell.text}` is not on the scale of `{line[1].name}`, which runs from {format_bounds(ends)}"
+    reading.error("E0301", message, cell.span, "write it in the unit that the table shows")
+    return False
