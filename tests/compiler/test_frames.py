@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import unicodedata
+from itertools import permutations, product
 
 from hypothesis import example, given, settings, strategies as st
 
+from tests.each import each
 from tests.lengths import sized
 from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.plan import BoolType, ChoiceType
@@ -115,3 +117,18 @@ def test_what_is_said_of_another_letter_changes_nothing(letter: str, frame: str,
     text = f"{frame.format(letter)}\n\nExplanation: {behind.format(other)}"
     assert read(ChoiceType(values=LETTERS), text).value == letter, text
     assert FUNCTIONS["option_letters"].python(text) == [letter], text
+
+
+EXPLAINING = (
+    "Explanation: the correct answer is {}.",
+    "Reasons: The answer is {} for others.",
+    "解析：答案是{}",
+    "解析：选{}",
+)
+
+
+@each("letter, other", list(permutations(LETTERS, 2)))
+def test_an_explanation_behind_a_choice_changes_nothing(letter: str, other: str) -> None:
+    for frame, explanation in product(("{}", "Sure! {}", "答案 {}"), EXPLAINING):
+        text = f"{frame.format(letter)}\n\n{explanation.format(other)}"
+        assert FUNCTIONS["chosen_option"].python(text, ["", "", "", ""]) == letter, text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given, strategies
+from hypothesis import example, given, strategies
 
 from tests.compiler.compiling import compile_text, plan_of
 from tripos_warehouse.measures.expectations import CheckedExpectation, holds, outcome_of
@@ -45,6 +45,8 @@ NUMBERS = strategies.integers(-4, 4).map(lambda number: number / 4)
     strategies.booleans(),
     strategies.integers(0, 10),
 )
+@example(">=", "lower", 0.5, [0.25, 0.75, 1.0], True, 10)
+@example("<=", "upper", 0.5, [0.0, 0.25, 0.75], True, 10)
 def test_an_outcome_holds_as_the_interval_and_the_scores_say(
     operator: Any, end: Any, number: float, ends: list[float] | None, interval: bool, n: int
 ) -> None:
