@@ -192,7 +192,7 @@ def parse_strict_json(raw: bytes) -> Any:
 
     >>> parse_strict_json(b'{"a": 1, "a": 2}')
     Traceback (most recent call last):
-    ValueError: the name `a` stands twice in one object
+    ValueError: the name `a` is repeated in one object
     """
 
     def checked(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
