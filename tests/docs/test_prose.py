@@ -23,6 +23,11 @@ GENERATED_PAGES = {"gallery", "commands", "functions"}
 """Pages, and folders of pages, that are written from texts of the source and of specs."""
 
 
+MOST_WORDS = 1500
+"""The most words of a how-to page, its code included; a cookbook of whole specs has one pattern a section."""
+COOKBOOK = "patterns.md"
+
+
 def modules(folder: str) -> list[Path]:
     return sorted((ROOT / folder).rglob("*.py"))
 
@@ -34,6 +39,11 @@ def test_the_documentation_has_no_banned_opening_or_word() -> None:
     by_hand = {page: text for page, text in texts.items() if not set(page.with_suffix("").parts) & GENERATED_PAGES}
     words = {page.name: faults for page, text in by_hand.items() if (faults := banned_words(hand_written(text)))}
     assert (openings, words) == ({}, {})
+
+
+def test_a_how_to_page_is_short() -> None:
+    counts = {page.name: len(page.read_text("utf-8").split()) for page in (ROOT / "docs/how-to").glob("*.md")}
+    assert {name: count for name, count in counts.items() if count > MOST_WORDS} == {COOKBOOK: counts[COOKBOOK]}
 
 
 def test_the_pages_of_diagnostics_have_no_banned_opening_or_word() -> None:

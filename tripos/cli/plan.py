@@ -317,7 +317,7 @@ def show_plan(
         spans = (_span(line.steps, role) for line in lines for role in roles)
         if (span := next((each for each in spans if RANGE_SEPARATOR in each), None)) is not None:
             least, _, most = span.partition(RANGE_SEPARATOR)
-            say(localized(f"`{span}`: at least {least} and at most {most}, as the replies will have it."))
+            say(localized(f"`{span}`: at least {least} and at most {most}, depending on the replies."))
         if (text := left_out_arm_values(plan, selection.only)) is not None:
             say(localized(f"Left out by `{ONLY}`: {text}."))
         for line in walk_lines(plan, planned):
