@@ -78,7 +78,7 @@ class CountingCaller:
 
     @property
     def calls(self) -> int:
-        """The replies that were asked for, without those that were asked for once more."""
+        """The replies that were asked for, without those that were asked for again."""
         if self.model.name == "mock/embedding":
             return sum(len(request.messages) for request in self.asked)
         return sum(not request.messages[-1].content.startswith(AGAIN) for request in self.asked)

@@ -80,7 +80,7 @@ def test_what_is_secret_is_written_only_when_asked_for(quiz: Path, tripos: Comma
     assert once("run", "quiz.tripos", *MODELS, "--role", "helper=mock/careful").code == 0
     done = tripos("export", "csv", "-o", "out")
     assert "left out as secret: item.answer" in done.out
-    assert "what helper said and was told" in done.out
+    assert "what helper wrote and was shown" in done.out
     assert "answer" not in rows("out/items.csv")[0]
     assert {row["messages"] == "" for row in rows("out/samples.csv") if row["role"] == "helper"} == {True}
     assert {row["messages"] == "" for row in rows("out/samples.csv") if row["role"] == "candidate"} == {False}

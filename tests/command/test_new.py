@@ -113,7 +113,7 @@ def test_a_spec_with_mistakes_is_mended_first(made: Path, tripos: Command) -> No
     done = tripos("new", "scenario", "x", "--in", "q.tripos")
     assert done.code == 2
     assert "error[E0308]" in done.err
-    assert "nothing was added: mend the spec first" in done.err
+    assert "nothing was added: fix the spec first" in done.err
     assert made.read_text("utf-8") == broken
 
 

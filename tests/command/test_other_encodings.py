@@ -1,5 +1,5 @@
 """Specs and data that are not UTF-8, and spreadsheets that keep another value than was typed: each is named with how to
-mend it, and none is read by a guess."""
+fix it, and none is read by a guess."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def test_a_finished_lesson_is_not_taught_again(teach: Any) -> None:
     assert teach(WHOLE).code == 0
     again = teach("")
     assert again.code == 0
-    assert "you are told" not in again.out
+    assert "your instructions" not in again.out
 
 
 def test_a_person_is_no_model_that_a_run_could_ask(tripos: Command) -> None:
@@ -144,4 +144,4 @@ def test_a_byte_that_is_no_text_does_not_end_a_lesson(tripos: Command, monkeypat
 def test_of_a_lesson_that_goes_on_only_what_was_said_since_is_shown(teach: Any) -> None:
     shown = teach(WHOLE).out
     assert shown.count("A half is one of two.") == 0
-    assert shown.count("you are told") == 2
+    assert shown.count("your instructions") == 2

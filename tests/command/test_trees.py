@@ -62,7 +62,7 @@ def test_a_name_that_looks_like_a_mark_is_kept_whole(name: str) -> None:
             "a\n    b\n  c\n",
             [(3, "`c` is indented less than the lines before it, but more than their parent")],
         ),
-        ("a\n- \nb\na\n", [(2, "there is a mark and no name: `-`"), (4, "`a` stands twice at the top")]),
+        ("a\n- \nb\na\n", [(2, "there is a mark and no name: `-`"), (4, "`a` is repeated at the top")]),
         ("a\n  b / c\n", [(2, "`b / c` below `a` holds ` / `, which parts the names of a path")]),
     ],
 )

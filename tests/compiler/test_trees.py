@@ -73,7 +73,7 @@ def test_the_branches_below_a_node_are_found_by_its_path() -> None:
         ({"Sets": ["/ Groups"]}, "`/ Groups` below `Sets` holds ` / `, which parts the names of a path"),
         ({"Algebra": {"Sets": []}, "Logic": None}, "the brackets below `Algebra / Sets` are empty"),
         ({"Algebra": {}, "Logic": None}, "the brackets below `Algebra` are empty"),
-        ([{"Algebra": ["Sets"]}, "Algebra"], "`Algebra` stands twice at the top"),
+        ([{"Algebra": ["Sets"]}, "Algebra"], "`Algebra` is repeated at the top"),
         ([{"name": "Algebra", "id": 1}], "the node `Algebra` at the top has `id`"),
         ([{"name": None, "children": ["Sets"]}], "`None` at the top is not a text"),
     ],
@@ -84,7 +84,7 @@ def test_what_is_no_tree_is_said_with_its_place(document: Any, message: str) -> 
 
 def test_names_are_read_without_the_space_around_them() -> None:
     read = read_tree({" Algebra ": ["Sets", "Sets "]})
-    assert [fault.message for fault in read.faults] == ["`Sets` stands twice below `Algebra`"]
+    assert [fault.message for fault in read.faults] == ["`Sets` is repeated below `Algebra`"]
 
 
 @pytest.mark.parametrize(("levels", "faults"), [(DEEPEST, 0), (DEEPEST + 1, 1)])
@@ -112,7 +112,7 @@ def test_a_name_that_stands_twice_in_a_mapping_is_found_in_json_and_yaml(tmp_pat
     ):
         found = compile_files(tmp_path, {"spec.tripos": SPEC.format(source=name), name: text}).diagnostics
         assert [(item.code, item.message) for item in found] == [
-            ("E0315", f"{name}, line {line}: `Sets` stands twice below `Algebra`")
+            ("E0315", f"{name}, line {line}: `Sets` is repeated below `Algebra`")
         ]
 
 

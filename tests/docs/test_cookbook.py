@@ -13,9 +13,9 @@ from tripos_warehouse.views.connect import connect
 
 def recipe(heading: str) -> str:
     """Return the query below a heading of the cookbook."""
-    lines = (Path(__file__).parents[2] / "docs/how-to/query-with-sql.md").read_text("utf-8").splitlines()
+    lines = (Path(__file__).parents[2] / "docs/reference/queries.md").read_text("utf-8").splitlines()
     line = lines.index(heading) + 1
-    return next(block for block in blocks("how-to/query-with-sql.md") if block.line > line).text
+    return next(block for block in blocks("reference/queries.md") if block.line > line).text
 
 
 def test_what_changed_between_two_runs_is_the_difference_of_what_each_kept(quiz: Path, tripos: Command) -> None:

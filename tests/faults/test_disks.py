@@ -81,7 +81,7 @@ def test_check_does_without_its_cache_where_the_disk_is_full(
 
 @pytest.mark.parametrize(
     ("number", "words"),
-    [(errno.EROFS, "write access"), (errno.EACCES, "permission denied"), (errno.EIO, "mend the disk")],
+    [(errno.EROFS, "write access"), (errno.EACCES, "permission denied"), (errno.EIO, "fix the disk")],
 )
 def test_a_store_that_cannot_be_written_says_why(
     number: int, words: str, quiz: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch

@@ -276,7 +276,7 @@ scenario answers {{
 LEAKS = {
     "candidate": "its condition tells `candidate`",
     "speaker": "its condition tells `candidate`",
-    "helper": "`hint` was told it, and may repeat it",
+    "helper": "`hint` has seen it, and may repeat it",
 }
 
 

@@ -70,11 +70,11 @@ def test_a_process_that_dies_is_replaced(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize(
     ("error", "cause"),
     [
-        (TriposError("R0203", "wrong", "mend it"), None),
+        (TriposError("R0203", "wrong", "fix it"), None),
         (StoreError("S0402", "wrong"), None),
         (TriposError("R0203", " "), "R0203 without a message"),
         (TriposError("oops", "wrong"), "an error with the code 'oops'"),
-        (TriposError("R0203", "internal error", "mend it"), "R0203 is an internal error"),
+        (TriposError("R0203", "internal error", "fix it"), "R0203 is an internal error"),
         (BrokenRule("a rule: told"), "a rule"),
     ],
 )

@@ -57,7 +57,7 @@ def release_seeds() -> Sequence[bytes]:
         b'[data."a.jsonl"]\nlicense = "MIT OR Apache-2.0"\nsource = "https://example.org"\ncopy = true\n'
         b'[releases."a-1.0.0"]\ncopy = false\n[artefacts.judge]\npath = "m"\nlicense = "CC-BY-4.0"\n'
     )
-    return [own, *_blocks("how-to/publish-a-release.md", "toml")]
+    return [own, *_blocks("reference/releases.md", "toml")]
 
 
 def read_terms(data: bytes) -> None:

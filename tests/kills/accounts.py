@@ -17,7 +17,7 @@ read at all is known, however long it had lain there."""
 class Account:
     """What was asked for a store, and what is wrong with it.
 
-    `lost` are replies that a kill may have made worthless, `again` those that were asked for once more; of these,
+    `lost` are replies that a kill may have made worthless, `again` those that were asked for again; of these,
     `oldest_s` is the longest time between the reply and the kill.
     """
 

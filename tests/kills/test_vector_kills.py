@@ -140,7 +140,7 @@ def start(starter: Starter, name: str, server: EmbeddingServer, work: Path, stor
 
 
 def again(log: Log, stopped_s: dict[str, float]) -> list[str]:
-    """Return the texts that were asked for once more although their vectors had been handed over, a margin before the
+    """Return the texts that were asked for again although their vectors had been handed over, a margin before the
     end of the process that asked, or to one that went on."""
     settled: dict[str, str] = {}
     found = []

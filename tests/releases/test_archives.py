@@ -201,9 +201,9 @@ def copy(made: Path, tmp_path: Path) -> Path:
 @pytest.mark.parametrize("key", ["files", "plan", "main", "license"])
 def test_a_manifest_with_a_name_twice_is_refused(key: str, copy: Path) -> None:
     rewritten(copy, twice((copy / "manifest.json").read_bytes(), key))
-    with pytest.raises(TriposError, match=f"the name `{key}` stands twice"):
+    with pytest.raises(TriposError, match=f"the name `{key}` is repeated"):
         open_release(copy)
-    assert any("stands twice" in each.told for each in verify(copy).wrong)
+    assert any("is repeated" in each.told for each in verify(copy).wrong)
     assert run_command(["plan", str(copy)]) != 0
 
 

@@ -215,7 +215,7 @@ def test_further_replies_to_one_request_are_paid_for_too() -> None:
 
 def test_a_failed_call_and_a_cancelled_one_give_their_debit_back() -> None:
     budget = Budget(usd=0.003)
-    model = Scripted([ModelError("R0110", "no", "mend it"), reply(cost_usd=0.0)], price=PRICE, latency_s=1)
+    model = Scripted([ModelError("R0110", "no", "fix it"), reply(cost_usd=0.0)], price=PRICE, latency_s=1)
 
     async def main() -> None:
         caller = callers_of(model, budget=budget)[model.name]

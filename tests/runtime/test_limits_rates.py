@@ -211,7 +211,7 @@ def test_a_call_that_waits_for_its_minute_can_be_cancelled() -> None:
 
 
 def test_errors_leave_an_estimate_as_it_is() -> None:
-    model = Scripted([ModelError("R0110", "no", "mend it"), REPLY])
+    model = Scripted([ModelError("R0110", "no", "fix it"), REPLY])
 
     async def main() -> None:
         caller = callers_of(model, limits=Limits(tokens_per_minute={"test": 60_000}))[model.name]

@@ -301,5 +301,5 @@ def test_one_cluster_has_no_interval_and_says_why(
     one = CROSSED.replace("KEY", ', key choose(answer == "A" or answer == "B", "all", "none")')
     found = shown(tripos, tmp_path / "one", one)
     assert {row["low"] for row in found["figures"]} == {None}
-    assert {row["reason"] for row in found["figures"]} == {"all in one cluster: nothing shows how far clusters differ"}
+    assert {row["reason"] for row in found["figures"]} == {"only one cluster: the spread between clusters is unknown"}
     assert found["compared"][-1] == "intervals cluster by the key of `asked`: 1 cluster of 30 items"

@@ -161,7 +161,7 @@ def read_sheet(path: Path) -> Answers:
         raise TriposError(
             "S0706",
             f"`{path}` cannot be read ({text[:LONGEST_REASON]})",
-            CHECK_PATH if isinstance(error, FileNotFoundError) else "save it as .xlsx once more, and try again",
+            CHECK_PATH if isinstance(error, FileNotFoundError) else "save it as .xlsx again, and retry",
         ) from error
 
 

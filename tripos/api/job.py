@@ -329,7 +329,7 @@ def _with_losses(ending: RunResult, lost: int) -> RunResult:
     if not lost or ending.failure is None:
         return ending
     message = f"{ending.failure.message}; {counted(lost, 'result')} that arrived could not be written"
-    hint = "free some space and run the same command again: it asks for these once more, and for nothing that is kept"
+    hint = "free some space and run the same command again: it asks for these again, and for nothing that is kept"
     return RunResult(ending.status, TriposError(ending.failure.code, message, hint, ending.failure.exit_code))
 
 

@@ -235,7 +235,7 @@ def _import_grades(options: Namespace) -> ExitCode:
         )
     else:
         _list(taken.faults)
-    hint = "mend it and take it again" + (
+    hint = "fix it and take it again" + (
         f"; `{AnnotateParameters.partial}` leaves out unfinished replies" if taken.open else ""
     )
     count = counted(len(taken.faults), "thing")

@@ -256,7 +256,7 @@ def _next_lines(following: NextRun) -> Iterator[str]:
     if texts[1]:
         yield localized(f"it asks for the vectors of {_counted(texts, 'text', 'texts')}")
     if forecast.scores:
-        yield localized(f"scores that it takes anew from replies that are kept: {forecast.scores:,}")
+        yield localized(f"scores that it computes again from replies that are kept: {forecast.scores:,}")
     cost = forecast.total.cost_usd
     yield localized("nobody knows what it costs" if cost is None else f"it costs about {usd(cost.expected)} USD")
     models = ", ".join(escape_controls(model) for model in following.models)

@@ -226,7 +226,7 @@ def project_checks(chosen: ChosenSettings, folder: Path, environ: Mapping[str, s
         yield warning(SETTINGS, "environment", f"[{UNKNOWN_VARIABLE}] {message}", hint)
     for data in chosen.config.data:
         if not Path(data).is_dir():
-            yield warning(SETTINGS, "data", f"there is no folder {data}", "make it, or mend `data`")
+            yield warning(SETTINGS, "data", f"there is no folder {data}", "make it, or fix `data`")
     if chosen.config.budget:
         yield from _budget_checks(chosen.config.budget)
 

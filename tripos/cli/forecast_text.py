@@ -63,7 +63,7 @@ def forecast_lines(
         lines += _wrapped(f"Of the reused calls, {format_reused(estimate.reuse)}.", width)
     if estimate.scores:
         lines.append(
-            localized(f"{estimate.scores:,} {_many('score', estimate.scores)} taken anew from replies that are kept.")
+            localized(f"{estimate.scores:,} {_many('score', estimate.scores)} computed again from kept replies.")
         )
     failed: Counter[str] = Counter()
     for line in estimate.lines.values():

@@ -426,7 +426,7 @@ def _print_proposal(proposal: ProposedDataset) -> None:
 
 TOOLS = ("Inspect", "lm-eval", "HELM", "promptfoo", "Every Eval Ever", "OpenAI evals")
 FOLDER, LOCK = "imported", ".lock"
-UNREADABLE, CHANGED, MENDED = "S0501", "S0505", "S0507"
+UNREADABLE, CHANGED, EDITED = "S0501", "S0505", "S0507"
 SHOWN = 8
 """The maximum number of lines of one kind."""
 
@@ -575,7 +575,7 @@ def _write_spec(path: Path, gathering: LogCollector) -> None:
         ]
         shown = _spec(gathering.folder, gathering.spec.name)
         message = f"`{shown}` was changed, and lacks a part of the logs: {'; '.join(lacking[:SHOWN])}"
-        raise TriposError(MENDED, message, "add it to the spec, or import into another folder with `-o DIR`")
+        raise TriposError(EDITED, message, "add it to the spec, or import into another folder with `-o DIR`")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, gathering.whole_spec.text.encode())
@@ -595,7 +595,7 @@ def _compiled(options: Namespace, path: Path, shown: Path | None = None) -> tupl
     if compilation.plan is None:
         show_diagnostics(compilation.diagnostics)
         raise TriposError(
-            MENDED, f"`{shown or path}` is not well formed", "mend it, or import into another folder with `-o DIR`"
+            EDITED, f"`{shown or path}` is not well formed", "fix it, or import into another folder with `-o DIR`"
         )
     return compilation.plan, CaseSource(compilation.plan, spec.folders, tuple(s.path for s in compilation.sources))
 
@@ -968,5 +968,5 @@ def _write_tree(tree: ParsedTree, options: Namespace, comment: str = "", *, draf
         raise TriposError("S0836", f"cannot write `{path}`: {error.strerror}", "check the folder") from error
     show_message(f"{path}: {leaves}")
     if draft:
-        show_message(f"a draft: read it, mend it, then `tripos approve {path} {ApproveParameters.name} YOU`")
+        show_message(f"a draft: read it, fix it, then `tripos approve {path} {ApproveParameters.name} YOU`")
     return ExitCode.SUCCESS

@@ -383,7 +383,7 @@ def add_to_spec(
     before = spec.compile()
     if before.plan is None:
         show_diagnostics(before.diagnostics)
-        show_message("nothing was added: mend the spec first", stderr=True)
+        show_message("nothing was added: fix the spec first", stderr=True)
         return None
     texts, where = added(spec, before)
     laid_out = {path: _reformatted(path, text, before) for path, text in texts.items()}

@@ -112,7 +112,7 @@ def sources_of(figures: Sequence[Published]) -> str:
 
 
 RATES = "mean win rate: the share of other models that rank below, shared ranks one half; mean over benchmarks"
-LETTERS = "ranks: = is shared; models that share a letter cannot be told apart (Holm, 5 %)"
+LETTERS = "ranks: = is shared; models that share a letter are not distinguished (Holm, 5 %)"
 NOTE_SEPARATOR = " | "
 """The separator of notes in a CSV cell."""
 WIDEST_TITLE, WIDEST_OF_MANY = 34, 18

@@ -24,7 +24,7 @@ examples:
   tripos run specs/edubench {MODEL} openai/gpt-4o-mini {ROLE} judge=mock/fair
   tripos sql "from edubench.scores limit 5"
 
-`tripos VERB --help` shows the options of a verb.
+`tripos COMMAND --help` shows the options of a command.
 """
 
 
@@ -103,7 +103,7 @@ COMMANDS = {name: verb for group in GROUPS.values() for name, verb in group.item
 
 
 MISSING_ARGUMENTS = re.compile(r"the following arguments are required: (.*)")
-START_HINT = "`tripos --help` lists the verbs; `tripos init` begins a benchmark that runs at once"
+START_HINT = "`tripos --help` lists the commands; `tripos init` begins a benchmark that runs at once"
 """The hint for a user who looks for a way to begin."""
 MISSING_VALUE = re.compile(r"argument (\S+): expected one argument")
 
@@ -175,7 +175,7 @@ class WholeParser(Parser):
     def format_help(self) -> str:
         width = max(map(len, COMMANDS))
         groups = ((group, [(name, verb.help) for name, verb in verbs.items()]) for group, verbs in GROUPS.items())
-        lines = [localized("usage: ") + f"{self.prog} VERB ...", "", localized(str(self.description))]
+        lines = [localized("usage: ") + f"{self.prog} COMMAND ...", "", localized(str(self.description))]
         return "\n".join([*lines, *command_lines(groups, width), "", localized(str(self.epilog))])
 
 
@@ -192,7 +192,7 @@ def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"tripos {__version__}")
-    verbs = parser.add_subparsers(dest="verb", metavar="VERB", parser_class=Parser)
+    verbs = parser.add_subparsers(dest="verb", metavar="COMMAND", parser_class=Parser)
     for verb in (chosen,) if chosen in COMMANDS else COMMANDS:
         added = verbs.add_parser(verb, help=COMMANDS[verb].help)
         if chosen in (None, verb):

@@ -329,11 +329,11 @@ def show_plan(
         for line in printed_lines(*table, totals=frozenset([len(table[0].cells) - 1])):
             console.print(Text.from_ansi(line), soft_wrap=True)
         filled = ", ".join(localized(f"{models.get(role, 1)} for {role}") for role in roles)
-        say(localized(f"Calls for this many models: {filled}. A reply that cannot be read is asked for once more."))
+        say(localized(f"Calls for this many models: {filled}. A reply that cannot be read is asked for a second time."))
         spans = (_span(line.steps, role) for line in lines for role in roles)
         if (span := next((each for each in spans if RANGE_SEPARATOR in each), None)) is not None:
             least, _, most = span.partition(RANGE_SEPARATOR)
-            say(localized(f"`{span}`: at least {least} and at most {most}, as the replies will have it."))
+            say(localized(f"`{span}`: at least {least} and at most {most}, depending on the replies."))
         if (text := left_out_arm_values(plan, selection.only)) is not None:
             say(localized(f"Left out by `{ONLY}`: {text}."))
         for line in walk_lines(plan, planned):
@@ -538,7 +538,7 @@ def _notes(plan: DesignPlan, path: str, pilot: int) -> Iterator[str]:
     yield from _labels(plan)
     if plan.unit == "calls":
         yield "Costs are counted in calls, since no price is known, or nothing costs anything."
-    yield "Costs are of two models, all asked anew; replies that the store has cost nothing."
+    yield "Costs are of two models, all asked again; replies that the store has cost nothing."
 
 
 def _labels(plan: DesignPlan) -> Iterator[str]:

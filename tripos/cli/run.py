@@ -462,7 +462,7 @@ class Terminal:
 
     def hear(self, messages: tuple[Message, ...]) -> None:
         """Show messages, including the person's own in a continued conversation."""
-        heads = {"system": "you are told", "user": "to you", "assistant": "you said"}
+        heads = {"system": "your instructions", "user": "to you", "assistant": "you said"}
         for message in messages:
             self._write([localized(heads[message.role]), *_indented(message.content), ""])
 

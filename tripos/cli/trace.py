@@ -367,7 +367,7 @@ def _key_of(finder: Finder, text: str) -> str:
 
 def _conversation(finder: Finder, row: Row) -> Transcript:
     about = orjson.loads(row["parsed"])
-    instructions = tuple(Turn(f"{load['name']} is told", load["content"]) for load in orjson.loads(row["messages"]))
+    instructions = tuple(Turn(f"{load['name']} is shown", load["content"]) for load in orjson.loads(row["messages"]))
     dialogue = _turns(finder, row["sample_id"])
     by, count = about["ended_by"], len(about["turns"])
     turns = f"{count} {'turn' if count == 1 else 'turns'}"
@@ -489,7 +489,7 @@ def current_rows(connection: Connection, benchmark: str, view: str, samples: Seq
 
 def _reply_transcript(finder: Finder, row: Row) -> Transcript:
     reply: TracedReply = finder.sample(row)
-    names = {"assistant": row["role"], "user": "user", "system": f"{row['role']} is told"}
+    names = {"assistant": row["role"], "user": "user", "system": f"{row['role']} is shown"}
     names |= {TOOL: "tool", CALLED: row["role"]}
     lines = [
         Turn(names.get(str(message["role"]), str(message["role"])), format_message(message))

@@ -113,7 +113,7 @@ def _exported(options: Namespace, path: Path) -> Path:
     spec = Namespace(**{**vars(options), "path": options.source})
     plan = compile_command_spec(spec, chosen_settings(options).config)[0].plan
     if plan is None:
-        raise TriposError("S0813", f"`{options.source}` has mistakes, so nothing is exported of it", "mend those above")
+        raise TriposError("S0813", f"`{options.source}` has mistakes, so nothing is exported of it", "fix those above")
     names = [export.name for export in plan.exports if export.kind == "best"]
     name = options.export or (names[0] if len(names) == 1 else None)
     if name is None or name not in names:

@@ -368,9 +368,9 @@ def report_row_errors(
         show_message(f"{bad:,} of {rows:,} rows do not fit and are left out, as `{SKIP_REJECTED}` says", stderr=True)
         return
     option = len(groups) == 1 and bad == rows and rejected[0].is_of(options)
-    hint = f"mend them, or import the others with `{SKIP_REJECTED}`"
+    hint = f"fix them, or import the others with `{SKIP_REJECTED}`"
     if bad == rows:
-        hint = f"give another `--{rejected[0].field}`" if option else "mend them, or say how to read them"
+        hint = f"give another `--{rejected[0].field}`" if option else "fix them, or say how to read them"
     raise TriposError(
         "S0503",
         f"{bad:,} of {rows:,} rows do not fit, so no {what} was imported",

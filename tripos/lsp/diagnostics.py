@@ -62,7 +62,7 @@ def _action(session: EditorSession, finding: SharedMistake, mains: list[str]) ->
 def _title(mistake: Mistake) -> str:
     """Return a short title for an edit. For several edits it is the help text."""
     if len(mistake.edits) > 1:
-        return mistake.help or "mend it"
+        return mistake.help or "fix it"
     edit = mistake.edits[0]
     old = text_of(edit.span)
     if not old:

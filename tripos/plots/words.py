@@ -9,7 +9,7 @@ ENGLISH = {
     "scenario": "scenario",
     "metric": "metric",
     "interval": "lines: intervals of 95 %",
-    "letters": "models that share a letter cannot be told apart (Holm, 5 %)",
+    "letters": "models that share a letter are not distinguished (Holm, 5 %)",
     "n": "n = {n} scores of {items} items; coverage {coverage}",
     "share": "place on the scale",
     "share_note": "0 is the lowest mark of a scale and 1 the highest; n = {n} scores a cell",

@@ -319,7 +319,7 @@ def _artefact(role: str, found: _Terms) -> Artefact:
     if held != manifest.digest:
         raise _unfit(role, f"`{folder}` was changed since it was trained", "copy the folder again, or train again")
     if digest not in (None, held):
-        raise _unfit(role, f"`{folder}` holds {held}", f"release.toml says {digest}: mend it, or give that model")
+        raise _unfit(role, f"`{folder}` holds {held}", f"release.toml says {digest}: fix it, or give that model")
     if not terms.copy_it:
         return Artefact(_pinned(role, held, terms, license_), {})
     if license_ is None:

@@ -560,7 +560,7 @@ class DataFetcher:
                 message = f"`{source}` took more than {LONGEST_S / 60:.0f} minutes"
                 raise DataError(message, "let it give fewer rows") from error
             if ended.failed:
-                raise DataError(f"the program `{source}` failed: {ended.last_line}", "mend the program")
+                raise DataError(f"the program `{source}` failed: {ended.last_line}", "fix the program")
             if not out.exists():
                 raise DataError(f"the program `{source}` ended before its last row", "let it not exit by itself")
             if not out.stat().st_size:

@@ -192,7 +192,7 @@ def parse_strict_json(raw: bytes) -> Any:
 
     >>> parse_strict_json(b'{"a": 1, "a": 2}')
     Traceback (most recent call last):
-    ValueError: the name `a` stands twice in one object
+    ValueError: the name `a` is repeated in one object
     """
 
     def checked(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -200,7 +200,7 @@ def parse_strict_json(raw: bytes) -> Any:
         if len(found) < len(pairs):
             counts = Counter(name for name, _ in pairs)
             name = next(name for name, times in counts.items() if times > 1)
-            raise ValueError(f"the name `{name}` stands twice in one object")
+            raise ValueError(f"the name `{name}` is repeated in one object")
         return found
 
     try:
@@ -444,4 +444,4 @@ def read_release_toml(folder: Path) -> ReleaseToml:
             "R0203", f"{path}: `{place}`: {first['msg'].lower()}", "see docs/how-to/publish-a-release.md"
         ) from error
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, TypeError) as error:
-        raise TriposError("R0203", f"cannot read {path}: {error}", "mend the file; it is TOML in UTF-8") from error
+        raise TriposError("R0203", f"cannot read {path}: {error}", "fix the file; it is TOML in UTF-8") from error

@@ -419,7 +419,7 @@ def _license_text(wanted: ReleaseInput, about: ReleaseToml, license_: str) -> by
     if named.is_file():
         return named.read_bytes()
     if about.license_file is not None:
-        raise TriposError("S0852", f"there is no licence file `{named}`", "mend `license_file` in release.toml")
+        raise TriposError("S0852", f"there is no licence file `{named}`", "fix `license_file` in release.toml")
     title = wanted.plan.benchmark.title
     return f"SPDX-License-Identifier: {license_}\n\n{title} is under the licence that this names.\n".encode()
 

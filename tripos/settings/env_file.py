@@ -71,7 +71,7 @@ def _read(path: Path) -> dict[str, str]:
         text = read_untrusted(path, MOST_BYTES).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise TriposError("R0203", f"cannot read {path}: {reason}", "mend the file, or take it away") from error
+        raise TriposError("R0203", f"cannot read {path}: {reason}", "fix the file, or take it away") from error
     found = list(parse_stream(StringIO(text)))
     if (odd := next((each.original.line for each in found if each.error), None)) and (path, odd) not in _warned:
         _warned.add((path, odd))

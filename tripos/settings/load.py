@@ -157,7 +157,7 @@ def _read(path: Path) -> tuple[str, dict[str, Any]]:
         return read_toml(path)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         reason = getattr(error, "strerror", None) or without_keys(str(error))
-        hint = "mend the file; it is TOML in UTF-8"
+        hint = "fix the file; it is TOML in UTF-8"
         if isinstance(error, UnicodeDecodeError):
             reason, hint = not_utf8(error.object, str(path))
         raise TriposError("R0203", f"cannot read {path}: {reason}", hint) from error

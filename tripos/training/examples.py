@@ -202,7 +202,7 @@ def _examples(
             replies = [told for reply in export.replies for told in replies_of(reply, names)]
         except Unavailable as error:
             message = f"row {number} of `{export.dataset}` gives export `{export.name}` no value: {error}"
-            raise TriposError("E0301", message, "mend the row, or guard the value") from error
+            raise TriposError("E0301", message, "fix the row, or guard the value") from error
         like = next((found for source_row in rows.values() if (found := asked.like(source_row)) is not None), None)
         if like is not None:
             left_out["asked, or nearly so"] += 1

@@ -290,7 +290,7 @@ def pairs_of(plan: Plan, pairing: Pairing, source: CaseSource) -> tuple[list[Rep
             replies = [rated_reply for reply in pairing.replies for rated_reply in replies_of(reply, names)]
             groups = tuple(str(found) for group in pairing.groups if (found := evaluate(group, names)))
         except Unavailable as error:
-            hint = "mend the row, or guard the value"
+            hint = "fix the row, or guard the value"
             message = f"row {number} of `{pairing.dataset}` gives export `{pairing.name}` no value: {error}"
             raise TriposError("E0301", message, hint) from error
         for one, two in combinations(replies, 2):

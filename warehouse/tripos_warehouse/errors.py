@@ -1,4 +1,4 @@
-"""The exception of the warehouse: an error code, what is wrong, and how to mend it."""
+"""The exception of the warehouse: an error code, what is wrong, and how to fix it."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def store_write_error(root: Path, error: Exception) -> StoreError:
             why, hint = "a file is in the way", "name a folder with `--store`"
         case _:
             why = (str(error).splitlines() or [type(error).__name__])[0]
-            hint = "mend the disk and run the same command again"
+            hint = "fix the disk and run the same command again"
     return StoreError(
         "S0102",
         f"cannot write to the store at `{root}`: {why}",

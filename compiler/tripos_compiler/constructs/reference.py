@@ -424,7 +424,7 @@ def _gives(function: Function) -> str:
     """Return a summary for a table cell.
 
     >>> _gives(FUNCTIONS["last_number"])
-    'the last number in a text; missing where there is none'
+    'the last number in a text; missing if there is none'
     """
     summary = function.summary.removeprefix("Return ").removesuffix(".")
     return summary if re.match(r"\w+[A-Z0-9]", summary) else summary[0].lower() + summary[1:]

@@ -19,7 +19,7 @@ FILE = "file"
 
 @dataclass(frozen=True)
 class Exclusion:
-    """Constructs that may not stand beside another one in its block, and the help for whoever writes both."""
+    """Constructs that may not stand beside another one in its block, and the help for a spec that has both."""
 
     constructs: tuple[str, ...]
     help: str
@@ -223,14 +223,14 @@ def place_of_setting(name: str) -> str | None:
     """Return where a request setting belongs that the user gave elsewhere, or None if the name is not a setting.
 
     >>> place_of_setting("--top-p")
-    'it is set in the spec, as part of what is asked: `top_p …` inside of `ask`, beside its `prompt`'
+    'it is set in the spec, as part of the request: `top_p …` inside of `ask`, beside its `prompt`'
     >>> place_of_setting("--budget")
     """
     bare = name.lstrip("-").replace("-", "_")
     if bare not in SETTINGS and bare not in PROVIDER_FIELDS:
         return None
     text = f"{bare} …" if bare in SETTINGS else f"provider {{ {bare} … }}"
-    return f"it is set in the spec, as part of what is asked: `{text}` inside of `ask`, beside its `prompt`"
+    return f"it is set in the spec, as part of the request: `{text}` inside of `ask`, beside its `prompt`"
 
 
 SETTINGS: Mapping[str, Setting] = MappingProxyType(
@@ -295,7 +295,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
         "settling",
         ("benchmark",),
         "until settled [within NUMBER]",
-        "a run stops once its models are told apart in every headline, or known to that",
+        "a run stops once its models are distinguished in every headline, or known to that",
         keyword="until",
         once=True,
     ),

@@ -163,7 +163,7 @@ CODES: dict[str, str] = {
     "R0411": "workers died",
     "R0412": "no way to the cluster",
     "R0413": "shards failed",
-    "R0501": "told by a secret",
+    "R0501": "depends on a secret",
     # S store, and what is made of it
     "S0101": "no store",
     "S0102": "cannot write the store",

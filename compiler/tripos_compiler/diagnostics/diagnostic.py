@@ -137,8 +137,8 @@ class Diagnostics:
             raise KeyError(f"undocumented diagnostic code {code}")
         labels = tuple(place if isinstance(place, Label) else Label(place) for place in where)
         edits = tuple(edits) or tuple(_suggested_edits(labels, help))
-        text, mend = _one_line(message), None if help is None else _one_line(help)
-        self.items.append(Diagnostic(code, text, labels, mend, tuple(map(_one_line, notes)), severity, edits))
+        text, hint = _one_line(message), None if help is None else _one_line(help)
+        self.items.append(Diagnostic(code, text, labels, hint, tuple(map(_one_line, notes)), severity, edits))
 
     @property
     def failed(self) -> bool:
@@ -333,10 +333,10 @@ def _without_effect(shown: Diagnostics, allow: _Allow, given: list[Diagnostic], 
         edits = [Edit(allow.span, close)] if close else []
         shown.warning("W0110", f"there is no code {code}", allow.span, help=help_, edits=edits)
     elif allow.code in OWN:
-        help_ = "mend the comment that it is about, or remove it"
+        help_ = "fix the comment that it is about, or remove it"
         shown.warning("W0110", f"{code} cannot be silenced", allow.span, help=help_)
     elif any(item.severity == "error" for item in diagnostics):
-        help_ = "mend it: only warnings can be silenced"
+        help_ = "fix it: only warnings can be silenced"
         shown.warning("W0110", f"{code} is an error here, and stays one", allow.span, help=help_)
     elif any(each.diagnostic.code == allow.code and _covers(allow, each.diagnostic) for each in silenced):
         shown.warning(

@@ -36,7 +36,7 @@ LONE = re.compile(rb"\\(?:u|U0000)[dD][89a-fA-F]")
 
 
 class InexactJson(ValueError):
-    """JSON that cannot be read without loss. `help` says how to mend it."""
+    """JSON that cannot be read without loss. `help` says how to fix it."""
 
     def __init__(self, message: str, help: str) -> None:
         super().__init__(message)

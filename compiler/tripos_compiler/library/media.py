@@ -24,7 +24,7 @@ FindMedium = Callable[[MediumKind, Any], str]
 
 
 class UnfitMedium(Exception):
-    """A cell is not a supported image, recording or file. `help` says how to mend it."""
+    """A cell is not a supported image, recording or file. `help` says how to fix it."""
 
     def __init__(self, message: str, help: str) -> None:
         super().__init__(message)

@@ -155,7 +155,7 @@ NO_PERPLEXITY = Partial(("logprobs",), "the list is empty", None, _never)
 NO_TOOL = Partial(
     ("tools", "allowed"),
     "a call is allowed of a tool that is not there",
-    "mend the row, which allows it",
+    "fix the row, which allows it",
     _never,
 )
 NOT_IN_ORDER = Partial(("value", "order"), "the text is not in the order", None, _is_ordered, _in_order)

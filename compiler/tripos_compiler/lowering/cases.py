@@ -302,7 +302,7 @@ def _count_file_rows(
         except Unavailable as error:
             message = f"row {row.number} of {row.path}: this condition has no value: {error}"
             span = (condition or scenario).span
-            program.diagnostics.error("E0301", message, span, help="mend the row, or guard the condition")
+            program.diagnostics.error("E0301", message, span, help="fix the row, or guard the condition")
             cases.sound = False
             return False
         cases.count += 1
@@ -363,4 +363,4 @@ def _outside(program: Program, loaded: LoadedDataset, row: LoadedRow, axis: Axis
     span: Span = loaded.spans[axis.name]
     others = ", ".join(f"{name} {cell[name]}" for name in sorted(axes_in_guards(axis)))
     message = f"row {row.number} of {row.path}: {axis.name} {cell[axis.name]} is not allowed with {others}"
-    program.diagnostics.error("E0605", message, span, help="mend the row, or the `when` of the axis's group")
+    program.diagnostics.error("E0605", message, span, help="fix the row, or the `when` of the axis's group")

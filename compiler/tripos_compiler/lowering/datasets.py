@@ -150,7 +150,7 @@ class _Reading:
             unseen.clear()  # the columns of the rows are unknown
         if bad > REPORTED_A_FILE:
             message = f"{bad - REPORTED_A_FILE} more rows of {file.path} do not fit"
-            self._error("E0305", message, self.columns.where, help="mend the file, or the types of the fields")
+            self._error("E0305", message, self.columns.where, help="fix the file, or the types of the fields")
         for name, numbers in dates.items():
             rows = f"row {numbers[0]}" if len(numbers) == 1 else f"rows {numbers[0]} and {len(numbers) - 1} more"
             message = f"{rows} of {file.path}: a date stands in the text `{name}`"
@@ -277,7 +277,7 @@ class _Reading:
         value = str(misfit.value) if isinstance(misfit.value, Decimal) else repr(misfit.value)
         value = value if len(value) <= 60 else value[:57] + "…"
         message = f"row {number} of {file.path}: {value} is not `{misfit.expected}`"
-        help_ = "mend the row, or the field's type"
+        help_ = "fix the row, or the field's type"
         workbook = file.path.casefold().endswith(".xlsx")
         exact = _exact(misfit.value)
         long = exact is not None and not -(2**63) < exact < 2**63
@@ -286,12 +286,12 @@ class _Reading:
             help_ = "put it in quotation marks, and make it `text`: the largest whole number is 9223372036854775807"
         elif exact is not None and without_optional(field.type).kind == "number":
             message = f"row {number} of {file.path}: a number of `{field.name}` is past all bounds, which are ±1e70"
-            help_ = "mend the row, or make the field `text`"
+            help_ = "fix the row, or make the field `text`"
             if in_bounds(exact):
                 message = f"row {number} of {file.path}: {value} has more digits than `{field.name}` can keep"
                 help_ = "round it, or make the field `text`"
         elif _is_text(field) and isinstance(misfit.value, int | float | Decimal):
-            help_ = AS_TEXT if workbook else "put it in quotation marks, or mend the field's type"
+            help_ = AS_TEXT if workbook else "put it in quotation marks, or fix the field's type"
         self._error("E0305", message, *self.columns.places[field.name], help=help_)
 
 
@@ -317,7 +317,7 @@ def _exact(value: object) -> float | Decimal | None:
 
 
 def _allow(field: DataField) -> str:
-    return f"mend the row, or allow it: `{field.name} {type_notation(field.type)}?`"
+    return f"fix the row, or allow it: `{field.name} {type_notation(field.type)}?`"
 
 
 # Joined files

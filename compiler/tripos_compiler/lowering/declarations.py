@@ -623,7 +623,7 @@ def tree_files(program: Program, path: Text, found: Sequence[ResolvedFile]) -> t
             continue
         if approved_name(file.path) is not None:
             message = f"{file.path} is a draft that nobody has approved"
-            help_ = f"read it, mend it, then `tripos approve {file.location} --name YOU`"
+            help_ = f"read it, fix it, then `tripos approve {file.location} --name YOU`"
             program.diagnostics.warning("W0399", message, path.span, help=help_)
             files.append(TreeFile(path=file.path, sha256=file.sha256, draft=True))
             continue
@@ -735,7 +735,7 @@ def _read(program: Program, path: Text, file: ResolvedFile) -> ParsedTree | None
         program.diagnostics.error("E0315", _where(file, fault), path.span, help=fault.help)
     if len(faults) > REPORTED:
         message = f"{file.path}: {len(faults) - REPORTED} more branches are out of shape"
-        program.diagnostics.error("E0315", message, path.span, help="mend the file")
+        program.diagnostics.error("E0315", message, path.span, help="fix the file")
     return None
 
 

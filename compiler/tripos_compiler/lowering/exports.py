@@ -292,7 +292,7 @@ def _alone(program: Program, treatment: Treatment, step: Name) -> bool:
     """
     ask = treatment.ask(step.text)
     if program.roles[ask.role].kind != "compared":
-        message = f"`{step.text}` is asked of `{ask.role}`, who may be told what is secret"
+        message = f"`{step.text}` is asked of `{ask.role}`, which may see secrets"
         program.diagnostics.error("E0208", message, step.span, help="name a step that asks the compared role")
         return False
     free = {each.name for each in treatment.steps if isinstance(each, Retrieve) and each.using is None}

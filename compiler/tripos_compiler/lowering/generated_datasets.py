@@ -428,7 +428,7 @@ def _check_name(making: GenerationLowering) -> None:
     context = making.statement.one_of("context")
     name = making.statement.name()
     if context is not None and name.text in making.program.declared.get("axis", {}):
-        message = f"`{name.text}` is an axis, and its rows could not be told from it"
+        message = f"`{name.text}` is an axis, and its rows could not be distinguished from it"
         making.error("E0202", message, name.span, help="take another name")
 
 

@@ -392,7 +392,7 @@ def count_rows(making: GenerationLowering, source: Expr | None, where: Expr | No
         except Unavailable as error:
             span = making.statement.syntax("filter").span
             message = f"row {number % len(rows) + 1} of the source: this condition has no value: {error}"
-            making.error("E0301", message, span, help="mend the row, or guard the condition")
+            making.error("E0301", message, span, help="fix the row, or guard the condition")
             return 0
     return held * (1 if tied else in_cells) * count
 

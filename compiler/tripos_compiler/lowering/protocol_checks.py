@@ -73,7 +73,7 @@ SHOWN = 60
 class ExposedRows:
     """Rows that are shown or learned: those for which `where` holds, each called `alias`.
 
-    `fields` are the fields shown. `does` and `mends` are the consequence and the hint for messages.
+    `fields` are the fields shown. `does` and `fix` are the consequence and the hint for messages.
     """
 
     loaded: LoadedDataset
@@ -81,7 +81,7 @@ class ExposedRows:
     where: Expr | None
     fields: frozenset[str]
     does: str
-    mends: str
+    fix: str
 
 
 @dataclass(frozen=True)
@@ -117,10 +117,10 @@ def check_learned(program: Program) -> None:
             fields |= {field.name for field in program.loaded[export.dataset].dataset.fields}
         paths = (path for reply in export.replies for path in paths_in(reply.text))
         fields |= {path[1] for path in paths if path[0] == export.alias and len(path) > 1}
-        mends = f"take those rows out of `{export.dataset}`"
-        mends += "; until then they are left out of what is exported" if export.kind == "examples" else ""
+        fix = f"take those rows out of `{export.dataset}`"
+        fix += "; until then they are left out of what is exported" if export.kind == "examples" else ""
         source = ExposedRows(
-            program.loaded[export.dataset], export.alias, export.where, fields, "what is learned is asked", mends
+            program.loaded[export.dataset], export.alias, export.where, fields, "what is learned is asked", fix
         )
         where = program.declared["export"][name].span
         for scenario in program.scenarios.values():
@@ -189,9 +189,9 @@ def _warn_kept_out(
     one = len(hits) == 1
     does = f"{'it is' if one else 'they are'} {'left out' if left_out else 'learned'}"
     message = f"{some} {'has' if one else 'have'} a text of `{held}`, {why}: {does}"
-    mends = "give other rows, such as another split" if left_out else f"write `holds out {held}` in the export"
+    fix = "give other rows, such as another split" if left_out else f"write `holds out {held}` in the export"
     notes = [f"row {row.number} of {row.path}: “{shorten(text, SHOWN)}”"]
-    program.diagnostics.warning("W1008", message, program.declared["export"][name].span, help=mends, notes=notes)
+    program.diagnostics.warning("W1008", message, program.declared["export"][name].span, help=fix, notes=notes)
 
 
 def _sources(program: Program, step: object) -> Iterator[ExposedRows]:
@@ -201,15 +201,15 @@ def _sources(program: Program, step: object) -> Iterator[ExposedRows]:
                 loaded = program.top_level_datasets.get(shots.dataset) or program.loaded.get(shots.dataset)
                 if loaded is not None and loaded.rows_known:
                     fields = _fields(shots.prompt.values(), shots.alias)
-                    mends = f"take those rows out of `{shots.dataset}`, or give both data sets a `key` that they share"
-                    yield ExposedRows(loaded, shots.alias, shots.where, fields, "shots would show its answer", mends)
+                    fix = f"take those rows out of `{shots.dataset}`, or give both data sets a `key` that they share"
+                    yield ExposedRows(loaded, shots.alias, shots.where, fields, "shots would show its answer", fix)
         case Retrieve():
             names = {part.dataset for part in subexpressions(step.source) if isinstance(part, Data)}
             for name in sorted(names & set(program.loaded)):
                 loaded = program.loaded[name]
                 fields = frozenset(field.name for field in loaded.dataset.fields)
-                mends = f"take those rows out of `{name}`, or leave them out by a `where`"
-                yield ExposedRows(loaded, step.alias, step.where, fields, "what is retrieved would show it", mends)
+                fix = f"take those rows out of `{name}`, or leave them out by a `where`"
+                yield ExposedRows(loaded, step.alias, step.where, fields, "what is retrieved would show it", fix)
 
 
 def _fields(templates: Iterable[Template], alias: str) -> frozenset[str]:
@@ -287,7 +287,7 @@ def _warn(program: Program, source: ExposedRows, found: Sequence[SameQuestion], 
     more = f", and of {len(found) - 1} more" if len(found) > 1 else ""
     message = f"`{name}` has the question of row {first.number} of {where}{more}: {source.does}"
     notes = [f"row {first.row.number} of {first.row.path}: “{shorten(first.question, SHOWN)}”"]
-    program.diagnostics.warning("W1008", message, span, help=source.mends, notes=notes)
+    program.diagnostics.warning("W1008", message, span, help=source.fix, notes=notes)
 
 
 def _text(row: Mapping[str, Any], fields: Sequence[str]) -> str:
@@ -362,7 +362,7 @@ class _ProbedScores:
         if lost:
             more = f", nor of {len(lost) - 1} more" if len(lost) > 1 else ""
             message = f"no reply gets `{name}` of row {lost[0]} of this scenario{more}"
-            help_ = "mend the key of the row: its own answer is not counted as right"
+            help_ = "fix the key of the row: its own answer is not counted as right"
             self.program.diagnostics.warning("W1002", message, where, help=help_)
 
     def _try_all(
@@ -742,8 +742,8 @@ def _options(
                 if double:
                     seen.add(key)
                     more = f", and in {len(double) - 1} more" if len(double) > 1 else ""
-                    message = f"an option stands twice in row {double[0]} of this scenario{more}"
-                    help_ = "mend the row: of two options that say the same one is counted as wrong"
+                    message = f"an option is repeated in row {double[0]} of this scenario{more}"
+                    help_ = "fix the row: of two options that say the same one is counted as wrong"
                     program.diagnostics.warning("W1009", message, where, help=help_)
 
 
@@ -768,7 +768,7 @@ def _keys(program: Program, rows: Sequence[Mapping[str, Any]], steps: Steps) -> 
         if lacking:
             more = f", nor in {len(lacking) - 1} more" if len(lacking) > 1 else ""
             message = f"the key names no option in row {lacking[0]} of this scenario{more}"
-            help_ = "mend the key: a position is counted from 0, and a letter is one of those shown"
+            help_ = "fix the key: a position is counted from 0, and a letter is one of those shown"
             program.diagnostics.warning("W1002", message, statement.syntax("key").span, help=help_)
 
 

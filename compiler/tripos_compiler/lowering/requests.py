@@ -112,7 +112,7 @@ def _check_tried(
     counts = ever if name == ADDED else [place in first for place in range(len(cases))]
     for place, line in enumerate(cases):
         if not ever[place]:
-            message, help_ = f"this `{name}` never counts: its condition cannot hold", "mend the condition"
+            message, help_ = f"this `{name}` never counts: its condition cannot hold", "fix the condition"
             program.diagnostics.error("E0608", message, line.statement.head, help=help_)
         elif not counts[place]:
             message = f"this `{name}` never counts: a line above it holds wherever it does"
@@ -494,7 +494,7 @@ def lower_returns(program: Program, statement: Statement) -> Type | bool | None:
             return False
         alike = next((pair for part in type_parts(type_) for pair in _read_alike(part)), None) if type_ else None
         if alike is not None:
-            message = f"`{alike[0]}` and `{alike[1]}` are one field to whoever reads a reply"
+            message = f"`{alike[0]}` and `{alike[1]}` are one field to the reader of a reply"
             help_ = "rename one: case, spaces and punctuation tell no fields apart"
             program.diagnostics.error("E0202", message, returns.head, help=help_)
             return False

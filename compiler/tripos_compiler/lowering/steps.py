@@ -299,7 +299,7 @@ class VerdictBuilder:
             for part in subexpressions(expr):
                 plugin = plugins.get(part.function) if isinstance(part, Call) else None
                 if plugin is not None and plugin.external is not None:
-                    message = f"`{scorer.name}` is a judge, and `{plugin.name}` is a program, which no judge is told of"
+                    message = f"`{scorer.name}` is a judge, and `{plugin.name}` is a program, which no judge is shown"
                     help_ = f"write a `score` of its own: `score {plugin.name}(…)`"
                     self.steps.program.diagnostics.error("E0303", message, call.span, help=help_)
                     return False

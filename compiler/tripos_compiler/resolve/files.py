@@ -2,7 +2,7 @@
 names.
 
 The declarations of a release become part of the spec and keep their origin. Its data must have the digests that it was
-released with, and warnings about it are dropped, because only its authors can mend them.
+released with, and warnings about it are dropped, because only its authors can fix them.
 """
 
 from __future__ import annotations

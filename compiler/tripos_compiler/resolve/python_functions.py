@@ -211,7 +211,7 @@ NESTED = (RecursionError, MemoryError)
 
 
 class Unusable(Exception):
-    """A Python function that a spec cannot use: a code, what is wrong, how to mend it, and the place in the Python
+    """A Python function that a spec cannot use: a code, what is wrong, how to fix it, and the place in the Python
     file.
     """
 
@@ -359,7 +359,7 @@ def parse_python(source: Source) -> PythonFile:
         end = _line_start(source, line) + len(source.line(line))
         span = Span(source, min(start, end), max(end, start + 1))
         message = f"`{source.path}` is not Python, line {line}: {error.msg}"
-        raise Unusable("E0310", message, "mend that line", span) from None
+        raise Unusable("E0310", message, "fix that line", span) from None
     except (ValueError, *NESTED) as error:
         message = f"`{source.path}` is not Python: {error or 'it is nested too deep'}"
         raise Unusable("E0310", message, "check the file") from None

@@ -470,7 +470,7 @@ class DatasetSecrets:
         heads = {name: self.declaration(dataset.name, name).head for name, joins in joined.items() if joins}
 
         def label(name: str, keys: str) -> Label:
-            by = f"`{name}` {FOUND_BY} {keys}" if keys else f"whether there is `{name}` is told by the joined files"
+            by = f"`{name}` {FOUND_BY} {keys}" if keys else f"whether there is `{name}` is decided by the joined files"
             return Label(heads[name], by)
 
         return own | {

@@ -150,7 +150,7 @@ class Proof:
         steps = [Label(label.span, f"{number}. {label.text}") for number, label in enumerate(way, 1)]
         if leak.judged is not None:
             last = Label(leak.disclosure.span, f"{len(steps) + 1}. {leak.disclosure.into} the judge")
-            message = f"`{leak.role}` is blind to the model, and is told more of it than `{leak.judged}`"
+            message = f"`{leak.role}` is blind to the model, and is shown more of it than `{leak.judged}`"
             help_ = "leave it out, or take `blind to model` out of the scorer"
             self.program.diagnostics.error("E0506", message, last, *steps, help=help_)
             return

@@ -272,7 +272,7 @@ class ScenarioTaintAnalysis:
         whether = extend_trail(
             union(*(disclosure.secrets for disclosure in asked)), Label(name, f"`{step.name}` is asked or not by it")
         )
-        reply = union(extend_trail(said, Label(name, f"`{step.name}` was told it, and may repeat it")), whether)
+        reply = union(extend_trail(said, Label(name, f"`{step.name}` has seen it, and may repeat it")), whether)
         if step.role in self.compared:  # it was given public data, or a secret, which is reported
             said, whether = split_by_source(said)[1], split_by_source(whether)[1]
             reply = self._reply_secrets(step.name, name)
@@ -413,7 +413,7 @@ class ScenarioTaintAnalysis:
             said.append(union(*(disclosure.secrets for disclosure in disclosures)))
             for hearer in step.speakers:
                 heard = [
-                    extend_trail(disclosure.secrets, Label(disclosure.span, f"`{speaker.role}` is told it"))
+                    extend_trail(disclosure.secrets, Label(disclosure.span, f"`{speaker.role}` is shown it"))
                     for disclosure in disclosures
                 ]
                 into = f"`{speaker.role}` may say it in this conversation to"

@@ -329,7 +329,7 @@ def check_call(elaborator: Checker, syntax: CallExpr) -> Typed | None:
 
 
 def several_values(argument: Argument, help_: str) -> tuple[str, Span, str]:
-    """Return what is wrong with an argument of several values, its place, and how to mend it."""
+    """Return what is wrong with an argument of several values, its place, and how to fix it."""
     for element in argument.elements:
         if isinstance(element, SymbolExpr) and element.text == "=":
             return "`=` compares nothing", element.span, "write `==`"

@@ -7,7 +7,7 @@ export interface Server {
   ended: Promise<string>;
 }
 
-/** The server cannot be started; the message says how to mend that. */
+/** The server cannot be started; the message says how to fix that. */
 export class CannotStart extends Error {}
 
 const INSTALL = "pip install 'tripos[lsp]'";

@@ -1,4 +1,4 @@
-// A server that cannot be started says how to mend that.
+// A server that cannot be started says how to fix that.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { test } from "node:test";
@@ -30,7 +30,7 @@ test("a server that ends gives its exit code and its last line", async () => {
 for (const said of [
   "error: the language server needs more: pip install 'tripos[lsp]'",
   "ModuleNotFoundError: No module named 'pygls'",
-  "error: argument VERB: invalid choice: 'lsp' (choose from check, plan)",
+  "error: argument COMMAND: invalid choice: 'lsp' (choose from check, plan)",
 ]) {
   test(`a missing extra is recognised by \`${said}\``, () => {
     assert.match(whyEnded("tripos", 2, said), /Install it in the same environment with pip install 'tripos\[lsp\]'/);

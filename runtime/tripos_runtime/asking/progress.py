@@ -100,7 +100,7 @@ class RunProgress:
     reuse_counts: ReuseCounts = field(default_factory=ReuseCounts)
     """The reused calls whose reply came from another store."""
     repaired: int = 0
-    """Unreadable replies that were asked for once more."""
+    """Unreadable replies that were asked for again."""
     tokens_in: int = 0
     tokens_out: int = 0
     cost_usd: float = 0.0

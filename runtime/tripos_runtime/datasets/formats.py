@@ -316,7 +316,7 @@ def _misquoted(shown: str, line: int, error: csv.Error) -> DataError:
         return DataError(f"line {line} of {shown}: a quotation mark is never closed", f"close it; {TWICE}")
     if "expected after" in str(error):
         return DataError(f"line {line} of {shown}: there is text after a closing quotation mark", TWICE)
-    return DataError(f"line {line} of {shown} cannot be read: {error}", "mend that line")
+    return DataError(f"line {line} of {shown} cannot be read: {error}", "fix that line")
 
 
 def _too_long(shown: str, line: int, columns: int, cells: int, mark: str) -> DataError:
@@ -555,7 +555,7 @@ def _loads(text: bytes, shown: str, number: int) -> Any:
     except orjson.JSONDecodeError as error:
         text.decode()  # raises if it is not UTF-8, which is then the error to report
         line = number + min(error.lineno - 1, text.rstrip().count(b"\n"))  # a truncated document ends in its last line
-        raise DataError(f"line {line} of {shown} is not JSON: {error.msg}", "mend that line") from error
+        raise DataError(f"line {line} of {shown} is not JSON: {error.msg}", "fix that line") from error
     except InexactJson as error:
         where = shown if b"\n" in text.strip() else f"line {number} of {shown}"
         raise _Inexact(f"{where} cannot be read exactly: {error}", error.help) from error
@@ -674,7 +674,7 @@ def _json_document(text: bytes, shown: str) -> Any:
     try:
         return json.loads(text.decode("utf-8-sig"), object_pairs_hook=_mapping)
     except json.JSONDecodeError as error:
-        raise DataError(f"line {error.lineno} of {shown} is not JSON: {error.msg}", "mend that line") from error
+        raise DataError(f"line {error.lineno} of {shown} is not JSON: {error.msg}", "fix that line") from error
     except ValueError as error:  # Python limits the number of digits
         message = f"{shown} has a number of more than {sys.get_int_max_str_digits():,} digits"
         raise DataError(message, "put it in quotation marks") from error
@@ -721,7 +721,7 @@ def _yaml_document(text: str, shown: str, *, placed: bool = False) -> Any:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"line {mark.line + 1} of {shown}" if mark is not None else shown
-        raise DataError(f"{where} is not YAML: {error.problem}", "mend that line") from error
+        raise DataError(f"{where} is not YAML: {error.problem}", "fix that line") from error
     except yaml.YAMLError as error:
         raise DataError(f"{shown} is not YAML: {error}", "check the file") from error
     except RecursionError as error:

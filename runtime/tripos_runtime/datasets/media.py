@@ -41,7 +41,7 @@ def medium_of(kind: MediumKind, content: bytes, shown: str) -> Medium:
     """
     found = {"image": _image, "audio": _audio, "file": _file}[kind](content)
     if found is None:
-        raise UnfitMedium(f"{shown} is not {TAKEN[kind]}", "give one of these formats, or mend the column's type")
+        raise UnfitMedium(f"{shown} is not {TAKEN[kind]}", "give one of these formats, or fix the column's type")
     mime, shape, seconds = found
     width, height = shape or (None, None)
     return Medium(mime, hashlib.sha256(content).hexdigest(), len(content), width, height, seconds)
@@ -195,7 +195,7 @@ def cell_of(value: Any) -> bytes | str:
             try:
                 return b64decode(value[head.end() :], validate=True)
             except ValueError as error:
-                raise UnfitMedium("a cell has base64 that cannot be read", "mend the row") from error
+                raise UnfitMedium("a cell has base64 that cannot be read", "fix the row") from error
         case str() if value.strip() and "\0" not in value:
             return value
         case {"path": str() as path} if path:

@@ -374,7 +374,7 @@ class LocalLikelihoods(DirectModel):
 
     def _likelihood(self, option: str, tokens: list[int], written: list[dict[str, Any]]) -> OptionLikelihood:
         if [each.get("id") for each in written[: len(tokens)]] != tokens:
-            message = f"`{self.name}` did not write the option {option!r} as it was told to"
+            message = f"`{self.name}` did not write the option {option!r} as it was asked to"
             raise ModelError("R0125", message, "use another model: this one gives no likelihoods", fatal=True)
         greedy = all(each["top_logprobs"][0]["id"] == each["id"] for each in written)
         return OptionLikelihood(option, float(sum(each["logprob"] for each in written)), len(tokens), greedy)

@@ -249,7 +249,11 @@ def bind(plan: Plan, compared: tuple[str, ...], others: Mapping[str, tuple[str, 
             raise BindingError("R0201", f"the benchmark has no role `{name}`", hint)
     models = {role.name: compared or tuple(others.get(role.name, ()))}
     if not models[role.name]:
-        raise BindingError("R0201", f"no model fills the role `{role.name}`", "give one: --model PROVIDER/MODEL")
+        raise BindingError(
+            "R0201",
+            f"no model fills the role `{role.name}`",
+            "give one: --model PROVIDER/MODEL, or --model mock/careful to try without a key",
+        )
     used = {step.role for scenario in plan.scenarios for step in scenario.steps if step.step == "ask"}
     used |= {speaker.role for scenario in plan.scenarios for talk in scenario.talks for speaker in talk.speakers}
     used |= {role for scorer in plan.scorers for role in scorer.roles} - embedding_roles(plan)

@@ -3,10 +3,10 @@
 `find_json_values` tolerates fences, prose, loose syntax and a cut-off end. Nothing is invented: an unfinished part is
 dropped and reported.
 
-`exact_json` mends nothing; it reads the type `json`. A record is checked against its fields, so its reader may mend a
-reply. A value of any form is not checked, so a mended value, a part of a broken one, or one of several would silently
-be a different value. So the text around the value may be anything but JSON, and the value must be JSON as written (RFC
-8259)."""
+`exact_json` repairs nothing; it reads the type `json`. A record is checked against its fields, so its reader may
+repair a reply. A value of any form is not checked, so a repaired value, a part of a broken one, or one of several would
+silently be a different value. So the text around the value may be anything but JSON, and the value must be JSON as
+written (RFC 8259)."""
 
 from __future__ import annotations
 

@@ -305,7 +305,7 @@ def read(type: Type, text: str, axes: Sequence[Axis] = (), locale: str = DEFAULT
 
 
 def _read_exactly(reader: _ValueReader, type: Type, text: str) -> ReadReply:
-    """Read a type that contains arbitrary JSON, without mending: nothing would show that a mended part is wrong."""
+    """Read a type that contains arbitrary JSON, without repair: nothing would show that a repaired part is wrong."""
     try:
         return ReadReply(reader.reply(type, exact_json(text), whole=True))
     except NotExact as error:

@@ -244,7 +244,7 @@ def _hidden(plan: Plan, run: RunRecord, names: Sequence[str]) -> list[str]:
         run.compared_role
     }
     if asked and "samples" in names:
-        texts.append(f"left out as maybe secret: what {', '.join(sorted(asked))} said and was told")
+        texts.append(f"left out as maybe secret: what {', '.join(sorted(asked))} wrote and was shown")
     return [*texts, f"`{ExportParameters.secrets}` writes it too"] if texts else []
 
 

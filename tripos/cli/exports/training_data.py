@@ -262,7 +262,7 @@ def _empty_export_hint(wanted: ReplyQuery, made: TrainingSet) -> str:
         return f"run items that are in no subset, or hold out fewer: `{ExportParameters.hold_out} NAME`"
     if "filtered" in made.left_out:
         return "take out a filter"
-    return "`tripos report` shows what became of the replies"
+    return "`tripos report` shows the results of the replies"
 
 
 NO_EXAMPLE_REASONS = {**REASONS, "alone": "rows without another beside them"}
@@ -317,7 +317,7 @@ def compiled_pairs(options: Namespace, path: str) -> tuple[Plan, CaseSource]:
     spec = Namespace(**{**vars(options), "path": path})
     compilation, folders = compile_command_spec(spec, load_config(Path.cwd(), trust=trust_of(options)))
     if compilation.plan is None:
-        raise TriposError("S0821", f"`{path}` has mistakes, so nothing is made of it", "mend those above")
+        raise TriposError("S0821", f"`{path}` has mistakes, so nothing is made of it", "fix those above")
     return compilation.plan, CaseSource(compilation.plan, folders, tuple(source.path for source in compilation.sources))
 
 

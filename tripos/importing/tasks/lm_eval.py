@@ -138,7 +138,7 @@ class TaskReader:
         for include in includes:
             if not isinstance(include, str):
                 raise TriposError(
-                    CODE, f"`{path}`: `include`: it is {kind_of_value(include)}, and should be a text", MEND
+                    CODE, f"`{path}`: `include`: it is {kind_of_value(include)}, and should be a text", FIX
                 )
             above = self._merged(Path(os.path.normpath(path.parent / include)), (*around, path))
             merged.update({key: value for key, value in above.items() if key != "task_list"})
@@ -153,7 +153,7 @@ class TaskReader:
         except OSError as error:
             raise TriposError(CODE, f"cannot read `{path}`: {error.strerror}", "check the path") from error
         except ValueError as error:
-            raise TriposError(CODE, f"`{path}` is no YAML: {error}", "mend the file") from error
+            raise TriposError(CODE, f"`{path}` is no YAML: {error}", "fix the file") from error
         if not isinstance(document, dict):
             raise TriposError(CODE, f"`{path}` is no task of lm-eval: it is no mapping", "give a YAML file of a task")
         self._files[path] = document
@@ -165,7 +165,7 @@ TAGS = {"!function": PythonName}
 """YAML tags of task files. A Python function is kept as its name."""
 MOST_INCLUDED = 50
 """Maximum length of a chain of includes."""
-MEND = "mend the file"
+FIX = "fix the file"
 
 
 READ = 1_000

@@ -212,7 +212,7 @@ def _from_file(place: str, path: Path, folder: SourceFolder) -> list[Any]:
             case ".csv":
                 return [_from_line(line) for line in file.csv()]
     except (OSError, ValueError) as error:
-        raise TriposError(CODE, f"the tests of `{place}` cannot be read: {_reason(error)}", "mend the file") from error
+        raise TriposError(CODE, f"the tests of `{place}` cannot be read: {_reason(error)}", "fix the file") from error
     raise TriposError(CODE, f"the tests of `{place}` are no table", "write them as CSV, JSON or YAML")
 
 

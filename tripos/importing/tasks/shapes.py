@@ -58,4 +58,4 @@ def validate_shape(form: TypeAdapter[T], value: Any, path: Path, at: tuple[str |
             text = MISSING.get(first["type"], "it is of another kind than it should be")
         place = ".".join(str(each) for each in (*at, *first["loc"]))
         where = f"`{place}`: {text}" if place else text
-        raise TriposError(CODE, f"`{path}`: {where}", "mend the file, or leave that part out") from error
+        raise TriposError(CODE, f"`{path}`: {where}", "fix the file, or leave that part out") from error

@@ -6,7 +6,7 @@ before any call of a shard, what others uploaded is read. All of this happens in
 Late replies are rows of a worker of this machine that were not uploaded when others sealed its log. Others may have
 repeated the calls since. So they are examined when somebody claims their case, after reading what others did. The
 replies of one worker to a case are used only if no reply of another worker is there; missing ones are then added like
-new ones. Their scores are computed anew.
+new ones. Their scores are computed again.
 """
 
 from __future__ import annotations

@@ -382,7 +382,7 @@ def _merge(database: DuckDBPyConnection, target: Store, sources: Sequence[Store]
             first = winner(rows)
             if table == RUNS.name and len({row.version for row in rows}) > 1:
                 message = f"two stores have different runs of the name `{first.key}`"
-                raise StoreError("S0405", message, "merge one of the two, or run one of them anew")
+                raise StoreError("S0405", message, "merge one of the two, or run one of them again")
             outdone |= {row.place for row in rows if row.place != first.place}
             for row in rows:
                 if row.place != first.place:

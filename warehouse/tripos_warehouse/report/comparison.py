@@ -961,12 +961,12 @@ def notes_of(comparison: Comparison) -> Iterable[str]:
 
 def _family_notes(comparison: Comparison) -> Iterable[str]:
     """Yield what p, q and bounds are corrected for."""
-    yield "Intervals are of 95 %, each for itself."
+    yield "Each interval is of 95 %, not corrected for the number of figures."
     if comparison.tests > 1:
         figures = "both" if comparison.tests == 2 else f"all {comparison.tests}"
         yield f"p is corrected over {figures} figures of these tables (Holm)."
         yield "q is the false discovery rate among them (Benjamini and Hochberg)."
-        yield "Differences are ruled out for all of them at once."
+        yield "Bounds on differences hold for all figures at once."
     names = ", ".join(comparison.first)
     if comparison.shares_level:
         level, part = (f"{each * 100:g}" for each in (LEVEL, LEVEL * HEADLINE_SHARE))

@@ -608,7 +608,7 @@ class BoardNote(NamedTuple):
     caution: bool = True
 
 
-NOT_DISTINGUISHED = "and those are not told apart"
+NOT_DISTINGUISHED = "and those are not distinguished"
 WHOLE_COVERAGE = 0.995
 """With a lower coverage, a figure does not represent all scores."""
 

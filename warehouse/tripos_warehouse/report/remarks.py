@@ -277,7 +277,7 @@ def _settled(run: RunRecord) -> Iterator[Remark]:
             text = f"{first} is above {other} by {size} in {where}, after {many:,} items"
             yield Remark("settled", text)
         else:
-            yield Remark("settled", f"{first} and {other} are not told apart in {where}, after {many:,} items")
+            yield Remark("settled", f"{first} and {other} are not distinguished in {where}, after {many:,} items")
     if len(comparisons) > MOST_SETTLED:
         yield Remark(
             "settled", f"{len(comparisons) - MOST_SETTLED:,} more comparisons of models, in the column `settled`"

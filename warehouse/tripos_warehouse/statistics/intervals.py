@@ -459,7 +459,7 @@ def _variance_with_unseen_unit(share: Floats, units: Ints) -> Floats:
 
 
 NO_SPREAD = "all are alike: nothing shows the error"
-SINGLE_CLUSTER = "all in one cluster: nothing shows how far clusters differ"
+SINGLE_CLUSTER = "only one cluster: the spread between clusters is unknown"
 
 
 def mean(

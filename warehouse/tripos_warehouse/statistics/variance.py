@@ -125,7 +125,7 @@ def variance_components(
     # On the scale of correlations, so that a factor with few large levels does not hide one with many small ones.
     scale = np.sqrt(np.diag(expected))
     if np.linalg.matrix_rank(expected / np.outer(scale, scale), tol=1e-9) < len(scale):
-        reason = "factors cannot be told apart: too little is crossed"
+        reason = "factors cannot be separated: too little is crossed"
         return VarianceComponents({}, {}, {**missing, **dict.fromkeys(every, reason)}, levels, len(y))
     raw = _solved(expected, squares, scale)
     kept = np.ones(len(scale), dtype=bool)

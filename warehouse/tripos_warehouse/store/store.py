@@ -393,7 +393,7 @@ class Store:
                     if part.table in TABLES:
                         check(self.root, part, commit)
         except StoreError:
-            self.bucket.mend()
+            self.bucket.repair()
             self._commit_files = CommitFiles(self.root)
 
     def sweep(self) -> bool:

@@ -61,7 +61,7 @@ def is_yes(text: str) -> bool | None:
 
 
 def final_number(text: str, numbers: Locale = DEFAULT) -> float | None:
-    """Return the number at which a worked answer arrives; missing where there is none.
+    """Return the number at which a worked answer arrives; missing if there is none.
 
     Looked for is, in this order: the last explicit final form (`\\boxed{…}`, `####` before a number, `Final answer:`,
     `<answer>…</answer>`); what the last label says (`Answer: …`, `the answer is …`, `答案是…`, `Antwort: …`) with a
@@ -90,7 +90,7 @@ def json_part(
     path: Annotated[str | Sequence[str], LiteralOnly("a name that is not known before stands in a list: `(name,)`")],
     type: Annotated[str, WrittenType("T")],
 ) -> T | None:
-    """Return a part of a value of JSON, read as a type; missing where there is none, or one of another type.
+    """Return a part of a value of JSON, read as a type; missing if there is none, or one of another type.
 
     The path has the names on the way, with dots between them: `json_part(call.arguments, "trip.city", text)`. In a list
     a name is a position, counted from 0: `"cities.0"`. A list of names has each as it is, with its dots:

@@ -285,7 +285,7 @@ def read_as(policy: Policy, text: str, locale: str) -> float | None:
 
 
 def last_number(text: str, numbers: Locale = DEFAULT) -> float | None:
-    """Return the last number in a text; missing where there is none.
+    """Return the last number in a text; missing if there is none.
 
     Every notation of [numbers](numbers.md) is read: thousands separators, fractions (`3/4`, `1 1/2`, `½`), powers
     (`10⁵`), `3.5 million`, `2千3百`, currency and units on either side. Not read are digits in a name (`x2`, `H2O`),

@@ -56,11 +56,11 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 class NotLinearError(ValueError):
-    """An expression cannot be searched in linear time; the text is the reason, and `mend` the fix."""
+    """An expression cannot be searched in linear time; the text is the reason, and `fix` the hint."""
 
-    def __init__(self, reason: str, mend: str) -> None:
+    def __init__(self, reason: str, fix: str) -> None:
         super().__init__(reason)
-        self.mend = mend
+        self.fix = fix
 
 
 @lru_cache(256)

@@ -188,7 +188,7 @@ def is_no_pattern(given: Mapping[str, object]) -> str | ArgumentError | None:
     except (OverflowError, RecursionError) as error:
         return f"this pattern is not a regular expression: {error}"
     except NotLinearError as error:
-        return ArgumentError("E0316", f"this pattern cannot be searched for in linear time: it {error}", error.mend)
+        return ArgumentError("E0316", f"this pattern cannot be searched for in linear time: it {error}", error.fix)
     return None
 
 

@@ -238,7 +238,7 @@ def read_tree(document: Any) -> TreeRead:
     >>> read_tree([{"name": "Algebra", "children": [{"name": "Sets"}]}, "Logic"]).tree.leaves()
     ('Algebra / Sets', 'Logic')
     >>> read_tree({"Algebra": ["Sets", "Sets"]}).faults[0].message
-    '`Sets` stands twice below `Algebra`'
+    '`Sets` is repeated below `Algebra`'
     >>> read_tree({"Algebra": [], "Logic": None}).faults[0].message
     'the brackets below `Algebra` are empty'
     """
@@ -281,7 +281,7 @@ class _Reader:
                 continue
             if name in found:
                 help_ = "rename one, or put together what is below them"
-                self._fault(f"`{name}` stands twice {_below(above)}", help_, written)
+                self._fault(f"`{name}` is repeated {_below(above)}", help_, written)
                 continue
             if isinstance(below, list | Mapping) and not below:
                 help_ = f"name what belongs there; where `{name}` is a leaf, write `null` or nothing instead"

@@ -545,7 +545,7 @@ def check_settling(program: Program, plan: Plan) -> None:
     for statement in program.of("benchmark"):
         settling, headline = statement.one_of("settling"), statement.one_of("headline")
         if settling is not None and headline is None:
-            message = "a run goes on until the models are told apart in the headline, and there is none"
+            message = "a run goes on until the models are distinguished in the headline, and there is none"
             program.diagnostics.error("E0625", message, settling.head, help="name it: `headline MEASURE`")
         elif settling is not None and plan.benchmark.until is not None:
             said += [(name, measures[name], plan.benchmark.until, settling.head) for name in plan.benchmark.headline]

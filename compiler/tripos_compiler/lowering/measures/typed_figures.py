@@ -763,7 +763,7 @@ def random_facets(reading: FigureContext, statement: Statement, figured: TypedFi
     if names is None:
         return None
     if statement.has("corrected"):
-        help_ = "leave out one of them: people correct the judges, whoever these are"
+        help_ = "leave out one of them: people correct the judges of every role"
         reading.error(CODE, "people correct this, so it speaks of no judges", node.span, help_)
         return None
     if not _is_mean(reading, figured):

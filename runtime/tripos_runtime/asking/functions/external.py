@@ -250,7 +250,7 @@ def open_scorers(
         except Broken as error:
             for scorer_pool in (pool, *pools.values()):
                 scorer_pool.close()
-            message, hint = f"the program `{key[1]}` does not start: {error}", "mend the program, or its settings"
+            message, hint = f"the program `{key[1]}` does not start: {error}", "fix the program, or its settings"
             if error.failure.code == NO_SANDBOX:
                 from tripos_runtime.asking.functions.code_runner import no_sandbox_hint
 

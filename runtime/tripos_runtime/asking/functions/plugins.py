@@ -194,7 +194,7 @@ def _executed(plugin: Plugin, folder: Path, texts: Mapping[str, str]) -> ModuleT
         with contextlib.redirect_stdout(sys.stderr):
             return files.load()
     except (Exception, SystemExit) as error:
-        hint = "mend the file"
+        hint = "fix the file"
         if isinstance(error, ModuleNotFoundError):
             hint = f"install `{error.name}`, or put it beside the file; it must be imported by a statement"
         raise PluginError("R0301", f"cannot load `{plugin.path}`: {type(error).__name__}: {error}", hint) from error

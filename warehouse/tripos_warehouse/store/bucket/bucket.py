@@ -469,7 +469,7 @@ class Bucket:
         hint = "restore the object from a backup, or find what is missing with `tripos store check`"
         raise StoreError("S0103", f"`{self.address}/{gone_error}` is gone", hint)
 
-    def mend(self) -> None:
+    def repair(self) -> None:
         """Compare the whole local copy with the catalog, and fetch what is missing or damaged. Raises what `sync`
         raises.
         """

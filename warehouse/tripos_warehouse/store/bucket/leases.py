@@ -204,7 +204,7 @@ class Leases:
                 self._held_claims, self._claims = stored_object, ShardClaims.model_validate_json(stored_object.content)
             except ValidationError as error:
                 message = f"`{objects.address}/{CLAIMS}` is unreadable"
-                hint = "remove the object while no worker runs: claims are made anew"
+                hint = "remove the object while no worker runs: claims are made again"
                 raise StoreError("S0402", message, hint) from error
         self._looked_s = time.monotonic()
         return self._claims
