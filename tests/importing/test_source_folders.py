@@ -84,9 +84,8 @@ class Opened:
     """The files that this process opens for reading while it is on."""
 
     def __init__(self) -> None:
-        self.on = False
+        self.on = self.added = False
         self.paths: list[str] = []
-        sys.addaudithook(self._hear)
 
     def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
         if self.on and event == "open" and isinstance(arguments[0], str | bytes | os.PathLike):
@@ -95,7 +94,9 @@ class Opened:
     @contextmanager
     def listening(self) -> Iterator[list[str]]:
         """Collect paths."""
-        self.paths, self.on = [], True
+        if not self.added:  # no hook is ever removed, and it slows the tests of all other files
+            sys.addaudithook(self._hear)
+        self.paths, self.on, self.added = [], True, True
         try:
             yield self.paths
         finally:
