@@ -10,17 +10,17 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cache
 from pathlib import Path
 
+from tests import sources
 from tests.each import each
+from tests.sources import ROOT
 from tripos_compiler.language.aggregates import AGGREGATES, AggregateFunction, AggregateParameter
 from tripos_warehouse.measures.aggregates import IMPLEMENTATIONS
 from tripos_warehouse.query.aggregates import STATISTICS
 
-ROOT = Path(__file__).parent.parent
-LEGS = ("compiler/tripos_compiler", "runtime/tripos_runtime", "warehouse/tripos_warehouse", "tripos")
 DECLARED = Path("compiler/tripos_compiler/language/aggregates.py")
 IMPLEMENTED = tuple(
     Path("warehouse/tripos_warehouse", name) for name in ("measures/aggregates.py", "query/aggregates.py")
@@ -46,20 +46,20 @@ PAGE = ROOT / "tripos/view/site/src"
 
 
 def modules() -> Iterator[Path]:
-    """Yield the modules of the product that may not name an aggregate, relative to the root."""
-    for leg in LEGS:
-        for path in sorted((ROOT / leg).rglob("*.py")):
-            module = path.relative_to(ROOT)
-            own = module in (DECLARED, *IMPLEMENTED) or "node_modules" in module.parts
-            if not own and not any(module.is_relative_to(folder) for folder in OTHER_WORDS):
-                yield module
+    """Yield the modules of the product that may not name an aggregate."""
+    for path in sources.modules():
+        module = path.relative_to(ROOT)
+        own = module in (DECLARED, *IMPLEMENTED)
+        if not own and not any(module.is_relative_to(folder) for folder in OTHER_WORDS):
+            yield path
 
 
-def decisions(text: str) -> Iterator[str]:
-    """Yield the line and the name wherever the name of an aggregate decides."""
-    tree = ast.parse(text)
-    parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
-    for node in ast.walk(tree):
+def decisions(nodes: Collection[ast.AST]) -> Iterator[str]:
+    """Yield the line and the name wherever the name of an aggregate decides, in the nodes of a module."""
+    if not any(map(is_aggregate, nodes)):
+        return
+    parents = {child: node for node in nodes for child in ast.iter_child_nodes(node)}
+    for node in nodes:
         if isinstance(node, ast.Constant) and is_aggregate(node) and _decides(node, parents):
             yield f"{node.lineno}: {node.value}"
 
@@ -127,7 +127,7 @@ def _matched_with_something_else(node: ast.AST, parents: dict[ast.AST, ast.AST])
     ],
 )
 def test_a_name_that_decides_is_seen(text: str) -> None:
-    assert list(decisions(text))
+    assert list(decisions(list(ast.walk(ast.parse(text)))))
 
 
 @each(
@@ -144,11 +144,11 @@ def test_a_name_that_decides_is_seen(text: str) -> None:
     ],
 )
 def test_a_word_that_is_another_thing_is_let_be(text: str) -> None:
-    assert not list(decisions(text))
+    assert not list(decisions(list(ast.walk(ast.parse(text)))))
 
 
 def test_no_module_decides_by_the_name_of_an_aggregate() -> None:
-    found = [f"{path}:{place}" for path in modules() for place in decisions((ROOT / path).read_text("utf-8"))]
+    found = [f"{path}:{place}" for path in modules() for place in decisions(sources.nodes_of(path))]
     assert not found
 
 
@@ -182,12 +182,12 @@ READERS = re.compile(r"(declared_aggregate\(.*\)|AGGREGATES\[.*\]|\b(function|de
 @cache
 def asked_for() -> frozenset[str]:
     """The attributes of declarations that the product reads."""
-    texts = [path.read_text("utf-8") for leg in LEGS for path in (ROOT / leg).rglob("*.py")]
-    known = [text for text in texts if "AggregateFunction" in text or "tripos_compiler.language.aggregates" in text]
+    texts = {path: path.read_text("utf-8") for path in sources.modules()}
+    known = [path for path, text in texts.items() if "AggregateFunction" in text or "language.aggregates" in text]
     return frozenset(
         node.attr
-        for text in known
-        for node in ast.walk(ast.parse(text))
+        for path in known
+        for node in sources.nodes_of(path)
         if isinstance(node, ast.Attribute) and READERS.search(ast.unparse(node.value))
     )
 

@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
+from tests.sources import modules, name_of, nodes_of
 from tripos_compiler.files import atomic_path, write_atomically
 
-ROOT = Path(__file__).parents[1]
-LEGS = ("compiler/tripos_compiler", "runtime/tripos_runtime", "warehouse/tripos_warehouse", "tripos")
 MOVES = {
     "compiler/tripos_compiler/files.py": "the mechanism",
     "tripos/importing/tasks/lm_eval_row_writer.py": "a program that runs without Tripos",
@@ -28,9 +27,9 @@ MOVES = {
 """The modules that move a file, and why `atomic_path` does not do it."""
 
 
-def _moves(tree: ast.AST) -> Iterator[ast.Call]:
+def _moves(path: Path) -> Iterator[ast.Call]:
     """Yield the calls that give a file another name, or make a temporary file that has one."""
-    for node in ast.walk(tree):
+    for node in nodes_of(path):
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
             continue
         name, owner = node.func.attr, ast.unparse(node.func.value)
@@ -44,12 +43,7 @@ def _moves(tree: ast.AST) -> Iterator[ast.Call]:
 
 
 def test_no_module_makes_its_own_atomic_write() -> None:
-    found = {
-        path.relative_to(ROOT).as_posix()
-        for leg in LEGS
-        for path in (ROOT / leg).rglob("*.py")
-        if any(_moves(ast.parse(path.read_text("utf-8"))))
-    }
+    found = {name_of(path) for path in modules() if any(_moves(path))}
     assert found == set(MOVES)
 
 

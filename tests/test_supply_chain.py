@@ -7,13 +7,14 @@ import re
 import subprocess
 import sys
 import tomllib
-import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+from tests.sources import modules, name_of, nodes_of
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
@@ -21,7 +22,6 @@ LOCKS = ("requirements-dev.lock", "requirements-weights.lock")
 PINNED = re.compile(
     r"^(?P<name>[\w.-]+)==(?P<version>[\w.!+-]+)( ; [^\\]+?)?((?: \\\n    --hash=sha256:[0-9a-f]{64})+)\n", re.M
 )
-SOURCES = [path for leg in ("tripos", "compiler", "runtime", "warehouse") for path in (ROOT / leg).rglob("*.py")]
 UNSAFE_MODULES = {"cloudpickle", "dill", "joblib", "marshal", "pickle", "shelve"}
 UNSAFE_CALLS = {"eval", "exec", "compile"}
 KNOWN = {
@@ -114,9 +114,9 @@ def test_the_lock_has_every_dependency_in_its_range() -> None:
         assert all(each.specifier.contains(version, prereleases=True) for version in versions), each
 
 
-def unsafe(tree: ast.AST) -> Iterator[str]:
+def unsafe(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """Yield what a source does that could run text or bytes as code."""
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.Import(names=names):
                 yield from (each.name.partition(".")[0] for each in names)
@@ -135,15 +135,7 @@ BANNED |= {"allow_pickle", "trust_remote_code"}
 
 
 def test_no_source_unpickles_or_executes_what_it_reads() -> None:
-    named = "|".join(sorted(UNSAFE_MODULES | {"torch", "builtins", "allow_pickle", "trust_remote_code"}))
-    words = re.compile(rf"\b({named})\b|(?<![.\w])({'|'.join(UNSAFE_CALLS)})\s*\(")  # the others are not parsed
-    found = {
-        (path.relative_to(ROOT).as_posix(), each)
-        for path in SOURCES
-        if words.search(text := unicodedata.normalize("NFKC", path.read_text("utf-8")))
-        for each in unsafe(ast.parse(text))
-        if each in BANNED
-    }
+    found = {(name_of(path), each) for path in modules() for each in unsafe(nodes_of(path)) if each in BANNED}
     assert found == KNOWN
 
 
@@ -161,7 +153,7 @@ def test_no_source_unpickles_or_executes_what_it_reads() -> None:
     ],
 )
 def test_the_check_sees_what_is_unsafe(text: str) -> None:
-    assert BANNED & set(unsafe(ast.parse(text)))
+    assert BANNED & set(unsafe(ast.walk(ast.parse(text))))
 
 
 def test_every_extra_is_known() -> None:

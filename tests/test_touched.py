@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -111,10 +112,11 @@ def test_the_second_try_of_ci_runs_what_failed_and_nothing_else(tmp_path: Path) 
     )
     (tmp_path / "test_two.py").write_text("def test_good():\n    pass\n")
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    plain = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
     def pytest_says(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadfile", *arguments]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        command = [sys.executable, "-m", "pytest", "-p", "xdist", "-n", "1", "--dist", "loadfile", *arguments]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, env=plain)
 
     first = pytest_says("test_two.py::test_good", "test_one.py::test_case")
     assert first.returncode == 1, first.stdout

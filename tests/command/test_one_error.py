@@ -19,13 +19,13 @@ import tripos
 import tripos_compiler
 import tripos_runtime
 import tripos_warehouse
+from tests.sources import modules, nodes_of, tree_of
 from tripos.cli import main as entry
 from tripos.cli.parser import COMMANDS
 from tripos_compiler.diagnostics.codes import CODES
 from tripos_compiler.errors import ExitCode, TriposError
 
 LEGS = (tripos_compiler, tripos_runtime, tripos_warehouse, tripos)
-MODULES = sorted(path for leg in LEGS for path in Path(leg.__path__[0]).rglob("*.py"))
 ENDS = {"exit", "_exit", "SystemExit"}
 SEPARATE_PROGRAMS = ("asking/functions/inside/", "models/local_server.py", "lm_eval_row_writer.py", "inspect_reader.py")
 """Files that run in a process of their own, without Tripos."""
@@ -81,9 +81,8 @@ def _is_copy(call: ast.Call) -> bool:
 
 
 def _faults(path: Path) -> Iterator[str]:
-    tree = ast.parse(path.read_text("utf-8"))
     separate = any(part in path.as_posix() for part in SEPARATE_PROGRAMS)
-    for where, call in _calls(tree):
+    for where, call in _calls(tree_of(path)):
         name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
         is_error = name in ERRORS or name == "cls" or name.endswith("Error")
         if is_error and _is_copy(call) and where not in HAND_OVER:
@@ -92,7 +91,7 @@ def _faults(path: Path) -> Iterator[str]:
         codes += [each.value for each in call.keywords if each.arg == "exit_code"]
         if any(isinstance(code, ast.Constant) and isinstance(code.value, int) for code in codes):
             yield f"{path}:{call.lineno} has a bare exit code: {ast.unparse(call)}"
-    for node in ast.walk(tree):
+    for node in nodes_of(path):
         if isinstance(node, ast.Tuple | ast.List | ast.Compare | ast.IfExp):
             parts = [each for each in ast.iter_child_nodes(node) if not isinstance(each, ast.Call)]
             named = any(ast.unparse(each).startswith("ExitCode.") for each in parts)
@@ -101,7 +100,7 @@ def _faults(path: Path) -> Iterator[str]:
 
 
 def test_no_error_is_copied_into_another_and_no_exit_code_is_bare() -> None:
-    assert list(itertools.chain.from_iterable(map(_faults, MODULES))) == []
+    assert list(itertools.chain.from_iterable(map(_faults, modules()))) == []
 
 
 def test_only_one_class_has_the_fields_of_an_error() -> None:
@@ -118,8 +117,8 @@ def test_only_one_class_has_the_fields_of_an_error() -> None:
 
     classes = (
         (path.name, node.name)
-        for path in MODULES
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for path in modules()
+        for node in nodes_of(path)
         if isinstance(node, ast.ClassDef) and own_fields(node)
     )
     assert list(classes) == [("errors.py", "TriposError")]

@@ -12,6 +12,7 @@ from typing import Any, get_args, get_type_hints
 import pytest
 
 from tests.conftest import Command
+from tests.sources import LEGS, modules, name_of, nodes_of
 from tripos.api import spec
 from tripos.cli.parser import build_parser
 from tripos.settings.config import Config
@@ -20,7 +21,6 @@ from tripos.settings.option import Option, Parameters
 from tripos.settings.options import OPTIONS, PARAMETERS, SETTINGS, VARIABLES, RunParameters, all_options
 from tripos_compiler.errors import TriposError
 
-ROOT = Path(__file__).parents[2]
 REFUSED = "refused"
 
 
@@ -238,9 +238,8 @@ OF_OTHER_PROGRAMS = {
 
 def names_in(path: Path) -> Iterator[tuple[str, str]]:
     """Yield the names of options in the texts of a module, without docstrings, each with the text."""
-    tree = ast.parse(path.read_text("utf-8"))
-    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
+    docstrings = {id(node.value) for node in nodes_of(path) if isinstance(node, ast.Expr)}
+    for node in nodes_of(path):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
             found = [*FLAG.findall(node.value), *re.findall(r"\bTRIPOS_[A-Z_]+\b", node.value)]
             yield from ((name, node.value) for name in found)
@@ -253,8 +252,8 @@ def test_no_name_of_an_option_is_written_outside_of_its_declaration() -> None:
     everywhere."""
     known = {flag for option in all_options() for flag in option.flags} | {*VARIABLES, *SETTINGS}
     found = []
-    for path in sorted((ROOT / "tripos").rglob("*.py")):
-        place = path.relative_to(ROOT).as_posix()
+    for path in modules("tripos"):
+        place = name_of(path)
         if place != "tripos/settings/options.py":
             found += [
                 f"{place}: {name}: {text[:80]}"
@@ -264,11 +263,11 @@ def test_no_name_of_an_option_is_written_outside_of_its_declaration() -> None:
     assert found == []
 
 
-@pytest.mark.parametrize("leg", ["compiler/tripos_compiler", "runtime/tripos_runtime", "warehouse/tripos_warehouse"])
+@pytest.mark.parametrize("leg", LEGS[:-1])
 def test_a_lower_leg_names_only_options_that_there_are(leg: str) -> None:
     """The other legs cannot import the declarations. Their hints may name an option, which must be a declared one."""
     known = {flag for option in all_options() for flag in option.flags} | {"--help"}
     hinted = re.compile(r"(?:`|with |: |lower |out |use |or |and )(--[a-z][a-z-]*)")
-    for path in sorted((ROOT / leg).rglob("*.py")):
+    for path in modules(leg):
         for _, text in names_in(path):
             assert not set(hinted.findall(text)) - known, f"{path}: {text}"

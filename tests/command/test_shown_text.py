@@ -13,6 +13,7 @@ import pytest
 
 from tests.conftest import Command
 from tests.releases.test_releases import LESSONS
+from tests.sources import modules, nodes_of
 from tripos.terminal import replace_controls, show_json, show_output, show_text
 
 PRODUCT = Path(__file__).parents[2] / "tripos"
@@ -20,7 +21,6 @@ ODD = "x\x1b[8m\x1b]0;t\x07\u202etxt\u2066\x9b5m\x7f"
 """Conceals what follows, sets the title of the window, turns the direction of text."""
 MODELS = ("--model", "mock/careful", "--role", "judge=mock/careless")
 WRITERS = {"print", "input"}
-NAMED = re.compile(r"\b(print|input|stdout|stderr|_?console)\b")
 ALLOWED = {
     "terminal.py": "the one place",
     "cli/sql.py": "`input` of the shell, with our own prompt",
@@ -150,10 +150,7 @@ def test_styled_text_keeps_colours_and_nothing_else(capsys: pytest.CaptureFixtur
 def writes(path: Path) -> list[int]:
     """The lines of a module that write to a terminal by themselves."""
     found: list[int] = []
-    text = path.read_text("utf-8")
-    if not NAMED.search(text):  # most modules name nothing that writes, and to parse them takes seconds
-        return found
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes_of(path):
         if isinstance(node, ast.Call):
             name = ast.unparse(node.func)
             if name in WRITERS or re.search(r"(^|\.)(stdout|stderr|console|_console)\.(write|writelines|print)$", name):
@@ -164,7 +161,7 @@ def writes(path: Path) -> list[int]:
 
 
 def test_nothing_else_writes_to_a_terminal() -> None:
-    found = {path.relative_to(PRODUCT).as_posix() for path in PRODUCT.rglob("*.py") if writes(path)}
+    found = {path.relative_to(PRODUCT).as_posix() for path in modules("tripos") if writes(path)}
     assert found <= set(ALLOWED)
     assert {"terminal.py", "cli/progress.py"} <= found
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import ast
 import re
-from pathlib import Path
 
 import regex
 from hypothesis import given, strategies as st
 
+from tests.sources import modules, name_of, nodes_of
 from tripos_compiler.library.functions import multiple_choice
 from tripos_compiler.replies import number_tokens, numbers, numbers as number_labels
 from tripos_compiler.replies.text import LatePattern
@@ -20,10 +20,6 @@ from tripos_runtime.reading import plain_text
 
 MODULES = (number_tokens, multiple_choice, number_labels, number_tokens, numbers, plain_text)
 GROUP = re.compile(r"\)(?:[*+?]|\{[\d,]+\}|\{\{[\d,]+\}\})\+|\(\?>")
-POSSESSIVE = re.compile(r"[*+?}]\+|\(\?>")
-PARTED = re.compile(r"""["']\s*[rRbBfF]*["']""")
-"""Between two parts of a string."""
-ROOT = Path(__file__).parents[2]
 ALLOWED = {
     "compiler/tripos_compiler/syntax/grammar.py": 1,  # a lexer: each repeated part is a whole token
     "compiler/tripos_compiler/library/functions/multiple_choice.py": 1,  # held below
@@ -38,15 +34,10 @@ PATTERNS = [
 
 def test_groups_are_not_repeated_possessively() -> None:
     found: dict[str, int] = {}
-    for leg in ("compiler", "runtime", "warehouse", "tripos"):
-        for path in sorted((ROOT / leg).rglob("*.py")):
-            text = path.read_text("utf-8")
-            if not POSSESSIVE.search(PARTED.sub("", text)):
-                continue
-            for node in ast.walk(ast.parse(text)):
-                if isinstance(node, ast.Constant) and isinstance(node.value, str) and GROUP.search(node.value):
-                    name = path.relative_to(ROOT).as_posix()
-                    found[name] = found.get(name, 0) + 1
+    for path in modules():
+        for node in nodes_of(path):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and GROUP.search(node.value):
+                found[name_of(path)] = found.get(name_of(path), 0) + 1
     assert found == ALLOWED
     assert grammar and lexer
 

@@ -14,6 +14,8 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.sources import nodes_of
+
 OPENING = re.compile(r"(?:What|Whatever|Whether|Whoever|Whose|Who|So many|Those that|Those who)\b")
 """Openings of a sentence, a heading or a table cell that make a reader read it twice."""
 THIRD_PERSON = re.compile(
@@ -120,9 +122,9 @@ MESSAGE_NAMES = {"message", "help_", "hint", "label", "text_"}
 """Variables whose texts are reported."""
 
 
-def messages_of(tree: ast.AST) -> Iterator[str]:
+def messages_of(path: Path) -> Iterator[str]:
     """Yield the literal texts of calls that report an error or a warning."""
-    for node in ast.walk(tree):
+    for node in nodes_of(path):
         if isinstance(node, ast.Assign):
             named = any(getattr(target, "id", "") in MESSAGE_NAMES for target in node.targets)
             yield from [literal(node.value)] if named and literal(node.value) else []
@@ -147,7 +149,7 @@ def literal(node: ast.expr) -> str:
 
 def docstring_faults(path: Path) -> Iterator[str]:
     """Yield the docstrings of a module that open wrongly: a banned opening, or a function's not in the imperative."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in nodes_of(path):
         if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             continue
         text = ast.get_docstring(node) or ""

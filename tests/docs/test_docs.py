@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import itertools
 import json
@@ -63,6 +64,9 @@ MORE_RUNS = (
     "run {docs}/examples/teachbench.tripos --model mock/teacher --role student=mock/careful --role tagger=mock/teacher"
     " --role author=mock/author --role verifier=mock/author --store {store}",
 )
+
+
+whole_parser = functools.cache(build_parser)
 
 
 @dataclass(frozen=True)
@@ -152,12 +156,11 @@ def runs(page: str) -> bool:
 @each("page", PAGES)
 def test_every_command_of_a_page_has_options_that_there_are(page: str) -> None:
     """The short form of what follows, for pages whose commands take long."""
-    parser = build_parser()
     for block in blocks(page):
         for _, command, _ in commands_of(block) if block.language == "console" and "exit" not in block.words else ():
             program, *arguments = shlex.split(command)
             if program == "tripos":
-                parser.parse_args(arguments)
+                whole_parser().parse_args(arguments)
 
 
 @pytest.mark.parametrize("page", played())

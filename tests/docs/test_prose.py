@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 from pathlib import Path
 
 from tests.docs.prose import banned_words, docstring_faults, faults_in, hand_written, helps_of, messages_of
+from tests.sources import modules
 from tripos.cli.parser import build_parser
 
 ROOT = Path(__file__).parents[2]
-LEGS = ("compiler/tripos_compiler", "runtime/tripos_runtime", "warehouse/tripos_warehouse", "tripos")
 MOST_IN_MESSAGES = 0
 MOST_IN_DOCSTRINGS = {
     "compiler/tripos_compiler": 7,
@@ -26,10 +25,6 @@ GENERATED_PAGES = {"gallery", "commands", "functions"}
 MOST_WORDS = 1500
 """The most words of a how-to page, its code included; a cookbook of whole specs has one pattern a section."""
 COOKBOOK = "patterns.md"
-
-
-def modules(folder: str) -> list[Path]:
-    return sorted((ROOT / folder).rglob("*.py"))
 
 
 def test_the_documentation_has_no_banned_opening_or_word() -> None:
@@ -60,7 +55,7 @@ def test_help_texts_have_no_banned_opening_or_word() -> None:
 
 
 def test_messages_have_no_more_banned_openings_and_words() -> None:
-    texts = [text for leg in LEGS for path in modules(leg) for text in messages_of(ast.parse(path.read_text("utf-8")))]
+    texts = [text for path in modules() for text in messages_of(path)]
     assert len(texts) > 1000
     faults = [text for text in texts if faults_in(text[:1].upper() + text[1:])]
     assert len(faults) <= MOST_IN_MESSAGES, "\n".join(faults)

@@ -7,9 +7,9 @@ import ast
 import re
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.sources import ROOT, modules, name_of, nodes_of
+
 PAGE = (ROOT / "docs/explanation/trust.md").read_text("utf-8")
-LEGS = ("tripos", "runtime", "compiler", "warehouse")
 LIBRARIES = {"socket", "http", "urllib.request", "aiohttp", "requests", "httpx", "websockets", "obstore"}
 LIBRARIES |= {"opentelemetry"}
 LIBRARIES |= {"huggingface_hub", "subprocess", "multiprocessing", "pickle", "marshal", "shelve", "ftplib", "smtplib"}
@@ -33,20 +33,9 @@ def dotted(node: ast.expr) -> str:
     return ".".join([node.id, *reversed(names)]) if isinstance(node, ast.Name) else ""
 
 
-WORDS = re.compile(
-    r"\b(system|popen|exec\w*|(posix_)?spawn\w*|startfile|fork\w*|open_(unix_)?connection|start_(unix_)?server"
-    r"|create_(connection|datagram_endpoint|server|subprocess\w*)|extractall|extension_loading|eval|__import__"
-    rf"|import_module|runpy|\w*load|load_all|urllib|{'|'.join(map(re.escape, sorted(LIBRARIES)))})\b"
-)
-"""What stands in the text of every module that does so: the others are not parsed."""
-
-
 def crosses(path: Path) -> bool:
     """Whether a module imports what reaches out of the process, or evaluates code."""
-    text = path.read_text("utf-8")
-    if text.isascii() and not WORDS.search(text):
-        return False
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes_of(path):
         names: list[str] = []
         if isinstance(node, ast.Import):
             names = [each.name for each in node.names]
@@ -62,12 +51,7 @@ def crosses(path: Path) -> bool:
 
 
 def test_every_module_that_reaches_out_is_named_and_no_other() -> None:
-    found = {
-        path.relative_to(ROOT).as_posix()
-        for leg in LEGS
-        for path in (ROOT / leg).rglob("*.py")
-        if "__pycache__" not in path.parts and crosses(path)
-    }
+    found = {name_of(path) for path in modules() if crosses(path)}
     listed = set(re.findall(r"^\| `([\w/]+\.py)` \|", PAGE, re.MULTILINE))
     assert found == listed
 

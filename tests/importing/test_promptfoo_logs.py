@@ -58,7 +58,7 @@ def results_of(draw: Any, providers: list[str], prompts: list[str], tests: int, 
     return {"evalId": "e", "results": {"version": 3, "prompts": told, "results": rows}, "config": {}}
 
 
-@settings(deadline=None, max_examples=sized(4, 40), suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=sized(2, 40), suppress_health_check=list(HealthCheck))
 @given(drawn=st.data())
 def test_every_provider_has_its_figures_and_repeats_are_samples_of_one_item(
     tmp_path_factory: pytest.TempPathFactory, tripos: Command, drawn: st.DataObject

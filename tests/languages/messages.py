@@ -16,12 +16,11 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from tests.sources import modules, name_of, tree_of
 from tripos.settings import options
 from tripos.settings.option import Option
 from tripos_compiler.diagnostics.text_format import counted
 
-ROOT = Path(__file__).parents[2]
-LEGS = ("compiler/tripos_compiler", "runtime/tripos_runtime", "warehouse/tripos_warehouse", "tripos")
 MOST = 12
 """A text that may be put together in more ways than this keeps a hole where its parts differ."""
 SAYS = frozenset(
@@ -65,11 +64,10 @@ class Message:
 def messages() -> dict[str, Message]:
     """Return the messages of all sources by key."""
     found: dict[str, Message] = {}
-    for leg in LEGS:
-        for path in sorted((ROOT / leg).rglob("*.py")):
-            for message in messages_in(path.read_text("utf-8"), path.relative_to(ROOT).as_posix()):
-                if message.key not in found or (message.told and not found[message.key].told):
-                    found[message.key] = message
+    for path in modules():
+        for message in _messages_in(_texts_of(path), name_of(path)):
+            if message.key not in found or (message.told and not found[message.key].told):
+                found[message.key] = message
     return found
 
 
@@ -77,12 +75,14 @@ def messages() -> dict[str, Message]:
 def texts_of_sources() -> frozenset[str]:
     """Return every text that the sources put together, as keys, also those without words."""
     return frozenset(
-        _key(pieces)[0]
-        for leg in LEGS
-        for path in (ROOT / leg).rglob("*.py")
-        for scope, node, _ in _texts(parsed(path.read_text("utf-8")))
-        for pieces in _ways(node, scope)
+        _key(pieces)[0] for path in modules() for scope, node, _ in _texts_of(path) for pieces in _ways(node, scope)
     )
+
+
+@cache
+def _texts_of(path: Path) -> list[tuple[ast.AST, ast.expr, bool]]:
+    code = path.read_text("utf-8")
+    return list(_texts(parsed(code) if options.__name__ in code else tree_of(path)))
 
 
 class _OptionNames(ast.NodeTransformer):
@@ -124,13 +124,16 @@ def parsed(code: str) -> ast.Module:
 
 
 def messages_in(code: str, path: str) -> Iterator[Message]:
-    """Yield the messages of a module.
+    """Return the messages of a module.
 
     >>> [each.key for each in messages_in('fail(f"`{name}` has {count:,} {\\'row\\' if one else \\'rows\\'}")', "x.py")]
     ['`{0}` has {1:n} row', '`{0}` has {1:n} rows']
     """
-    tree = parsed(code)
-    for scope, node, told in _texts(tree):
+    return _messages_in(_texts(parsed(code)), path)
+
+
+def _messages_in(texts: Iterable[tuple[ast.AST, ast.expr, bool]], path: str) -> Iterator[Message]:
+    for scope, node, told in texts:
         for pieces in _ways(node, scope):
             key, holes = _key(pieces)
             if _has_words(key):
@@ -235,16 +238,22 @@ def _assigned(name: ast.Name, scope: ast.AST) -> ast.expr | None:
     """Return the text that a local name stands for, where the function says so once."""
     if not isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef):
         return None
-    found = [
-        node.value
-        for node in ast.walk(scope)
-        if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.For | ast.NamedExpr | ast.comprehension)
-        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
-        for each in ast.walk(target)
-        if isinstance(each, ast.Name) and each.id == name.id
-        for node in [node if isinstance(node, ast.Assign) and target is each else ast.Assign([], ast.Constant(0))]
-    ]
-    return found[0] if len(found) == 1 and _is_text(found[0]) else None
+    values = _assignments(scope).get(name.id, [])
+    return values[0] if len(values) == 1 and values[0] is not None and _is_text(values[0]) else None
+
+
+@cache
+def _assignments(scope: ast.AST) -> dict[str, list[ast.expr | None]]:
+    """Return what a function assigns to each of its names; None for a part of a value."""
+    found: dict[str, list[ast.expr | None]] = {}
+    for node in ast.walk(scope):
+        if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.For | ast.NamedExpr | ast.comprehension):
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                for each in ast.walk(target):
+                    if isinstance(each, ast.Name):
+                        whole = isinstance(node, ast.Assign) and target is each
+                        found.setdefault(each.id, []).append(node.value if whole else None)
+    return found
 
 
 def _key(pieces: Iterable[Piece]) -> tuple[str, tuple[str, ...]]:

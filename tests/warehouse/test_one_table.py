@@ -9,12 +9,12 @@ import json
 import re
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
 from rich.cells import cell_len
 
+from tests.sources import ROOT, modules, name_of, tree_of
 from tripos_warehouse.statistics.estimate import JSON_FIELDS, Estimate
 from tripos_warehouse.tables.data import table_json
 from tripos_warehouse.tables.model import Column, Table
@@ -22,21 +22,12 @@ from tripos_warehouse.tables.render import RENDERERS, RenderOptions
 from tripos_warehouse.tables.text import counts_note, lay_out, table_lines
 from tripos_warehouse.tables.values import Range
 
-ROOT = Path(__file__).parents[2]
 PARTS = ("tripos", "warehouse/tripos_warehouse")
 HOME = ROOT / "warehouse/tripos_warehouse/tables"
 MARKUP = re.compile(r"\|\s*:?-{2,}:?\s*\||\\toprule|\\begin\{tabular\}|<t[dhr][ >]")
 """The rule below the heading of a Markdown table, and the markup of tables in LaTeX and HTML."""
 GRIDS = {"TextColumn", "grid", "_heading_and_rows", "fit"}
 LIBRARIES = ("rich.table", "tabulate", "prettytable")
-
-
-def sources() -> Iterator[tuple[str, ast.Module]]:
-    """Yield every module outside of `tables`, by its path."""
-    for part in PARTS:
-        for path in sorted((ROOT / part).rglob("*.py")):
-            if HOME not in path.parents:
-                yield path.relative_to(ROOT).as_posix(), ast.parse(path.read_text("utf-8"))
 
 
 def texts(parts: list[ast.expr]) -> list[str | None]:
@@ -95,7 +86,12 @@ def is_docstring(node: ast.Constant, tree: ast.Module) -> bool:
 
 
 def test_no_module_writes_an_interval_or_a_table_by_itself() -> None:
-    found = [f"{path}:{each}" for path, tree in sources() for each in violations(tree)]
+    found = [
+        f"{name_of(path)}:{each}"
+        for path in modules(*PARTS)
+        if HOME not in path.parents
+        for each in violations(tree_of(path))
+    ]
     assert not found, "\n".join(found)
 
 

@@ -98,7 +98,7 @@ def _left(store: Store) -> dict[str, str]:
     }
 
 
-@settings(max_examples=sized(25, 300), deadline=None)
+@settings(max_examples=sized(8, 300), deadline=None)
 @given(history=HISTORIES, cut=st.integers(0, 5))
 def test_every_reader_takes_the_same_row(
     tmp_path_factory: pytest.TempPathFactory, history: list[list[dict[str, Any]]], cut: int
