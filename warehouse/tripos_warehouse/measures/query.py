@@ -271,9 +271,14 @@ def weights_of(scored: ScoredStep) -> Weights:
     found: dict[str, dict[str, float]] = {}
     for scenario in scored.scenarios:
         grade = next(grades[step.fingerprint] for step in scenario.steps if step.fingerprint in grades)
-        found[scenario.name] = dict(zip(grade.metrics, grade.weights or (1.0,) * len(grade.metrics), strict=True))
+        found[scenario.name] = grade_weights(grade)
     alike = {weight for weights in found.values() for weight in weights.values()}
     return found if len(alike) > 1 else {}
+
+
+def grade_weights(grade: Grade) -> dict[str, float]:
+    """Return the weights of the metrics of a judge in a scenario."""
+    return dict(zip(grade.metrics, grade.weights or (1.0,) * len(grade.metrics), strict=True))
 
 
 def weight_sql(weights: Weights) -> str:
