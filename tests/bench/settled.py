@@ -23,8 +23,8 @@ from statistics import NormalDist
 
 import numpy as np
 
+from tripos_warehouse.statistics.arrays import Floats
 from tripos_warehouse.statistics.multiple_tests import compare_paired
-from tripos_warehouse.statistics.result import Floats
 from tripos_warehouse.statistics.sequences import AsymptoticSequence, BettingSequence, ConfidenceSequence
 
 LEVEL = 0.05

@@ -41,6 +41,7 @@ from tripos_warehouse.measures.query import Query, has_separate_scores, query_in
 from tripos_warehouse.measures.random_facets import generalized_rows
 from tripos_warehouse.query.connection import Connection, StoreConnection, duckdb
 from tripos_warehouse.query.results import query_rows, run_query
+from tripos_warehouse.statistics.arrays import CONFIDENCE, Floats, t_quantile, two_sided
 from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.intervals import (
     ROUNDING,
@@ -59,7 +60,6 @@ from tripos_warehouse.statistics.prediction_powered import (
     expected_half_width,
     prediction_powered_estimate,
 )
-from tripos_warehouse.statistics.result import CONFIDENCE, Floats, t_quantile, two_sided
 from tripos_warehouse.views.derived import score_sums_by
 from tripos_warehouse.views.dimensions import dimension_place
 

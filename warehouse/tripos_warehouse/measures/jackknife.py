@@ -32,6 +32,7 @@ from tripos_warehouse.measures.evaluation import evaluate
 from tripos_warehouse.measures.figure_sql import BY_CHANCE, CUT_OFF, ROOT_OF_ZERO, sql_of
 from tripos_warehouse.measures.figures import clamp_of, degree, has_transform, is_over_formula, slices_of_sum
 from tripos_warehouse.measures.sides import Cell, CellDifference, Side, difference_ends
+from tripos_warehouse.statistics.arrays import Floats
 from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.intervals import (
     NO_SPREAD,
@@ -41,7 +42,6 @@ from tripos_warehouse.statistics.intervals import (
     with_t_interval,
     with_test,
 )
-from tripos_warehouse.statistics.result import Floats
 from tripos_warehouse.views.benchmark_views import clusters_of
 
 MOST_GROUPS = 20

@@ -28,8 +28,8 @@ from tripos_warehouse.measures.products import pooled_mean
 from tripos_warehouse.measures.query import NODES, path_of, weights_of
 from tripos_warehouse.measures.sides import Cell, CellDifference, Side
 from tripos_warehouse.query.resampling import join_texts
+from tripos_warehouse.statistics.arrays import Floats, Ints
 from tripos_warehouse.statistics.intervals import SINGLE_CLUSTER, SINGLE_ITEM, mean_of_cells
-from tripos_warehouse.statistics.result import Floats, Ints
 from tripos_warehouse.views.benchmark_views import axis_columns, counts_in_figures
 from tripos_warehouse.views.derived import score_sums_by
 from tripos_warehouse.views.dimensions import LANGUAGE, arm_columns, dimension_place

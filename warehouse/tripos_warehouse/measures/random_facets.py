@@ -20,9 +20,9 @@ from tripos_warehouse.measures.measure_rows import MeasureRow
 from tripos_warehouse.measures.sides import Cell, CellDifference, Side, difference_ends
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.query.results import query_rows
+from tripos_warehouse.statistics.arrays import Floats, Ints
 from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.intervals import ROUNDING, SINGLE_ITEM_CELL, generalized, mean_of_cells
-from tripos_warehouse.statistics.result import Floats, Ints
 
 Key = tuple[Any, ...]
 

@@ -77,8 +77,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tripos_compiler.source.data_classes import dataclass
-from tripos_warehouse.statistics.estimate import Estimate
-from tripos_warehouse.statistics.result import (
+from tripos_warehouse.statistics.arrays import (
     Clusters,
     Floats,
     Ints,
@@ -91,6 +90,7 @@ from tripos_warehouse.statistics.result import (
     two_sided,
     z_quantile,
 )
+from tripos_warehouse.statistics.estimate import Estimate
 
 # Sign flips
 

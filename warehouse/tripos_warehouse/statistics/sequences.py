@@ -24,8 +24,8 @@ from typing import Protocol
 
 import numpy as np
 
+from tripos_warehouse.statistics.arrays import Floats
 from tripos_warehouse.statistics.estimate import Estimate
-from tripos_warehouse.statistics.result import Floats
 
 LEAST_BET, BOLDEST_BET, BETS_APART = 0.02, 1.0, 2.2
 """The bets in units of the standard deviation: from the least to the boldest, each about this multiple of the one
