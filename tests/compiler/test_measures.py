@@ -412,7 +412,7 @@ def mean_sql(
     if inner != dims:
         mean = Aggregate(function="mean", values=("rubric",))
         node = CellsSql(parts, mean.model_copy(update={"of": mean}), node, RowSelection(dims), missing).write()
-    return figure_query(parts, node)
+    return figure_query(parts, node).text
 
 
 def weighted_mean(scores: list[tuple[str, float, float]]) -> tuple[float, float, float]:

@@ -57,6 +57,8 @@ scenario sums {
   score length = words(answer.text)
   score rubric(reply: answer.text)
   score strict(reply: answer.text)
+  measure total  = sum(length)
+  measure middle = median(length)
 }
 scenario letters {
   ask answer by candidate { prompt "Write." }
@@ -74,8 +76,6 @@ measure helped   = hinted[hint: some] - hinted[hint: none]
 measure by_level = mean(sums.right) by level
 measure levels   = (by_level[level: easy] + by_level[level: hard]) / 2
 measure ratio    = mean(rubric) / mean(strict)
-measure total    = sum(sums.length)
-measure middle   = median(sums.length)
 """
 MODELS = ("a", "b", "c")
 

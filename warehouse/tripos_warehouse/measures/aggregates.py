@@ -51,6 +51,7 @@ from tripos_warehouse.measures.query import (
 from tripos_warehouse.measures.rows import LeafRows, is_plain_mean, labelled_comparisons
 from tripos_warehouse.query.aggregates import (
     PYTHON,
+    PYTHON_VALUE,
     STATISTICS,
     WEIGHTED,
     Agreement,
@@ -903,7 +904,8 @@ from (
     )
     told = {"function": plugin.function, "name": plugin.name, "path": plugin.path, "version": plugin.version}
     settings = quoted(json.dumps({**told, "parameters": list(plugin.parameters), "kinds": kinds}, sort_keys=True))
-    return _drawn(leaf, leaf.called(PYTHON, rows, "sample_id", "sample_id", settings, key="key"))
+    function = PYTHON_VALUE if leaf.values_only else PYTHON
+    return _drawn(leaf, leaf.called(function, rows, "sample_id", "sample_id", settings, key="key"))
 
 
 def _typed(of: str, kind: str) -> str:

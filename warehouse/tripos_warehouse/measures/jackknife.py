@@ -323,9 +323,7 @@ def _values_without(side: Side, plan: Plan, measure: Measure, some: Sequence[int
     """Return a measure without these groups, one of them or several side by side, by group."""
     apart = len(some) > 1
     found: dict[int, Values] = {number: {} for number in some}
-    query = sql_of(plan, measure)
-    values = query.replace("tripos_statistic('python',", "tripos_statistic('python value',")
-    for row in evaluate(side.connection, plan, measure, shared={query: values}).rows:
+    for row in evaluate(side.connection, plan, measure, values_only=True).rows:
         if row.value is not None:
             model, _, number = row.model.rpartition("\x1f") if apart else (row.model, "", some[0])
             why = row.reason if row.reason in UNKNOWN else None

@@ -33,6 +33,7 @@ from tripos_warehouse.measures.query import (
     FigureTables,
     Labels,
     Parts,
+    Query,
     RowSelection,
     Weights,
     columns,
@@ -256,7 +257,7 @@ window stratum as (partition by {of.stratum})""",
     )
 
 
-def corrected_sql(parts: Parts, on_all: FigureTables, on_graded: FigureTables, people: FigureTables) -> str:
+def corrected_query(parts: Parts, on_all: FigureTables, on_graded: FigureTables, people: FigureTables) -> Query:
     """Return the query of a figure that people correct: one row per cell of the judges' figure.
 
     Its columns are `model`, the dimensions, `of judge` (the figure on all replies), `on graded` and `of people` (on the
@@ -287,8 +288,8 @@ from {influences}
 group by {columns(dims)}""",
     )
     # A row is a cell of the judges' figure, next to the other two figures in the same cell.
-    return f"""{parts.text}
-select {columns(dims, "c")}, c.value as "of judge", g.value as "on graded", p.value as "of people",
+    return parts.query(
+        f"""select {columns(dims, "c")}, c.value as "of judge", g.value as "on graded", p.value as "of people",
   coalesce(c.reason, p.reason, g.reason) as reason, coalesce(p.n, 0) as n, c.total, coalesce(e.df, 0) as df,
   c.known and g.known and p.known as "are known", e.units as "effective items",
   l."all pulls"
@@ -298,6 +299,7 @@ from {on_all.cells} as c left join {on_graded.cells} as g on {same("c", "g", dim
   left join {lists} as l on {same("c", "l", dims)}
 order by all
 """
+    )
 
 
 def _only(name: str) -> str:
@@ -473,6 +475,8 @@ class LeafRows:
     missing: Missing
     sums: Sums = no_sums
     """Finds a table of score sums for plain means."""
+    values_only: bool = False
+    """True if a function of the user computes its value only, without an error."""
 
     @property
     def declaration(self) -> AggregateFunction:
@@ -497,7 +501,6 @@ class LeafRows:
         else:
             more = [name for name in ("evaluator", *further) if name not in self.cut.dims]
         axes = [name for name in arm_columns(self.plan) if name not in self.cut.dims]
-        hidden = [name for name in ("scenario", "metric") if name in self.cut.dims]
         if (
             self.worst_end is not None
             and (self.declaration.unread == "unequal" or self.declaration.mean_of == "items")
@@ -505,8 +508,6 @@ class LeafRows:
         ):
             more.append(f'{is_unread(given_column(scored))} as "{UNREAD}"')
         rows = rows_sql(self.plan, scored, self.cut, [*more, *map(named, axes)], self._worst(scored))
-        for name in hidden:  # it is among the dimensions already
-            rows = rows.replace(f", {name},", ",", 1)
         return self._chosen(rows) if scored is self.scored[0] else rows
 
     @property
