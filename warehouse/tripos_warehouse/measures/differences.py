@@ -183,8 +183,10 @@ class CorrectedMeans:
             if (len(first), len(second)) != (len(before), len(after)):
                 continue
             difference, _ = corrected_difference(first, second, ends)
-            values = (fmean(inputs.corrected(None)[0].value or 0.0 for inputs in side) for side in (first, second))
-            differences.append(CellDifference(cell, *values, difference))
+            value_a, value_b = (
+                fmean(inputs.corrected(None)[0].value or 0.0 for inputs in side) for side in (first, second)
+            )
+            differences.append(CellDifference(cell, value_a, value_b, difference))
         return differences
 
 

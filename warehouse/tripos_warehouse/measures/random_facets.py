@@ -126,8 +126,8 @@ class FacetedMeans:
         a, b = ([sum(scores[key].mean for scores in side) / len(side) for key in keys] for side in (before, after))
         scores = scores_of([second - first for first, second in zip(a, b, strict=True)])
         difference = generalized(scores.mean(scores.clusters, ends), scores.facets(self.plan), ends=ends, null=0.0)
-        means = ((side.mean(side.clusters).value or 0.0) for side in (scores_of(a), scores_of(b)))
-        return CellDifference(cell, *means, difference)
+        mean_a, mean_b = ((side.mean(side.clusters).value or 0.0) for side in (scores_of(a), scores_of(b)))
+        return CellDifference(cell, mean_a, mean_b, difference)
 
 
 Rows = list[dict[str, Any]]
