@@ -27,9 +27,9 @@ from tripos_warehouse.measures.differences import corrected_difference, correcte
 from tripos_warehouse.measures.evaluation import evaluate
 from tripos_warehouse.measures.measure_rows import MeasureRow
 from tripos_warehouse.query.connection import Connection
+from tripos_warehouse.statistics.arrays import t_quantile
 from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.intervals import bounded
-from tripos_warehouse.statistics.result import t_quantile
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tripos_warehouse.statistics.arrays import Floats
 from tripos_warehouse.statistics.intervals import MIN_CLASS_ITEMS, class_mean_ends, clopper_pearson, shares_between
-from tripos_warehouse.statistics.result import Floats
 
 FEWEST = 0.93
 ITEMS = (5, 10, 30)

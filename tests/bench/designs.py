@@ -28,6 +28,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from tripos_warehouse.measures.study_design import label_variance
+from tripos_warehouse.statistics.arrays import Floats, t_tails
 from tripos_warehouse.statistics.power import (
     MOST_ITEMS,
     LabelComponents,
@@ -40,7 +41,6 @@ from tripos_warehouse.statistics.power import (
     least_whole,
 )
 from tripos_warehouse.statistics.prediction_powered import corrected_mean
-from tripos_warehouse.statistics.result import Floats, t_tails
 from tripos_warehouse.statistics.variance import DifferenceComponents, difference_components
 
 POWER, FROM, TO, COST = 0.8, 0.77, 0.83, 0.7

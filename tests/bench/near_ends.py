@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tripos_warehouse.statistics.arrays import Floats
 from tripos_warehouse.statistics.intervals import shares_between
-from tripos_warehouse.statistics.result import Floats
 
 ITEMS = (5, 10, 30)
 SHARES = (0.005, 0.02, 0.05, 0.1, 0.3)

@@ -22,8 +22,8 @@ from pathlib import Path
 
 import numpy as np
 
+from tripos_warehouse.statistics.arrays import Floats
 from tripos_warehouse.statistics.prediction_powered import corrected_mean
-from tripos_warehouse.statistics.result import Floats
 
 MRBENCH = Path(__file__).parents[2].parent / "shared/data/mrbench/MRBench_V1.json"
 GRADES = {"Yes": 1.0, "To some extent": 0.5, "No": 0.0}

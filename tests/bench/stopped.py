@@ -22,8 +22,8 @@ from itertools import combinations
 import numpy as np
 
 from tests.bench.settled import LEVEL, Draws
+from tripos_warehouse.statistics.arrays import Floats
 from tripos_warehouse.statistics.multiple_tests import holm
-from tripos_warehouse.statistics.result import Floats
 from tripos_warehouse.statistics.sequences import BettingSequence
 
 ITEMS, STEPS, RUNS = 300, 200, 400

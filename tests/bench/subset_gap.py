@@ -10,7 +10,7 @@ from itertools import product
 
 import numpy as np
 
-from tripos_warehouse.statistics.result import Floats
+from tripos_warehouse.statistics.arrays import Floats
 
 SIZES = ((10, 10), (20, 80), (50, 200), (200, 20))
 SHARES = ((0.02, 0.02), (0.1, 0.1), (0.5, 0.5), (0.9, 0.8), (0.95, 0.5), (0.98, 0.98))

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tripos_warehouse.statistics.arrays import Floats
 from tripos_warehouse.statistics.prediction_powered import corrected_mean
-from tripos_warehouse.statistics.result import Floats
 
 FEWEST = 0.93
 GRADED = (15, 30, 60)

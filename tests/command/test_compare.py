@@ -12,7 +12,8 @@ import pytest
 
 from tests.conftest import ITEMS, QUIZ, Command
 from tests.lengths import spread
-from tripos_warehouse.measures.differences import ModelSide, jackknife_difference
+from tripos_warehouse.measures.differences import measure_differences
+from tripos_warehouse.measures.sides import Side
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect_run
 from tripos_warehouse.views.runs import get_plan
@@ -295,9 +296,9 @@ def test_a_comparison_leaves_the_views_of_a_connection_as_they_were(quiz: Path, 
         plan = get_plan(connection, found)
         measure = next(each for each in plan.measures if each.name == "ratio")
         before = connection.execute("select count(*) from quiz.scores").fetchall()
-        half, other = (ModelSide(connection, "quiz", (model,)) for model in found.models)
+        one, other = (Side(connection, plan, (model,)) for model in found.models)
         [item, *_] = connection.execute("select item_id from quiz.scores order by 1").fetchall()[0]
-        jackknife_difference(half, other, plan, measure, [item])
+        measure_differences(one, other, measure, items=[item])
         assert connection.execute("select count(*) from quiz.scores").fetchall() == before
 
 

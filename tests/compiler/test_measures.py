@@ -17,7 +17,7 @@ from tripos_compiler.plan.base import named
 from tripos_warehouse.measures.figure_sql import CellsSql, figure_query, sql_of
 from tripos_warehouse.measures.influences import Leaf, leaf_tables
 from tripos_warehouse.measures.query import Parts, RowSelection, Weights
-from tripos_warehouse.measures.rows import PlainMean
+from tripos_warehouse.measures.rows import clustered_mean, item_sums, scores_of_mean
 
 HEAD = """\
 benchmark demo "1.0.0" { languages en }
@@ -406,13 +406,14 @@ def mean_sql(
 ) -> str:
     """Return the SQL of a mean by `dims` of means by `inner`."""
     parts = Parts()
-    cells, units = PlainMean(parts, "demo", condition, inner).tables(weights or {}, missing)
+    scores = scores_of_mean("demo", condition, inner, weights or {}, missing)
+    cells, units = clustered_mean(parts, inner, item_sums(parts, inner, scores, weighted=bool(weights)))
     failing = missing == "fail"
     node = leaf_tables(parts, inner, Leaf("mean"), cells, units, weighted=True, failing=failing)
     if inner != dims:
         mean = Aggregate(function="mean", values=("rubric",))
         node = CellsSql(parts, mean.model_copy(update={"of": mean}), node, RowSelection(dims), missing).write()
-    return figure_query(parts, node)
+    return figure_query(parts, node).text
 
 
 def weighted_mean(scores: list[tuple[str, float, float]]) -> tuple[float, float, float]:

@@ -12,7 +12,7 @@ from tests.field.running import figures_in, lines
 from tests.runtime.foretelling import Bench, calls
 from tripos.runs.provenance import find_trace
 from tripos_runtime.models.base import Request
-from tripos_warehouse.report.comparison import Side, compare
+from tripos_warehouse.report.comparison import RunSide, compare
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect_run
 from tripos_warehouse.views.runs import get_selected
@@ -78,7 +78,7 @@ def test_two_models_are_compared_in_what_judges_chose_on_all_items(compared: Pat
     connection, run = connect_run(Store.open(compared / "results", create=False))
     with connection:
         plan = get_selected(connection, run)
-        one, two = (Side(connection, plan, run, (model,)) for model in ("a", "b"))
+        one, two = (RunSide(connection, plan, (model,), run) for model in ("a", "b"))
         found = compare(one, two)
         rates = connection.sql(
             "select model, avg((choice = 'GOOD')::int) from t.scores where choice is not null group by all"

@@ -10,8 +10,9 @@ import pytest
 from tests.conftest import Command
 from tests.lengths import sized
 from tripos_compiler.plan import Plan
-from tripos_warehouse.measures import differences
-from tripos_warehouse.measures.differences import ModelSide, jackknife_difference, jackknife_pair_differences
+from tripos_warehouse.measures import jackknife
+from tripos_warehouse.measures.differences import measure_differences, model_differences
+from tripos_warehouse.measures.sides import Side
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views import connect
@@ -96,11 +97,11 @@ def results(store: Store) -> tuple[list[str], list[str], list[str]]:
     pairs, sides = [], []
     with connection:
         for measure in plan.measures:
-            found = jackknife_pair_differences(ModelSide(connection, "counted", one.models), plan, measure, items)
+            found = model_differences(Side(connection, plan, one.models), measure, items=items)
             pairs += [f"{measure.name} {names} {shown(each)}" for names, each in found.items()]
-            halves = [ModelSide(connection, "counted", (model,)) for model in one.models]
-            for cell in jackknife_difference(halves[0], halves[1], plan, measure, items):
-                sides.append(f"{measure.name} {cell.labels} {cell.a:.10g} {cell.b:.10g} {shown(cell.difference)}")
+            halves = [Side(connection, plan, (model,)) for model in one.models]
+            for cell in measure_differences(halves[0], halves[1], measure, items=items):
+                sides.append(f"{measure.name} {cell.cell} {cell.a:.10g} {cell.b:.10g} {shown(cell.difference)}")
         rows = [str(row) for row in connection.execute(ROWS).fetchall()]
     return pairs, sides, rows
 
@@ -114,11 +115,11 @@ def shown(result: object) -> str:
 def test_groups_left_out_side_by_side_come_to_the_same_as_one_after_another(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(differences, "MOST_GROUPS", sized(5, 20))
+    monkeypatch.setattr(jackknife, "MOST_GROUPS", sized(5, 20))
     at_once = results(store)
-    monkeypatch.setattr(differences, "MOST_ROWS", 1)
+    monkeypatch.setattr(jackknife, "MOST_ROWS", 1)
     assert results(store) == at_once
-    monkeypatch.setattr(differences, "MOST_ROWS", sized(200, 500))
+    monkeypatch.setattr(jackknife, "MOST_ROWS", sized(200, 500))
     assert results(store) == at_once
     assert len(at_once[0]) >= 3 and len(at_once[1]) >= 4
     assert any("none" not in each for each in at_once[1])

@@ -10,7 +10,8 @@ import pytest
 from tests.compiler.compiling import compile_text, plan_of
 from tests.warehouse.synthetic import Results, measured
 from tripos_compiler.plan import Plan
-from tripos_warehouse.measures.differences import ModelSide, jackknife_difference, jackknife_pair_differences
+from tripos_warehouse.measures.differences import measure_differences, model_differences
+from tripos_warehouse.measures.sides import Side
 from tripos_warehouse.statistics.prediction_powered import corrected_mean
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect
@@ -63,10 +64,10 @@ def test_the_difference_has_the_power_of_the_difference(store: Store, plan: Plan
     write(store, plan, found, [range(GRADED)] * 2)
     names = tuple(f"i{item:02}" for item in range(ITEMS))
     with connect(store) as connection:
-        half = ModelSide(connection, "demo", ("a", "b"))
-        difference = jackknife_pair_differences(half, plan, plan.measures[0], names)["a", "b"]
-        sides = [ModelSide(connection, "demo", (model,)) for model in ("a", "b")]
-        [row] = jackknife_difference(*sides, plan, plan.measures[0], names)
+        half = Side(connection, plan, ("a", "b"))
+        difference = model_differences(half, plan.measures[0], items=names)[(), "a", "b"]
+        sides = [Side(connection, plan, (model,)) for model in ("a", "b")]
+        [row] = measure_differences(*sides, plan.measures[0], items=names)
     of_judge, of_people = (found["a"][kind] - found["b"][kind] for kind in (0, 1))
     given = [*of_people[:GRADED], *[None] * (ITEMS - GRADED)]
     expected = corrected_mean(of_judge, given, ends=(-4, 4))
@@ -85,9 +86,7 @@ def test_over_some_items_labels_of_others_do_not_count(store: Store, plan: Plan)
     write(store, plan, found, [range(GRADED)] * 2)
     some = tuple(f"i{item:02}" for item in range(10, ITEMS))
     with connect(store) as connection:
-        difference = jackknife_pair_differences(
-            ModelSide(connection, "demo", ("a", "b")), plan, plan.measures[0], some
-        )["a", "b"]
+        difference = model_differences(Side(connection, plan, ("a", "b")), plan.measures[0], items=some)[(), "a", "b"]
         [(left,)] = connection.execute("select count(distinct item_id) from demo.scores").fetchall()
     of_judge, of_people = (found["a"][kind][10:] - found["b"][kind][10:] for kind in (0, 1))
     expected = corrected_mean(of_judge, [*of_people[:10], *[None] * (ITEMS - GRADED)], ends=(-4, 4))
@@ -99,9 +98,7 @@ def test_people_may_grade_other_items_of_each_model(store: Store, plan: Plan) ->
     write(store, plan, marks(3), [range(GRADED), range(GRADED, 2 * GRADED + 5)])
     names = tuple(f"i{item:02}" for item in range(ITEMS))
     with connect(store) as connection:
-        difference = jackknife_pair_differences(
-            ModelSide(connection, "demo", ("a", "b")), plan, plan.measures[0], names
-        )["a", "b"]
+        difference = model_differences(Side(connection, plan, ("a", "b")), plan.measures[0], items=names)[(), "a", "b"]
     errors = {each.model: each.standard_error or 0.0 for each in measured(store, plan, "clear").rows}
     assert difference.n == GRADED
     assert difference.df == GRADED - 2
@@ -112,6 +109,4 @@ def test_a_model_that_people_did_not_grade_is_compared_with_none(store: Store, p
     write(store, plan, marks(4), [range(GRADED), range(0)])
     names = tuple(f"i{item:02}" for item in range(ITEMS))
     with connect(store) as connection:
-        assert (
-            jackknife_pair_differences(ModelSide(connection, "demo", ("a", "b")), plan, plan.measures[0], names) == {}
-        )
+        assert model_differences(Side(connection, plan, ("a", "b")), plan.measures[0], items=names) == {}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
@@ -9,13 +11,9 @@ from tests.compiler.compiling import compile_text, plan_of
 from tests.lengths import sized
 from tests.unit_errors import turned_round
 from tests.warehouse.synthetic import Results
-from tripos_compiler.plan import Plan
-from tripos_warehouse.measures.differences import (
-    ModelSide,
-    jackknife_difference,
-    jackknife_model_differences,
-    jackknife_pair_differences,
-)
+from tripos_compiler.plan import Measure, Plan
+from tripos_warehouse.measures.jackknife import Jackknife
+from tripos_warehouse.measures.sides import CellDifference, Side
 from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect
@@ -65,9 +63,16 @@ def differences(store: Store, plan: Plan, models: dict[str, list[tuple[float, fl
     results.write(store)
     names = tuple(f"i{item:02}" for item in items)
     with connect(store) as connection:
-        half = ModelSide(connection, "demo", tuple(models))
-        found = {each.name: jackknife_pair_differences(half, plan, each, names) for each in plan.measures}
-    return {name: next(iter(each.values())) for name, each in found.items()}
+        side = Side(connection, plan, tuple(models))
+        found = {each.name: jackknifed(side, each, names) for each in plan.measures}
+    return {name: cell.difference for name, [cell] in found.items()}
+
+
+def jackknifed(side: Side, measure: Measure, items: Sequence[str]) -> list[CellDifference]:
+    """Return how the first model of a side differs from the second."""
+    jackknife = Jackknife.over(side, measure, items)
+    folds, [first, second] = jackknife.read(side), side.models
+    return jackknife.differences(folds, folds, [second], [first])
 
 
 def agree(found: Estimate) -> bool:
@@ -139,12 +144,10 @@ def test_a_cell_is_compared_by_its_own_items_alone(store: Store, seed: int) -> N
     names = sorted(item for _, item in results.items)
     measure = plan.measures[0]
     with connect(store) as connection:
-        cells = jackknife_model_differences(ModelSide(connection, "demo", ("a", "b")), plan, measure, names)
-        one, other = (ModelSide(connection, "demo", (model,)) for model in "ba")
-        rows = jackknife_difference(one, other, plan, measure, names)
-    assert [row.difference for row in rows] == [cells[(row.labels[0],), "a", "b"] for row in rows]
+        rows = jackknifed(Side(connection, plan, ("a", "b")), measure, names)
+    cells = {row.cell: row.difference for row in rows}
     for level in ("easy", "middle"):
-        found, values = cells[(level,), "a", "b"], np.array(apart[level])
+        found, values = cells[level,], np.array(apart[level])
         assert agree(found)
         assert found.p is not None
         assert found.p >= 2.0 ** (1 - np.count_nonzero(values)) - 1e-9
@@ -152,4 +155,4 @@ def test_a_cell_is_compared_by_its_own_items_alone(store: Store, seed: int) -> N
             assert found.p == pytest.approx(turned_round(list(values)))
             error = np.std(values, ddof=1) / np.sqrt(len(values))
             assert (found.standard_error or 0.0) == pytest.approx(error, abs=1e-9)
-    assert all(row.farthest == pytest.approx(np.abs(apart[row.labels[0]]).max()) for row in rows if single)
+    assert all(row.farthest == pytest.approx(np.abs(apart[row.cell[0]]).max()) for row in rows if single)

@@ -13,7 +13,8 @@ import pytest
 
 from tests.compiler.compiling import compile_files, plan_of
 from tests.warehouse.test_margins import SPEC
-from tripos_warehouse.measures.differences import ModelSide, jackknife_difference, jackknife_pair_differences
+from tripos_warehouse.measures.differences import measure_differences, model_differences
+from tripos_warehouse.measures.sides import Side
 from tripos_warehouse.query.connection import add_functions
 
 ITEMS = [f"i{number:02}" for number in range(12)]
@@ -48,8 +49,8 @@ def test_the_error_of_a_difference_of_wins_is_that_of_leaving_out_items(tmp_path
         connection.execute("create table kept as select *, item_id as cluster_id, null::bigint as round from given")
         connection.execute("create view arena.comparisons as select * from kept")
         won = next(each for each in plan.measures if each.name == "won")
-        found = jackknife_pair_differences(ModelSide(connection, "arena", ("a", "b")), plan, won, ITEMS)["a", "b"]
-        [cell] = jackknife_difference(*(ModelSide(connection, "arena", (model,)) for model in "ba"), plan, won, ITEMS)
+        found = model_differences(Side(connection, plan, ("a", "b")), won, items=ITEMS)[(), "a", "b"]
+        [cell] = measure_differences(*(Side(connection, plan, (model,)) for model in "ba"), won, items=ITEMS)
     assert error > 0.05
     for each in (found, cell.difference):
         assert (each.value, each.standard_error) == (pytest.approx(difference(ITEMS)), pytest.approx(error))

@@ -16,7 +16,7 @@ from tripos_compiler.language.aggregates import AGGREGATES, AggregateFunction
 from tripos_compiler.plan import Measure, Plan
 from tripos_warehouse.measures.expectations import expectation_measure
 from tripos_warehouse.measures.figure_sql import sql_of
-from tripos_warehouse.measures.query import FigureTables, Parts
+from tripos_warehouse.measures.query import FigureTables, Parts, Query
 
 BENCHMARKS = ("cjeval", "edubench", "mathtutorbench", "teachbench")
 EXAMPLES = [ROOT / "docs" / "examples" / f"{name}.tripos" for name in BENCHMARKS]
@@ -108,8 +108,8 @@ def test_a_plan_has_figures_and_no_sql(path: Path) -> None:
 
 
 def test_a_keyword_in_other_letters_changes_the_query_and_not_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
-    def other_case(parts: Parts, node: FigureTables) -> str:
-        return "SELECT 1"
+    def other_case(parts: Parts, node: FigureTables) -> Query:
+        return Query({}, "SELECT 1")
 
     before = plan_at(EXAMPLES[0])
     query = sql_of(before, before.measures[0])

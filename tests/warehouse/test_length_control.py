@@ -11,8 +11,8 @@ import pytest
 
 from tests.compiler.compiling import compile_file, plan_of
 from tests.warehouse.synthetic import Results, single
+from tripos_warehouse.statistics.arrays import Floats
 from tripos_warehouse.statistics.metrics import LengthControlled
-from tripos_warehouse.statistics.result import Floats
 from tripos_warehouse.store.store import Store
 
 SPEC = """\

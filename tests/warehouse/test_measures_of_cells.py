@@ -17,9 +17,10 @@ from tests.warehouse.drawn_items import Drawn, measured, plan_of_items
 from tests.warehouse.synthetic import Results
 from tests.warehouse.test_measures_coverage import kept
 from tripos_compiler.plan import Plan
-from tripos_warehouse.measures.differences import ModelSide, jackknife_pair_differences
+from tripos_warehouse.measures.differences import model_differences
 from tripos_warehouse.measures.evaluation import evaluate
 from tripos_warehouse.measures.measure_rows import MeasureRow
+from tripos_warehouse.measures.sides import Side
 from tripos_warehouse.query.connection import add_functions
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect
@@ -294,9 +295,9 @@ def test_the_difference_of_two_models_is_told_where_neither_chance_nor_a_number_
         left.append(rms(counts, "a") - rms(counts, "b"))
     error = math.sqrt(59 / 60 * np.sum((np.array(left) - np.mean(left)) ** 2))
     with connect(store) as connection:
-        half = ModelSide(connection, "demo", ("a", "b"))
+        side = Side(connection, plan, ("a", "b"))
         found = {
-            name: jackknife_pair_differences(half, plan, measure, names)["a", "b"]
+            name: model_differences(side, measure, items=names)[(), "a", "b"]
             for measure in plan.measures
             if (name := measure.name.removeprefix("sums.")) in DIFFERENCES
         }

@@ -11,9 +11,12 @@ import pytest
 
 from tests.conftest import Command
 from tripos_compiler.plan import Plan
-from tripos_warehouse.exports.training import metric_weights
-from tripos_warehouse.measures.differences import ModelSide, paired_means
-from tripos_warehouse.report.comparison import HEADLINE_SHARE, Side, compare, spans_of
+from tripos_warehouse.measures.differences import model_differences
+from tripos_warehouse.measures.paired_scores import paired_figure
+from tripos_warehouse.measures.sides import Side
+from tripos_warehouse.query.connection import Connection
+from tripos_warehouse.report.comparison import HEADLINE_SHARE, RunSide, compare
+from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.intervals import mean_of_cells
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect
@@ -65,18 +68,29 @@ def store(tmp_path: Path, once: Command, monkeypatch: pytest.MonkeyPatch) -> Sto
     return Store.open(tmp_path / "results", create=False)
 
 
+def board_differences(connection: Connection, plan: Plan) -> dict[str, dict[tuple[str, str], Estimate]]:
+    """Return the differences of every two models in each measure with one value."""
+    return {
+        measure.name: {
+            (first, second): each
+            for (_, first, second), each in model_differences(Side(connection, plan, MODELS), measure).items()
+        }
+        for measure in plan.measures
+        if not measure.by
+    }
+
+
 def test_a_board_and_a_comparison_have_the_same_differences(store: Store) -> None:
     connection = connect(store)
     with connection:
         [run] = all_runs(connection)
         plan: Plan = get_selected(connection, run)
-        half = ModelSide(connection, "pairs", MODELS)
-        weights, spans = metric_weights(plan), spans_of(plan)
-        boards = {each.name: paired_means(half, plan, each, weights, spans) for each in plan.measures}
-        assert boards["zero"] is None, "a missing score counts there"
+        boards = board_differences(connection, plan)
+        zero = next(each for each in plan.measures if each.name == "zero")
+        assert paired_figure(plan, zero) is None, "a missing score counts there"
         compared = 0
         for first, second in combinations(MODELS, 2):
-            sides = [Side(connection, plan, run, (model,)) for model in (second, first)]
+            sides = [RunSide(connection, plan, (model,), run) for model in (second, first)]
             found = compare(*sides)
             rows = {row.name: row for row in found.sections[0].rows}
             assert found.first == ("right", "long")
@@ -84,9 +98,9 @@ def test_a_board_and_a_comparison_have_the_same_differences(store: Store) -> Non
             for p, told in zip(alone, (rows[name].p for name in found.first), strict=True):
                 assert (p, told) == (None, None) or (p and told and p <= told <= min(1.0, p / HEADLINE_SHARE) + 1e-12)
             for name in ("right", "long", "macro", "same", "helped"):
-                board = boards[name]
-                assert board is not None
-                told, wanted = (dataclasses.asdict(each) for each in (board[first, second], rows[name].difference))
+                told, wanted = (
+                    dataclasses.asdict(each) for each in (boards[name][first, second], rows[name].difference)
+                )
                 near = {
                     key: pytest.approx(value, rel=1e-9) for key, value in wanted.items() if isinstance(value, float)
                 }
@@ -94,7 +108,6 @@ def test_a_board_and_a_comparison_have_the_same_differences(store: Store) -> Non
                 compared += 1
         assert compared == 30
         right = boards["right"]
-        assert right is not None
         # All of the one are right, and none of the other: a chance of 2 in 2⁹ that nine items agree so.
         assert right[MODELS[2], MODELS[3]].value == 1
         assert right[MODELS[2], MODELS[3]].p == 2**-8
@@ -105,17 +118,13 @@ def test_a_mean_over_a_field_of_rows_is_that_over_its_cells(store: Store) -> Non
     with connect(store) as connection:
         [run] = all_runs(connection)
         plan: Plan = get_selected(connection, run)
-        macro, taught = (next(each for each in plan.measures if each.name == name) for name in ("macro", "taught"))
-        given = ModelSide(connection, "pairs", MODELS), plan
-        found = paired_means(*given, macro, metric_weights(plan), spans_of(plan))
-        assert paired_means(*given, taught, metric_weights(plan), spans_of(plan)) is None, "it has a row for each"
+        found = board_differences(connection, plan)["macro"]
         rows = connection.execute(
             """select item_id, avg(value) filter (model = $1) - avg(value) filter (model = $2)
             from pairs.scores where metric = 'even' and model in ($1, $2) group by item_id, hint""",
             MODELS[:2],
         ).fetchall()
         subjects = dict(connection.execute("select item_id, fields ->> '$.subject' from pairs.items").fetchall())
-    assert found is not None
     items = [item for item, _ in rows]
     wanted = mean_of_cells([value for _, value in rows], items, [subjects[item] for item in items], ends=(-1, 1))
     told = found[MODELS[0], MODELS[1]]
@@ -128,11 +137,10 @@ def test_a_difference_is_one_however_the_figure_is_written(store: Store) -> None
         [run] = all_runs(connection)
         plan: Plan = get_selected(connection, run)
         measures = {each.name: each for each in plan.measures}
-        half, weights, spans = ModelSide(connection, "pairs", MODELS), metric_weights(plan), spans_of(plan)
-        boards = {name: paired_means(half, plan, each, weights, spans) for name, each in measures.items()}
-        assert boards["bent"] is None
+        boards = board_differences(connection, plan)
+        assert paired_figure(plan, measures["bent"]) is None
         for first, second in combinations(MODELS, 2):
-            sides = [Side(connection, plan, run, (model,)) for model in (second, first)]
+            sides = [RunSide(connection, plan, (model,), run) for model in (second, first)]
             rows = {row.name: row for row in compare(*sides).sections[0].rows}
             assert rows["turned"].a == pytest.approx(1 + rows["macro"].a)
             for name, plain in (
@@ -142,9 +150,7 @@ def test_a_difference_is_one_however_the_figure_is_written(store: Store) -> None
                 ("again", "right"),
                 ("pooled", "right"),
             ):
-                board = boards[name]
-                assert board is not None
-                for found in (board[first, second], rows[name].difference):
+                for found in (boards[name][first, second], rows[name].difference):
                     for field in ("value", "standard_error", "df", "low", "high", "p"):
                         wanted = getattr(rows[plain].difference, field)
                         assert getattr(found, field) == (None if wanted is None else pytest.approx(wanted)), (
@@ -158,7 +164,7 @@ def test_each_cell_of_a_mean_over_a_field_is_paired(store: Store) -> None:
     with connect(store) as connection:
         [run] = all_runs(connection)
         plan: Plan = get_selected(connection, run)
-        sides = [Side(connection, plan, run, (model,)) for model in MODELS[:2]]
+        sides = [RunSide(connection, plan, (model,), run) for model in MODELS[:2]]
         rows = {row.of: row for row in compare(*sides).sections[0].rows if row.name == "taught"}
         values = connection.execute(
             """select fields ->> '$.subject', item_id, hint, avg(value) filter (model = $2) - avg(value) filter (model = $1)

@@ -14,15 +14,11 @@ from tests.compiler.compiling import compile_text, plan_of
 from tests.lengths import sized
 from tests.warehouse.synthetic import Results, measured, single
 from tripos_compiler.plan import Plan
-from tripos_warehouse.measures.differences import (
-    ModelSide,
-    jackknife_difference,
-    jackknife_model_differences,
-    jackknife_pair_differences,
-)
+from tripos_warehouse.measures.differences import measure_differences, model_differences
 from tripos_warehouse.measures.evaluation import evaluate
 from tripos_warehouse.measures.expectations import expectation_measure, outcome_of
 from tripos_warehouse.measures.measure_rows import MeasureRow
+from tripos_warehouse.measures.sides import Side
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect
 
@@ -182,13 +178,12 @@ def test_models_are_paired_by_item_judge_and_prompt(store: Store, seed: int) -> 
     items = [f"i{item}" for item in range(12)]
     measure = next(each for each in plan.measures if each.name == "both")
     with connect(store) as connection:
-        half = ModelSide(connection, "demo", ("m", "n"))
-        found = jackknife_pair_differences(half, plan, measure, items)["m", "n"]
-        m, n = (ModelSide(connection, "demo", (model,)) for model in ("m", "n"))
-        [row] = jackknife_difference(m, n, plan, measure, items)
-        cells = jackknife_model_differences(
-            half, plan, next(each for each in plan.measures if each.name == "by_level2"), items
-        )
+        side = Side(connection, plan, ("m", "n"))
+        found = model_differences(side, measure, items=items)[(), "m", "n"]
+        m, n = (Side(connection, plan, (model,)) for model in ("m", "n"))
+        [row] = measure_differences(m, n, measure, items=items)
+        by_level = next(each for each in plan.measures if each.name == "by_level2")
+        cells = model_differences(side, by_level, items=items)
     assert found.value == pytest.approx(-mean)
     assert row.difference.value == pytest.approx(mean) == pytest.approx(row.b - row.a)
     assert row.b == pytest.approx(np.mean([scores["n", *key] for key in shared]))  # type: ignore[arg-type]

@@ -74,7 +74,7 @@ def test_rows_stand_in_plan_order(store: Store, run_rows: Build, plan: Plan) -> 
 def test_sql_that_does_not_fit_is_an_error(
     store: Store, plan: Plan, sql: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tripos_warehouse.measures.evaluation.sql_of", lambda plan, measure, by_people, sums: sql)
+    monkeypatch.setattr("tripos_warehouse.measures.evaluation.sql_of", lambda *_, **__: sql)
     with pytest.raises(StoreError, match=f"S0201: .*{message}"):
         evaluate(connect(store), plan, plan.measures[0])
 
@@ -88,7 +88,7 @@ def test_a_measure_whose_sql_fails_hides_no_other(
     broken = Measure(name="broken", by=(), low=0, high=1, figure=figure)
     wanted = Expectation(figure=figure, operator=">", value=0, shown="broken > 0")
 
-    def sql(plan: Plan, measure: Measure, by_people: bool = False, sums: object = None) -> str:
+    def sql(plan: Plan, measure: Measure, *_: object, **__: object) -> str:
         return "select nope" if measure.name.startswith("broken") else sql_of(plan, measure)
 
     monkeypatch.setattr("tripos_warehouse.measures.evaluation.sql_of", sql)

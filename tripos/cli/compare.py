@@ -24,7 +24,7 @@ from tripos_warehouse.report.comparison import (
     ChangeLine,
     Comparison,
     Equivalence,
-    Side,
+    RunSide,
     changes_between,
     compare,
     notes_of,
@@ -72,7 +72,7 @@ def main(options: Namespace) -> ExitCode:
     return ExitCode.SUCCESS
 
 
-def _sides(store: Store, options: Namespace, open_: ExitStack) -> tuple[Side, Side]:
+def _sides(store: Store, options: Namespace, open_: ExitStack) -> tuple[RunSide, RunSide]:
     found: list[tuple[Connection, Plan, RunRecord]] = []
     wanted = list(options.runs) or [None]
     while wanted:
@@ -83,7 +83,7 @@ def _sides(store: Store, options: Namespace, open_: ExitStack) -> tuple[Side, Si
             wanted += find_previous(connection, run)
     (connection, plan, run), (connection_b, plan_b, run_b) = found[0], found[-1]
     a, b = _models(options, run, run_b, len(found) == 1)
-    return Side(connection, plan, run, a), Side(connection_b, plan_b, run_b, b)
+    return RunSide(connection, plan, a, run), RunSide(connection_b, plan_b, b, run_b)
 
 
 def _models(options: Namespace, one: RunRecord, two: RunRecord, alone: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -126,7 +126,7 @@ def _model(text: str, run: RunRecord) -> tuple[str, ...]:
     raise StoreError("S0614", f"run `{run.run_id}` has no model `{text}`", hint)
 
 
-def _head(one: Side, two: Side, changed: list[ChangeLine]) -> list[str]:
+def _head(one: RunSide, two: RunSide, changed: list[ChangeLine]) -> list[str]:
     lines = [f"{two.run.benchmark} {two.run.version}"]
     for letter, side in (("A", one), ("B", two)):
         lines.append(f"{letter}  {', '.join(side.models)}  ({side.run.run_id})")
@@ -153,7 +153,7 @@ def _fit(line: str) -> list[str]:
     return [" " * start + first, *(" " * (start + 4) + each for each in rest)]
 
 
-def _data(one: Side, two: Side, changed: list[ChangeLine], comparison: Comparison) -> dict[str, Any]:
+def _data(one: RunSide, two: RunSide, changed: list[ChangeLine], comparison: Comparison) -> dict[str, Any]:
     return {
         "format": "tripos.comparison/1",
         **{

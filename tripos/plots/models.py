@@ -29,10 +29,11 @@ from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.plan import Measure
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.measures.differences import ModelSide, jackknife_pair_differences
+from tripos_warehouse.measures.differences import model_differences
+from tripos_warehouse.measures.sides import Side, items_by_model
 from tripos_warehouse.query.results import run_query
 from tripos_warehouse.report.history import history_of
-from tripos_warehouse.report.leaderboard import Board, board_notes, headlines, items_by_model
+from tripos_warehouse.report.leaderboard import Board, board_notes, headlines
 from tripos_warehouse.report.tables import counts_of
 from tripos_warehouse.statistics.power import detectable_difference, paired_variance, power_of
 from tripos_warehouse.store.store import Store
@@ -379,9 +380,8 @@ def _design(source: PictureSource, measure: Measure) -> _Design:
     models = [model for model in source.models if of_model.get(model)]
     if len(models) >= 2:
         a, b = models[:2]
-        shared = sorted(of_model[a] & of_model[b])
-        half = ModelSide(source.connection, source.plan.benchmark.name, (a, b))
-        estimate = jackknife_pair_differences(half, source.plan, measure, shared).get((a, b))
+        side = Side(source.connection, source.plan, (a, b))
+        estimate = model_differences(side, measure).get(((), a, b))
         if estimate is not None and estimate.standard_error and estimate.clusters:
             error = f"{estimate.standard_error:.2g}"
             text = words["power_note"].format(

@@ -65,7 +65,7 @@ from tripos_warehouse.measures.items import KEPT, analysed_items, items_json
 from tripos_warehouse.measures.measure_rows import SEQUENCE
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.query.results import run_query
-from tripos_warehouse.report.comparison import Section, Side, changes_between, compare, verdicts
+from tripos_warehouse.report.comparison import RunSide, Section, changes_between, compare, verdicts
 from tripos_warehouse.report.history import histories_of
 from tripos_warehouse.report.leaderboard import Board, board_notes, leaderboard
 from tripos_warehouse.report.run_report import Report, report
@@ -665,8 +665,8 @@ class ViewFiles:
         if m >= len(run_a.models) or n >= len(run_b.models):
             return None
         sides = (
-            Side(one, plan_a, run_a, (run_a.models[m],)),
-            Side(two, plan_b, run_b, (run_b.models[n],)),
+            RunSide(one, plan_a, (run_a.models[m],), run_a),
+            RunSide(two, plan_b, (run_b.models[n],), run_b),
         )
         about = {
             "a": {"run_id": run_a.run_id, "models": [run_a.models[m]]},

@@ -40,7 +40,6 @@ NOT_FOR_PEOPLE = {
         "NotEstimable",
         "least_whole",
         "matthews",
-        "rho_squared",
         "shares_between",
         "why_no_strengths",
         "Calibration",

@@ -7,11 +7,10 @@ import math
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from scipy.optimize import minimize_scalar
 
 from tests.bench.settled import BOUNDED, ITEMS, LEVEL, errors, left, replay, simulated
 from tests.bench.stopped import holds, root, simulated as stopped_runs
-from tripos_warehouse.statistics.sequences import AsymptoticSequence, BettingSequence, mean_sequence, rho_squared
+from tripos_warehouse.statistics.sequences import BettingSequence
 
 VALUES = [((7 * i * i + 3 * i) % 11) / 10 for i in range(30)]
 # `diversified_betting_mart` of confseq 0.0.11 with bets over the standard deviation of the values before, cut at 0.9 of
@@ -72,8 +71,6 @@ def test_errors_of_a_call_are_told() -> None:
         sequence.add(1)
     with pytest.raises(ValueError, match="two ends"):
         BettingSequence((1, 1))
-    assert mean_sequence([]).reason == "no values"
-    assert mean_sequence([1.0, 2.0]).reason == "fewer than 20 values: nothing shows their variance"
 
 
 def test_a_null_between_two_means_of_the_grid_is_not_ruled_out_too_soon() -> None:
@@ -85,26 +82,6 @@ def test_a_null_between_two_means_of_the_grid_is_not_ruled_out_too_soon() -> Non
     for null in (0.55, 0.61, 0.87):
         assert coarse.p(null) >= fine.p(null) * (1 - 1e-9)
     assert fine.p(-0.1) == 0
-
-
-def test_an_asymptotic_sequence_is_its_formula() -> None:
-    values = np.random.default_rng(4).normal(0.4, 1, 200)
-    sequence, lows, least = AsymptoticSequence(planned=50), [], 1.0
-    for t, value in enumerate(values, 1):
-        sequence.add(float(value))
-        if t >= 20:
-            rho2, error = rho_squared(50), values[:t].std(ddof=1)
-            spread = t * rho2 + 1
-            reach = error * math.sqrt(2 * spread / (t**2 * rho2) * math.log(math.sqrt(spread) / 0.05))
-            lows.append(values[:t].mean() - reach)
-            exponent = (t * values[:t].mean() / error) ** 2 * rho2 / (2 * spread)
-            least = min(least, math.sqrt(spread) * math.exp(-exponent))
-    found = sequence.interval()
-    assert found is not None
-    assert found[0] == pytest.approx(max(lows))
-    assert sequence.p() == pytest.approx(least)
-    best = minimize_scalar(lambda rho2: (50 * rho2 + 1) / rho2 * math.log(math.sqrt(50 * rho2 + 1) / 0.05), (0.01, 1))
-    assert rho_squared(50) == pytest.approx(best.x, rel=1e-4)
 
 
 def test_looking_at_every_item_keeps_the_level() -> None:

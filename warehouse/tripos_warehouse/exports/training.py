@@ -34,6 +34,7 @@ from tripos_warehouse.exports.replies import (
 from tripos_warehouse.files import Written
 from tripos_warehouse.measures.evaluation import evaluate
 from tripos_warehouse.measures.figures import gives_score, scored_names
+from tripos_warehouse.measures.query import grade_weights
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.views.benchmark_views import counts_in_figures
 from tripos_warehouse.views.dimensions import dimension_place
@@ -274,12 +275,12 @@ def weight_of_score(plan: Plan) -> str:
 
 def metric_weights(plan: Plan) -> dict[str, dict[str, float]]:
     """Return the weights of metrics by scenario, for scenarios that declare them."""
-    return {
-        scenario.name: dict(zip(step.metrics, step.weights, strict=True))
-        for scenario in plan.scenarios
-        for step in scenario.steps
-        if isinstance(step, Grade) and step.weights
-    }
+    weights: dict[str, dict[str, float]] = {}
+    for scenario in plan.scenarios:
+        for step in scenario.steps:
+            if isinstance(step, Grade) and step.weights:
+                weights.setdefault(scenario.name, {}).update(grade_weights(step))
+    return weights
 
 
 def no_such_score(plan: Plan, name: str) -> StoreError:

@@ -29,9 +29,9 @@ from tripos_warehouse.measures.evaluation import evaluate
 from tripos_warehouse.measures.measure_rows import mean_of_run, with_sequential_intervals
 from tripos_warehouse.measures.study_design import lower_scores
 from tripos_warehouse.query.connection import Connection
+from tripos_warehouse.statistics.arrays import CONFIDENCE
 from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.intervals import mean_of_cells
-from tripos_warehouse.statistics.result import CONFIDENCE
 from tripos_warehouse.views.benchmark_views import axis_columns
 from tripos_warehouse.views.dimensions import LANGUAGE, arm_columns
 from tripos_warehouse.views.runs import RunRecord

@@ -51,6 +51,7 @@ from tripos_warehouse.measures.query import (
 from tripos_warehouse.measures.rows import LeafRows, is_plain_mean, labelled_comparisons
 from tripos_warehouse.query.aggregates import (
     PYTHON,
+    PYTHON_VALUE,
     STATISTICS,
     WEIGHTED,
     Agreement,
@@ -135,7 +136,7 @@ def share(leaf: LeafRows) -> FigureTables:
 
 def _lacking(leaf: LeafRows) -> str:
     """Return the SQL of why a cell has no mean: it lacks a label."""
-    return "NULL::varchar" if leaf.cut.labels == "none" else 'any_value("is lacking")'
+    return "NULL::varchar" if leaf.cut.labels == "none" else '"is lacking"'
 
 
 @implements("accuracy")
@@ -171,7 +172,7 @@ from (
   window cell as (partition by {leaf.by})
 )""",
     )
-    text = f"case when min(least) < 0 then '{BELOW}' when max(weight) = 0 then '{NO_WEIGHT}' end"
+    text = f"case when least < 0 then '{BELOW}' when most = 0 then '{NO_WEIGHT}' end"
     return leaf.mean(rows, text)
 
 
@@ -500,7 +501,7 @@ def _classes(key: str, scored: ScoredStep) -> str:
 
 # Comparisons
 
-NO_ORDERS = "case when count(value) = 0 then 'nothing was judged in both orders' end"
+NO_ORDERS = "'nothing was judged in both orders'"
 
 
 @implements("win_rate")
@@ -576,13 +577,13 @@ from (
 @implements("position_bias")
 def position_bias(leaf: LeafRows) -> FigureTables:
     """Return the tables of the share of verdicts for the reply shown first less that for the second."""
-    return leaf.mean(_orders(leaf, '"one way" + "other way" - 1'), NO_ORDERS)
+    return leaf.mean(_orders(leaf, '"one way" + "other way" - 1'), without_value=NO_ORDERS)
 
 
 @implements("flip_rate")
 def flip_rate(leaf: LeafRows) -> FigureTables:
     """Return the tables of the share of comparisons whose verdict changes with the order."""
-    return leaf.mean(_orders(leaf, '("one way" + "other way" in (0, 2))'), NO_ORDERS)
+    return leaf.mean(_orders(leaf, '("one way" + "other way" in (0, 2))'), without_value=NO_ORDERS)
 
 
 def _orders(leaf: LeafRows, value: str) -> str:
@@ -903,7 +904,8 @@ from (
     )
     told = {"function": plugin.function, "name": plugin.name, "path": plugin.path, "version": plugin.version}
     settings = quoted(json.dumps({**told, "parameters": list(plugin.parameters), "kinds": kinds}, sort_keys=True))
-    return _drawn(leaf, leaf.called(PYTHON, rows, "sample_id", "sample_id", settings, key="key"))
+    function = PYTHON_VALUE if leaf.values_only else PYTHON
+    return _drawn(leaf, leaf.called(function, rows, "sample_id", "sample_id", settings, key="key"))
 
 
 def _typed(of: str, kind: str) -> str:

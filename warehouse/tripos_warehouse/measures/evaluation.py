@@ -26,7 +26,7 @@ from tripos_compiler.plan import Aggregate, Measure, Measured, Plan
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.measures.figure_sql import graders_of, sql_of
+from tripos_warehouse.measures.figure_sql import graders_of, measure_query, sql_of
 from tripos_warehouse.measures.figures import (
     Curve,
     clamp_of,
@@ -37,10 +37,11 @@ from tripos_warehouse.measures.figures import (
 )
 from tripos_warehouse.measures.measure_rows import MeasureRow, MeasureTable
 from tripos_warehouse.measures.products import log_of_product, product_of, product_rows, resolve_names, rows_of_cells
-from tripos_warehouse.measures.query import Query, has_separate_scores, query_in
+from tripos_warehouse.measures.query import Query, has_separate_scores
 from tripos_warehouse.measures.random_facets import generalized_rows
 from tripos_warehouse.query.connection import Connection, StoreConnection, duckdb
 from tripos_warehouse.query.results import query_rows, run_query
+from tripos_warehouse.statistics.arrays import CONFIDENCE, Floats, t_quantile, two_sided
 from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.intervals import (
     ROUNDING,
@@ -59,7 +60,6 @@ from tripos_warehouse.statistics.prediction_powered import (
     expected_half_width,
     prediction_powered_estimate,
 )
-from tripos_warehouse.statistics.result import CONFIDENCE, Floats, t_quantile, two_sided
 from tripos_warehouse.views.derived import score_sums_by
 from tripos_warehouse.views.dimensions import dimension_place
 
@@ -203,6 +203,8 @@ def evaluate(
     measure: Measure,
     by_people: bool = False,
     shared: Mapping[str, str] = MappingProxyType({}),
+    *,
+    values_only: bool = False,
 ) -> MeasureTable:
     """Return the values of `measure` with 95 % intervals; with `by_people`, the values by people whose scores are kept
     separate.
@@ -220,11 +222,11 @@ def evaluate(
     interval. An interval never leaves the bounds of the measure. Whatever is missing has a `reason`. A measure that
     people correct has the corrected figure, with the judge's in `judged` (`corrected_rows`); a measure with random
     facets has an interval for other levels too (`generalized_rows`). `shared` maps queries to rewritten ones
-    (`shared_cells`).
+    (`shared_cells`). If `values_only`, functions of the user compute no error.
 
     Raises `StoreError` S0201 if the SQL fails or lacks a column.
     """
-    query = sql_of(plan, measure, by_people, partial(score_sums_by, connection, plan))
+    query = sql_of(plan, measure, by_people, partial(score_sums_by, connection, plan), values_only=values_only)
     try:
         columns, values = query_rows(connection, shared.get(query, query))
     except StoreError as error:
@@ -542,11 +544,9 @@ def shared_cells(connection: Connection, plan: Plan) -> Iterator[Mapping[str, st
         yield {}
         return
     having: dict[_Cells, dict[str, Query]] = {}
-    for text in (sql_of(plan, measure) for measure in plan.measures):
-        query = query_in(text)
-        cells = None if query is None else _cells_of(query)
-        if query is not None and cells is not None:
-            having.setdefault(cells, {})[text] = query
+    for query in (measure_query(plan, measure) for measure in plan.measures):
+        if (cells := _cells_of(query)) is not None:
+            having.setdefault(cells, {})[query.text] = query
     found: dict[str, str] = {}
     tables: list[str] = []
     with connection.views.first(f"cells of {plan.benchmark.name}") as first:

@@ -37,6 +37,7 @@ from tripos_warehouse.measures.query import (
     End,
     FigureTables,
     Parts,
+    Query,
     RowSelection,
     columns,
     count_without_overlap,
@@ -47,7 +48,7 @@ from tripos_warehouse.measures.query import (
     row_source_of_cells,
     same,
 )
-from tripos_warehouse.measures.rows import LABELS, LeafRows, Sums, corrected_sql, no_sums
+from tripos_warehouse.measures.rows import LABELS, LeafRows, Sums, corrected_query, no_sums
 from tripos_warehouse.query.aggregates import CellsFormula
 from tripos_warehouse.sql import name as sql_named, text as quoted
 from tripos_warehouse.statistics.intervals import NO_SPREAD_IN_A_CELL, SINGLE_ITEM, SINGLE_ITEM_CELL
@@ -298,7 +299,7 @@ group by {cell}""",
     )
 
 
-def bounded(parts: Parts, node: FigureTables, drawn: str, error: str) -> str:
+def bounded(parts: Parts, node: FigureTables, drawn: str, error: str) -> Query:
     """Return the query of a figure with the bounds of its draws. `error` is the table of its `precision`.
 
     If all draws have the same value, influences show no variance: then the degrees of freedom are those of as many
@@ -312,12 +313,12 @@ def bounded(parts: Parts, node: FigureTables, drawn: str, error: str) -> str:
 from {node.cells} as c left join {error} as e on {same("c", "e", node.dims)}
   left join {drawn} as d on {same("c", "d", node.dims)}""",
     )
-    return f"""{parts.text}
-select {columns(node.dims)}, value, found.error as standard_error, "df of items" as df, items, n, total, reason,
-  known as "is known", found.low as low, found.high as high
+    answer = f"""select {columns(node.dims)}, value, found.error as standard_error, "df of items" as df, items, n,
+  total, reason, known as "is known", found.low as low, found.high as high
 from {found}
 order by all
 """
+    return parts.query(answer)
 
 
 MAX_BIAS = 1
@@ -526,6 +527,8 @@ def sql_of(
     by_people: bool = False,
     sums: Sums = no_sums,
     unread: Unread = (),
+    *,
+    values_only: bool = False,
 ) -> str:
     """Return the SQL of a measure of a plan: a query over the views of its benchmark.
 
@@ -535,23 +538,37 @@ def sql_of(
     with `by_people` one of people; a measure that goes by evaluators has a value for each of them anyway.
 
     For a measure that people correct, the query returns three figures and the influences of items on them
-    (`corrected_sql`), and `evaluate` combines them. A mean of scores is taken from the tables that `sums` names, if
-    there are any. With `unread`, scores whose reply could not be read count as their worst value.
+    (`corrected_query`), and `evaluate` combines them. A mean of scores is taken from the tables that `sums` names, if
+    there are any. With `unread`, scores whose reply could not be read count as their worst value. If
+    `values_only`, functions of the user compute no error.
     """
+    return measure_query(plan, measure, by_people, sums, unread, values_only=values_only).text
+
+
+def measure_query(
+    plan: Plan,
+    measure: Measure,
+    by_people: bool = False,
+    sums: Sums = no_sums,
+    unread: Unread = (),
+    *,
+    values_only: bool = False,
+) -> Query:
+    """Return the query of a measure with its parts, as `sql_of`; without parts if an axis is called like a word of the
+    query (`renamed`)."""
     axes = [*axis_columns(plan), *arm_columns(plan)]
     if measure.corrected and not by_people:
-        return renamed(_corrected_sql_of(plan, measure), plan.benchmark.name, axes, measure.by)
-    graders = graders_of(measure, by_people)
-    summed = _sql_of(plan, measure, graders, sums, unread)
-    if renamed(summed, plan.benchmark.name, axes, measure.by) == summed:
-        return summed
-    return renamed(_sql_of(plan, measure, graders, unread=unread), plan.benchmark.name, axes, measure.by)
-
-
-def _corrected_sql_of(plan: Plan, measure: Measure) -> str:
-    writer = _FigureWriter(plan, scored_values_of(plan), Parts())
-    cuts = (RowSelection(measure.by, labels=label) for label in LABELS)
-    return corrected_sql(writer.parts, *(writer.node(measure.figure, cut, measure.missing) for cut in cuts))
+        cuts = [RowSelection(measure.by, labels=label) for label in LABELS]
+    else:
+        cuts = [RowSelection(measure.by, graders=graders_of(measure, by_people), unread=unread)]
+    for of_sums in dict.fromkeys((sums, no_sums)):
+        writer = _FigureWriter(plan, scored_values_of(plan), Parts(), of_sums, values_only)
+        nodes = [writer.node(measure.figure, cut, measure.missing) for cut in cuts]
+        query = figure_query(writer.parts, *nodes) if len(nodes) == 1 else corrected_query(writer.parts, *nodes)
+        text = renamed(query.text, plan.benchmark.name, axes, measure.by)
+        if text == query.text:
+            return query
+    return Query({}, text)
 
 
 def pairs_sql(plan: Plan, figure: Aggregate, scored: Sequence[ScoredStep]) -> str:
@@ -559,25 +576,20 @@ def pairs_sql(plan: Plan, figure: Aggregate, scored: Sequence[ScoredStep]) -> st
     actual value `key`, as texts and as numbers; `items` is the number of the model's items with this `gold`."""
     parts = Parts()
     pairs = LeafRows(plan, parts, figure, tuple(scored), RowSelection(), "skip").pairs()
-    return f"""{parts.text}
-select model, gold, key, value, "gold value", count(*) as n, any_value(items) as items
+    return parts.query(
+        f"""select model, gold, key, value, "gold value", count(*) as n, any_value(items) as items
 from {pairs} left join (
   select model, gold, count(distinct item_id) as items from {pairs} where gold is not null group by all
 ) using (model, gold)
 group by model, gold, key, value, "gold value"
 order by all
 """
+    ).text
 
 
 def graders_of(measure: Measure, by_people: bool = False) -> Graders:
     """Return whose scores a measure uses."""
     return "each" if {"evaluator", PAIR} & set(measure.by) else "people" if by_people else "counted"
-
-
-def _sql_of(plan: Plan, measure: Measure, graders: Graders, sums: Sums = no_sums, unread: Unread = ()) -> str:
-    writer = _FigureWriter(plan, scored_values_of(plan), Parts(), sums)
-    node = writer.node(measure.figure, RowSelection(measure.by, graders=graders, unread=unread), measure.missing)
-    return figure_query(writer.parts, node)
 
 
 @dataclass(frozen=True)
@@ -596,6 +608,7 @@ class _FigureWriter:
     values: ScoredValues
     parts: Parts
     sums: Sums = no_sums
+    values_only: bool = False
     made: dict[tuple[object, ...], FigureTables] = field(default_factory=dict)
 
     def node(self, figure: Figure, cut: RowSelection, missing: Missing, inside: bool = False) -> FigureTables:
@@ -643,7 +656,7 @@ class _FigureWriter:
         if key not in self.made:
             scored = scored_inputs(self.values, figure)
             if figure.of is None:
-                rows = LeafRows(self.plan, self.parts, figure, scored, cut, missing, self.sums)
+                rows = LeafRows(self.plan, self.parts, figure, scored, cut, missing, self.sums, self.values_only)
                 node = implementation(self.plan, figure.function).write(rows)
             else:
                 fixed = {name for name, _ in cut.fixed}
@@ -782,7 +795,7 @@ from {base} as base
         return self.parts.add("base", f"select {columns(cut.dims)}\nfrom " + "\n".join(lines))
 
 
-def figure_query(parts: Parts, node: FigureTables) -> str:
+def figure_query(parts: Parts, node: FigureTables) -> Query:
     """Return the query of a figure: one row per cell, with the error that follows from the influences."""
     error = precision(parts, node)
     if node.drawn is not None:
@@ -793,14 +806,15 @@ def figure_query(parts: Parts, node: FigureTables) -> str:
     text += ', c."items that count", c."all items"' if node.has_counted_items else ""
     hidden = f'case when c.known and e."is hidden" and e.shown > 0 then {quoted(NO_SPREAD_IN_A_CELL)} end'
     known = 'c.known and not coalesce(e."is hidden" and e.shown > 0, false)'
-    return f"""{parts.text}
-select {columns(node.dims, "c")}, c.value, case when {known} and c.value is not null then e.error end as standard_error,
+    shown = f"case when {known} and c.value is not null then e.error end"
+    answer = f"""select {columns(node.dims, "c")}, c.value, {shown} as standard_error,
   e.shown, coalesce(e.df, 0) as df, coalesce(e.items, 0) as items, c.n, c.total,
   coalesce(c.reason, {hidden}) as reason, {known} as "is known", e.units as "effective items", e.down, e.up,
   e.below, e.above, e."is hidden", e.shares as "its shares"{text}
 from {node.cells} as c left join {error} as e on {same("c", "e", node.dims)}
 order by all
 """
+    return parts.query(answer)
 
 
 def _looked_at(term: _Term) -> list[tuple[str, FigureTables]]:
@@ -854,6 +868,6 @@ def scores_sql(plan: Plan, measure: Measure, figure: Aggregate, by_people: bool 
     keys = [name for name in keys_of_scores(plan, figure) if name not in dims]
     rows = LeafRows(plan, parts, figure, scored, cut, measure.missing).single(*keys, weighted=True)
     text = ", ".join([columns(dims), "item_id", "cluster_id", *map(sql_named, keys), "value", '"its weight"'])
-    query = f"{parts.text}\nselect {text}\nfrom {rows}\nwhere value is not null"
+    query = parts.query(f"select {text}\nfrom {rows}\nwhere value is not null").text
     axes = [*axis_columns(plan), *arm_columns(plan)]
     return renamed(query, plan.benchmark.name, axes, [*dims, *keys])

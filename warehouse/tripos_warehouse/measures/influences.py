@@ -41,8 +41,8 @@ from tripos_compiler.plan import Aggregate, Grade, Missing, Plan
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.measures.query import IS_ITEM, FigureTables, Parts, RowSelection, columns, ordered, same
 from tripos_warehouse.sql import name as named, text as quoted
+from tripos_warehouse.statistics.arrays import CONFIDENCE, two_sided, z_quantile
 from tripos_warehouse.statistics.intervals import SINGLE_ITEM
-from tripos_warehouse.statistics.result import CONFIDENCE, two_sided, z_quantile
 
 ONE_HEAVY = "one item has nearly all the weight"
 LEAST_FREEDOM = 0.02

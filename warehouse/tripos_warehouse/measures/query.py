@@ -105,7 +105,6 @@ CONVERSATION = '"of talk"'
 
 NODES = ".nodes"
 """The suffix of a dimension that goes by every node above a path."""
-_PART = re.compile(r"(?:with |\), )(\w+) as \(\n((?:  .*\n)+)")
 _WORD = re.compile(r"\w+")
 
 
@@ -151,19 +150,14 @@ class Parts:
         self.expressions.append((name, body))
         return name
 
-    @property
-    def text(self) -> str:
-        """Return all expressions as a `with` clause."""
-        return _with(self.expressions)
-
-
-def _with(parts: Iterable[tuple[str, str]]) -> str:
-    return "with " + ", ".join(f"{name} as (\n{indented(body)}\n)" for name, body in parts)
+    def query(self, answer: str) -> Query:
+        """Return the query with these expressions and a final `select`."""
+        return Query(dict(self.expressions), answer)
 
 
 @dataclass(frozen=True)
 class Query:
-    """A query written by `Parts`: its common table expressions by name, and its final `select`."""
+    """A query: its common table expressions by name, in order, and its final `select`."""
 
     parts: Mapping[str, str]
     answer: str
@@ -171,7 +165,8 @@ class Query:
     @property
     def text(self) -> str:
         """Return the SQL text."""
-        return f"{_with(self.parts.items())}\n{self.answer}"
+        parts = ", ".join(f"{name} as (\n{indented(body)}\n)" for name, body in self.parts.items())
+        return f"with {parts}\n{self.answer}" if parts else self.answer
 
     def needed(self, *names: str) -> dict[str, str]:
         """Return these parts and all parts that they read, in order."""
@@ -187,23 +182,6 @@ class Query:
         """Return the query without these parts, and without parts that only they read."""
         query = Query({name: body for name, body in self.parts.items() if name not in names}, self.answer)
         return Query(query.needed(*_WORD.findall(self.answer)), self.answer)
-
-
-def query_in(text: str) -> Query | None:
-    """Parse a query that `Parts` wrote; None for any other text.
-
-    >>> found = query_in("with rows1 as (\\n  select 1 as n\\n), cells1 as (\\n  from rows1\\n)\\nfrom cells1")
-    >>> dict(found.parts), found.answer
-    ({'rows1': 'select 1 as n', 'cells1': 'from rows1'}, 'from cells1')
-    """
-    parts: dict[str, str] = {}
-    at = 0
-    while (part := _PART.match(text, at)) is not None:
-        parts[part[1]] = "\n".join(line[2:] for line in part[2].splitlines())
-        at = part.end()
-    answer = text[at:].removeprefix(")\n")
-    query = Query(parts, answer)
-    return query if parts and query.text == text else None
 
 
 def indented(text: str) -> str:
@@ -271,9 +249,14 @@ def weights_of(scored: ScoredStep) -> Weights:
     found: dict[str, dict[str, float]] = {}
     for scenario in scored.scenarios:
         grade = next(grades[step.fingerprint] for step in scenario.steps if step.fingerprint in grades)
-        found[scenario.name] = dict(zip(grade.metrics, grade.weights or (1.0,) * len(grade.metrics), strict=True))
+        found[scenario.name] = grade_weights(grade)
     alike = {weight for weights in found.values() for weight in weights.values()}
     return found if len(alike) > 1 else {}
+
+
+def grade_weights(grade: Grade) -> dict[str, float]:
+    """Return the weights of the metrics of a judge in a scenario."""
+    return dict(zip(grade.metrics, grade.weights or (1.0,) * len(grade.metrics), strict=True))
 
 
 def weight_sql(weights: Weights) -> str:
@@ -309,7 +292,8 @@ def rows_sql(
     value = "value"
     if worst is not None:
         value = f"case when {is_unread(given_column(scored))} then {worst} else value end as value"
-    picked = [columns(cut.dims), "scenario", "metric", "item_id", "cluster_id", "sample_id", value, given, *more]
+    own = [name for name in ("scenario", "metric") if name not in cut.dims]
+    picked = [columns(cut.dims), *own, "item_id", "cluster_id", "sample_id", value, given, *more]
     return _from_view(plan, view, picked, scored, cut)
 
 

@@ -17,13 +17,13 @@ from tripos_compiler.plan import Aggregate, Measure, Measured, Plan, named
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.measures.figure_sql import keys_of_scores, scores_sql
 from tripos_warehouse.measures.measure_rows import MeasureRow
+from tripos_warehouse.measures.sides import Cell, CellDifference, Side, difference_ends
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.query.results import query_rows
+from tripos_warehouse.statistics.arrays import Floats, Ints
 from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.intervals import ROUNDING, SINGLE_ITEM_CELL, generalized, mean_of_cells
-from tripos_warehouse.statistics.result import Floats, Ints
 
-Cell = tuple[Any, ...]
 Key = tuple[Any, ...]
 
 
@@ -84,34 +84,50 @@ def _row(plan: Plan, measure: Measure, row: MeasureRow, scores: FacetedScores | 
 
 
 @dataclass(frozen=True)
-class FacetedDifference:
-    """The means of two sides over the scores that both have, and their difference (`b` less `a`)."""
-
-    a: float
-    b: float
-    difference: Estimate
-
-
-Sides = tuple[Collection[str], Collection[str]]
-
-
-def faceted_differences(
-    connections: tuple[Connection, Connection],
-    plan: Plan,
-    measure: Measure,
-    items: Collection[str],
-    side_pairs: Sequence[Sides],
-) -> list[dict[Cell, FacetedDifference]]:
-    """Return, for each pair of sides in `wanted`, how the models of the second differ from those of the first in a
-    measure with random facets, by cell, over the scores that both have for some `items`.
+class FacetedMeans:
+    """The comparison of a measure with random facets over the scores that two sides have for some items.
 
     Scores are paired by item, judge, prompt, metric and everything else that distinguishes scores; the samples of a
-    reply, and the models of a side, are averaged first. Raises `StoreError` if the SQL of the scores fails.
+    reply, and the models of a side, are averaged first.
     """
-    one, two = connections
-    before = _scores_by_key(_read(one, plan, measure, False), plan, measure, items)
-    after = before if two is one else _scores_by_key(_read(two, plan, measure, False), plan, measure, items)
-    return [_differences(before, after, plan, measure, sides) for sides in side_pairs]
+
+    plan: Plan
+    measure: Measure
+    items: frozenset[str]
+
+    def read(self, side: Side) -> ScoresByModel:
+        """Return the scores of each model by key. Raises `StoreError` if the SQL fails."""
+        rows = _read(side.connection, self.plan, self.measure, False)
+        return _scores_by_key(rows, self.plan, self.measure, self.items)
+
+    def differences(
+        self, a: ScoresByModel, b: ScoresByModel, one: Sequence[str], two: Sequence[str]
+    ) -> list[CellDifference]:
+        """Return the means of both sides and their difference, with its error over items and facets, in each cell."""
+        before, after = ([scores.get(model, {}) for model in models] for scores, models in ((a, one), (b, two)))
+        by_cell: dict[Cell, list[Key]] = {}
+        for key in sorted(set.intersection(*(set(scores) for scores in (*before, *after))), key=repr):
+            by_cell.setdefault(after[0][key].cell, []).append(key)
+        return [self._difference(cell, keys, before, after) for cell, keys in by_cell.items()]
+
+    def _difference(
+        self, cell: Cell, keys: Sequence[Key], before: Sequence[ScoresByKey], after: Sequence[ScoresByKey]
+    ) -> CellDifference:
+        def scores_of(values: Sequence[float]) -> FacetedScores:
+            about = [after[0][key] for key in keys]
+            return _faceted(
+                [
+                    (x, score.weight, score.cluster, score.inner, score.levels)
+                    for x, score in zip(values, about, strict=True)
+                ]
+            )
+
+        ends = difference_ends(self.measure)
+        a, b = ([sum(scores[key].mean for scores in side) / len(side) for key in keys] for side in (before, after))
+        scores = scores_of([second - first for first, second in zip(a, b, strict=True)])
+        difference = generalized(scores.mean(scores.clusters, ends), scores.facets(self.plan), ends=ends, null=0.0)
+        mean_a, mean_b = ((side.mean(side.clusters).value or 0.0) for side in (scores_of(a), scores_of(b)))
+        return CellDifference(cell, mean_a, mean_b, difference)
 
 
 Rows = list[dict[str, Any]]
@@ -192,9 +208,11 @@ class _KeyedScore:
         return sum(sorted(self.values)) / len(self.values)
 
 
-def _scores_by_key(
-    rows: Rows, plan: Plan, measure: Measure, items: Collection[str]
-) -> dict[str, dict[Key, _KeyedScore]]:
+ScoresByKey = Mapping[Key, _KeyedScore]
+ScoresByModel = Mapping[str, ScoresByKey]
+
+
+def _scores_by_key(rows: Rows, plan: Plan, measure: Measure, items: Collection[str]) -> ScoresByModel:
     """Return the scores of each model for some items, by key."""
     parted = _facet_columns(plan, measure)
     keys = keys_of_scores(plan, _mean_of(plan, measure)[1])
@@ -210,44 +228,6 @@ def _scores_by_key(
             scores[key] = _KeyedScore(cell, inner, levels, row["cluster_id"], row["its weight"], [])
         scores[key].values.append(row["value"])
     return found
-
-
-def _differences(
-    before: Mapping[str, Mapping[Key, _KeyedScore]],
-    after: Mapping[str, Mapping[Key, _KeyedScore]],
-    plan: Plan,
-    measure: Measure,
-    sides: Sides,
-) -> dict[Cell, FacetedDifference]:
-    one, two = (
-        [scores.get(model, {}) for model in models] for scores, models in zip((before, after), sides, strict=True)
-    )
-    by_cell: dict[Cell, list[Key]] = {}
-    for key in sorted(set.intersection(*(set(scores) for scores in (*one, *two))), key=repr):
-        by_cell.setdefault(two[0][key].cell, []).append(key)
-    ends = _ends(measure)
-    span = None if ends is None else (ends[0] - ends[1], ends[1] - ends[0])
-
-    def scores_of(keys: Sequence[Key], values: Sequence[float]) -> FacetedScores:
-        about = [two[0][key] for key in keys]
-        return _faceted(
-            [
-                (x, score.weight, score.cluster, score.inner, score.levels)
-                for x, score in zip(values, about, strict=True)
-            ]
-        )
-
-    differences = {}
-    for cell, keys in by_cell.items():
-        a, b = ([sum(scores[key].mean for scores in side) / len(side) for key in keys] for side in (one, two))
-        faceted_scores = scores_of(keys, [after_it - before_it for before_it, after_it in zip(a, b, strict=True)])
-        difference = generalized(
-            faceted_scores.mean(faceted_scores.clusters, span), faceted_scores.facets(plan), ends=span, null=0.0
-        )
-        means = (scores.mean(scores.clusters).value for scores in (scores_of(keys, a), scores_of(keys, b)))
-        mean_a, mean_b = (value or 0.0 for value in means)
-        differences[cell] = FacetedDifference(mean_a, mean_b, difference)
-    return differences
 
 
 def _ends(measure: Measure) -> tuple[float, float] | None:

@@ -6,8 +6,8 @@ items, or if people graded all of these. The labels of a scenario, model, scorer
 everything that the judge graded there, so drawing more of one scenario does not give it more weight. If one of these
 groups has no label, its cell has no value, since it would be a figure of the other groups.
 
-Plain means over the view `scores` by axes and arms, which most figures are made of, give the same result as any other
-mean (`LeafRows`) in fewer passes: rows are grouped as they are read, or taken from the sums that a store keeps.
+A mean is computed from the sums of each unit in each cell (`item_sums`, `clustered_mean`), whatever its rows. For plain
+means over the view `scores` by axes and arms, which most figures are made of, the sums may be those that a store keeps.
 If metrics have weights w, a mean over metrics is sum(w * score) / sum(w). A mean that goes by metric has no weights.
 
 All sums take their numbers in ascending order, here and in the other modules of this package: in another order their
@@ -33,6 +33,7 @@ from tripos_warehouse.measures.query import (
     FigureTables,
     Labels,
     Parts,
+    Query,
     RowSelection,
     Weights,
     columns,
@@ -256,7 +257,7 @@ window stratum as (partition by {of.stratum})""",
     )
 
 
-def corrected_sql(parts: Parts, on_all: FigureTables, on_graded: FigureTables, people: FigureTables) -> str:
+def corrected_query(parts: Parts, on_all: FigureTables, on_graded: FigureTables, people: FigureTables) -> Query:
     """Return the query of a figure that people correct: one row per cell of the judges' figure.
 
     Its columns are `model`, the dimensions, `of judge` (the figure on all replies), `on graded` and `of people` (on the
@@ -287,8 +288,8 @@ from {influences}
 group by {columns(dims)}""",
     )
     # A row is a cell of the judges' figure, next to the other two figures in the same cell.
-    return f"""{parts.text}
-select {columns(dims, "c")}, c.value as "of judge", g.value as "on graded", p.value as "of people",
+    return parts.query(
+        f"""select {columns(dims, "c")}, c.value as "of judge", g.value as "on graded", p.value as "of people",
   coalesce(c.reason, p.reason, g.reason) as reason, coalesce(p.n, 0) as n, c.total, coalesce(e.df, 0) as df,
   c.known and g.known and p.known as "are known", e.units as "effective items",
   l."all pulls"
@@ -298,6 +299,7 @@ from {on_all.cells} as c left join {on_graded.cells} as g on {same("c", "g", dim
   left join {lists} as l on {same("c", "l", dims)}
 order by all
 """
+    )
 
 
 def _only(name: str) -> str:
@@ -326,77 +328,89 @@ def is_plain_mean(figure: Aggregate, scored: ScoredStep, cut: RowSelection, miss
     return not of_items and cut.labels == "none" and not dict(cut.unread).get(figure.values[0])
 
 
-@dataclass(frozen=True)
-class PlainMean:
-    """The rows of a plain mean: the schema that has them, a condition, and the dimensions of its cells."""
+def scores_of_mean(benchmark: str, chosen: str, dims: tuple[str, ...], weights: Weights, missing: Missing) -> str:
+    """Return the SQL of the scores of a plain mean that meet a condition, as `item_sums` reads them."""
+    weighed = (
+        f""",
+    {weight_sql(weights)} as "its weight\""""
+        if weights
+        else ""
+    )
+    return f"""(
+  select {columns(dims)}, cluster_id, value is not null as "has value", {given_value(missing)} as value{weighed}
+  from {named(benchmark)}.scores
+  where {chosen} and status <> 'not_applicable'
+)"""
 
-    parts: Parts
-    benchmark: str
-    condition: str
-    dims: tuple[str, ...]
 
-    def tables(self, weights: Weights, missing: Missing, sums: str | None = None) -> tuple[str, str]:
-        """Return the names of the tables of cells, and of units with their plain influences and weights
-        (`leaf_tables`)."""
-        if sums is not None and not weights and missing == "skip":
-            rows = self._of_sums(sums)
-        else:
-            rows = self._of_scores(weights, missing)
-        cell = columns(self.dims)
-        cells = self.parts.add(
-            "cells",
-            f"""select {cell}, {ordered("sum", '"its total"')} / nullif({ordered("sum", '"its weight"')}, 0) as value,
-  {ordered("sum", '"its weight"')} as "weight of cell", sum("its n")::bigint as n, sum("its rows")::bigint as total,
-  coalesce(sum("that count") = count(*) filter ("that count" > 0) and bool_and("all are 0 or 1")
-    and min("least weight") = max("most weight"), false) as "is share", NULL::varchar as reason
-from {rows}
-group by {cell}""",
-        )
-        units = self.parts.add(
-            "units",
-            f"""select {columns(self.dims, "rows")}, cluster_id,
-  ("its total" - value * "its weight") / "weight of cell" as influence, "its weight" / "weight of cell" as weight
-from {rows} as rows join {cells} as cells on {same("rows", "cells", self.dims)}
-where "that count" > 0""",
-        )
-        return cells, units
+def item_sums(
+    parts: Parts, dims: tuple[str, ...], rows: str, *, weighted: bool = True, reason: str = "NULL::varchar"
+) -> str:
+    """Return the name of the table of the sums of each unit in each cell: the only input of a mean.
 
-    def _of_scores(self, weights: Weights, missing: Missing) -> str:
-        """Return the name of the table of the sums of each unit in each cell, from the scores."""
-        sums = f"""{ordered("sum", "value")} as "its total", count(value) as "its weight",
+    `rows` have `value`, `has value`, and if they are `weighted` `its weight`. `reason` is the SQL of why the cell of a
+    row has no value, the same in all rows of a cell.
+    """
+    there = "filter (value is not null)"
+    weight = f"""{ordered("sum", "value")} as "its total", count(value) as "its weight",
   1 as "least weight", 1 as "most weight\""""
-        weighed, there = "", "value is not null"
-        if weights:
-            sums = f"""{ordered("sum", '"own weight" * value')} as "its total",
-  {ordered("sum", '"own weight"')} filter ({there}) as "its weight",
-  min("own weight") filter ({there}) as "least weight", max("own weight") filter ({there}) as "most weight\""""
-            weighed = f""",
-    {weight_sql(weights)} as "own weight\""""
-        # A row is a unit in a cell: sums over its scores.
-        return self.parts.add(
-            "rows",
-            f"""select {columns(self.dims)}, cluster_id, {sums},
+    if weighted:
+        weight = f"""{ordered("sum", '"its weight" * value')} as "its total",
+  {ordered("sum", '"its weight"')} {there} as "its weight",
+  min("its weight") {there} as "least weight", max("its weight") {there} as "most weight\""""
+    # A row is a unit in a cell: sums over its scores.
+    return parts.add(
+        "rows",
+        f"""select {columns(dims)}, cluster_id, {weight},
   count(value) as "that count", count(*) filter ("has value") as "its n", count(*) as "its rows",
-  coalesce(bool_and(value in (0, 1)), true) as "all are 0 or 1"
-from (
-  select {columns(self.dims)}, cluster_id, {there} as "has value", {given_value(missing)} as value{weighed}
-  from {named(self.benchmark)}.scores
-  where {self.condition} and status <> 'not_applicable'
-)
-group by {columns(self.dims)}, cluster_id""",
-        )
+  coalesce(bool_and(value in (0, 1)), true) as "all are 0 or 1", any_value({reason}) as reason
+from {rows}
+group by {columns(dims)}, cluster_id""",
+    )
 
-    def _of_sums(self, sums: str) -> str:
-        """Return the same table from the stored sums of each item's scores."""
-        return self.parts.add(
-            "rows",
-            f"""select {columns(self.dims)}, cluster_id, {ordered("sum", '"its total"')} as "its total",
+
+def stored_item_sums(parts: Parts, dims: tuple[str, ...], sums: str, chosen: str) -> str:
+    """Return the name of the same table from the stored sums of each item's scores that meet a condition."""
+    return parts.add(
+        "rows",
+        f"""select {columns(dims)}, cluster_id, {ordered("sum", '"its total"')} as "its total",
   sum("its n") as "its weight", sum("its n") as "that count", sum("its n") as "its n", sum("its rows") as "its rows",
-  1 as "least weight", 1 as "most weight", bool_and("all are 0 or 1") as "all are 0 or 1"
+  1 as "least weight", 1 as "most weight", bool_and("all are 0 or 1") as "all are 0 or 1", NULL::varchar as reason
 from {sums}
-where {self.condition} and status <> 'not_applicable' and "is score"
-group by {columns(self.dims)}, cluster_id""",
-        )
+where {chosen} and status <> 'not_applicable' and "is score"
+group by {columns(dims)}, cluster_id""",
+    )
+
+
+def clustered_mean(
+    parts: Parts, dims: tuple[str, ...], sums: str, without_value: str = "NULL::varchar"
+) -> tuple[str, str]:
+    """Return the names of the tables of cells, and of units with their plain influences and weights (`leaf_tables`),
+    of a mean clustered by unit (Liang and Zeger 1986), from the sums of its units. `without_value` is the SQL of the
+    reason in a cell without values.
+
+    With the total t and the weight w of a unit, the mean is Σ t / Σ w, and the influence of the unit (t − mean · w) /
+    Σ w.
+    """
+    total, weight = ordered("sum", '"its total"'), ordered("sum", '"its weight"')
+    cells = parts.add(
+        "cells",
+        f"""select {columns(dims)}, {total} / nullif({weight}, 0) as value,
+  {weight} as "weight of cell", sum("its n")::bigint as n, sum("its rows")::bigint as total,
+  coalesce(sum("that count") = count(*) filter ("that count" > 0) and bool_and("all are 0 or 1")
+    and min("least weight") = max("most weight"), false) as "is share",
+  coalesce(any_value(reason), case when sum("that count") = 0 then {without_value} end) as reason
+from {sums}
+group by {columns(dims)}""",
+    )
+    units = parts.add(
+        "units",
+        f"""select {columns(dims, "rows")}, cluster_id,
+  ("its total" - value * "its weight") / "weight of cell" as influence, "its weight" / "weight of cell" as weight
+from {sums} as rows join {cells} as cells on {same("rows", "cells", dims)}
+where "that count" > 0""",
+    )
+    return cells, units
 
 
 def arms_of(scored: ScoredStep) -> dict[str, int]:
@@ -473,6 +487,8 @@ class LeafRows:
     missing: Missing
     sums: Sums = no_sums
     """Finds a table of score sums for plain means."""
+    values_only: bool = False
+    """True if a function of the user computes its value only, without an error."""
 
     @property
     def declaration(self) -> AggregateFunction:
@@ -497,7 +513,6 @@ class LeafRows:
         else:
             more = [name for name in ("evaluator", *further) if name not in self.cut.dims]
         axes = [name for name in arm_columns(self.plan) if name not in self.cut.dims]
-        hidden = [name for name in ("scenario", "metric") if name in self.cut.dims]
         if (
             self.worst_end is not None
             and (self.declaration.unread == "unequal" or self.declaration.mean_of == "items")
@@ -505,8 +520,6 @@ class LeafRows:
         ):
             more.append(f'{is_unread(given_column(scored))} as "{UNREAD}"')
         rows = rows_sql(self.plan, scored, self.cut, [*more, *map(named, axes)], self._worst(scored))
-        for name in hidden:  # it is among the dimensions already
-            rows = rows.replace(f", {name},", ",", 1)
         return self._chosen(rows) if scored is self.scored[0] else rows
 
     @property
@@ -619,28 +632,19 @@ from (
         scored, cut = self.scored[0], self.cut
         weights = {} if "metric" in cut.dims else weights_of(scored)
         fixed = "".join(f" and {named(name)} = {quoted(value)}" for name, value in cut.fixed)
-        mean = PlainMean(self.parts, self.plan.benchmark.name, f"{condition(self.plan, scored, cut)}{fixed}", cut.dims)
+        chosen = f"{condition(self.plan, scored, cut)}{fixed}"
         sums = self.sums([*cut.dims, *(name for name, _ in cut.fixed)])
-        cells, units = mean.tables(weights, self.missing, sums)
-        return self.tables(cells, units, weighted=True)
+        if sums is not None and not weights and self.missing == "skip":
+            items = stored_item_sums(self.parts, cut.dims, sums, chosen)
+        else:
+            scores = scores_of_mean(self.plan.benchmark.name, chosen, cut.dims, weights, self.missing)
+            items = item_sums(self.parts, cut.dims, scores, weighted=bool(weights))
+        return self.tables(*clustered_mean(self.parts, cut.dims, items), weighted=True)
 
-    def mean(self, rows: str, reason: str = "NULL::varchar") -> FigureTables:
-        """Return the tables of the mean of some rows; `reason` is the SQL of why there is none."""
-        means = self.parts.add(
-            "cells",
-            f"""select {self.by},
-  {ordered("sum", '"its weight" * value')} / {ordered("sum", '"its weight"')} filter (value is not null) as value,
-  {ordered("sum", '"its weight"')} filter (value is not null) as "weight of cell",
-  coalesce(bool_and(value in (0, 1)), false) and count(value) = count(distinct cluster_id) filter (value is not null)
-    and count(distinct "its weight") = 1 as "is share",
-  count(*) filter ("has value") as n, count(*) as total, {reason} as reason
-from {rows}
-group by {self.by}""",
-        )
-        own = ordered("sum", '"its weight" * (rows.value - cells.value)')
-        influence = f'{own} / any_value("weight of cell")'
-        weight = f"""{ordered("sum", '"its weight"')} / any_value("weight of cell")"""
-        return self.tables(means, self.units(rows, means, influence, weight), weighted=True)
+    def mean(self, rows: str, reason: str = "NULL::varchar", without_value: str = "NULL::varchar") -> FigureTables:
+        """Return the tables of the mean of some rows (`item_sums`, `clustered_mean`)."""
+        sums = item_sums(self.parts, self.cut.dims, rows, reason=reason)
+        return self.tables(*clustered_mean(self.parts, self.cut.dims, sums, without_value), weighted=True)
 
     def in_role(self, scored: ScoredStep) -> str:
         """Return a condition that keeps scores by raters of the role that the aggregate is taken across, if other roles

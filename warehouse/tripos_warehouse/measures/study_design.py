@@ -35,8 +35,8 @@ from tripos_warehouse.measures.judges import repeated_verdicts
 from tripos_warehouse.measures.query import RowSelection, rows_sql, weight_sql, weights_of
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.sql import name as quoted, texts
+from tripos_warehouse.statistics.arrays import Floats
 from tripos_warehouse.statistics.power import LabelComponents, corrected_variance
-from tripos_warehouse.statistics.result import Floats
 from tripos_warehouse.statistics.variance import (
     CORRELATION,
     FEWEST_ITEMS,

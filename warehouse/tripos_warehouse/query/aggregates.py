@@ -53,6 +53,7 @@ from tripos_warehouse.statistics.agreement import (
     pairwise,
     stacked_tau_by_item,
 )
+from tripos_warehouse.statistics.arrays import Floats, Ints, two_sided
 from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.metrics import (
     CorpusKind,
@@ -67,7 +68,6 @@ from tripos_warehouse.statistics.metrics import (
     matthews,
 )
 from tripos_warehouse.statistics.preferences import NO_OTHER_JUDGE, Preference, bradley_terry, family_bias
-from tripos_warehouse.statistics.result import Floats, Ints, two_sided
 from tripos_warehouse.statistics.validity import JudgeRates, rated_prevalence
 
 

@@ -318,7 +318,7 @@ def add_functions(connection: duckdb.DuckDBPyConnection) -> None:
     >>> connection.sql("select round(t_quantile(0.975, 10), 3)").fetchall()
     [(2.228,)]
     """
-    from tripos_warehouse.statistics.result import t_quantile  # NumPy, which a plain query does without
+    from tripos_warehouse.statistics.arrays import t_quantile  # NumPy, which a plain query does without
 
     connection.create_function("t_quantile", t_quantile, ["double", "double"], "double", null_handling=SPECIAL)
     taken: list[Any] = ["varchar", "varchar", RATED]

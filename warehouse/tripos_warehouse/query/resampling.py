@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from tripos_warehouse.statistics.arrays import Floats, Ints, t_quantile, two_sided
 from tripos_warehouse.statistics.intervals import weighted_medians
 from tripos_warehouse.statistics.metrics import SummedMetric
-from tripos_warehouse.statistics.result import Floats, Ints, t_quantile, two_sided
 from tripos_warehouse.statistics.user_functions import NoFigure, UserFunction
 
 if TYPE_CHECKING:

@@ -5,57 +5,43 @@ from __future__ import annotations
 from typing import Any
 
 from tripos_compiler.language.figures import is_pooled, measures_of
-from tripos_compiler.plan import Measure, Plan
-from tripos_warehouse.measures.differences import ModelSide, jackknife_model_differences, mean_of
+from tripos_compiler.plan import Plan
+from tripos_warehouse.measures.differences import model_differences
 from tripos_warehouse.measures.measure_rows import UNFOLLOWED, MeasureRow, MeasureTable, followed_difference, text_of
+from tripos_warehouse.measures.sides import Side, items_by_model
 from tripos_warehouse.query.connection import Connection
-from tripos_warehouse.report.comparison import higher_is_better_scores
-from tripos_warehouse.report.leaderboard import LEAST_ITEMS, LEVEL, items_by_model
+from tripos_warehouse.report.comparison import has_direction
+from tripos_warehouse.report.leaderboard import LEVEL, comparable_models, p_value
 from tripos_warehouse.report.run_report import Report
 from tripos_warehouse.report.tables import BestValue
 from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.multiple_tests import holm
-from tripos_warehouse.views.benchmark_views import clusters_of, count_clusters
 from tripos_warehouse.views.runs import RunRecord
 
 
 def best_values(connection: Connection, report: Report) -> frozenset[BestValue]:
     """Return the best value of every cell that differs significantly from those of all other models there, at 5 % after
-    Holm over the pairs and cells of its measure. Two models are compared over the items that all have, as in
+    Holm over the pairs and cells of its measure. Two models are compared over the items that both have, as in
     `leaderboard`. A measure without a direction has none."""
     return frozenset(
         (table.measure.name, cell, model)
         for table in report.measures
-        if len({row.model for row in table.rows}) > 1 and _has_direction(report.plan, table.measure)
+        if len({row.model for row in table.rows}) > 1
+        and has_direction(report.plan, table.measure)
+        and not is_pooled(table.measure.figure, measures_of(report.plan))
         for cell, model in _best(connection, report.plan, report.run, table)
     )
 
 
-def _has_direction(plan: Plan, measure: Measure) -> bool:
-    """Return true if a measure says whether a higher value is better."""
-    if is_pooled(measure.figure, measures_of(plan)):
-        return False
-    if measure.directed or measure.corrected or measure.name in plan.benchmark.headline:
-        return True
-    mean = mean_of(measure)
-    return mean is not None and set(mean.values) <= higher_is_better_scores(plan)
-
-
 def _best(connection: Connection, plan: Plan, run: RunRecord, table: MeasureTable) -> list[tuple[tuple[Any, ...], str]]:
     measure = table.measure
-    of_model = items_by_model(connection, plan, measure)
-    models = tuple(dict.fromkeys(row.model for row in table.rows if row.model in of_model))
-    if len(models) < 2:
-        return []
-    shared = frozenset.intersection(*(of_model[model] for model in models))
-    if count_clusters(shared, clusters_of(connection, plan)) < LEAST_ITEMS:
-        return []
-    half = ModelSide(connection, plan.benchmark.name, models)
-    differences = jackknife_model_differences(half, plan, measure, sorted(shared))
+    side = Side(connection, plan, tuple(dict.fromkeys(row.model for row in table.rows)))
+    models = comparable_models(side, items_by_model(connection, plan, measure), {})
+    differences = model_differences(side, measure, models=models)
     tested = [_as_followed(run, table, *key, difference) for key, difference in differences.items()]
-    corrected = holm([estimate.p if (estimate.clusters or 0) >= LEAST_ITEMS else None for estimate in tested])
+    corrected = holm([p_value(estimate) for estimate in tested])
     apart = {
-        (cell, frozenset((first, second)))
+        (tuple(map(text_of, cell)), frozenset((first, second)))
         for (cell, first, second), p in zip(differences, corrected, strict=True)
         if p is not None and p < LEVEL
     }
@@ -69,7 +55,8 @@ def _best(connection: Connection, plan: Plan, run: RunRecord, table: MeasureTabl
         if len(measure_rows) < 2:
             continue
         best = max(measure_rows, key=lambda row: sign * (row.value or 0.0))
-        if all((cell, frozenset((best.model, row.model))) in apart for row in measure_rows if row is not best):
+        texts = tuple(map(text_of, cell))
+        if all((texts, frozenset((best.model, row.model))) in apart for row in measure_rows if row is not best):
             found.append((cell, best.model))
     return found
 
@@ -79,9 +66,10 @@ def _as_followed(
 ) -> Estimate:
     """Return a difference as reported by a run that looked at its models after every item: from its confidence
     sequence, if that belongs to the values in the table; otherwise without a test if a model did not see all items."""
-    values = {row.model: row.value for row in table.rows if row.by == cell}
+    texts = tuple(map(text_of, cell))
+    values = {row.model: row.value for row in table.rows if tuple(map(text_of, row.by)) == texts}
     one, two = values.get(first), values.get(second)
-    by = dict(zip(table.measure.by, map(text_of, cell), strict=True))
+    by = dict(zip(table.measure.by, texts, strict=True))
     if one is not None and two is not None:
         sequence = followed_difference(run, table.measure.name, first, second, by, one - two)
         if sequence is not None:

@@ -15,34 +15,17 @@ from dataclasses import field, replace
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeVar
 
-import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
-
 from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.language.aggregates import is_of_all_models
 from tripos_compiler.language.contexts import Clustering
 from tripos_compiler.language.figures import aggregates_of, measures_of
-from tripos_compiler.language.intervals import ranges_of, score_ranges
+from tripos_compiler.language.intervals import ranges_of
 from tripos_compiler.language.plan_diff import are_comparable, find_changes
 from tripos_compiler.language.scored_values import element_scores
 from tripos_compiler.plan import Aggregate, BoolType, Grade, IntegerType, Measure, NumberType, Plan, Score, Type
 from tripos_compiler.source.data_classes import dataclass
-from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.exports.training import metric_weights
-from tripos_warehouse.measures.differences import (
-    ModelSide,
-    SumOfMeans,
-    fields_of_pairs,
-    items_without_scores,
-    jackknife_difference,
-    mean_of,
-    paired_cells_of,
-    paired_mean_of,
-    paired_sum_of,
-    with_fields,
-)
+from tripos_warehouse.measures.differences import measure_differences
 from tripos_warehouse.measures.evaluation import evaluate_or_error
 from tripos_warehouse.measures.measure_rows import (
     EXAGGERATED_DIFFERENCES,
@@ -51,22 +34,27 @@ from tripos_warehouse.measures.measure_rows import (
     UNFOLLOWED,
     followed_difference,
 )
-from tripos_warehouse.query.connection import Connection
+from tripos_warehouse.measures.paired_scores import (
+    PairedScores,
+    mean_difference,
+    mean_of,
+    paired_figure,
+    paired_scores,
+)
+from tripos_warehouse.measures.sides import CellDifference, Side, items_without_scores
 from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.intervals import (
     NO_SPREAD,
     ROUNDING,
     SINGLE_CLUSTER,
-    SINGLE_ITEM,
-    mean_of_cells,
     negated,
     p_value_above,
     upper_bound,
 )
 from tripos_warehouse.statistics.multiple_tests import benjamini_hochberg, fixed_sequence
 from tripos_warehouse.tables.values import estimate_text, interval_text
-from tripos_warehouse.views.benchmark_views import axis_columns, clusterings_of, counts_in_figures, separate_people
-from tripos_warehouse.views.dimensions import LANGUAGE, arm_columns, dimension_label, dimension_place
+from tripos_warehouse.views.benchmark_views import clusterings_of, separate_people
+from tripos_warehouse.views.dimensions import dimension_label, dimension_place
 from tripos_warehouse.views.runs import RunRecord
 
 LEVEL = 0.05
@@ -288,21 +276,11 @@ def _check_margins(rows: Sequence[ComparedRow], margins: Margins) -> None:
             raise StoreError("S0616", message, f"give it a smaller margin of its own: --within {row.name}=X")
 
 
-ITEM, SLOT, CLUSTER = "its item", "its slot", "cluster_id"
-"""Columns next to axes and arms, whose names have no space."""
-
-
 @dataclass(frozen=True)
-class Side:
-    """One side of a comparison: a run, a connection that shows only this run, and the models to compare.
+class RunSide(Side):
+    """A side whose connection shows one run alone."""
 
-    The models of both sides correspond by position: the first of one with the first of the other.
-    """
-
-    connection: Connection
-    plan: Plan
     run: RunRecord
-    models: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -351,31 +329,7 @@ class Comparison:
         return tuple(each for each, holds in cautions.items() if holds)
 
 
-@dataclass(frozen=True)
-class ScoreFacts:
-    """Facts about scores, by name: those for which higher is better, and the lengths of their scales."""
-
-    graded: set[str]
-    spans: dict[str, float]
-
-
-@dataclass(frozen=True)
-class _Pairs:
-    """Shared scores as columns of one length: names in `columns`, and the values of both sides."""
-
-    columns: dict[str, NDArray[Any]]
-    a: NDArray[np.float64]
-    b: NDArray[np.float64]
-    weight: NDArray[np.float64]
-    place: NDArray[np.int64]
-    """The position of each pair among all shared pairs."""
-
-    def where(self, mask: NDArray[np.bool_]) -> _Pairs:
-        columns = {name: column[mask] for name, column in self.columns.items()}
-        return _Pairs(columns, self.a[mask], self.b[mask], self.weight[mask], self.place[mask])
-
-
-def compare(one: Side, two: Side, *, by_judge: bool = True, margins: Margins = NO_MARGINS) -> Comparison:
+def compare(one: RunSide, two: RunSide, *, by_judge: bool = True, margins: Margins = NO_MARGINS) -> Comparison:
     """Compare `two` with `one`. With `by_judge` a pair is two scores by the same judge, which is right if both sides
     have the same judges; without it, two means over judges. With `margins`, rows say whether the sides are equivalent.
 
@@ -383,16 +337,19 @@ def compare(one: Side, two: Side, *, by_judge: bool = True, margins: Margins = N
     share no item, S0616 for a margin that fits no row.
     """
     check_comparable(one, two)
-    pairs, only_a, only_b, same = _read(one, two, by_judge)
-    judged = ScoreFacts(higher_is_better_scores(two.plan), spans_of(two.plan))
+    pairs = paired_scores(one, two, by_judge=by_judge)
+    items = {*pairs.columns["item_id"].distinct, *items_without_scores(one, two, alone=not len(pairs))}
+    if not items:
+        count_a, count_b = (pairs.same + only for only in (pairs.only_a, pairs.only_b))
+        hint = "both sides must have scores of the same items in the same scenarios; `tripos list` shows the runs"
+        raise StoreError("S0613", f"the two sides share no scored item: {count_a:,} scores and {count_b:,}", hint)
     together = _together(one, two)
-    of_replies = pairs.where(~np.isin(pairs.columns["metric"], element_scores(two.plan)))
-    items = {*pairs.columns[ITEM].tolist(), *items_without_scores(one, two, alone=not len(pairs.a))}
-    measures, unpaired = _measures(one, two, pairs, sorted(items), judged, together)
+    of_replies = pairs.where(~pairs.columns["metric"].isin(element_scores(two.plan)))
+    measures, unpaired = _measures(one, two, pairs, together)
     sections = [
         Section("measure", measures),
-        Section("metric", tuple(_metrics(two.plan, of_replies, judged))),
-        Section("scenario", tuple(_scenarios(two.plan, of_replies, judged))),
+        Section("metric", tuple(_metrics(two.plan, of_replies))),
+        Section("scenario", tuple(_scenarios(two.plan, of_replies))),
     ]
     family = corrected([_as_followed(section, one, two) for section in sections], _headline(two.plan), margins)
     people = tuple(sorted({name for side in (one, two) for name in separate_people(side.connection, side.plan)}))
@@ -401,11 +358,11 @@ def compare(one: Side, two: Side, *, by_judge: bool = True, margins: Margins = N
     by_people = tuple(name for name in by_people if name in {row.name for row in measures})
     return Comparison(
         family.sections,
-        len(pairs.a),
+        len(pairs),
         len(items),
-        only_a,
-        only_b,
-        same,
+        pairs.only_a,
+        pairs.only_b,
+        pairs.same,
         unpaired,
         together,
         tuple(people),
@@ -420,7 +377,7 @@ def compare(one: Side, two: Side, *, by_judge: bool = True, margins: Margins = N
     )
 
 
-def check_comparable(one: Side, two: Side) -> None:
+def check_comparable(one: RunSide, two: RunSide) -> None:
     """Raise `StoreError` S0611 or S0612 as `compare` does."""
     if one.run.benchmark != two.run.benchmark:
         message = f"`{one.run.run_id}` is a run of `{one.run.benchmark}`, `{two.run.run_id}` of `{two.run.benchmark}`"
@@ -458,12 +415,6 @@ def _given(type_: Type) -> str:
     return str(type_.kind)
 
 
-def spans_of(plan: Plan) -> dict[str, float]:
-    """Return the lengths of the scales of scores, if they have bounds."""
-    found = {metric.name: float(metric.ends[1] - metric.ends[0]) for metric in plan.metrics if metric.ends is not None}
-    return found | {name: high - low for name, (low, high) in score_ranges(plan).items() if low < high < low + math.inf}
-
-
 def higher_is_better_scores(plan: Plan) -> set[str]:
     """Return the scores for which higher is better: those of judges, and true or false."""
     steps = [step for scenario in plan.scenarios for step in scenario.steps]
@@ -472,98 +423,21 @@ def higher_is_better_scores(plan: Plan) -> set[str]:
     return computed | given
 
 
-def _read(one: Side, two: Side, by_judge: bool) -> tuple[_Pairs, int, int, int]:
-    """Return the shared scores, the number of scores on either side only, and the number that are of the same reply for
-    two models."""
-    import duckdb
-    import pyarrow.compute as pc
-
-    places = [LANGUAGE, *axis_columns(two.plan), *fields_of_pairs(two.plan)]
-    arms = [arm for arm in arm_columns(two.plan) if arm in arm_columns(one.plan)]
-    keys = ["scenario", ITEM, "metric", "scorer", *arms, *(["evaluator"] if by_judge else []), SLOT]
-    joined = duckdb.connect(":memory:", config={"python_enable_replacements": False})
-    with joined:
-        joined.register("one", _scores(one, keys, []))
-        joined.register("two", _scores(two, keys, ["dimension", CLUSTER, *places]))
-        same = " and ".join(f"one.{sql.name(key)} is not distinct from two.{sql.name(key)}" for key in keys)
-        columns = [*keys, "dimension", CLUSTER, *places]
-        every = joined.sql(
-            f"""select {", ".join(f"two.{sql.name(name)}" for name in columns)},
-              one.value as "its a", two.value as "its b",
-              one.model <> two.model and one."its sample" = two."its sample" as "its same"
-            from one join two on {same} order by {", ".join(map(str, range(1, len(columns) + 1)))}"""
-        ).to_arrow_table()
-        table = every.filter(pc.invert(every.column("its same")))
-        [(count_a, count_b)] = joined.sql("select (select count(*) from one), (select count(*) from two)").fetchall()
-    if not table.num_rows and not items_without_scores(one, two, alone=True):
-        hint = "both sides must have scores of the same items in the same scenarios; `tripos list` shows the runs"
-        raise StoreError("S0613", f"the two sides share no scored item: {count_a:,} scores and {count_b:,}", hint)
-    values = {name: np.asarray(table.column(name).to_pylist(), dtype=object) for name in columns}
-    weights = metric_weights(two.plan)
-    pairs = zip(values["scenario"], values["metric"], strict=True)
-    weight = np.array([weights.get(scenario, {}).get(metric, 1.0) for scenario, metric in pairs])
-    a, b = (table.column(name).to_numpy() for name in ("its a", "its b"))
-    found = _Pairs(values, a, b, weight, np.arange(len(a)))
-    return found, count_a - every.num_rows, count_b - every.num_rows, every.num_rows - table.num_rows
+def has_direction(plan: Plan, measure: Measure) -> bool:
+    """Return true if a spec says whether a higher value of a measure is better."""
+    if measure.directed or measure.corrected or measure.name in plan.benchmark.headline:
+        return True
+    mean = mean_of(measure.model_copy(update={"random": ()}))
+    return mean is not None and set(mean.values) <= higher_is_better_scores(plan)
 
 
-def _scores(side: Side, keys: Sequence[str], more: Sequence[str]) -> pa.Table:
-    """Return the mean value of every key of a side; `SLOT` is the position of the model, `ITEM` the item with its
-    scenario."""
-    plain = [name for name in (*keys, *more) if name not in (ITEM, SLOT)]
-    slots = " ".join(f"when {sql.text(model)} then {place}" for place, model in enumerate(side.models))
-    return side.connection.sql(
-        f"""select {", ".join(map(sql.name, plain))}, item_id as {sql.name(ITEM)},
-          case model {slots} end as {sql.name(SLOT)}, avg(value order by value) as value,
-          any_value(model) as model, min(sample_id) as "its sample"
-        from {with_fields(side.run.benchmark, [name for name in plain if "." in name])}
-        where value is not null and model in ({", ".join(map(sql.text, side.models))})
-          and {counts_in_figures(side.plan)}
-        group by all"""
-    ).to_arrow_table()
+def _row(name: str, of: str, difference: CellDifference, *, graded: bool, lower_is_better: bool = False) -> ComparedRow:
+    a, b, figure = difference.a, difference.b, difference.identity
+    row = ComparedRow(name, of, a, b, difference.difference, None, graded, difference.span, lower_is_better)
+    return replace(row, figure=figure, farthest=difference.farthest)
 
 
-def _row(
-    name: str,
-    of: str,
-    pairs: _Pairs,
-    cells: Sequence[str],
-    weighted: bool,
-    judged: ScoreFacts,
-    times: Mapping[Any, float] | None = None,
-) -> ComparedRow:
-    cell = _cells(pairs, cells) if cells or times is not None else None
-    weight = pairs.weight if weighted else np.ones(len(pairs.a))
-    clusters = pairs.columns[CLUSTER].tolist()
-    a, b = (
-        mean_of_cells(side, clusters, cell, weight, times=times, paired=False).value or 0.0
-        for side in (pairs.a, pairs.b)
-    )
-    names = {*pairs.columns["metric"].tolist()}
-    spans = {judged.spans.get(name) for name in names}
-    span = None if None in spans else max(each for each in spans if each is not None)
-    ends = None if span is None else (-span, span)
-    difference = mean_of_cells(pairs.b - pairs.a, clusters, cell, weight, times=times, ends=ends)
-    if difference.reason == SINGLE_ITEM and len({*pairs.columns[ITEM].tolist()}) > 1:
-        difference = difference.without_interval(SINGLE_CLUSTER)
-    graded, figure = names <= judged.graded, _figure(pairs, cell, weight)
-    farthest = float(np.abs(pairs.b - pairs.a).max()) * (1.0 if times is None else sum(map(abs, times.values())))
-    return ComparedRow(name, of, a, b, difference, None, graded, span, figure=figure, farthest=farthest)
-
-
-def _cells(pairs: _Pairs, names: Sequence[str]) -> list[tuple[Any, ...]]:
-    """Return the cell of each pair, by these columns."""
-    return list(zip(*(pairs.columns[name].tolist() for name in names), strict=True)) if names else [()] * len(pairs.a)
-
-
-def _figure(pairs: _Pairs, cell: Sequence[object] | None, weight: NDArray[np.float64]) -> tuple[bytes, ...]:
-    """Return what identifies a mean of cells: its pairs, their weights, and which of them share a cell."""
-    known: dict[object, int] = {}
-    cells = np.array([known.setdefault(each, len(known)) for each in cell or ()])
-    return pairs.place.tobytes(), (weight / weight.max()).tobytes(), cells.tobytes() if len(known) > 1 else b""
-
-
-def _together(one: Side, two: Side) -> tuple[str, ...]:
+def _together(one: RunSide, two: RunSide) -> tuple[str, ...]:
     """Return the measures that are one figure of all models of a run, if both sides belong to one run."""
     if one.run.run_id != two.run.run_id:
         return ()
@@ -575,51 +449,51 @@ def _together(one: Side, two: Side) -> tuple[str, ...]:
 
 
 def _measures(
-    one: Side, two: Side, pairs: _Pairs, items: Sequence[str], judged: ScoreFacts, together: Sequence[str]
+    one: RunSide, two: RunSide, pairs: PairedScores, together: Sequence[str]
 ) -> tuple[tuple[ComparedRow, ...], tuple[tuple[str, str], ...]]:
     """Return the rows of every measure except those `together`, and the names of measures that cannot be compared, with
-    the reason."""
-    means = {row.name: row for row in _means(two.plan, pairs, judged)}
-    half, other = (ModelSide(side.connection, side.run.benchmark, side.models) for side in (one, two))
-    rows: list[ComparedRow] = []
-    unpaired: list[tuple[str, str]] = []
-    stand_for = _shown_measures(two.plan)
+    the reason. Of measures that are one mean, only one has rows."""
+    rows: dict[str, list[ComparedRow]] = {}
+    shown = _shown_measures(two.plan)
     for measure in two.plan.measures:
-        if measure.name in together:
-            continue
-        if (mean := paired_mean_of(two.plan, measure)) is not None:
-            rows += [means[measure.name]] if measure.name in means else []
-            if stand_for[mean.values, mean.scenario, mean.by].name not in means:
-                unpaired.append((measure.name, _why_unpaired(one, two, measure)))
-            continue
-        if (mean := paired_cells_of(two.plan, measure)) is not None:
-            compared_rows = list(_cell_rows(two.plan, measure, mean, pairs, judged))
-            rows += compared_rows
-            unpaired += [] if compared_rows else [(measure.name, _why_unpaired(one, two, measure))]
-            continue
-        if (of_means := paired_sum_of(two.plan, measure)) is not None:
-            row = _sum_row(two.plan, measure, of_means, pairs, judged)
-            if row is not None:
-                rows.append(row)
-                continue
-        graded = measure.directed or bool(measure.corrected) or measure.name in two.plan.benchmark.headline
-        if (plain := mean_of(measure.model_copy(update={"random": ()}))) is not None:
-            graded |= set(plain.values) <= judged.graded
-        values = jackknife_difference(half, other, two.plan, measure, items)
-        span = None if measure.low is None or measure.high is None else measure.high - measure.low
-        unnamed = {"name": "", "until": None, "lower_is_better": False, "higher_is_better": False}
-        content = measure.model_copy(update=unnamed).model_dump_json()
-        for value in values:
-            of, difference = ", ".join(value.labels), value.difference
-            row = ComparedRow(
-                measure.name, of, value.a, value.b, difference, None, graded, span, measure.lower_is_better
-            )
-            rows.append(replace(row, figure=(content, value.labels), farthest=value.farthest))
-        unpaired += [] if values else [(measure.name, _why_unpaired(one, two, measure))]
-    return tuple(rows), tuple(unpaired)
+        if measure.name not in together and shown.get(measure.name, measure) is measure:
+            rows[measure.name] = _rows(one, two, measure, pairs)
+    names = [measure.name for measure in two.plan.measures if measure.name not in together]
+    missing = [name for name in names if not rows[shown[name].name if name in shown else name]]
+    measures = {measure.name: measure for measure in two.plan.measures}
+    return (
+        tuple(row for name in names for row in rows.get(name, ())),
+        tuple((name, _why_unpaired(one, two, measures[name])) for name in missing),
+    )
 
 
-def _why_unpaired(one: Side, two: Side, measure: Measure) -> str:
+def _rows(one: RunSide, two: RunSide, measure: Measure, pairs: PairedScores) -> list[ComparedRow]:
+    """Return the rows of a measure: one for a mean of scores, whose cells weigh the same, unless they go by fields of
+    rows; otherwise one for each cell."""
+    plan, mean = two.plan, _mean_of_all_cells(two.plan, measure)
+    graded = has_direction(plan, measure)
+    alike = f"each {' and '.join(mean.by)} alike" if mean is not None and mean.by else ""
+    compared = measure if mean is None else measure.model_copy(update={"by": ()})
+    return [
+        _row(
+            measure.name,
+            alike or ", ".join(dimension_label(plan, *each) for each in zip(compared.by, cell.cell, strict=True)),
+            cell,
+            graded=graded,
+            lower_is_better=measure.lower_is_better,
+        )
+        for cell in measure_differences(one, two, compared, pairs=pairs)
+    ]
+
+
+def _mean_of_all_cells(plan: Plan, measure: Measure) -> Aggregate | None:
+    """Return the mean of paired scores that a measure is, if all its cells are compared as one."""
+    figure = paired_figure(plan, measure)
+    by_field = any("." in name for name in measure.by)
+    return None if figure is None or figure.times is not None or by_field else figure.mean
+
+
+def _why_unpaired(one: RunSide, two: RunSide, measure: Measure) -> str:
     """Return why a measure has no value over what both sides share."""
     told = []
     for letter, side in (("A", one), ("B", two)):
@@ -636,96 +510,40 @@ def _why_unpaired(one: Side, two: Side, measure: Measure) -> str:
     return "; ".join(f"{letter} has no value: {why}" for letter, why in told)
 
 
-def _shown_measures(plan: Plan) -> dict[Any, Measure]:
-    """Return, for measures that are the same mean of cells, the one that is shown."""
+def _shown_measures(plan: Plan) -> dict[str, Measure]:
+    """Return, for each measure whose cells are compared as one, the measure that is shown for all that are the same
+    mean of cells."""
     chosen: dict[Any, Measure] = {}
+    shown = {}
     for measure in sorted(plan.measures, key=lambda each: len(each.by)):
-        if (mean := paired_mean_of(plan, measure)) is not None:
-            chosen.setdefault((mean.values, mean.scenario, mean.by), measure)
-    return chosen
+        if (mean := _mean_of_all_cells(plan, measure)) is not None:
+            shown[measure.name] = chosen.setdefault((mean.values, mean.scenario, mean.by), measure)
+    return shown
 
 
-def _means(plan: Plan, pairs: _Pairs, judged: ScoreFacts) -> Iterable[ComparedRow]:
-    """Yield the row of every measure that is a mean; if it has dimensions, all cells weigh the same."""
-    chosen = _shown_measures(plan)
-    for measure in plan.measures:
-        mean = paired_mean_of(plan, measure)
-        if mean is None or chosen[mean.values, mean.scenario, mean.by] is not measure:
-            continue
-        mask = _of_mean(mean, pairs)
-        cells = ["evaluator" if name == "judge" else name for name in mean.by]
-        if mask.any() and all(name in pairs.columns for name in cells):
-            of = f"each {' and '.join(mean.by)} alike" if mean.by else ""
-            weighted = "metric" not in mean.by
-            row = _row(measure.name, of, pairs.where(mask), cells, weighted, judged)
-            lower = measure.lower_is_better
-            graded = row.graded or measure.directed or measure.name in plan.benchmark.headline
-            yield replace(row, graded=graded, lower_is_better=lower)
-
-
-def _sum_row(plan: Plan, measure: Measure, whole: SumOfMeans, pairs: _Pairs, judged: ScoreFacts) -> ComparedRow | None:
-    """Return the row of a sum of means of cells; None if a cell has no pairs."""
-    cells = ["evaluator" if name == "judge" else name for name in whole.by]
-    if any(name not in pairs.columns for name in cells):
-        return None
-    own = _cells(pairs, cells)
-    mask = _of_mean(whole.mean, pairs)
-    times = whole.times_of({key for key, chosen in zip(own, mask, strict=True) if chosen})
-    if times is None:
-        return None
-    mask &= np.array([key in times for key in own], dtype=bool)
-    row = _row(measure.name, "", pairs.where(mask), cells, "metric" not in whole.by, judged, times)
-    graded = measure.directed or measure.name in plan.benchmark.headline
-    a, b = row.a + whole.constant, row.b + whole.constant
-    span = None if measure.low is None or measure.high is None else measure.high - measure.low
-    return replace(row, a=a, b=b, span=span, graded=graded, lower_is_better=measure.lower_is_better)
-
-
-def _cell_rows(
-    plan: Plan, measure: Measure, mean: Aggregate, pairs: _Pairs, judged: ScoreFacts
-) -> Iterable[ComparedRow]:
-    """Yield the row of each cell of a mean of scores that has pairs."""
-    names = ["evaluator" if name == "judge" else name for name in mean.by]
-    if any(name not in pairs.columns for name in names):
-        return
-    places = [dimension_place(plan, name) for name in mean.by]
-    cells = set(_cells(pairs.where(_of_mean(mean, pairs)), names))
-    for cell in sorted(cells, key=lambda each: [place(value) for place, value in zip(places, each, strict=True)]):
-        row = _sum_row(plan, measure, SumOfMeans(mean, mean.by, {cell: 1.0}, 0.0), pairs, judged)
-        if row is not None:
-            labels = (dimension_label(plan, name, value) for name, value in zip(mean.by, cell, strict=True))
-            graded = row.graded or set(mean.values) <= judged.graded
-            yield replace(row, of=", ".join(labels), graded=graded)
-
-
-def _of_mean(mean: Aggregate, pairs: _Pairs) -> NDArray[np.bool_]:
-    """Return the mask of the pairs that belong to a mean of scores."""
-    mask: NDArray[np.bool_] = np.isin(pairs.columns["scorer"], mean.values)
-    mask |= np.isin(pairs.columns["metric"], mean.values)
-    return mask if mean.scenario is None else mask & (pairs.columns["scenario"] == mean.scenario)
-
-
-def _metrics(plan: Plan, pairs: _Pairs, judged: ScoreFacts) -> Iterable[ComparedRow]:
-    place = dimension_place(plan, "metric")
-    for metric in sorted(set(pairs.columns["metric"].tolist()), key=place):
-        mask = pairs.columns["metric"] == metric
+def _metrics(plan: Plan, pairs: PairedScores) -> Iterable[ComparedRow]:
+    place, metrics = dimension_place(plan, "metric"), pairs.columns["metric"]
+    for metric in sorted(metrics.distinct, key=place):
+        difference = mean_difference(pairs.where(metrics.isin([metric])), weighted=False)
         label = dimension_label(plan, "metric", metric)
-        yield _row(metric, label if label != metric else "", pairs.where(mask), (), False, judged)
+        graded = metric in higher_is_better_scores(plan)
+        yield _row(str(metric), label if label != metric else "", difference, graded=graded)
 
 
-def _scenarios(plan: Plan, shared_pairs: _Pairs, judged: ScoreFacts) -> Iterable[ComparedRow]:
+def _scenarios(plan: Plan, pairs: PairedScores) -> Iterable[ComparedRow]:
     place = dimension_place(plan, "scenario")
-    pairs = set(zip(shared_pairs.columns["scenario"].tolist(), shared_pairs.columns["scorer"].tolist(), strict=True))
-    for scenario, scorer in sorted(pairs, key=lambda pair: (place(pair[0]), pair[1])):
-        mask = (shared_pairs.columns["scenario"] == scenario) & (shared_pairs.columns["scorer"] == scorer)
-        yield _row(scenario, scorer, shared_pairs.where(mask), (), True, judged)
+    codes, cells = pairs.cells(("scenario", "scorer"))
+    for code, (scenario, scorer) in sorted(enumerate(cells), key=lambda each: (place(each[1][0]), each[1][1])):
+        own = pairs.where(codes == code)
+        graded = {*own.columns["metric"].distinct} <= higher_is_better_scores(plan)
+        yield _row(scenario, scorer, mean_difference(own, weighted=True), graded=graded)
 
 
-def _stopped(side: Side) -> bool:
+def _stopped(side: RunSide) -> bool:
     return bool(side.run.stopped_models & set(side.models))
 
 
-def _as_followed(section: Section, one: Side, two: Side) -> Section:
+def _as_followed(section: Section, one: RunSide, two: RunSide) -> Section:
     """Return a section with differences from the confidence sequences that the run of both sides followed. For other
     runs that stopped as soon as they were settled, no test for a fixed number of items holds, so their sizes are
     dropped."""
@@ -755,9 +573,8 @@ def _as_followed(section: Section, one: Side, two: Side) -> Section:
 
 def _headline(plan: Plan) -> list[str]:
     """Return the names of the headline measures in a comparison."""
-    chosen, named = _shown_measures(plan), {measure.name: measure for measure in plan.measures}
-    means = {name: paired_mean_of(plan, named[name]) for name in plan.benchmark.headline if name in named}
-    return [name if mean is None else chosen[mean.values, mean.scenario, mean.by].name for name, mean in means.items()]
+    shown, names = _shown_measures(plan), {measure.name for measure in plan.measures}
+    return [shown[name].name if name in shown else name for name in plan.benchmark.headline if name in names]
 
 
 class ChangeLine(NamedTuple):
@@ -780,7 +597,7 @@ class RunChanges(NamedTuple):
     by_judge: bool
 
 
-def changes_between(one: Side, two: Side, *, anyway: bool = False) -> RunChanges:
+def changes_between(one: RunSide, two: RunSide, *, anyway: bool = False) -> RunChanges:
     """Return what changed between the runs of two sides.
 
     Raises `StoreError`: S0611 and S0612 if they cannot be compared; and unless `anyway` is true, S0859 if their

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from tripos_warehouse.measures.expectations import CheckedExpectation, ExpectationOutcome
-from tripos_warehouse.report.comparison import ComparedRow, Comparison, Side, verdicts
+from tripos_warehouse.report.comparison import ComparedRow, Comparison, RunSide, verdicts
 from tripos_warehouse.report.tables import too_few
 from tripos_warehouse.report.text import MOCKED, why_undecided
 from tripos_warehouse.tables.values import estimate_text
@@ -39,7 +39,7 @@ def junit(report: Report) -> str:
     return _suite(run, cases, properties)
 
 
-def comparison_junit(one: Side, two: Side, comparison: Comparison) -> str:
+def comparison_junit(one: RunSide, two: RunSide, comparison: Comparison) -> str:
     """Return the XML of a comparison, ending in a line feed. A row is a `failure` if the first side is better, or if
     the sides are not shown to be equivalent within the margin of the row."""
     cases = []

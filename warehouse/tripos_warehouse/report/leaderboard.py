@@ -21,8 +21,7 @@ from tripos_compiler.plan import Ask, Converse, Measure, Plan, Retrieve
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.exports.training import metric_weights
-from tripos_warehouse.measures.differences import ModelSide, jackknife_pair_differences, paired_means
+from tripos_warehouse.measures.differences import model_differences
 from tripos_warehouse.measures.evaluation import evaluate, has_separate_people
 from tripos_warehouse.measures.expectations import models_below_baseline
 from tripos_warehouse.measures.measure_rows import (
@@ -36,11 +35,12 @@ from tripos_warehouse.measures.measure_rows import (
     followed_difference,
     with_sequential_intervals,
 )
+from tripos_warehouse.measures.sides import Side, comparison_sources, items_by_model, score_sources
 from tripos_warehouse.measures.unread import with_unread
 from tripos_warehouse.query.connection import Connection
-from tripos_warehouse.report.comparison import spans_of
 from tripos_warehouse.report.remarks import selection_of, unread_sentence
 from tripos_warehouse.statistics.estimate import Estimate
+from tripos_warehouse.statistics.intervals import negated
 from tripos_warehouse.statistics.multiple_tests import rank_by
 from tripos_warehouse.tables.values import decimals_of, estimate_text
 from tripos_warehouse.views.benchmark_views import (
@@ -59,52 +59,10 @@ OVERALL = "overall"
 """The name of a measure that stands for its benchmark."""
 
 
-def items_by_model(connection: Connection, plan: Plan, measure: Measure) -> dict[str, frozenset[str]]:
-    """Return the items of every model, in the scenario of a measure if it has one. Models with the same items share one
-    set."""
-    import numpy as np
-
-    tables = [f"select model, item_id from {each}" for each in _scored(connection, plan, measure)]
-    tables += [f"select model, item_id from {each}" for each in _compared(plan, measure)]
-    query = f"select model, item_id from ({' union all '.join(tables)}) group by model, item_id"
-    rows = connection.sql(query).to_arrow_table()
-    models, items = (rows[name].combine_chunks().dictionary_encode() for name in ("model", "item_id"))
-    del rows
-    codes, of_model = items.indices.to_numpy(), models.indices.to_numpy()
-    names = items.dictionary
-    known: dict[bytes, frozenset[str]] = {}
-    found = {}
-    for place, model in enumerate(models.dictionary.to_pylist()):
-        own = np.sort(codes[of_model == place])
-        if (key := own.tobytes()) not in known:
-            known[key] = frozenset(names.take(own).to_pylist())
-        found[model] = known[key]
-    return found
-
-
-def _scored(connection: Connection, plan: Plan, measure: Measure, *, valued: bool = False) -> list[str]:
-    """Return the sources of the scores and columns of a benchmark, for a `from`: the stored sums or the views, in the
-    scenario of a measure if it has one; `valued`: only rows with a value."""
-    there = "true" if measure.scenario is None else f"scenario = {sql.text(measure.scenario)}"
-    sums, schema = score_sums(connection, plan.benchmark.name), sql.name(plan.benchmark.name)
-    if sums is not None:
-        has_value = '"its n" > 0' if valued else "true"
-        return [f"{sums} where {there} and {has_value}"]
-    has_value = "value is not null" if valued else "true"
-    return [f"{schema}.{table} where {there} and {has_value}" for table in ("scores", "columns")]
-
-
-def _compared(plan: Plan, measure: Measure) -> list[str]:
-    """Return the sources of the comparisons of a benchmark, like `_scored`: once for either side."""
-    there = "true" if measure.scenario is None else f"scenario = {sql.text(measure.scenario)}"
-    view = f"{sql.name(plan.benchmark.name)}.comparisons"
-    return [f"(select *, {side}_model as model from {view}) as compared where {there}" for side in ("first", "second")]
-
-
 def runs_of(connection: Connection, plan: Plan, measure: Measure) -> dict[str, tuple[str, ...]]:
     """Return the runs whose rows every model has."""
-    tables = [f"select model, shown_run from {each}" for each in _scored(connection, plan, measure)]
-    tables += [f"select model, shown_run from {each}" for each in _compared(plan, measure)]
+    tables = [f"select model, shown_run from {each}" for each in score_sources(connection, plan, measure)]
+    tables += [f"select model, shown_run from {each}" for each in comparison_sources(plan, measure)]
     query = f"""select model, list_sort(list(distinct shown_run)) from ({" union all ".join(tables)}) group by model"""
     return {model: tuple(found) for model, found in connection.execute(query).fetchall()}
 
@@ -175,7 +133,7 @@ def graders_of(connection: Connection, plan: Plan, measure: Measure) -> dict[str
     has one. People whose scores are kept separate are not included."""
     there = "" if measure.scenario is None else f"and scenario = {sql.text(measure.scenario)}"
     schema, counted = sql.name(plan.benchmark.name), counts_in_figures(plan)
-    valued = _scored(connection, plan, measure, valued=True)
+    valued = score_sources(connection, plan, measure, valued=True)
     sums = score_sums(connection, plan.benchmark.name)
     graded = f"{valued[0]} and evaluator is not null and {counted}" + (' and "is score"' if sums is not None else "")
     inside = " union all ".join(f"select model, unnest(judged_by) from {each}" for each in valued)
@@ -462,20 +420,21 @@ def _board(
     company = partner_models_of(plan, measure, shown_runs, runs)
     items = items_by_model(connection, plan, measure)
     alike = {model: (graders.get(model), company.get(model)) for model in rows_with_value}
-    differences = _differences(connection, plan, measure, items, alike)
+    side = Side(connection, plan, tuple(alike))
+    differences = model_differences(side, measure, models=comparable_models(side, items, alike))
 
     def compared(first: str, second: str) -> Estimate:
         if (sequence := sequential_difference(measure.name, followed, first, second)) is not None:
             return sequence
-        if (first, second) in differences:
-            return differences[first, second]
-        back = differences.get((second, first))
-        if back is None or back.value is None:
+        found = differences.get(((), first, second))
+        if found is None and ((), second, first) in differences:
+            found = negated(differences[(), second, first])
+        if found is None or found.value is None:
             if company.get(first) != company.get(second):
                 return Estimate.undefined(OTHER_ROLES)
             text = OTHER_GRADERS if graders.get(first) != graders.get(second) else "they share too few items"
             return Estimate.undefined(text)
-        return Estimate(-back.value, back.reason, p=back.p, n=back.n)
+        return replace(found, p=p_value(found))
 
     means = {model: Estimate(row.value, n=row.items) for model, row in rows_with_value.items()}
     stopped = {run.run_id for run in runs if not run.ended}
@@ -544,38 +503,22 @@ def _of_people(
     return people, tuple(row for _, row in valued)
 
 
-def _differences(
-    connection: Connection,
-    plan: Plan,
-    measure: Measure,
-    items: Mapping[str, frozenset[str]],
-    alike: Mapping[str, object],
-) -> dict[tuple[str, str], Estimate]:
-    """Return the difference of every two models over the items that both have, if they are `alike` in graders and other
-    roles."""
-    clusters = clusters_of(connection, plan)
-    shared: dict[frozenset[str], set[str]] = defaultdict(set)
-    pairs: dict[frozenset[str], set[frozenset[str]]] = defaultdict(set)
-    for first, second in combinations(alike, 2):
+def comparable_models(
+    side: Side, items: Mapping[str, frozenset[str]], alike: Mapping[str, object]
+) -> list[tuple[str, str]]:
+    """Return every two models of a side that share enough `items`, and are `alike`, as in their graders."""
+    clusters, pairs = clusters_of(side.connection, side.plan), []
+    for first, second in combinations(side.models, 2):
         one, two = (items.get(model, frozenset()) for model in (first, second))
         both = one if one is two else one & two
-        if count_clusters(both, clusters) >= LEAST_ITEMS and alike[first] == alike[second]:
-            shared[both] |= {first, second}
-            pairs[both].add(frozenset((first, second)))
-    half = ModelSide(
-        connection, plan.benchmark.name, tuple(sorted({model for some in shared.values() for model in some}))
-    )
-    wanted = {pair for some in pairs.values() for pair in some}
-    means = paired_means(half, plan, measure, metric_weights(plan), spans_of(plan)) if wanted else {}
-    if means is not None:
-        return {pair: difference for pair, difference in means.items() if frozenset(pair) in wanted}
-    estimates = {}
-    for both, some in shared.items():  # once for all pairs that share the same items
-        half = ModelSide(connection, plan.benchmark.name, tuple(sorted(some)))
-        for pair, difference in jackknife_pair_differences(half, plan, measure, sorted(both)).items():
-            if frozenset(pair) in pairs[both]:
-                estimates[pair] = difference
-    return estimates
+        if alike.get(first) == alike.get(second) and count_clusters(both, clusters) >= LEAST_ITEMS:
+            pairs.append((first, second))
+    return pairs
+
+
+def p_value(difference: Estimate) -> float | None:
+    """Return the p-value that may distinguish two models: none if they share too few items."""
+    return difference.p if (difference.clusters or 0) >= LEAST_ITEMS else None
 
 
 def mean_win_rates(boards: Sequence[Board]) -> dict[str, float]:

@@ -14,9 +14,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from tripos_warehouse.statistics.estimate import Estimate
-from tripos_warehouse.statistics.intervals import bootstrap, clopper_pearson, jackknife, mean
-from tripos_warehouse.statistics.result import (
+from tripos_warehouse.statistics.arrays import (
     Clusters,
     Floats,
     Ints,
@@ -30,6 +28,8 @@ from tripos_warehouse.statistics.result import (
     two_sided,
     z_quantile,
 )
+from tripos_warehouse.statistics.estimate import Estimate
+from tripos_warehouse.statistics.intervals import bootstrap, clopper_pearson, jackknife, mean
 
 # Rank correlations
 

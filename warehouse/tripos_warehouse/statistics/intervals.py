@@ -77,8 +77,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tripos_compiler.source.data_classes import dataclass
-from tripos_warehouse.statistics.estimate import Estimate
-from tripos_warehouse.statistics.result import (
+from tripos_warehouse.statistics.arrays import (
     Clusters,
     Floats,
     Ints,
@@ -91,6 +90,7 @@ from tripos_warehouse.statistics.result import (
     two_sided,
     z_quantile,
 )
+from tripos_warehouse.statistics.estimate import Estimate
 
 # Sign flips
 
@@ -498,11 +498,7 @@ def mean(
     if groups < 2:
         return base.without_interval("one value: nothing shows how far values differ" if n == 1 else SINGLE_CLUSTER)
     means = cell_means(numbers, np.ones(n), codes, np.zeros(n, np.int64), ends=ends)
-    if ends is not None:
-        df = means.df or groups - 1
-        units = means.effective
-        return bounded(base, means.standard_error, df, ends, units=units, null=null, confidence=confidence)
-    return with_t_interval(base, means.standard_error, means.df or groups - 1, confidence=confidence, null=null)
+    return _with_interval(base, means, 1, ends, confidence, null)
 
 
 def with_t_interval(
@@ -601,8 +597,14 @@ def _reach(times: NDArray[np.float64], low: float, high: float) -> tuple[float, 
 
 
 def _with_interval(
-    result: Estimate, means: CellMeans, parts: int, ends: tuple[float, float] | None, confidence: float
+    result: Estimate,
+    means: CellMeans,
+    parts: int,
+    ends: tuple[float, float] | None,
+    confidence: float,
+    null: float = 0.0,
 ) -> Estimate:
+    """Return the mean of so many cells with its interval, and Student's t against `null`."""
     number, fewest = result.clusters or 0, int(means.units.min())
     if fewest < 2:
         return result.without_interval(SINGLE_ITEM if number < 2 else SINGLE_ITEM_CELL)
@@ -610,10 +612,10 @@ def _with_interval(
         # If all are alike, the smallest cell bounds the share of other units.
         units = means.effective if means.standard_error else min(means.effective, number, fewest * parts)
         df, error = means.df or max(units - 1, 1.0), means.standard_error
-        return bounded(result, error, df, ends, units=units, null=0.0, confidence=confidence)
+        return bounded(result, error, df, ends, units=units, null=null, confidence=confidence)
     if not means.standard_error:
         return result.without_interval(NO_SPREAD if means.all_equal else NO_SPREAD_IN_A_CELL)
-    return with_t_interval(result, means.standard_error, means.df, confidence=confidence)
+    return with_t_interval(result, means.standard_error, means.df, confidence=confidence, null=null)
 
 
 def _numbered(names: Sequence[object] | Ints) -> tuple[Ints, int]:

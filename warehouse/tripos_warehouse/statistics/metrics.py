@@ -24,9 +24,9 @@ import numpy as np
 from tripos_compiler.library.functions.similarity import bleu_tokenizer
 from tripos_compiler.library.functions.texts import separated
 from tripos_compiler.replies.text import comparable
+from tripos_warehouse.statistics.arrays import Clusters, Floats, Ints
 from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.intervals import mean
-from tripos_warehouse.statistics.result import Clusters, Floats, Ints
 
 # Sums over items
 

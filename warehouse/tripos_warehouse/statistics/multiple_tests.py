@@ -13,9 +13,9 @@ from typing import Literal
 import numpy as np
 
 from tripos_compiler.source.data_classes import dataclass
+from tripos_warehouse.statistics.arrays import Floats, Ints, cluster_codes, is_missing
 from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.intervals import SINGLE_CLUSTER, SINGLE_ITEM, mean, mean_of_cells, with_test
-from tripos_warehouse.statistics.result import Floats, Ints, cluster_codes, is_missing
 
 
 def letters_of(order: Sequence[str], different: Collection[tuple[str, str]]) -> dict[str, str]:

@@ -43,9 +43,9 @@ from itertools import product
 import numpy as np
 
 from tripos_compiler.source.data_classes import dataclass
+from tripos_warehouse.statistics.arrays import Floats, Ints, two_sided, z_quantile
 from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.intervals import clopper_pearson
-from tripos_warehouse.statistics.result import Floats, Ints, two_sided, z_quantile
 from tripos_warehouse.statistics.variance import DifferenceComponents
 
 # Known variances

@@ -20,9 +20,9 @@ from dataclasses import replace
 import numpy as np
 
 from tripos_compiler.source.data_classes import dataclass
+from tripos_warehouse.statistics.arrays import Floats, Ints, cluster_codes, is_missing, t_quantile, two_sided
 from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.intervals import ROUNDING, bounded, mean, with_t_interval
-from tripos_warehouse.statistics.result import Floats, Ints, cluster_codes, is_missing, t_quantile, two_sided
 
 FOLDS = 10
 FEWEST_GRADED = 3

@@ -15,9 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-from tripos_warehouse.statistics.estimate import Estimate
-from tripos_warehouse.statistics.intervals import clopper_pearson, mean
-from tripos_warehouse.statistics.result import (
+from tripos_warehouse.statistics.arrays import (
     Clusters,
     Flags,
     Floats,
@@ -31,6 +29,8 @@ from tripos_warehouse.statistics.result import (
     z_quantile,
     z_tails,
 )
+from tripos_warehouse.statistics.estimate import Estimate
+from tripos_warehouse.statistics.intervals import clopper_pearson, mean
 
 # Existence of strengths
 

@@ -5,11 +5,11 @@ and stopping at the first interval that excludes 0 is wrong far more often. A co
 all numbers of items together 95 % of the time (Darling and Robbins 1967; Howard, Ramdas, McAuliffe and Sekhon 2021), so
 a run may stop at any of them. Values come in random order, one per item: with several samples, their mean.
 
-If values have two ends, `BettingSequence` bets against each possible mean (Waudby-Smith and Ramdas 2023, "Estimating
+Values have two ends. `BettingSequence` bets against each possible mean (Waudby-Smith and Ramdas 2023, "Estimating
 means of bounded random variables by betting"): it bets on every value, at odds that are fair if that mean is the true
 one, and a mean against which the capital grows twentyfold is ruled out. With a `population`, from which values are
 drawn without replacement, the sequence is for the mean of that population, and collapses to it at the last value.
-Without one it is for the distribution of the values. `AsymptoticSequence` is for values without ends.
+Without one it is for the distribution of the values.
 
 Every look counts: an interval lies within all earlier ones (running intersection), and a p-value never rises. The mean
 of a sequence that stopped because of its interval is biased away from the null; `BettingSequence.estimate` shrinks it
@@ -19,13 +19,10 @@ back.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import Protocol
 
 import numpy as np
 
-from tripos_warehouse.statistics.estimate import Estimate
-from tripos_warehouse.statistics.result import Floats
+from tripos_warehouse.statistics.arrays import Floats
 
 LEAST_BET, BOLDEST_BET, BETS_APART = 0.02, 1.0, 2.2
 """The bets in units of the standard deviation: from the least to the boldest, each about this multiple of the one
@@ -40,32 +37,9 @@ GUESSED_VALUES, GUESSED_VARIANCE = 5, 1 / 16
 STEPS = 1000
 """The number of candidate means on the scale. An end of an interval is the last candidate that is ruled out, so the
 interval is up to one step longer than necessary."""
-WARM_UP = 20
-"""The number of values before the first asymptotic interval: fewer give too uncertain a variance."""
 SHRINKAGE = 3.0
 """The shrinkage towards a ruled-out value of a mean that stopped: this over z², where z is its distance in standard
 errors."""
-PLANNED = 100
-"""The number of values at which an asymptotic sequence is narrowest, relative to other sequences."""
-
-
-class ConfidenceSequence(Protocol):
-    """An interval of a mean and a p-value that are valid after each value."""
-
-    n: int
-    """The number of values so far."""
-
-    def add(self, value: float | None) -> None:
-        """Add the next value; `None` if it is missing."""
-        ...
-
-    def interval(self, level: float = 0.05) -> tuple[float, float] | None:
-        """Return the ends of the interval, which contains the true mean at all times with probability 1 − `level`."""
-        ...
-
-    def p(self, null: float = 0.0) -> float:
-        """Return the two-sided p-value of a true mean of `null`, valid at any stopping time."""
-        ...
 
 
 class BettingSequence:
@@ -229,112 +203,3 @@ def bets_of(planned: int | None, least: float = LEAST_PLANNED) -> Floats:
     many = 1 + max(1, round(math.log(BOLDEST_BET / least) / math.log(BETS_APART)))
     bets: Floats = np.geomspace(least, BOLDEST_BET, many)
     return bets
-
-
-class AsymptoticSequence:
-    """The confidence sequence of a mean of values of any size, valid as far as their mean is normal.
-
-    x̄ ± s √(2 (tρ² + 1) / (t² ρ²) · log(√(tρ² + 1) / α)) after t values with the standard deviation s (Waudby-Smith,
-    Arbour, Sinha, Kennedy and Ramdas 2024, "Time-uniform central limit theory and asymptotic confidence sequences",
-    theorem 2.2), from `WARM_UP` values on. ρ makes it narrowest at `planned` values and a level of 5 %. A missing value
-    is left out.
-
-    >>> sequence = AsymptoticSequence()
-    >>> for value in [0.5, 1.5] * 20:
-    ...     sequence.add(value)
-    >>> [round(end, 2) for end in sequence.interval()]
-    [0.75, 1.24]
-    """
-
-    def __init__(self, planned: int = PLANNED) -> None:
-        self.n = 0
-        self.missing = 0
-        self._mean = 0.0
-        self._squares = 0.0
-        self._count: list[tuple[int, float, float]] = []
-        self._rho2 = rho_squared(planned)
-
-    @property
-    def mean(self) -> float | None:
-        """The mean of the values so far."""
-        return self._mean if self.n > self.missing else None
-
-    def add(self, value: float | None) -> None:
-        """Add the next value."""
-        self.n += 1
-        if value is None:
-            self.missing += 1
-            return
-        t = self.n - self.missing
-        step = value - self._mean
-        self._mean += step / t
-        self._squares += step * (value - self._mean)
-        if t >= WARM_UP:
-            self._count.append((t, self._mean, math.sqrt(self._squares / (t - 1))))
-
-    def interval(self, level: float = 0.05) -> tuple[float, float] | None:
-        """Return the ends of the interval, `None` before `WARM_UP` values."""
-        if not self._count:
-            return None
-        t, means, errors = (np.array(column) for column in zip(*self._count, strict=True))
-        spread = t * self._rho2 + 1
-        reach = errors * np.sqrt(2 * spread / (t**2 * self._rho2) * np.log(np.sqrt(spread) / level))
-        low, high = float((means - reach).max()), float((means + reach).min())
-        return (low, high) if low <= high else (self._mean, self._mean)
-
-    def p(self, null: float = 0.0) -> float:
-        """Return the p-value: the smallest level, so far, whose interval excludes `null`."""
-        least = 1.0
-        for t, mean, error in self._count:
-            spread = t * self._rho2 + 1
-            away = t * (mean - null)
-            if error == 0:
-                least = min(least, 1.0 if away == 0 else 0.0)
-            else:
-                least = min(least, math.sqrt(spread) * math.exp(-self._rho2 * (away / error) ** 2 / (2 * spread)))
-        return least
-
-
-def rho_squared(planned: int, level: float = 0.05) -> float:
-    """Return the ρ² that makes an asymptotic sequence narrowest at `planned` values: (−W₋₁(−α² / e) − 1) / planned,
-    with Lambert's W (Waudby-Smith et al. 2024, section B.2).
-
-    >>> round(rho_squared(100), 4)
-    0.0821
-    """
-    from scipy.special import lambertw
-
-    return float(-lambertw(-(level**2) / math.e, -1).real - 1) / planned
-
-
-def mean_sequence(
-    values: Iterable[float | None],
-    ends: tuple[float, float] | None = None,
-    *,
-    population: int | None = None,
-    planned: int | None = None,
-    null: float = 0.0,
-    level: float = 0.05,
-) -> Estimate:
-    """Return the mean of values in random order, with the interval of their confidence sequence.
-
-    Between two `ends` by betting, otherwise asymptotically (`population` needs ends). `p` tests `null`. The same values
-    in another order have another interval; a whole population has a single one, its mean.
-
-    >>> found = mean_sequence([1, 1, 0, 1, 1, 1, 1, 1, 0, 1] * 8, (0, 1), population=100, null=0.5)
-    >>> round(found.value, 2), round(found.low, 2), round(found.high, 2), found.p < 0.001
-    (0.8, 0.71, 0.84, True)
-    """
-    if ends is None and population is not None:
-        raise ValueError("a sequence of a population needs the ends of its scale")
-    sequence = AsymptoticSequence(planned or PLANNED) if ends is None else BettingSequence(ends, population, planned)
-    for value in values:
-        sequence.add(value)
-    left_out = sequence.missing
-    if sequence.mean is None:
-        return Estimate.undefined("no values", left_out=left_out)
-    result = Estimate(sequence.mean, n=sequence.n - left_out, left_out=left_out, p=sequence.p(null))
-    interval = sequence.interval(level)
-    if interval is None:
-        return result.without_interval(f"fewer than {WARM_UP} values: nothing shows their variance")
-    return Estimate(sequence.mean, None, *interval, p=result.p, n=result.n, left_out=left_out)

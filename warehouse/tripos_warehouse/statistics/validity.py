@@ -43,9 +43,7 @@ from statistics import fmean, variance
 import numpy as np
 
 from tripos_compiler.source.data_classes import dataclass
-from tripos_warehouse.statistics.estimate import Estimate
-from tripos_warehouse.statistics.intervals import bounded, clopper_pearson, mean, with_t_interval
-from tripos_warehouse.statistics.result import (
+from tripos_warehouse.statistics.arrays import (
     Clusters,
     Flags,
     Floats,
@@ -60,6 +58,8 @@ from tripos_warehouse.statistics.result import (
     z_quantile,
     z_tails,
 )
+from tripos_warehouse.statistics.estimate import Estimate
+from tripos_warehouse.statistics.intervals import bounded, clopper_pearson, mean, with_t_interval
 
 # Calibration
 

@@ -36,8 +36,7 @@ import numpy as np
 
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.statistics.agreement import intraclass
-from tripos_warehouse.statistics.estimate import Estimate
-from tripos_warehouse.statistics.result import (
+from tripos_warehouse.statistics.arrays import (
     Floats,
     Ints,
     Ratings,
@@ -46,6 +45,7 @@ from tripos_warehouse.statistics.result import (
     read_ratings,
     read_values,
 )
+from tripos_warehouse.statistics.estimate import Estimate
 
 # Components by factor
 

@@ -1,7 +1,7 @@
 /** Pictures as SVG, each with a text that says the same. */
 import { fixed } from "./quantities";
 import { visible } from "./ui";
-import { figure } from "./words";
+import { between, figure } from "./words";
 
 const CELL = 54;
 
@@ -11,7 +11,7 @@ export function Interval({ value, low, high, from, to, narrow }: {
 }) {
   if (value === null || !(to > from)) return <span class="nothing">—</span>;
   const x = (each: number) => `${(Math.min(Math.max((each - from) / (to - from), 0), 1) * 98 + 1).toFixed(2)}%`;
-  const told = low === null || high === null ? figure(value, narrow) : `${figure(value, narrow)} (${figure(low, narrow)} … ${figure(high, narrow)})`;
+  const told = low === null || high === null ? figure(value, narrow) : `${figure(value, narrow)} ${between(low, high, narrow)}`;
   const start = from < 0 && to > 0 ? 0 : from;
   return (
     <svg class="interval" width="100%" height="18" role="img" aria-label={told}>

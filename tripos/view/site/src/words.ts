@@ -460,7 +460,7 @@ export function figure(value: number | null | undefined, narrow: boolean): strin
   return Number(text) === 0 ? text.replace("-", "") : text.replace("-", "−");
 }
 
-/** Return the ends of an interval. */
+/** Return an interval, such as `[0.75, 0.88]`. */
 export function between(low: number | null | undefined, high: number | null | undefined, narrow: boolean): string {
-  return low === null || low === undefined ? "—" : `${figure(low, narrow)} … ${figure(high, narrow)}`;
+  return low === null || low === undefined ? "—" : `[${figure(low, narrow)}, ${figure(high, narrow)}]`;
 }

@@ -2,7 +2,7 @@ import type { AnalysedItem, AnalysedItems, RunAbout } from "../contract";
 import { json } from "../data";
 import { List } from "../table";
 import { Panel, useLoaded, visible, Waiting } from "../ui";
-import { count, figure, percent, t } from "../words";
+import { between, count, figure, percent, t } from "../words";
 import { called, inOrder, useMetric } from "./report";
 
 /** How hard each item is, whether it tells models apart, and what is to be looked at. */
@@ -41,7 +41,7 @@ function OfItems({ analysed, report }: { analysed: AnalysedItems; report: RunAbo
           ...(several ? [{ title: t("scenario"), cell: (each: AnalysedItem) => visible(called(report.about, "scenario", each.scenario)) }] : []),
           { title: t("placeOnScale"), kind: "number", cell: (each) => (each.share === null ? "—" : percent(each.share)) },
           { title: t("discrimination"), kind: "number", cell: (each) => figure(each.discrimination, true) },
-          { title: t("interval"), kind: "number", cell: (each) => (each.low === null || each.high === null ? "—" : `${figure(each.low, true)} – ${figure(each.high, true)}`) },
+          { title: t("interval"), kind: "number", cell: (each) => between(each.low, each.high, true) },
           { title: t("judgesApart"), kind: "number", cell: (each) => (each.apart === null ? "—" : percent(each.apart)) },
           { title: t("lookAt"), cell: (each) => visible(remarks(each).join(", ")) || "—" },
         ]} />

@@ -1,4 +1,4 @@
-"""The inputs of statistics: quantiles, and values, ratings and clusters as arrays.
+"""Arrays that statistics take: values, ratings and clusters; and quantiles of the normal and of Student's distribution.
 
 Quantiles of z and t come from `scipy.special`, which loads faster than `scipy.stats`.
 """

@@ -1,0 +1,169 @@
+"""A comparison, a leaderboard and the bold values of a table say the same of two models, whatever a measure is."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import partial
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from tests.compiler.compiling import compile_text, plan_of
+from tests.lengths import sized
+from tests.warehouse.synthetic import Results
+from tripos_compiler.language.plan_diff import are_comparable
+from tripos_compiler.plan import Measure, Plan
+from tripos_warehouse.measures.differences import ModelDifferences
+from tripos_warehouse.measures.measure_rows import text_of
+from tripos_warehouse.measures.sides import Cell, Side
+from tripos_warehouse.report import best_values, leaderboard
+from tripos_warehouse.report.comparison import RunSide, compare
+from tripos_warehouse.report.run_report import report
+from tripos_warehouse.statistics.estimate import Estimate
+from tripos_warehouse.statistics.intervals import negated
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.connect import connect_run
+
+SPEC = """
+benchmark demo "1.0.0" { languages en }
+role candidate compared
+role judge panel
+arm hint { none, some }
+axis level { easy, hard }
+dimension quality "Quality" {
+  metric CLEAR "Clarity" { scale 1..5, asks "Is it clear?" }
+  metric TRUE "Truth"    { scale 1..5, asks "Is it true?" }
+}
+scorer rubric(reply: text) by judge { prompt "{{ metrics }} {{ reply }}", gives allocated metrics }
+scorer strict(reply: text) by judge { prompt "{{ metrics }} Again: {{ reply }}", gives allocated metrics }
+allocate rubric {
+  |         | CLEAR | TRUE |
+  | sums    |   3   |   1  |
+  | letters |   1   |   1  |
+}
+allocate strict {
+  |         | CLEAR | TRUE |
+  | sums    |   1   |   2  |
+}
+scenario sums {
+  context level
+  arms hint
+  ask answer by candidate { prompt "Add {{ level }} {{ hint }}." }
+  score right  = contains(answer.text, "4")
+  score length = words(answer.text)
+  score rubric(reply: answer.text)
+  score strict(reply: answer.text)
+  measure total  = sum(length)
+  measure middle = median(length)
+}
+scenario letters {
+  ask answer by candidate { prompt "Write." }
+  score rubric(reply: answer.text)
+}
+measure mark     = mean(rubric)
+measure clear    = mean(CLEAR)
+measure hard     = mean(strict)
+measure right    = mean(sums.right)
+measure twice    = 2 * right - 1
+measure zero     = mean(sums.right, missing: zero)
+measure hinted   = mean(sums.right) by hint
+measure even     = mean(hinted)
+measure helped   = hinted[hint: some] - hinted[hint: none]
+measure by_level = mean(sums.right) by level
+measure levels   = (by_level[level: easy] + by_level[level: hard]) / 2
+measure ratio    = mean(rubric) / mean(strict)
+"""
+MODELS = ("a", "b", "c")
+
+
+def drawn(plan: Plan, seed: int) -> tuple[Results, bool]:
+    """Return scores of three models, of which each may lack some, and whether none of them does."""
+    source = random.Random(seed)
+    results = Results(plan, models=MODELS)
+    missing = source.choice([0.0, 0.15, 0.5])
+    for scenario, many in (("sums", source.choice([4, 9, 30])), ("letters", source.choice([3, 12]))):
+        for number in range(many):
+            item = f"{scenario}{number:02}"
+            results.item(scenario, item, axes={"level": source.choice(["easy", "hard"])} if scenario == "sums" else {})
+            for model, ahead in zip(MODELS, (0, 1, 2), strict=True):
+                if source.random() < missing / 2:
+                    continue
+                for hint in ("none", "some") if scenario == "sums" else (None,):
+                    arms = {} if hint is None else {"hint": hint}
+
+                    def add(step: str, value: float, **more: Any) -> None:
+                        told = None if source.random() < missing else value
+                        results.add(scenario, step, item, told, model=model, arms=arms, **more)  # noqa: B023
+
+                    for step in ("rubric", "strict") if scenario == "sums" else ("rubric",):
+                        for metric in ("CLEAR", "TRUE"):
+                            add(step, source.randint(1, 3) + ahead, metric=metric, evaluator="j1")
+                    if scenario == "sums":
+                        add("right", float(source.random() < 0.3 + ahead / 4))
+                        add("length", float(source.randint(1, 9) + 2 * ahead))
+    return results, not missing
+
+
+def recorded(
+    compared: Callable[..., ModelDifferences],
+    estimates: dict[tuple[str, Cell, str, str], Estimate],
+    side: Side,
+    measure: Measure,
+    **more: Any,
+) -> ModelDifferences:
+    """Return the differences of models, and put them under the name of their measure."""
+    found = compared(side, measure, **more)
+    for (cell, first, second), each in found.items():
+        estimates[measure.name, tuple(map(text_of, cell)), first, second] = each
+    return found
+
+
+@pytest.mark.parametrize("seed", range(sized(2, 40)))
+def test_a_difference_is_one_wherever_it_is_shown(store: Store, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    plan = plan_of(compile_text(SPEC))
+    results, complete = drawn(plan, seed)
+    results.write(store)
+    shown: dict[str, dict[tuple[str, Cell, str, str], Estimate]] = {}
+    for module in (leaderboard, best_values):
+        estimates = shown.setdefault(module.__name__, {})
+        monkeypatch.setattr(module, "model_differences", partial(recorded, module.model_differences, estimates))
+    connection, run = connect_run(store)
+    with connection:
+        names = {"demo": [measure.name for measure in plan.measures if not measure.by]}
+        leaderboard.leaderboard(connection, [run], names, comparable=are_comparable)
+        reported = report(connection, plan, run)
+        best_values.best_values(connection, reported)
+        values = {
+            (table.measure.name, ", ".join(map(str, row.by)), row.model): row.value
+            for table in reported.measures
+            for row in table.rows
+        }
+        places = Counter[str]()
+        for first, second in combinations(MODELS, 2):
+            one, two = (RunSide(connection, plan, (model,), run) for model in (second, first))
+            compared = compare(one, two).sections[0].rows
+            for row in compared if complete else ():
+                for model, value in ((second, row.a), (first, row.b)):
+                    assert value == pytest.approx(values.get((row.name, row.of, model), value)), (row.name, row.of)
+            rows = {(row.name, row.of): row.difference for row in compared}
+            for place, estimates in shown.items():
+                for (name, cell, *models), each in estimates.items():
+                    estimate = rows.get((name, ", ".join(str(value) for value in cell)))
+                    if {*models} == {first, second} and estimate is not None:
+                        wanted = estimate if models == [first, second] else negated(estimate)
+                        assert same(each, wanted), (place, name, cell, each, wanted)
+                        places[place] += 1
+    assert not run.settled
+    assert min(places[module.__name__] for module in (leaderboard, best_values)) > 3 or seed > 1
+
+
+def same(one: Estimate, other: Estimate) -> bool:
+    """Return true if two figures are equal but for the last digits of numbers."""
+    return asdict(one) == {
+        name: pytest.approx(value, rel=1e-9, abs=1e-12) if isinstance(value, float) else value
+        for name, value in asdict(other).items()
+    }

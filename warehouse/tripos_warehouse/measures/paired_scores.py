@@ -1,0 +1,499 @@
+"""Scores that two sides share, and differences of means over them.
+
+A pair is two scores of one item in the same scenario, arms and metric, by the same scorer and evaluator; samples are
+averaged first. Scores are read once, as numbers and codes, for any number of models.
+
+A measure is compared score by score if it is a mean of scores, a mean of means of cells, or a weighted sum of means of
+the same scores (`paired_figure`). So a difference has one interval, however its figure is written.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from math import fsum
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tripos_compiler.language.intervals import score_ranges
+from tripos_compiler.language.scored_values import mean_in, scored_values_of
+from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, Measured, Plan, named
+from tripos_compiler.source.data_classes import dataclass
+from tripos_warehouse import sql
+from tripos_warehouse.measures.products import pooled_mean
+from tripos_warehouse.measures.query import NODES, path_of, weights_of
+from tripos_warehouse.measures.sides import Cell, CellDifference, Side
+from tripos_warehouse.query.resampling import join_texts
+from tripos_warehouse.statistics.arrays import Floats, Ints
+from tripos_warehouse.statistics.intervals import SINGLE_CLUSTER, SINGLE_ITEM, mean_of_cells
+from tripos_warehouse.views.benchmark_views import axis_columns, counts_in_figures
+from tripos_warehouse.views.derived import score_sums_by
+from tripos_warehouse.views.dimensions import LANGUAGE, arm_columns, dimension_place
+
+# Which measures are compared score by score
+
+
+@dataclass(frozen=True)
+class SumOfMeans:
+    """A weighted sum of means of the same scores in several cells, or the mean of the means of all cells."""
+
+    mean: Aggregate
+    """The mean of a cell."""
+    by: tuple[str, ...]
+    """The dimensions that distinguish cells."""
+    times: Mapping[tuple[str, ...], float] | float | None = None
+    """The coefficient of each cell, by its values of `by`; or that of the mean of all cells; None for this mean."""
+    constant: float = 0.0
+    """A number that is added."""
+
+    def times_of(self, cells: Collection[tuple[str, ...]]) -> Mapping[tuple[str, ...], float]:
+        """Return the coefficient of each cell that has pairs; empty if a cell of the sum has none."""
+        if isinstance(self.times, float):
+            return dict.fromkeys(cells, self.times / len(cells)) if cells else {}
+        times = self.times or {}
+        return times if set(times) <= set(cells) else {}
+
+
+def mean_of(measure: Measure) -> Aggregate | None:
+    """Return the mean of scores, possibly of cells, that a measure is. None for any other measure, for one that people
+    correct or that has random facets, and for scores of elements, since two replies have different elements."""
+    figure = measure.figure
+    if measure.corrected or measure.random or not isinstance(figure, Aggregate):
+        return None
+    inner = mean_in(figure)
+    means = inner is not None and len(inner.values) == 1 and not inner.of_condition and not inner.elements
+    return inner if means else None
+
+
+def paired_figure(plan: Plan, measure: Measure) -> SumOfMeans | None:
+    """Return the sum of means that a measure is if its scores can be paired: scores without a value are left out, and
+    its cells follow from columns of the scores, or from fields of rows; groups of axes and nodes of paths are neither.
+
+    Examples are `mean(m)`, `(m[kind: a] + m[kind: b]) / 2` and `1 - mean(m)`.
+    """
+    if measure.missing != "skip" or measure.corrected:
+        return None
+    mean = mean_of(measure)
+    figure = SumOfMeans(mean, mean.by) if mean is not None else _sum_in(plan, measure)
+    if figure is None or not set(measure.by) <= set(figure.by) or not _are_read(plan, figure.by):
+        return None
+    return figure
+
+
+def _sum_in(plan: Plan, measure: Measure) -> SumOfMeans | None:
+    if measure.by or isinstance(measure.figure, Aggregate):
+        return None
+    terms = _terms(plan, measure.figure, {})
+    if terms is None or not terms[1]:
+        return None
+    constant, parts = terms
+    [first, *aggregates] = [mean for _, mean, _ in parts]
+    alike = all((other.values, other.scenario) == (first.values, first.scenario) for other in aggregates)
+    names = {first.by if fixed is None else tuple(sorted(fixed)) for _, _, fixed in parts}
+    if not alike or len(names) > 1 or len({fixed is None for _, _, fixed in parts}) > 1:
+        return None
+    if any(other.by != first.by for other, (_, _, fixed) in zip(aggregates, parts[1:], strict=True) if fixed is None):
+        return None
+    by = names.pop()
+    if parts[0][2] is None:
+        whole = fsum(number for number, _, _ in parts)
+        return SumOfMeans(first, by, whole, constant) if whole else None
+    times: dict[tuple[str, ...], float] = {}
+    for number, _, fixed in parts:
+        cell = tuple((fixed or {})[name] for name in by)
+        times[cell] = times.get(cell, 0.0) + number
+    there = {cell: number for cell, number in times.items() if number}
+    return SumOfMeans(first, by, there, constant) if there else None
+
+
+_Terms = tuple[float, list[tuple[float, Aggregate, dict[str, str] | None]]]
+"""A number, and means with their coefficients, each in the cell that a slice fixes, or if this is None in all cells."""
+
+
+def _terms(plan: Plan, figure: Figure, fixed: dict[str, str]) -> _Terms | None:
+    """Return a figure as a sum of means in the slice `fixed`; None if it is no such sum."""
+    figure = pooled_mean(plan, figure, "skip") or figure
+    match figure:
+        case Constant(value=value):
+            return float(value), []
+        case Measured(measure=name, slice=within):
+            measure = named(plan.measures, name)
+            plain = measure.missing == "skip" and not measure.corrected
+            return _terms(plan, measure.figure, {**fixed, **within}) if plain else None
+        case Aggregate():
+            inner = mean_in(figure)
+            if inner is None or len(inner.values) != 1 or inner.of_condition or inner.elements:
+                return None
+            if inner is figure:
+                return 0.0, [(1.0, figure, fixed)]
+            return None if fixed or figure.by else (0.0, [(1.0, inner, None)])
+        case Formula(operator="+" | "-" | "*" | "/" | "negate" as operator, values=values):
+            parts = [_terms(plan, value, fixed) for value in values]
+            known_parts = [part for part in parts if part is not None]
+            return _combined(operator, known_parts) if len(known_parts) == len(parts) else None
+    return None
+
+
+def _combined(operator: str, parts: Sequence[_Terms]) -> _Terms | None:
+    first, last = parts[0], parts[-1]
+    match operator:
+        case "negate":
+            return _stretched(first, -1.0)
+        case "+" | "-":
+            other = last if operator == "+" else _stretched(last, -1.0)
+            return first[0] + other[0], [*first[1], *other[1]]
+        case "*" if not first[1] or not last[1]:
+            return _stretched(last, first[0]) if not first[1] else _stretched(first, last[0])
+        case "/" if not last[1] and last[0]:
+            return _stretched(first, 1 / last[0])
+    return None
+
+
+def _stretched(part: _Terms, times: float) -> _Terms:
+    return part[0] * times, [(number * times, mean, fixed) for number, mean, fixed in part[1]]
+
+
+KEYS = ("scenario", "item_id", "metric", "scorer", "evaluator")
+"""The columns that identify a score of a model, besides the arms."""
+
+
+def _are_read(plan: Plan, names: Sequence[str]) -> bool:
+    """Return true if dimensions are columns of the scores, or plain fields of their rows."""
+    axes = {axis.name for axis in plan.axes}
+    columns = {*KEYS, *arm_columns(plan), "dimension", LANGUAGE, *axis_columns(plan)}
+    return all(
+        name.partition(".")[0] not in axes and not name.endswith(NODES) if "." in name else name in columns
+        for name in names
+    )
+
+
+def scale_lengths(plan: Plan) -> dict[str, float]:
+    """Return the lengths of the scales of scores, if they have ends."""
+    lengths = {
+        metric.name: float(metric.ends[1] - metric.ends[0]) for metric in plan.metrics if metric.ends is not None
+    }
+    return lengths | {
+        name: high - low for name, (low, high) in score_ranges(plan).items() if low < high < low + math.inf
+    }
+
+
+# Pairs
+
+
+class Coded(NamedTuple):
+    """A column of few distinct names: a code per row, and the names by code, in ascending order."""
+
+    codes: Ints
+    names: list[str | None]
+
+    def take(self, rows: Ints | NDArray[np.bool_]) -> Coded:
+        """Return the column of some rows."""
+        return Coded(self.codes[rows], self.names)
+
+    def isin(self, names: Collection[str | None]) -> NDArray[np.bool_]:
+        """Return the mask of the rows with one of some names."""
+        chosen: NDArray[np.bool_] = np.isin(self.codes, [code for code, name in enumerate(self.names) if name in names])
+        return chosen
+
+    @property
+    def distinct(self) -> list[str | None]:
+        """The distinct names of the rows, in ascending order."""
+        return [self.names[code] for code in np.unique(self.codes)]
+
+
+@dataclass(frozen=True)
+class PairedScores:
+    """Scores that two sides share, as columns of one length, in the order of their keys."""
+
+    a: Floats
+    b: Floats
+    columns: Mapping[str, Coded]
+    weight: Floats
+    """The weight of the metric of each pair in its scenario and scorer."""
+    place: Ints
+    """The position of each pair among all shared pairs."""
+    lengths: Mapping[str, float]
+    """The lengths of the scales of scores, if they have ends."""
+    only_a: int = 0
+    """The number of scores that `b` lacks."""
+    only_b: int = 0
+    """The number of scores that `a` lacks."""
+    same: int = 0
+    """The number of results that two models share because neither took part in them. They are no pairs."""
+
+    def __len__(self) -> int:
+        return len(self.a)
+
+    def where(self, mask: NDArray[np.bool_]) -> PairedScores:
+        """Return some of the pairs."""
+        columns = {name: column.take(mask) for name, column in self.columns.items()}
+        return PairedScores(self.a[mask], self.b[mask], columns, self.weight[mask], self.place[mask], self.lengths)
+
+    def cells(self, names: Sequence[str]) -> tuple[Ints, list[Cell]]:
+        """Return the code of the cell of each pair by these columns, and the cells by code."""
+        return _cells([self.columns[name] for name in names], len(self))
+
+
+@dataclass(frozen=True)
+class ScoreTable:
+    """The mean score of each key of the models of one or two sides, in the order of sides, models and keys, with codes
+    of the key, further columns, and a hash that identifies the replies."""
+
+    value: Floats
+    key: Ints
+    sample: NDArray[np.uint64]
+    side: Ints
+    columns: Mapping[str, Coded]
+    weight: Floats
+    lengths: Mapping[str, float]
+
+    @cached_property
+    def _rows(self) -> dict[tuple[int, str | None], Ints]:
+        model = self.columns["model"]
+        return {
+            (side, name): np.flatnonzero((self.side == side) & (model.codes == code))
+            for side in range(int(self.side.max(initial=0)) + 1)
+            for code, name in enumerate(model.names)
+        }
+
+    def pairs(self, one: Sequence[str], two: Sequence[str]) -> PairedScores:
+        """Return the scores that models of the first side share with their counterparts on the last side."""
+        rows_a, rows_b, slots, only_a, only_b, same = [], [], [], 0, 0, 0
+        last = int(self.side.max(initial=0))
+        for slot, (first, second) in enumerate(zip(one, two, strict=True)):
+            own, other = (self._rows.get(key, np.empty(0, np.int64)) for key in ((0, first), (last, second)))
+            _, left, right = np.intersect1d(self.key[own], self.key[other], True, return_indices=True)
+            only_a, only_b = only_a + len(own) - len(left), only_b + len(other) - len(right)
+            own, other = own[left], other[right]
+            # A reply that both models share distinguishes nothing.
+            apart = (self.sample[own] != self.sample[other]) | (first == second)
+            same += int((~apart).sum())
+            rows_a.append(own[apart])
+            rows_b.append(other[apart])
+            slots.append(np.full(int(apart.sum()), slot))
+        a, b = np.concatenate(rows_a), np.concatenate(rows_b)
+        order = np.lexsort((np.concatenate(slots), self.key[b]))
+        a, b = a[order], b[order]
+        columns = {name: column.take(b) for name, column in self.columns.items()}
+        place = np.arange(len(a))
+        return PairedScores(
+            self.value[a], self.value[b], columns, self.weight[b], place, self.lengths, only_a, only_b, same
+        )
+
+
+def paired_scores(a: Side, b: Side, *, by_judge: bool = True) -> PairedScores:
+    """Return all scores that two sides share. With `by_judge` a pair is two scores by the same evaluator; without it,
+    two means over evaluators."""
+    places = ["dimension", LANGUAGE, *axis_columns(b.plan), *_fields_of_figures(b.plan)]
+    return read_scores(a, b, places, by_judge=by_judge).pairs(a.models, b.models)
+
+
+def _fields_of_figures(plan: Plan) -> list[str]:
+    """Return the fields of rows by which cells of paired means go."""
+    figures = (paired_figure(plan, measure) for measure in plan.measures)
+    return list(dict.fromkeys(name for figure in figures if figure is not None for name in figure.by if "." in name))
+
+
+def read_scores(
+    a: Side, b: Side, places: Sequence[str], *, by_judge: bool = True, mean: Aggregate | None = None
+) -> ScoreTable:
+    """Return the scores of the models of two sides, with the columns `places` of the second side; those of a `mean`
+    alone if there is one. Two sides with one connection and one plan are read at once."""
+    arms = [arm for arm in arm_columns(b.plan) if arm in arm_columns(a.plan)]
+    keys = [*KEYS[:-1], *arms, *(KEYS[-1:] if by_judge else ())]
+    if a.connection is b.connection and a.plan is b.plan:
+        sides = [replace(b, models=tuple(dict.fromkeys((*a.models, *b.models))))]
+    else:
+        sides = [a, b]
+    names = list(dict.fromkeys(["model", *keys, *places, "cluster_id"]))
+    batches = [
+        (number, batch.filter(batch.column("it counts")))
+        for number, side in enumerate(sides)
+        for batch in side.connection.sql(
+            _query(side, names, names if side is sides[-1] else ["model", *keys], mean)
+        ).to_arrow_reader(_BATCH)
+    ]
+    return _score_table(b.plan, batches, names, keys)
+
+
+_BATCH = 2**17
+
+
+def _score_table(
+    plan: Plan, batches: Sequence[tuple[int, Any]], names: Sequence[str], keys: Sequence[str]
+) -> ScoreTable:
+    """Return the table of batches of rows, each with the number of its side; rows with one model and key are merged."""
+    import pyarrow.compute as pc
+
+    columns = {}
+    for name in names:
+        texts = join_texts([batch.column(name).dictionary_encode() for _, batch in batches])
+        names_in_order = pc.sort_indices(texts.names)
+        place = np.empty(len(texts.names), np.int64)
+        place[names_in_order.to_numpy()] = np.arange(len(texts.names))
+        columns[name] = Coded(place[texts.codes], texts.names.take(names_in_order).to_pylist())
+    total, n, sample = (
+        np.concatenate([batch.column(name).to_numpy(zero_copy_only=False) for _, batch in batches] or [np.empty(0)])
+        for name in ("its total", "its n", "its sample")
+    )
+    side = np.repeat([number for number, _ in batches], [batch.num_rows for _, batch in batches]).astype(np.int64)
+    key = _numbered([columns[name] for name in keys], len(total))
+    order = np.lexsort((total, key, columns["model"].codes, side))  # a fixed order of summation
+    first = np.ones(len(order), bool)
+    whose = (key[order], columns["model"].codes[order], side[order])
+    first[1:] = np.logical_or.reduce([codes[1:] != codes[:-1] for codes in whose])
+    starts, rows = np.flatnonzero(first), order[first]
+    if len(starts):
+        total, n = (np.add.reduceat(each[order], starts) for each in (total, n))
+        sample = np.minimum.reduceat(sample[order], starts)
+    columns = {name: column.take(rows) for name, column in columns.items()}
+    return ScoreTable(
+        total / n,
+        key[rows],
+        sample.astype(np.uint64),
+        side[rows],
+        columns,
+        _weights(plan, columns, len(rows)),
+        scale_lengths(plan),
+    )
+
+
+def _weights(plan: Plan, columns: Mapping[str, Coded], rows: int) -> Floats:
+    """Return the weight of each score: that of its metric in its scenario and scorer."""
+    codes, kinds = _cells([columns[name] for name in ("scorer", "scenario", "metric")], rows)
+    values, of_kind = scored_values_of(plan), []
+    for scorer, scenario, metric in kinds:
+        scored = values.scorer(scorer, scenario)
+        of_kind.append(1.0 if scored is None else weights_of(scored).get(scenario, {}).get(metric, 1.0))
+    return np.array(of_kind)[codes]
+
+
+def _cells(columns: Sequence[Coded], rows: int) -> tuple[Ints, list[Cell]]:
+    """Return the code of the cell of each row by these columns, and the cells by code."""
+    _, first, codes = np.unique(_numbered(columns, rows), return_index=True, return_inverse=True)
+    return codes, [tuple(column.names[column.codes[row]] for column in columns) for row in first]
+
+
+def _numbered(columns: Sequence[Coded], rows: int) -> Ints:
+    """Return a code for each row, equal if the columns are equal, in the order of the columns."""
+    number = np.zeros(rows, np.int64)
+    for column in columns:
+        if len(column.names) > 1:
+            number = np.unique(number, return_inverse=True)[1] if number.any() else number
+            number = number * len(column.names) + column.codes
+    return number
+
+
+def _query(side: Side, names: Sequence[str], read: Sequence[str], mean: Aggregate | None) -> str:
+    """Return the SQL of the scores of a side: their sum, their number and a hash of their replies, for each model and
+    key. Columns that are not `read` are NULL.
+
+    The conditions are one `case`, or for sums a column: otherwise DuckDB estimates fewer rows than items, and holds all
+    of them in memory.
+    """
+    every = ", ".join(f"{sql.name(each) if each in read else 'NULL'}::varchar as {sql.name(each)}" for each in names)
+    chosen = f"model in {sql.texts(side.models)} and {counts_in_figures(side.plan)}"
+    if mean is not None:
+        values = sql.texts(mean.values)
+        there = "" if mean.scenario is None else f" and scenario = {sql.text(mean.scenario)}"
+        chosen = f"{chosen} and (scorer in {values} or metric::varchar in {values}){there}"
+    fields = [name for name in read if "." in name]
+    if not fields and (sums := score_sums_by(side.connection, side.plan, read)) is not None:
+        return f"""select {every}, "its total", "its n", "its sample",
+      coalesce("its n" > 0 and "is score" and {chosen}, false) as "it counts"
+    from {sums}"""
+    return f"""select {every}, sum(value order by value) as "its total", count(*) as "its n",
+      min(hash(sample_id)) as "its sample", true as "it counts"
+    from {_with_fields(side.schema, fields)}
+    where case when value is not null and {chosen} then true else false end
+    group by all"""
+
+
+def _with_fields(schema: str, fields: Sequence[str]) -> str:
+    """Return the SQL of the scores of a benchmark, with a column for each of some fields of their rows."""
+    scores = f"{schema}.scores"
+    if not fields:
+        return scores
+    read = ", ".join(f"fields ->> {sql.text(path_of(name))} as {sql.name(name)}" for name in fields)
+    return f"""(select * from {scores}
+      left join (select scenario, item_id, {read} from {schema}.items) using (scenario, item_id))"""
+
+
+# Differences of means
+
+
+def mean_difference(
+    pairs: PairedScores, *, weighted: bool, cell: Ints | None = None, times: Mapping[int, float] | None = None
+) -> CellDifference:
+    """Return the mean of each side over pairs, of which there is at least one, and their difference; with the codes of
+    cells the mean of the means of cells, or the sum of these with the coefficients `times`. If `weighted`, metrics have
+    their weights."""
+    clusters, weight = pairs.columns["cluster_id"].codes, pairs.weight if weighted else np.ones(len(pairs))
+    a, b = (
+        mean_of_cells(side, clusters, cell, weight, times=times, paired=False).value or 0.0
+        for side in (pairs.a, pairs.b)
+    )
+    spans = [pairs.lengths.get(name or "") for name in pairs.columns["metric"].distinct]
+    span = None if None in spans else max(each for each in spans if each is not None)
+    ends = None if span is None else (-span, span)
+    difference = mean_of_cells(pairs.b - pairs.a, clusters, cell, weight, times=times, ends=ends)
+    if difference.reason == SINGLE_ITEM and len(pairs.columns["item_id"].distinct) > 1:
+        difference = difference.without_interval(SINGLE_CLUSTER)
+    farthest = float(np.abs(pairs.b - pairs.a).max()) * (1.0 if times is None else sum(map(abs, times.values())))
+    return CellDifference((), a, b, difference, farthest, span, _identity(pairs, cell, weight))
+
+
+def _identity(pairs: PairedScores, cell: Ints | None, weight: Floats) -> Hashable:
+    """Return what identifies a mean of cells: its pairs, their weights, and which of them share a cell."""
+    shared = b""
+    if cell is not None and np.ptp(cell):
+        _, first, codes = np.unique(cell, return_index=True, return_inverse=True)
+        shared = np.argsort(np.argsort(first))[codes].tobytes()
+    return pairs.place.tobytes(), (weight / weight.max()).tobytes(), shared
+
+
+def paired_differences(
+    plan: Plan, measure: Measure, figure: SumOfMeans, pairs: PairedScores, items: Collection[str] | None = None
+) -> list[CellDifference]:
+    """Return the difference of two sides in each cell of a measure that is a `figure` of paired scores, over all pairs
+    or those of some items. There is none in a cell without pairs, or if a cell of a sum has none, or if pairs have no
+    column of the cells, since they are means over evaluators."""
+    mean, columns = figure.mean, pairs.columns
+    if not set(figure.by) <= set(columns):
+        return []
+    mask = columns["scorer"].isin(mean.values) | columns["metric"].isin(mean.values)
+    if mean.scenario is not None:
+        mask &= columns["scenario"].isin([mean.scenario])
+    if items is not None:
+        mask &= columns["item_id"].isin(items)
+    pairs = pairs.where(mask)
+    # A mean of one metric has no weights, although metrics may weigh differently in scenarios.
+    weighted = "metric" not in figure.by and scored_values_of(plan).scorer(mean.values[0], mean.scenario) is not None
+    outer, cells = pairs.cells(measure.by)
+    places = [dimension_place(plan, name) for name in measure.by]
+    by_cell = {
+        cell: _cell_difference(measure, figure, pairs.where(outer == code), weighted) for code, cell in enumerate(cells)
+    }
+    differences = [replace(found, cell=cell) for cell, found in by_cell.items() if found is not None]
+    differences.sort(key=lambda each: [place(value) for place, value in zip(places, each.cell, strict=True)])
+    return differences
+
+
+def _cell_difference(
+    measure: Measure, figure: SumOfMeans, pairs: PairedScores, weighted: bool
+) -> CellDifference | None:
+    cell, keys = pairs.cells(figure.by)
+    if figure.times is None:
+        return mean_difference(pairs, weighted=weighted, cell=cell if figure.by else None)
+    codes = {tuple(map(str, key)): code for code, key in enumerate(keys)}
+    times = {codes[key]: number for key, number in figure.times_of(codes).items()}
+    if not times:
+        return None
+    chosen = np.isin(cell, list(times))
+    found = mean_difference(pairs.where(chosen), weighted=weighted, cell=cell[chosen], times=times)
+    span = None if measure.low is None or measure.high is None else measure.high - measure.low
+    return replace(found, a=found.a + figure.constant, b=found.b + figure.constant, span=span)
