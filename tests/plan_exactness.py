@@ -26,7 +26,7 @@ from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.engine import Engine
 from tripos_runtime.forecast.run_forecast import Forecast, forecast
 from tripos_runtime.generate.attempts import place_of
-from tripos_runtime.models.base import FREE, ModelError, Price, Reply, Request
+from tripos_runtime.models.base import FREE, Model, ModelError, Price, Reply, Request
 from tripos_runtime.models.embeddings import MockEmbedding
 from tripos_runtime.program.binding import RoleBinding, bind
 from tripos_runtime.scheduling.calling import Called
@@ -41,15 +41,13 @@ VECTORS: Where = ("", "(vectors)", "encoder")
 
 
 @dataclass
-class CountingModel:
+class CountingModel(Model):
     """A scripted model."""
 
     name: str
-    structured: bool = True
-    slots: int | None = None
-    endpoint: str = "scripted"
-    price: Price | None = FREE
-    most_samples: int = 1
+    structured = True
+    endpoint = "scripted"
+    price = FREE
 
 
 @dataclass

@@ -27,7 +27,7 @@ from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.engine import Engine, Share, work_name
 from tripos_runtime.drivers.lookup import MOST_UNITS
 from tripos_runtime.drivers.sequential_stopping import BATCHES, LIVE, CaseReader, StoppingRule
-from tripos_runtime.models.base import Model, ModelError, Warming
+from tripos_runtime.models.base import Model, ModelError
 from tripos_runtime.program.binding import RoleBinding
 from tripos_runtime.scheduling.budget import Budget, Stopped
 from tripos_runtime.scheduling.calling import Caller, open_callers, snapshot
@@ -208,8 +208,7 @@ class Job:
                 async with around(self):
                     return await self.pool.run(self)
             for model in models.values():
-                if isinstance(model, Warming):
-                    await model.warm_up()
+                await model.warm_up()
             notes = self.tally.notes.append
             self.callers = open_callers(models, self.limits, self.budget, notes)
             if self.batches is not None:

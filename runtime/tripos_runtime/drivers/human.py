@@ -20,7 +20,7 @@ from tripos_compiler.plan import Ask, Compare, Converse, Grade, Verdict
 from tripos_compiler.plan.outcomes import NOT_APPLICABLE
 from tripos_runtime.asking.ledger import Row
 from tripos_runtime.asking.replies import answer_of, conversation_of
-from tripos_runtime.models.base import FREE, Message, ModelError, Price, Reply, Request
+from tripos_runtime.models.base import FREE, Message, Model, ModelError, Reply, Request
 from tripos_runtime.program.needs import (
     Answered,
     ConversationNeed,
@@ -133,23 +133,16 @@ class PersonInterface(Protocol):
 
 
 @dataclass
-class HumanModel:
+class HumanModel(Model):
     """A person as a model. Raises `ModelError` R0250 once they leave."""
 
     name: str
     interface: PersonInterface
-    structured: bool = False
-    slots: int | None = 1
-    price: Price | None = FREE
-    most_samples: int = 1
     alone: asyncio.Lock = field(default_factory=asyncio.Lock)
     _before: tuple[Message, ...] = ()
     """The conversation as the person last left it, including their own turn."""
-
-    @property
-    def endpoint(self) -> str:
-        """An endpoint of their own."""
-        return self.name
+    slots = 1
+    price = FREE
 
     async def ask(self, request: Request) -> Reply:
         """Return the person's reply."""
@@ -167,9 +160,6 @@ class HumanModel:
         else:
             self.interface.begin(messages)
         return self.interface.say()
-
-    async def close(self) -> None:
-        """Do nothing."""
 
 
 async def in_thread(function: Callable[[], str | None]) -> str | None:

@@ -95,10 +95,14 @@ def open_model(
             from tripos_runtime.models.chat_completions import DirectModel, ReplicatedModel
             from tripos_runtime.models.completions import ContinuingModel
 
-            form = DirectModel if asked_as is None else ContinuingModel
+            form, sent_as = DirectModel, None
+            if asked_as is not None:
+                form, sent_as = ContinuingModel, asked_as.removeprefix(OPENAI_COMPLETION)
             places = [endpoint] if endpoint is None else [replace(endpoint, base_url=url) for url in urls_of(endpoint)]
+            is_own = own_price is not None
             served = [
-                form(name, place, price=price, own_price=own_price is not None, timeout_s=timeout_s) for place in places
+                form(name, place, price=price, own_price=is_own, sent_as=sent_as, timeout_s=timeout_s)
+                for place in places
             ]
             if endpoint is None or (len(served) == 1 and not endpoint.warm_up_s):
                 return served[0]
