@@ -12,9 +12,9 @@ import pytest
 
 from tests.generated_specs import _Writer, generate
 from tests.plan_exactness import Benchmark, LoggedLedger
-from tests.runtime.in_memory import KEYS
 from tripos_compiler.language.evaluation import Unavailable
 from tripos_compiler.plan import Column, Score
+from tripos_runtime.asking.ledger import KEY_COLUMNS
 from tripos_runtime.asking.replies import answer_of, conversation_of, turn_of
 from tripos_runtime.datasets.cases import Case
 from tripos_runtime.datasets.selection import Selection
@@ -95,7 +95,7 @@ def test_from_what_is_kept_a_program_takes_the_scores_that_the_run_took(seed: in
     bench, ledger = Benchmark(generate(seed, tmp_path)), LoggedLedger()
     bench.run(ledger, bench.bound(), EVERYTHING)
     kept = {
-        table: {row[KEYS[table]]: row for row in ledger.table(table)}
+        table: {row[KEY_COLUMNS[table]]: row for row in ledger.table(table)}
         for table in ("samples", "judgements", "turns", "scores")
     }
     taken = 0

@@ -14,6 +14,18 @@ from tripos_compiler.plan import digest
 from tripos_compiler.source.data_classes import dataclass
 
 Row = Mapping[str, Any]
+KEY_COLUMNS: Mapping[str, str] = {
+    "samples": "sample_id",
+    "turns": "turn_id",
+    "judgements": "judgement_id",
+    "scores": "score_id",
+    "comparisons": "comparison_id",
+    "conditions": "condition_id",
+    "drafts": "unit_id",
+    "slots": "slot_id",
+    "vectors": "vector_id",
+}
+"""The column with the name of a result, by table."""
 
 
 class Listing(Protocol):

@@ -21,6 +21,7 @@ from tripos_compiler.plan import Settings
 from tripos_runtime.models.base import Endpoint, Model, ModelError, Price, check_alone
 from tripos_runtime.models.catalog import (
     OPENAI_COMPLETION,
+    PORTS,
     check_address,
     completion_name,
     endpoint_of,
@@ -150,7 +151,6 @@ SHOWN = 16
 """The number of digits of a weights digest in the name of a model."""
 PATHS = ("/chat/completions", "/completions", "/v1/messages")
 """A suffix of base URLs that changes nothing."""
-PORTS = {"http": 80, "https": 443}
 SECRET = re.compile(r"key|token|secret|sig|pass|auth|credential|code", re.IGNORECASE)
 """Parameters of an address with these names hold a secret."""
 
