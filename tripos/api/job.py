@@ -20,7 +20,7 @@ from tripos_compiler.plan import Grade, Plan
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.inputs import DataError
 from tripos_runtime.asking.functions.calling import LoadedPlugin
-from tripos_runtime.asking.ledger import NO_OTHERS, OtherReplies
+from tripos_runtime.asking.ledger import NOTHING_KEPT, OtherReplies
 from tripos_runtime.asking.progress import RunProgress
 from tripos_runtime.datasets.cases import CaseSource, drawn_counts
 from tripos_runtime.datasets.selection import Selection
@@ -87,7 +87,7 @@ class Job:
     budget: Budget | None
     origin: RunOrigin = WORKING_TREE
     """The release or working tree that the plan comes from."""
-    other_replies: OtherReplies = NO_OTHERS
+    other_replies: OtherReplies = NOTHING_KEPT
     """Other stores whose replies are reused."""
     tally: RunProgress = field(default_factory=RunProgress)
     callers: Mapping[str, Caller] = field(default_factory=dict)

@@ -110,7 +110,7 @@ class Ledger(Keeper, Protocol):
 
 
 class EmptyLedger:
-    """An empty ledger for readers."""
+    """A ledger that has and keeps nothing; also an empty list of work, and the replies of no other store."""
 
     def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
         """Return `None` for each of these rows."""
@@ -124,13 +124,60 @@ class EmptyLedger:
         """Return no reply."""
         return {}
 
-    def repliers(self, table: str) -> Collection[str]:
+    def vectors(self, names: Sequence[str]) -> Mapping[str, tuple[Row, tuple[str, str]]]:
+        """Return no vector."""
+        return {}
+
+    def repliers(self, table: str) -> tuple[()]:
         """Return no model."""
         return ()
 
-    def replies(self, table: str, request: str) -> Sequence[tuple[Row, Row | None]]:
+    def replies(self, table: str, request: str) -> tuple[()]:
         """Return no row."""
         return ()
+
+    def fingerprints(self) -> tuple[()]:
+        """Return nothing."""
+        return ()
+
+    def claim(self, key: str, *, later: bool = False) -> bool:
+        """Return true: there is no other process."""
+        return True
+
+    def release(self, key: str) -> None:
+        """Do nothing."""
+
+    def keep(self, rows: Mapping[str, Sequence[Row]]) -> None:
+        """Discard the rows."""
+
+    def flush(self) -> None:
+        """Do nothing."""
+
+    def refresh(self) -> bool:
+        """Return false: there are no other processes."""
+        return False
+
+    def close(self) -> None:
+        """Do nothing."""
+
+    def work(self, name: str) -> EmptyLedger:
+        """Return a list of work that keeps no names."""
+        return self
+
+    def add(self, ids: Iterable[str]) -> None:
+        """Discard the names."""
+
+    def finished(self) -> None:
+        """Return None: no work is ever finished."""
+
+    def finish(self, summary: Mapping[str, Any]) -> None:
+        """Do nothing."""
+
+    def abandon(self) -> None:
+        """Do nothing."""
+
+
+NOTHING_KEPT = EmptyLedger()
 
 
 def condition_id(name: str, condition: str) -> str:
@@ -201,25 +248,6 @@ class OtherReplies(Protocol):
     def vectors(self, names: Sequence[str]) -> Mapping[str, tuple[Row, tuple[str, str]]]:
         """Return the rows of vectors by name, each with its place and its commit."""
         ...
-
-
-class NoOthers:
-    """No other store."""
-
-    def repliers(self, table: str) -> Collection[str]:
-        """Return no model."""
-        return ()
-
-    def replies(self, table: str, request: str) -> Sequence[tuple[Row, Row | None, tuple[str, str]]]:
-        """Return no reply."""
-        return ()
-
-    def vectors(self, names: Sequence[str]) -> Mapping[str, tuple[Row, tuple[str, str]]]:
-        """Return no vector."""
-        return {}
-
-
-NO_OTHERS = NoOthers()
 
 
 @dataclass

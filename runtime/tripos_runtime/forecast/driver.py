@@ -28,7 +28,7 @@ from tripos_compiler.plan import (
     serialized_form,
 )
 from tripos_compiler.plan.outcomes import NOT_ASKED, OK, PENDING, RETRIED_NEXT_RUN
-from tripos_runtime.asking.ledger import NO_OTHERS, EmptyLedger, OtherReplies, ReuseCounts, Row, condition_id
+from tripos_runtime.asking.ledger import NOTHING_KEPT, OtherReplies, ReuseCounts, Row, condition_id
 from tripos_runtime.asking.questions import Adopted, Answer, Question, read_again
 from tripos_runtime.asking.replies import answer_of, conversation_of, turn_of
 from tripos_runtime.datasets.cases import Case
@@ -105,7 +105,7 @@ class ForecastVectors:
 
     statuses: Statuses
     identities: Mapping[str, str] = field(default_factory=dict)
-    others: OtherReplies = NO_OTHERS
+    others: OtherReplies = NOTHING_KEPT
     """Other stores, whose vectors are adopted."""
     reuse: ReuseCounts = field(default_factory=ReuseCounts)
     """The counts of adopted vectors."""
@@ -226,14 +226,6 @@ class KeptResults(Protocol):
     def replies(self, table: str, request: str) -> Sequence[tuple[Row, Row | None]]:
         """See `Ledger.replies`."""
         ...
-
-
-class NothingKept(EmptyLedger):
-    """An empty store."""
-
-    def fingerprints(self) -> Collection[str]:
-        """Return nothing."""
-        return ()
 
 
 @dataclass

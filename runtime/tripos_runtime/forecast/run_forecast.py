@@ -32,7 +32,7 @@ from tripos_compiler.plan import (
     Step,
 )
 from tripos_compiler.plan.outcomes import NOT_APPLICABLE, NOT_ASKED, PENDING, PROVIDER_ERROR
-from tripos_runtime.asking.ledger import NO_OTHERS, Ledger, OtherReplies, ReuseCounts, Row
+from tripos_runtime.asking.ledger import NOTHING_KEPT, Ledger, OtherReplies, ReuseCounts, Row
 from tripos_runtime.asking.questions import Question
 from tripos_runtime.datasets.cases import Case, CaseSource, PlannedStepCalls
 from tripos_runtime.datasets.selection import Selection
@@ -239,7 +239,7 @@ def forecast(
     ledger: KeptResults,
     prices: Mapping[str, Price | None],
     history: History = NO_HISTORY,
-    other_stores: OtherReplies = NO_OTHERS,
+    other_stores: OtherReplies = NOTHING_KEPT,
 ) -> Forecast:
     """Return the forecast of a run of this plan with these models on these cases. `prices` are by model, `None` or
     missing if unknown; `others` are stores whose replies are adopted. Python functions of the plan are not called: what

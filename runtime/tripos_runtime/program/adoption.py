@@ -16,7 +16,7 @@ from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.language.references import names_in
 from tripos_compiler.plan import Ask, Converse, JudgedStep, Plan, Scenario
 from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.asking.ledger import KEY_COLUMNS, NO_OTHERS, Ledger, OtherReplies, OtherStore, ReuseCounts, Row
+from tripos_runtime.asking.ledger import KEY_COLUMNS, NOTHING_KEPT, Ledger, OtherReplies, OtherStore, ReuseCounts, Row
 from tripos_runtime.asking.questions import Adopted
 from tripos_runtime.datasets.cases import Case
 from tripos_runtime.datasets.selection import data_of
@@ -62,7 +62,7 @@ class ReplyReuse:
     ledger: Ledger
     run_results: RunResults
     claims: bool = True
-    others: OtherReplies = NO_OTHERS
+    others: OtherReplies = NOTHING_KEPT
     """The replies of other stores. A reply that has a name of this run is adopted under that name only."""
     reuse: ReuseCounts = field(default_factory=ReuseCounts)
     """The counts of replies adopted from other stores."""

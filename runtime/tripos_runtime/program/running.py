@@ -3,23 +3,46 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tripos_compiler.plan import Ask, Converse, JudgedStep
+from tripos_compiler.plan import Ask, Converse, JudgedStep, Plan
 from tripos_compiler.plan.outcomes import NOT_ASKED
 from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.asking.ledger import Row, condition_id
+from tripos_runtime.asking.ledger import NOTHING_KEPT, Ledger, Listing, OtherReplies, Row, condition_id
+from tripos_runtime.asking.progress import RunProgress
 from tripos_runtime.asking.questions import Answer
+from tripos_runtime.datasets.sources import Sources
 from tripos_runtime.models.base import Message
+from tripos_runtime.program.binding import RoleBinding
 from tripos_runtime.scheduling.budget import Halted
+from tripos_runtime.scheduling.endpoint import Sleep
 
 if TYPE_CHECKING:
     from tripos_runtime.program.adoption import CurrentCase
     from tripos_runtime.program.units import Unit
     from tripos_runtime.program.values import StepValues
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """What all parts of one run share. The defaults are those of a run that keeps nothing."""
+
+    plan: Plan
+    binding: RoleBinding
+    sources: Sources
+    ledger: Ledger = NOTHING_KEPT
+    work: Listing = NOTHING_KEPT
+    """The list of the names of its results."""
+    run_id: str = ""
+    tally: RunProgress = field(default_factory=RunProgress)
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    sleep: Sleep = asyncio.sleep
+    others: OtherReplies = NOTHING_KEPT
+    """Other stores, whose replies are reused."""
 
 
 Value = TypeVar("Value")
