@@ -28,9 +28,9 @@ from tripos_runtime.program.needs import (
     ReplyNeed,
     ScoreResult,
     SimilarityNeed,
-    drive,
     pending,
 )
+from tripos_runtime.program.running import drive_now
 from tripos_runtime.program.steps import UnitProgram
 from tripos_runtime.program.units import Unit
 from tripos_runtime.program.values import StepValues
@@ -142,7 +142,7 @@ def replayed(world: PlanContext, unit: Unit, kept: Mapping[str, Mapping[str, Map
         program.out.clear()
 
     try:
-        drive(program.go(), caught, take)
+        drive_now(program.go(), caught, take)
     except LookupError:
         return []
     return found
@@ -164,7 +164,7 @@ def needs_of(world: PlanContext, unit: Unit) -> list[Any]:
         match need:
             case ConversationNeed(talk=talk, certain=certain):
                 found.append(("talk", talk.step.name, dict(talk.models), certain))
-                return drive(need.program(), meet, list)
+                return drive_now(need.program(), meet, list)
             case SimilarityNeed(step=step, certain=certain):
                 found.append(("near", step.name, certain))
                 return pending(step.name)
@@ -182,7 +182,7 @@ def needs_of(world: PlanContext, unit: Unit) -> list[Any]:
 
     program = UnitProgram(world, unit, StepValues(unit.case.names))
     steps = [step for step in unit.bound.treatment.steps if not isinstance(step, Score | Column)]
-    drive(program.go(steps), meet, program.out.clear)
+    drive_now(program.go(steps), meet, program.out.clear)
     return found
 
 

@@ -11,6 +11,7 @@ from dataclasses import field
 from typing import Any, NamedTuple, Protocol
 
 from tripos_compiler.plan import digest
+from tripos_compiler.plan.outcomes import RETRIED_NEXT_RUN
 from tripos_compiler.source.data_classes import dataclass
 
 Row = Mapping[str, Any]
@@ -178,6 +179,25 @@ class EmptyLedger:
 
 
 NOTHING_KEPT = EmptyLedger()
+
+
+class StatusReader(Protocol):
+    """The part of a ledger that tells statuses."""
+
+    def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
+        """See `Ledger.statuses`."""
+        ...
+
+
+def kept_statuses(ledger: StatusReader, wanted: Mapping[str, Iterable[str]], *, final: bool = False) -> dict[str, str]:
+    """Return the status of each row that the ledger has, by name. `wanted` are the names by table. With `final`,
+    statuses that a later run retries are left out."""
+    kept: dict[str, str] = {}
+    for table, names in wanted.items():
+        if ids := list(dict.fromkeys(names)):
+            statuses = zip(ids, ledger.statuses(table, ids), strict=True)
+            kept |= {name: status for name, status in statuses if status is not None}
+    return {name: status for name, status in kept.items() if status not in RETRIED_NEXT_RUN} if final else kept
 
 
 def condition_id(name: str, condition: str) -> str:

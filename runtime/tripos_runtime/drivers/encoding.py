@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.plan import Retrieve, Settings, digest, serialized_form
-from tripos_compiler.plan.outcomes import OK, PROVIDER_ERROR, RETRIED_NEXT_RUN
+from tripos_compiler.plan.outcomes import OK, PROVIDER_ERROR
 from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.asking.ledger import OtherReplies, OtherStore
+from tripos_runtime.asking.ledger import OtherReplies, OtherStore, kept_statuses
 from tripos_runtime.asking.questions import NO_REPLY, UNUSED, Answer
 from tripos_runtime.models.base import Message, ModelError, Reply, Request
 from tripos_runtime.models.embeddings import versioned_name
@@ -113,11 +113,7 @@ class Encoder:
 
     def _stored_vectors(self, names: Sequence[str]) -> dict[str, Vector]:
         """Return the vectors that the ledger has."""
-        there = [
-            name
-            for name, status in zip(names, self.run.ledger.statuses(TABLE, names), strict=True)
-            if status is not None and status not in RETRIED_NEXT_RUN
-        ]
+        there = list(kept_statuses(self.run.ledger, {TABLE: names}, final=True))
         rows = self.run.ledger.rows(TABLE, there) if there else {}
         found: dict[str, Vector] = {}
         for name, row in rows.items():

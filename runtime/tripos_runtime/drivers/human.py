@@ -29,9 +29,9 @@ from tripos_runtime.program.needs import (
     PlanContext,
     ProgramEvent,
     ReplyNeed,
-    drive,
     pending,
 )
+from tripos_runtime.program.running import drive_now
 from tripos_runtime.program.steps import UnitProgram, pair_program
 from tripos_runtime.program.units import Pair, Places, Unit
 from tripos_runtime.program.values import StepValues
@@ -51,7 +51,7 @@ class HumanGrader:
         before = _without_tools([each for each in steps[: steps.index(step)] if isinstance(each, Ask | Converse)])
         program = UnitProgram(self.world, unit, StepValues(unit.case.names))
         shown: list[Mapping[str, Any]] = []
-        drive(program.go([*before, step]), partial(self._meet, step, shown), program.out.clear)
+        drive_now(program.go([*before, step]), partial(self._meet, step, shown), program.out.clear)
         return shown[0] if shown else None
 
     def names_of_elements(self, unit: Unit, step: Verdict) -> Mapping[Places, Mapping[str, Any]]:
@@ -61,7 +61,7 @@ class HumanGrader:
         before = _without_tools([each for each in steps[: steps.index(step)] if isinstance(each, Ask | Converse)])
         program = UnitProgram(self.world, unit, StepValues(unit.case.names))
         shown: dict[Places, Mapping[str, Any]] = {}
-        drive(program.go([*before, step]), partial(self._meet_element, step, shown), program.out.clear)
+        drive_now(program.go([*before, step]), partial(self._meet_element, step, shown), program.out.clear)
         return dict(sorted(shown.items()))
 
     def names_of_pair(self, pair: Pair) -> Mapping[str, Any] | None:
@@ -69,7 +69,7 @@ class HumanGrader:
         names = pair.names(self.ask_all(pair.first), self.ask_all(pair.second))
         shown: list[Mapping[str, Any]] = []
         out: list[ProgramEvent] = []
-        drive(pair_program(self.world, pair, names, out), partial(self._meet, pair.step, shown), out.clear)
+        drive_now(pair_program(self.world, pair, names, out), partial(self._meet, pair.step, shown), out.clear)
         return shown[0] if shown else None
 
     def ask_all(self, unit: Unit) -> StepValues:
@@ -77,7 +77,7 @@ class HumanGrader:
         condition needs something that is not in a store."""
         steps = _without_tools([step for step in unit.bound.treatment.steps if isinstance(step, Ask | Converse)])
         program = UnitProgram(self.world, unit, StepValues(unit.case.names))
-        drive(program.go(steps), self._answer, program.out.clear)
+        drive_now(program.go(steps), self._answer, program.out.clear)
         return program.names
 
     def _meet(self, step: Grade | Compare, shown: list[Mapping[str, Any]], need: Need) -> Answered:

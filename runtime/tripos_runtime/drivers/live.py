@@ -20,12 +20,13 @@ from tripos_runtime.asking.questions import SENT_ANEW, Adopted, Answer, Unreadab
 from tripos_runtime.asking.replies import (
     FirstReply,
     SentRequest,
+    adopted_rows,
     answer_of,
     complete_reply,
     conversation_of,
     draft_of,
+    draft_row,
     first_replies,
-    reuse_reply,
     run_reply,
     turn_of,
 )
@@ -50,7 +51,7 @@ from tripos_runtime.program.needs import (
     ScorerNeed,
     SimilarityNeed,
 )
-from tripos_runtime.program.running import CaseState, RunContext, gather_all
+from tripos_runtime.program.running import CaseState, RunContext, drive, gather_all
 from tripos_runtime.program.steps import UnitProgram, pair_program
 from tripos_runtime.program.units import Conversation, Pair, StepCall, Unit, most_turns
 from tripos_runtime.program.values import StepValues, is_kept_as_result
@@ -157,12 +158,8 @@ class ResultWriter:
         shared: CaseState,
     ) -> None:
         """Keep a reply that was asked for under another name. It costs only what a repair of it costs."""
-        rows = {call.table: [{**row, **found.columns}], **self._companion_rows(call, name, row, shared)}
-        if (
-            found.draft is not None and found.columns["reused_from"] is not None
-        ):  # the store may lack the origin's condition row
-            rows["drafts"] = [self.row.draft(row, name, draft_of(found.draft))]
-        self.run.ledger.keep(rows)
+        rows = adopted_rows(call.table, row, name, found)
+        self.run.ledger.keep({**rows, **self._companion_rows(call, name, row, shared)})
         self.run.tally.adopt(lane, call.model, answer, found)
         self._settle_call(call, name, answer)
 
@@ -190,7 +187,7 @@ class ResultWriter:
 
     def keep_draft(self, row: Mapping[str, Any], name: str, draft: UnreadableReply) -> None:
         """Keep an unreadable reply before it is repaired."""
-        self.run.ledger.keep({"drafts": [self.row.draft(row, name, draft)]})
+        self.run.ledger.keep({"drafts": [draft_row(row, name, draft)]})
         self.run.tally.repaired += 1
 
     def count_status(self, table: str, status: str) -> None:
@@ -356,25 +353,7 @@ class LiveDriver(ResultWriter):
 
     async def _drive(self, program: Program, at: UnitContext) -> Any:
         """Return the result of a program."""
-        got: Answered = None
-        try:
-            while True:
-                need = program.send(got)
-                if at.out:
-                    self._take(at)
-                got = await (self._side_by_side(need, at) if isinstance(need, list) else self.answer(need, at))
-        except StopIteration as end:
-            self._take(at)
-            return end.value
-
-    async def _side_by_side(self, programs: Sequence[Program], at: UnitContext) -> list[Any]:
-        found: list[Any] = [None] * len(programs)
-
-        async def run(place: int) -> None:
-            found[place] = await self._drive(programs[place], at)
-
-        await gather_all([run(place) for place in range(len(programs))])
-        return found
+        return await drive(program, lambda need: self.answer(need, at), lambda: self._take(at))
 
     def _take(self, at: UnitContext) -> None:
         """Keep and count the events that a program has emitted so far."""
@@ -486,11 +465,7 @@ class LiveDriver(ResultWriter):
             def keep(draft: UnreadableReply) -> None:
                 self.keep_draft(own, name, draft)
 
-            program = (
-                reuse_reply(request, first, numbers[name])
-                if isinstance(first, Adopted)
-                else complete_reply(request, first, numbers[name])
-            )
+            program = complete_reply(request, first, numbers[name])
             answer = answers[name] = await run_reply(program, caller, lane, keep)
             left_out = first.row.get("left_out", 0) if isinstance(first, Adopted) else getattr(first, "left_out", 0)
             row = {**own, **(answer.columns if need.talk is None else answered_turn(answer, left_out))}

@@ -13,8 +13,8 @@ from typing import Any
 
 from tripos_compiler.language.evaluation import Unavailable
 from tripos_compiler.plan import Ask, Column, Converse, Plan, Retrieve, SampleList, Scenario, Score, Treatment, Verdict
-from tripos_compiler.plan.outcomes import NOT_APPLICABLE, RETRIED_NEXT_RUN
-from tripos_runtime.asking.ledger import EmptyLedger, Ledger, Row
+from tripos_compiler.plan.outcomes import NOT_APPLICABLE
+from tripos_runtime.asking.ledger import EmptyLedger, Ledger, Row, kept_statuses
 from tripos_runtime.asking.progress import RunProgress
 from tripos_runtime.asking.questions import Answer, recorded_answer
 from tripos_runtime.asking.replies import answer_of
@@ -31,9 +31,8 @@ from tripos_runtime.program.needs import (
     ScoreResult,
     ScorerNeed,
     SimilarityNeed,
-    drive,
 )
-from tripos_runtime.program.running import CaseState, RunContext
+from tripos_runtime.program.running import CaseState, RunContext, drive_now
 from tripos_runtime.program.steps import UnitProgram
 from tripos_runtime.program.units import BoundTreatment, Unit
 from tripos_runtime.program.values import StepValues
@@ -104,11 +103,7 @@ class Recorder:
         wanted = {call.name for unit in units for call in unit.calls}
         conditions = {name for unit in units for table, name in unit.results if table == CONDITIONS}
         scores = {name for unit in units for names in unit.scores.values() for name in names.values()}
-        kept = {
-            **self._statuses("samples", wanted),
-            **self._statuses("scores", scores),
-            **self._statuses(CONDITIONS, conditions),
-        }
+        kept = kept_statuses(self._ledger, {"samples": wanted, "scores": scores, CONDITIONS: conditions}, final=True)
         rows = self._ledger.rows("samples", wanted & kept.keys())
         for some, replies in together:
             refused = {
@@ -121,11 +116,6 @@ class Recorder:
             for unit in some:
                 refused |= _Recording(self._keeping, self._world, unit, replies, shared, answers).go()
             yield refused
-
-    def _statuses(self, table: str, names: set[str]) -> dict[str, str]:
-        ids = sorted(names)
-        found = zip(ids, self._ledger.statuses(table, ids), strict=True)
-        return {name: status for name, status in found if status is not None and status not in RETRIED_NEXT_RUN}
 
 
 @dataclass
@@ -146,7 +136,7 @@ class _Recording:
     def go(self) -> dict[str, Refusal]:
         """Keep the new results of the unit. Return the refused replies."""
         self.program = UnitProgram(self.world, self.unit, StepValues(self.unit.case.names), [], self.shared.retrieved)
-        drive(self.program.go(), self._meet, self._take)
+        drive_now(self.program.go(), self._meet, self._take)
         return self.refused
 
     def _meet(self, need: Need) -> Answered:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tripos_compiler.language.evaluation import Unavailable
@@ -12,7 +12,7 @@ from tripos_compiler.plan import Ask, Compare, Converse, Grade, JudgedStep
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.asking.judging import comparison_worth, score_columns
 from tripos_runtime.asking.ledger import condition_id
-from tripos_runtime.asking.questions import NO_REPLY, SENT_ANEW, Answer, UnreadableReply, dumps
+from tripos_runtime.asking.questions import NO_REPLY, SENT_ANEW, Answer, dumps
 from tripos_runtime.program.needs import ComparisonResult, ConversationEnded, ScoreResult
 from tripos_runtime.program.running import RunContext
 from tripos_runtime.program.units import Conversation, Pair, StepCall, Unit
@@ -88,11 +88,6 @@ class ResultRows:
             "item_id": item_id,
             "fingerprint": own,
         }
-
-    def draft(self, row: Mapping[str, Any], name: str, draft: UnreadableReply) -> Row:
-        """Return the row of an unreadable reply that will be repaired, given the columns of the result."""
-        own = {key: row[key] for key in ("fingerprint", "created_at")}
-        return {"unit_id": name, "run_id": self.run.run_id, **own, **draft.columns}
 
     def talk(self, unit: Unit, talked: ConversationEnded) -> Row:
         """Return the row of a finished conversation."""

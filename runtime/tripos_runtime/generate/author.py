@@ -3,7 +3,7 @@ before it is used."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping
 from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,7 +12,7 @@ from tripos_compiler.language.evaluation import Unavailable
 from tripos_compiler.plan import Ask
 from tripos_compiler.plan.outcomes import RETRIED_NEXT_RUN
 from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.asking.ledger import Ledger, Row, sample_id
+from tripos_runtime.asking.ledger import Ledger, Row, kept_statuses, sample_id
 from tripos_runtime.asking.plan_questions import Questions
 from tripos_runtime.asking.questions import (
     SENT_ANEW,
@@ -27,17 +27,18 @@ from tripos_runtime.asking.questions import (
 from tripos_runtime.asking.replies import (
     FirstReply,
     SentRequest,
+    adopted_rows,
     answer_of,
     complete_reply,
     draft_of,
+    draft_row,
     first_replies,
-    reuse_reply,
     run_reply,
 )
 from tripos_runtime.models.base import Message
 from tripos_runtime.program.adoption import NOWHERE, Namesakes, ReplyReuse, Wanted
 from tripos_runtime.program.needs import pending
-from tripos_runtime.program.running import RunContext, gather_all
+from tripos_runtime.program.running import RunContext, drive
 from tripos_runtime.scheduling.calling import Caller
 
 if TYPE_CHECKING:
@@ -158,30 +159,15 @@ class Asker:
         return Questions(self.run.plan, tuple(self.run.sources.axes.values()))
 
     async def drive(self, program: MakingProgram, entries: LedgerEntries) -> Any:
-        """Return the result of a program; `found` are the replies looked up for it. Raises the errors of callers."""
-        got: Any = None
-        try:
-            while True:
-                need = program.send(got)
-                match need:
-                    case GenerationNeed():
-                        got = await self._answer(need, entries)
-                    case PlannedCalls(lane, more):
-                        self.run.tally.planned[lane] += more
-                        got = None
-                    case _:
-                        got = await self._side_by_side(need, entries)
-        except StopIteration as end:
-            return end.value
+        """Return the result of a program; `entries` are the replies looked up for it. Raises the errors of callers."""
 
-    async def _side_by_side(self, programs: Sequence[MakingProgram], found: LedgerEntries) -> list[Any]:
-        results: list[Any] = [None] * len(programs)
+        async def answer(need: GenerationNeed | PlannedCalls) -> Answer | Unavailable | None:
+            if isinstance(need, GenerationNeed):
+                return await self._answer(need, entries)
+            self.run.tally.planned[need.lane] += need.more
+            return None
 
-        async def run(place: int) -> None:
-            results[place] = await self.drive(programs[place], found)
-
-        await gather_all([run(place) for place in range(len(programs))])
-        return results
+        return await drive(program, answer)
 
     async def _answer(self, need: GenerationNeed, entries: LedgerEntries) -> Answer | Unavailable:
         """Return the answer to a call: the kept one, or a new one; pending if nobody is asked."""
@@ -209,17 +195,20 @@ class Asker:
         row = {**self._row(call), **SENT_ANEW, "request_digest": request}
 
         def keep(draft: UnreadableReply) -> None:
-            self._keep_draft(row, name, draft)
+            self.run.ledger.keep({"drafts": [draft_row(row, name, draft)]})
+            self.run.tally.repaired += 1
 
+        first: FirstReply | UnreadableReply | Adopted
         if there is not None:
-            answer = await run_reply(reuse_reply(asked, there, call.number), caller, call.lane, keep)
-            self._adopt(call, there, answer, row)
-            return answer
-        if name in entries.drafts:
-            first: FirstReply | UnreadableReply = draft_of(entries.drafts[name])
+            first = there
+        elif name in entries.drafts:
+            first = draft_of(entries.drafts[name])
         else:
             (first,) = await run_reply(first_replies(asked, 1, call.number), caller, call.lane, keep)
         answer = await run_reply(complete_reply(asked, first, call.number), caller, call.lane, keep)
+        if there is not None:
+            self._adopt(call, there, answer, row)
+            return answer
         self.run.ledger.keep({"samples": [{**row, **answer.columns}]})
         self.run.tally.count(call.lane, call.model, answer)
         self.run.tally.samples[answer.status] += 1
@@ -245,10 +234,7 @@ class Asker:
 
     def _adopt(self, call: GenerationCall, there: Adopted, answer: Answer, row: Mapping[str, Any]) -> None:
         assert isinstance(self.adoption, ReplyReuse), "what is kept goes by names"
-        rows = {"samples": [{**row, **answer.columns, **there.columns}]}
-        if there.draft is not None and there.columns["reused_from"] is not None:
-            rows["drafts"] = [self._draft(row, call.name, draft_of(there.draft))]
-        self.run.ledger.keep(rows)
+        self.run.ledger.keep(adopted_rows("samples", {**row, **answer.columns}, call.name, there))
         self.adoption.record_kept(there)
         self.run.tally.adopt(call.lane, call.model, answer, there)
         self.run.tally.samples[answer.status] += 1
@@ -268,14 +254,6 @@ class Asker:
         self.run.tally.samples[answer.status] += 1
         self.run.work.add([call.name])
         return answer
-
-    def _keep_draft(self, row: Mapping[str, Any], name: str, draft: UnreadableReply) -> None:
-        self.run.ledger.keep({"drafts": [self._draft(row, name, draft)]})
-        self.run.tally.repaired += 1
-
-    def _draft(self, row: Mapping[str, Any], name: str, draft: UnreadableReply) -> dict[str, Any]:
-        own = {key: row[key] for key in ("run_id", "fingerprint", "created_at")}
-        return {"unit_id": name, **own, **draft.columns}
 
     def _row(self, call: GenerationCall) -> dict[str, Any]:
         return {
@@ -311,8 +289,7 @@ def _reused_answer(adopted: Adopted, question: Question, sent: tuple[Message, ..
 def find_entries(ledger: Ledger, names: Iterable[str]) -> LedgerEntries:
     """Return the ledger's entries of these replies, without those that are retried."""
     ids = list(dict.fromkeys(names))
-    statuses = zip(ids, ledger.statuses("samples", ids), strict=True)
-    kept = {name for name, status in statuses if status is not None and status not in RETRIED_NEXT_RUN}
+    kept = kept_statuses(ledger, {"samples": ids}, final=True).keys()
     rows = ledger.rows("samples", kept) if kept else {}
     absent = {name for name in ids if name not in kept}
     drafts = ledger.drafts(absent) if absent and hasattr(ledger, "drafts") else {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import field
 from datetime import UTC, datetime
@@ -122,6 +122,52 @@ class CaseState:
         for each, future in futures.items():
             future.set_result(answers[each])
         return answers
+
+
+async def drive(
+    program: Generator[Any, Any, Any], answer: Callable[[Any], Awaitable[Any]], take: Callable[[], None] | None = None
+) -> Any:
+    """Run a program to its end and return its result. `answer` returns what the program is sent for a need; the
+    programs of a list run side by side. `take` is called before every need and at the end, to take what the program
+    emitted."""
+    got: Any = None
+    try:
+        while True:
+            need = program.send(got)
+            if take is not None:
+                take()
+            got = await (_side_by_side(need, answer, take) if isinstance(need, list) else answer(need))
+    except StopIteration as end:
+        if take is not None:
+            take()
+        return end.value
+
+
+async def _side_by_side(
+    programs: Sequence[Generator[Any, Any, Any]],
+    answer: Callable[[Any], Awaitable[Any]],
+    take: Callable[[], None] | None,
+) -> list[Any]:
+    results: list[Any] = [None] * len(programs)
+
+    async def run(place: int) -> None:
+        results[place] = await drive(programs[place], answer, take)
+
+    await gather_all([run(place) for place in range(len(programs))])
+    return results
+
+
+def drive_now(program: Generator[Any, Any, Any], answer: Callable[[Any], Any], take: Callable[[], None]) -> Any:
+    """Run a program whose needs are all met at once, one after the other, and return its result; see `drive`."""
+    got: Any = None
+    try:
+        while True:
+            need = program.send(got)
+            take()
+            got = [drive_now(each, answer, take) for each in need] if isinstance(need, list) else answer(need)
+    except StopIteration as end:
+        take()
+        return end.value
 
 
 async def gather_all(todo: Sequence[Coroutine[Any, Any, None]]) -> None:

@@ -41,7 +41,7 @@ from tripos_compiler.errors import TriposError
 from tripos_compiler.files import atomic_path
 from tripos_compiler.plan import Ask, Plan, Scenario
 from tripos_compiler.plan.outcomes import PROVIDER_ERROR, RETRIED_NEXT_RUN
-from tripos_runtime.asking.ledger import NOTHING_KEPT
+from tripos_runtime.asking.ledger import NOTHING_KEPT, kept_statuses
 from tripos_runtime.datasets.cases import Case, CaseSource
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.engine import item_row, new_run_id
@@ -790,8 +790,7 @@ class _LogRecording:
     def _leave_out_failures(self, taken: Sequence[tuple[list[Unit], dict[str, dict[str, Any]]]]) -> None:
         """Drop failed calls that the store already has as failed: a run would retry them."""
         names = [name for _, mine in taken for name, told in mine.items() if told.get("status") in RETRIED_NEXT_RUN]
-        found = zip(names, self.ledger.statuses("samples", names), strict=True)
-        known = {name for name, status in found if status is not None}
+        known = kept_statuses(self.ledger, {"samples": names}).keys()
         for _, mine in taken:
             for name in known & mine.keys():
                 del mine[name]
