@@ -357,10 +357,11 @@ class LiveDriver(ResultWriter):
 
     def _take(self, at: UnitContext) -> None:
         """Keep and count the events that a program has emitted so far."""
-        results = at.out[:]
-        at.out.clear()
-        for result in results:
-            self.take(result, at.part, at.shared)
+        if at.out:
+            results = at.out[:]
+            at.out.clear()
+            for result in results:
+                self.take(result, at.part, at.shared)
 
     async def answer(self, need: Need, at: UnitContext) -> Answered:
         """Return what a program is sent for a need."""
