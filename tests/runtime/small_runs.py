@@ -38,6 +38,7 @@ class ScriptedModel(Model):
     """A model that nobody asks: its caller answers."""
 
     name: str
+    structured: bool = False
     most_samples: int = 1
     endpoint = "script"
     price = FREE

@@ -46,7 +46,7 @@ from tripos_runtime.generate.maker import DataMaker
 from tripos_runtime.program.adoption import CurrentCase, ReplyReuse, RunResults
 from tripos_runtime.program.binding import RoleBinding
 from tripos_runtime.program.retrieval import IndexStore
-from tripos_runtime.program.running import CaseState, RunContext, gather_all
+from tripos_runtime.program.running import NO_ROWS, CaseState, RunContext, gather_all
 from tripos_runtime.scheduling.budget import Halted
 from tripos_runtime.scheduling.calling import Caller
 from tripos_runtime.scheduling.endpoint import Sleep
@@ -118,7 +118,6 @@ def part_size(cases: int, processes: int) -> int:
 FLUSH_S = 2.0
 WAIT_S = 0.5
 """The pause in seconds between two looks at cases that another process works on."""
-NO_ROWS: Mapping[str, Sequence[Mapping[str, Any]]] = MappingProxyType({})
 
 
 @dataclass
@@ -204,11 +203,13 @@ class Engine(GenerationObserver):
             lambda scenarios: self.source.cases_of(scenarios, self.selection.without_shards),
             self.lookup.units,
         )
-        self.driver.adoption = ReplyReuse(self.ledger, results, others=self.others, reuse=self.tally.reuse_counts)
+        reuse = self.driver.adoption = ReplyReuse(
+            self.ledger, results, others=self.others, reuse=self.tally.reuse_counts
+        )
         flusher = asyncio.create_task(self._flush_often())
         every_case = False
         try:
-            await self._make(context)
+            await self._make(context, reuse)
             await self._passes()
             if self.prefix is not None and not self.stopping:
                 self.tally.end_early()
@@ -225,7 +226,7 @@ class Engine(GenerationObserver):
         if self.trouble is not None:
             raise self.trouble
 
-    async def _make(self, context: RunContext) -> None:
+    async def _make(self, context: RunContext, reuse: ReplyReuse) -> None:
         """Generate the data sets. If several processes share the run, one generates them and the others read the rows
         from the ledger."""
         share = self.share
@@ -233,7 +234,7 @@ class Engine(GenerationObserver):
             await share.generate()
             context = replace(context, tally=RunProgress())
         self._maker = DataMaker(
-            context, self.source, self.selection, self.callers, self.workers, self.functions, self, self.driver.adoption
+            context, self.source, self.selection, self.callers, self.workers, self.functions, self, reuse
         )
         try:
             await self._maker.make()

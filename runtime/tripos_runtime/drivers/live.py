@@ -20,12 +20,10 @@ from tripos_runtime.asking.questions import SENT_ANEW, Adopted, Answer, Unreadab
 from tripos_runtime.asking.replies import (
     FirstReply,
     SentRequest,
-    adopted_rows,
     answer_of,
     complete_reply,
     conversation_of,
     draft_of,
-    draft_row,
     first_replies,
     run_reply,
     turn_of,
@@ -33,7 +31,7 @@ from tripos_runtime.asking.replies import (
 from tripos_runtime.drivers.encoding import Encoder, Retriever
 from tripos_runtime.drivers.rows import ResultRows, Row, answered_turn, skipped_columns
 from tripos_runtime.models.base import Message
-from tripos_runtime.program.adoption import ReplyReuse, Wanted, subject_of
+from tripos_runtime.program.adoption import Wanted, subject_of
 from tripos_runtime.program.needs import (
     Answered,
     CallSkipped,
@@ -51,7 +49,7 @@ from tripos_runtime.program.needs import (
     ScorerNeed,
     SimilarityNeed,
 )
-from tripos_runtime.program.running import CaseState, RunContext, drive, gather_all
+from tripos_runtime.program.running import CallPlace, CaseState, ReplyWriter, drive, gather_all
 from tripos_runtime.program.steps import UnitProgram, pair_program
 from tripos_runtime.program.units import Conversation, Pair, StepCall, Unit, most_turns
 from tripos_runtime.program.values import StepValues, is_kept_as_result
@@ -62,13 +60,10 @@ CONDITIONS = "conditions"
 
 
 @dataclass
-class ResultWriter:
+class ResultWriter(ReplyWriter):
     """Writes the results of one run to the ledger and counts them. Every result is in the ledger before its program
     continues."""
 
-    run: RunContext
-    complete: bool = True
-    """True if nothing has failed so far that a later run would retry."""
     scored: dict[str, float | None] | None = None
     """The values of scores by name, for a reader during the run."""
 
@@ -139,30 +134,6 @@ class ResultWriter:
         self.run.tally.samples[shared.statuses[talk.name]] += 1
         self.run.work.add([talk.name])
 
-    def keep_answer(
-        self, call: StepCall, name: str, answer: Answer, row: Row, lane: tuple[str, str], shared: CaseState
-    ) -> None:
-        """Keep the answer to a call that was made, or to a sample that was part of the same request."""
-        self.run.ledger.keep({call.table: [row], **self._companion_rows(call, name, row, shared)})
-        self.run.tally.count(lane, call.model, answer)
-        self._settle_call(call, name, answer)
-
-    def adopt(
-        self,
-        call: StepCall,
-        name: str,
-        answer: Answer,
-        row: Row,
-        found: Adopted,
-        lane: tuple[str, str],
-        shared: CaseState,
-    ) -> None:
-        """Keep a reply that was asked for under another name. It costs only what a repair of it costs."""
-        rows = adopted_rows(call.table, row, name, found)
-        self.run.ledger.keep({**rows, **self._companion_rows(call, name, row, shared)})
-        self.run.tally.adopt(lane, call.model, answer, found)
-        self._settle_call(call, name, answer)
-
     def condition_rows(
         self, step: Ask | Converse | JudgedStep, name: str, item_id: str | None, shared: CaseState
     ) -> dict[str, list[Row]]:
@@ -184,27 +155,6 @@ class ResultWriter:
     def _companion_rows(self, call: StepCall, name: str, row: Row, shared: CaseState) -> dict[str, list[Row]]:
         """Return the rows that are kept with a reply. A turn uses the condition of its conversation."""
         return self.condition_rows(call.step, call.part_of or name, row["item_id"], shared)
-
-    def keep_draft(self, row: Mapping[str, Any], name: str, draft: UnreadableReply) -> None:
-        """Keep an unreadable reply before it is repaired."""
-        self.run.ledger.keep({"drafts": [draft_row(row, name, draft)]})
-        self.run.tally.repaired += 1
-
-    def count_status(self, table: str, status: str) -> None:
-        """Count a reply by its status."""
-        (self.run.tally.samples if table == "samples" else self.run.tally.judgements)[status] += 1
-
-    def record_kept(self, names: Sequence[str], status: str) -> None:
-        """Record that these results are kept with this status."""
-        if status in RETRIED_NEXT_RUN:
-            self.complete = False
-        else:
-            self.run.work.add(names)
-
-    def _settle_call(self, call: StepCall, name: str, answer: Answer) -> None:
-        if call.table != "turns":  # turns are counted with their conversation
-            self.count_status(call.table, answer.status)
-            self.record_kept([name], answer.status)
 
     def _skip(self, result: CallSkipped, part: Unit | Pair, shared: CaseState) -> None:
         """Count a skipped call once per case. If its prompt has no value, keep that as a result."""
@@ -315,8 +265,6 @@ class LiveDriver(ResultWriter):
     callers: Mapping[str, Caller] = field(default_factory=dict)
     encoder: Encoder | None = None
     """The encoder for retrieving steps."""
-    adoption: ReplyReuse | None = None
-    """The reuse of replies that the ledger has under other names."""
 
     @cached_property
     def world(self) -> PlanContext:
@@ -448,7 +396,7 @@ class LiveDriver(ResultWriter):
         if not numbers:
             return
         shared, caller, lane = at.shared, self.callers[need.call.model], self._lane(need, at)
-        request = self._send(need, sent, at)
+        request, place = self._send(need, sent, at), CallPlace(need.call.table, need.call.model, lane)
         identity = at.unit.bound.binding.identity_of(need.call.model)
         requests = {name: need.question.digest(identity, sent, number) for name, number in numbers.items()}
         firsts: dict[str, UnreadableReply | Adopted] = {
@@ -472,12 +420,8 @@ class LiveDriver(ResultWriter):
             row = {**own, **(answer.columns if need.talk is None else answered_turn(answer, left_out))}
             if need.talk is not None:
                 answers[name] = turn_of(row)
-            if isinstance(first, Adopted):
-                assert self.adoption is not None
-                self.adopt(need.call, name, answer, row, first, lane, at.shared)
-                self.adoption.record_kept(first)
-            else:
-                self.keep_answer(need.call, name, answer, row, lane, at.shared)
+            beside = self._companion_rows(need.call, name, row, shared)
+            self.keep_reply(place, name, answer, row, first, beside)
 
         async def ask(names: list[str]) -> None:
             program = first_replies(request, len(names), numbers[names[0]])

@@ -6,11 +6,10 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Mapping
 from dataclasses import field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from tripos_compiler.language.evaluation import Unavailable
-from tripos_compiler.plan import Ask
-from tripos_compiler.plan.outcomes import RETRIED_NEXT_RUN
+from tripos_compiler.plan import Ask, GeneratedDataset
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.asking.ledger import Ledger, Row, kept_statuses, sample_id
 from tripos_runtime.asking.plan_questions import Questions
@@ -27,22 +26,17 @@ from tripos_runtime.asking.questions import (
 from tripos_runtime.asking.replies import (
     FirstReply,
     SentRequest,
-    adopted_rows,
     answer_of,
     complete_reply,
     draft_of,
-    draft_row,
     first_replies,
     run_reply,
 )
 from tripos_runtime.models.base import Message
-from tripos_runtime.program.adoption import NOWHERE, Namesakes, ReplyReuse, Wanted
+from tripos_runtime.program.adoption import NOWHERE, ReplyReuse, Wanted
 from tripos_runtime.program.needs import pending
-from tripos_runtime.program.running import RunContext, drive
+from tripos_runtime.program.running import CallPlace, ReplyWriter, drive
 from tripos_runtime.scheduling.calling import Caller
-
-if TYPE_CHECKING:
-    from tripos_runtime.generate.attempts import Attempts
 
 
 @dataclass(frozen=True)
@@ -132,7 +126,7 @@ class GenerationObserver:
     def on_unasked(self, need: GenerationNeed) -> None:
         """Learn of a call that is not made, since nobody may be asked."""
 
-    def on_made(self, attempts: Attempts) -> None:
+    def on_made(self, dataset: GeneratedDataset) -> None:
         """Learn of a data set whose rows are complete, before anything is generated from them."""
 
     def on_failure(self) -> None:
@@ -140,17 +134,12 @@ class GenerationObserver:
 
 
 @dataclass
-class Asker:
+class Asker(ReplyWriter):
     """Drives programs that generate rows with `callers`. Without callers nobody is asked, and missing replies are
     pending."""
 
-    run: RunContext
-    callers: Mapping[str, Caller] | None
-    observer: GenerationObserver
-    adoption: ReplyReuse | Namesakes | None = None
-    """The reuse of replies that the ledger has under other names."""
-    complete: bool = True
-    """True if nothing failed that a later run would retry."""
+    callers: Mapping[str, Caller] | None = None
+    observer: GenerationObserver = field(default_factory=GenerationObserver)
     _listed: set[tuple[str, str]] = field(default_factory=set)
 
     @cached_property
@@ -177,7 +166,11 @@ class Asker:
             entries = find_entries(self.run.ledger, [name])
         if name in entries.rows:
             self.observer.on_reused(call)
-            return self._keep(answer_of(entries.rows[name], question), call)
+            kept = answer_of(entries.rows[name], question)
+            self.run.tally.reused[call.lane] += 1
+            self.count_status("samples", kept.status)
+            self.run.work.add([name])
+            return kept
         request = question.digest(call.identity, sent, call.number)
         there = None if name in entries.drafts else self._find_reuse(call, request)
         if self.callers is None:
@@ -195,8 +188,7 @@ class Asker:
         row = {**self._row(call), **SENT_ANEW, "request_digest": request}
 
         def keep(draft: UnreadableReply) -> None:
-            self.run.ledger.keep({"drafts": [draft_row(row, name, draft)]})
-            self.run.tally.repaired += 1
+            self.keep_draft(row, name, draft)
 
         first: FirstReply | UnreadableReply | Adopted
         if there is not None:
@@ -206,16 +198,9 @@ class Asker:
         else:
             (first,) = await run_reply(first_replies(asked, 1, call.number), caller, call.lane, keep)
         answer = await run_reply(complete_reply(asked, first, call.number), caller, call.lane, keep)
+        self.keep_reply(CallPlace("samples", call.model, call.lane), name, answer, {**row, **answer.columns}, first)
         if there is not None:
-            self._adopt(call, there, answer, row)
-            return answer
-        self.run.ledger.keep({"samples": [{**row, **answer.columns}]})
-        self.run.tally.count(call.lane, call.model, answer)
-        self.run.tally.samples[answer.status] += 1
-        if answer.status in RETRIED_NEXT_RUN:
-            self.complete = False
-        else:
-            self.run.work.add([name])
+            self.observer.on_reused(call)
         return answer
 
     def _find_reuse(self, call: GenerationCall, request: str) -> Adopted | None:
@@ -232,15 +217,6 @@ class Asker:
         else:
             self.run.ledger.refresh()
 
-    def _adopt(self, call: GenerationCall, there: Adopted, answer: Answer, row: Mapping[str, Any]) -> None:
-        assert isinstance(self.adoption, ReplyReuse), "what is kept goes by names"
-        self.run.ledger.keep(adopted_rows("samples", {**row, **answer.columns}, call.name, there))
-        self.adoption.record_kept(there)
-        self.run.tally.adopt(call.lane, call.model, answer, there)
-        self.run.tally.samples[answer.status] += 1
-        self.run.work.add([call.name])
-        self.observer.on_reused(call)
-
     def enlist(self, place: str, names: Iterable[str]) -> None:
         """Record that these names belong to the run."""
         new = [name for name in names if (place, name) not in self._listed]
@@ -248,12 +224,6 @@ class Asker:
             self._listed.update((place, name) for name in new)
             rows = [{"run_id": self.run.run_id, "scenario": place, "made_id": name} for name in new]
             self.run.ledger.keep({"run_slots": rows})
-
-    def _keep(self, answer: Answer, call: GenerationCall) -> Answer:
-        self.run.tally.reused[call.lane] += 1
-        self.run.tally.samples[answer.status] += 1
-        self.run.work.add([call.name])
-        return answer
 
     def _row(self, call: GenerationCall) -> dict[str, Any]:
         return {

@@ -472,7 +472,7 @@ class DataMaker:
         """Generate everything. Raises the errors of callers and of the ledger."""
         slots, sources = self.source.slots, self.run.sources
         choice = self.choice = SlotChoice(slots, self.selection)
-        asker = self._asker = Asker(self.run, self.callers, self.observer, self.adoption)
+        asker = self._asker = Asker(self.run, adoption=self.adoption, callers=self.callers, observer=self.observer)
         if self.adoption is not None:
             self.adoption.run_results.making = self
         for name in choice.order:
@@ -484,7 +484,7 @@ class DataMaker:
             sources.generated.rows[name] = maker.rows
             await maker.make(self._places[name])
             self._complete_datasets.add(name)
-            self.observer.on_made(attempts)
+            self.observer.on_made(attempts.dataset)
             if self.callers is None and maker.open:
                 choice.unsure.add(name)
         for scenario in self.selection.chosen(self.run.plan):
@@ -520,7 +520,8 @@ class DataMaker:
         the kept results alone."""
         names = _Names()
         run = replace(self.run, tally=RunProgress(), work=NOTHING_KEPT)
-        asker = Asker(run, None, names, None if self.adoption is None else Namesakes(self.adoption.others))
+        reuse = None if self.adoption is None else Namesakes(self.adoption.others)
+        asker = Asker(run, adoption=reuse, observer=names)
         attempts = Attempts(self.source.slots.by_name[dataset], asker)
         run_synchronously(self._maker(attempts, 1).make(self._places[dataset]))
         return names.names

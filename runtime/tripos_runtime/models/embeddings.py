@@ -17,13 +17,10 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-import orjson
-
 from tripos_compiler.library.functions.similarity import grams_of
-from tripos_runtime.models.base import FREE, Endpoint, Model, ModelError, Price, Reply, Request, check_alone
+from tripos_runtime.models.base import FREE, Endpoint, Model, ModelError, Price, Reply, check_alone
 from tripos_runtime.models.kinds import kind_of
-from tripos_runtime.models.vectors import TEXTS_AT_ONCE, from_text, replies_of
+from tripos_runtime.models.vectors import EmbeddingModel, replies_of
 
 MOCK, LOCAL = "mock/embedding", "local/use-multilingual"
 OWN: Mapping[str, int] = {MOCK: 2, LOCAL: 1}
@@ -83,47 +80,6 @@ def open_embedding(
 
     check_alone(name, endpoint_of(name, endpoints))
     return LitellmEmbedding(name, endpoint_of(name, endpoints), price=prices.get(name), timeout_s=timeout_s)
-
-
-class EmbeddingModel(Model):
-    """A model that returns vectors of texts, and scores the similarity of two.
-
-    For a similarity it is asked as a scorer's model: a system message and a JSON list of the two texts. The reply is
-    the cosine of their vectors, as the shortest text of the number. Blank texts are not sent: two blank texts have
-    similarity 1, and a blank and another text 0, as for `similarity` of letters."""
-
-    most_samples = TEXTS_AT_ONCE
-
-    async def embed(self, texts: Sequence[str]) -> Reply:
-        """Return the vector of each text as a reply. Raises `ModelError`."""
-        raise NotImplementedError
-
-    async def ask(self, request: Request) -> Reply:
-        """Return the vectors of the request's messages, or the similarity of a pair of texts. Raises `ModelError`."""
-        if request.messages[0].role != "system":
-            return await self.embed([message.content for message in request.messages])
-        texts: list[str] = orjson.loads(request.messages[1].content)
-        blank = sum(not text.strip() for text in texts)
-        if blank:
-            return Reply(repr(1.0 if blank == 2 else 0.0), self.name, "stop", 0, 0, 0.0)
-        reply = await self.embed(texts)
-        replies = [reply, *reply.further_choices]
-        if len(replies) != 2:
-            raise self._unfit(f"gave {len(replies)} vectors for two texts")
-        try:
-            one, other = (from_text(each.text).astype(np.float64) for each in replies)
-            lengths = float(np.linalg.norm(one) * np.linalg.norm(other))
-            if len(one) != len(other) or lengths == 0:
-                raise ValueError("vectors that cannot be compared")
-        except ValueError as error:
-            raise self._unfit(f"gave {error}") from error
-        near = min(1.0, max(-1.0, float(one @ other) / lengths))
-        usage = reply.with_usage_of(reply.further_choices)
-        tokens = usage.tokens_in
-        return Reply(repr(near), reply.model_served, "stop", tokens, None if tokens is None else 0, usage.cost_usd)
-
-    def _unfit(self, what: str) -> ModelError:
-        return ModelError("R0257", f"`{self.name}` {what}", "check that it is an embedding model")
 
 
 class MockEmbedding(EmbeddingModel):

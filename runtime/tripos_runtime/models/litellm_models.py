@@ -30,7 +30,6 @@ from tripos_runtime.models.catalog import (
 )
 from tripos_runtime.models.chat_completions import as_objects, format_of, without_system
 from tripos_runtime.models.completions import as_transcript_request, trimmed
-from tripos_runtime.models.embeddings import EmbeddingModel
 from tripos_runtime.models.errors import model_error
 from tripos_runtime.models.http import SHORTEST_KEY
 from tripos_runtime.models.prices import tariff
@@ -42,7 +41,7 @@ from tripos_runtime.models.readiness import (
     variables_for_litellm,
 )
 from tripos_runtime.models.replies import THOUGHTS, read_reply, tools_in_request
-from tripos_runtime.models.vectors import replies_of
+from tripos_runtime.models.vectors import EmbeddingModel, replies_of
 
 
 @functools.cache

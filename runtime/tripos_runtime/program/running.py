@@ -7,24 +7,37 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, 
 from contextvars import ContextVar
 from dataclasses import field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from tripos_compiler.plan import Ask, Converse, JudgedStep, Plan
-from tripos_compiler.plan.outcomes import NOT_ASKED
+from tripos_compiler.plan.outcomes import NOT_ASKED, RETRIED_NEXT_RUN
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.asking.ledger import NOTHING_KEPT, Ledger, Listing, OtherReplies, Row, condition_id
 from tripos_runtime.asking.progress import RunProgress
-from tripos_runtime.asking.questions import Answer
+from tripos_runtime.asking.questions import Adopted, Answer, UnreadableReply
+from tripos_runtime.asking.replies import FirstReply, adopted_rows, draft_row
 from tripos_runtime.datasets.sources import Sources
 from tripos_runtime.models.base import Message
+from tripos_runtime.program.adoption import CurrentCase, Namesakes, ReplyReuse
 from tripos_runtime.program.binding import RoleBinding
 from tripos_runtime.scheduling.budget import Halted
 from tripos_runtime.scheduling.endpoint import Sleep
 
 if TYPE_CHECKING:
-    from tripos_runtime.program.adoption import CurrentCase
     from tripos_runtime.program.units import Unit
     from tripos_runtime.program.values import StepValues
+
+
+NO_ROWS: Mapping[str, Sequence[Row]] = MappingProxyType({})
+
+
+class CallPlace(NamedTuple):
+    """The table of a call's reply, the model, and the role and the scenario or data set for which it is made."""
+
+    table: str
+    model: str
+    lane: tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -43,6 +56,56 @@ class RunContext:
     sleep: Sleep = asyncio.sleep
     others: OtherReplies = NOTHING_KEPT
     """Other stores, whose replies are reused."""
+
+
+@dataclass
+class ReplyWriter:
+    """Keeps the replies of one run in the ledger and counts them."""
+
+    run: RunContext
+    complete: bool = True
+    """True if nothing has failed so far that a later run would retry."""
+    adoption: ReplyReuse | Namesakes | None = None
+    """The reuse of replies that the ledger has under other names."""
+
+    def keep_draft(self, row: Row, name: str, draft: UnreadableReply) -> None:
+        """Keep an unreadable reply before it is repaired. `row` has the columns of the result."""
+        self.run.ledger.keep({"drafts": [draft_row(row, name, draft)]})
+        self.run.tally.repaired += 1
+
+    def keep_reply(
+        self,
+        call: CallPlace,
+        name: str,
+        answer: Answer,
+        row: Row,
+        first: FirstReply | UnreadableReply | Adopted,
+        beside: Mapping[str, Sequence[Row]] = NO_ROWS,
+    ) -> None:
+        """Keep the answer to a call that was made, or to a sample that was part of the same request, with the rows
+        `beside` it. A reply that was asked for under another name costs only what a repair of it costs."""
+        if isinstance(first, Adopted):
+            assert isinstance(self.adoption, ReplyReuse), "a reader of kept results keeps nothing"
+            self.run.ledger.keep({**adopted_rows(call.table, row, name, first), **beside})
+            self.run.tally.adopt(call.lane, call.model, answer, first)
+            self.adoption.record_kept(first)
+        else:
+            self.run.ledger.keep({call.table: [row], **beside})
+            self.run.tally.count(call.lane, call.model, answer)
+        if call.table != "turns":  # turns are counted with their conversation
+            self.count_status(call.table, answer.status)
+            self.record_kept([name], answer.status)
+
+    def count_status(self, table: str, status: str) -> None:
+        """Count a reply by its status."""
+        (self.run.tally.samples if table == "samples" else self.run.tally.judgements)[status] += 1
+
+    def record_kept(self, names: Sequence[str], status: str) -> None:
+        """Record that these results are kept with this status."""
+        if status in RETRIED_NEXT_RUN:
+            self.complete = False
+        else:
+            self.run.work.add(names)
 
 
 Value = TypeVar("Value")

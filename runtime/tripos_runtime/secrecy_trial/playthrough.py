@@ -42,7 +42,7 @@ from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.datasets.sources import SourceRow
 from tripos_runtime.drivers.live import LiveDriver, UnitContext
 from tripos_runtime.generate.attempts import Attempts
-from tripos_runtime.generate.author import GenerationObserver
+from tripos_runtime.generate.author import Asker, GenerationObserver
 from tripos_runtime.generate.maker import DataMaker
 from tripos_runtime.models.base import Request
 from tripos_runtime.program.binding import RoleBinding
@@ -303,10 +303,10 @@ class TrialRun(GenerationObserver):
         selection = Selection(tuple(scenario.name for scenario in scenarios), limit=limit if many else None)
         await DataMaker(self.run, self.world, selection, self.callers, observer=self).make()
 
-    def on_made(self, attempts: Attempts) -> None:
+    def on_made(self, dataset: MadeSet) -> None:
         """Change the secrets of the rows."""
         if self.change is not None:
-            change_made(attempts, self.world, self.change)
+            change_made(Attempts(dataset, Asker(self.run)), self.world, self.change)
 
     def on_attempt(self, dataset: str, place: int, number: int) -> None:
         """Record that an attempt at a row begins."""
