@@ -420,8 +420,8 @@ class LiveDriver(ResultWriter):
             row = {**own, **(answer.columns if need.talk is None else answered_turn(answer, left_out))}
             if need.talk is not None:
                 answers[name] = turn_of(row)
-            beside = self._companion_rows(need.call, name, row, shared)
-            self.keep_reply(place, name, answer, row, first, beside)
+            companions = self._companion_rows(need.call, name, row, shared)
+            self.keep_reply(place, name, answer, row, first, companions)
 
         async def ask(names: list[str]) -> None:
             program = first_replies(request, len(names), numbers[names[0]])

@@ -1,4 +1,5 @@
-"""Concurrent running of the units of one case, and the state that they share."""
+"""What the parts of a run share: its context, the writer of its replies, the state of a case, and the loop that runs
+programs."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from contextvars import ContextVar
 from dataclasses import field
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from tripos_compiler.plan import Ask, Converse, JudgedStep, Plan
 from tripos_compiler.plan.outcomes import NOT_ASKED, RETRIED_NEXT_RUN
@@ -21,13 +22,10 @@ from tripos_runtime.datasets.sources import Sources
 from tripos_runtime.models.base import Message
 from tripos_runtime.program.adoption import CurrentCase, Namesakes, ReplyReuse
 from tripos_runtime.program.binding import RoleBinding
+from tripos_runtime.program.units import Unit
+from tripos_runtime.program.values import StepValues
 from tripos_runtime.scheduling.budget import Halted
 from tripos_runtime.scheduling.endpoint import Sleep
-
-if TYPE_CHECKING:
-    from tripos_runtime.program.units import Unit
-    from tripos_runtime.program.values import StepValues
-
 
 NO_ROWS: Mapping[str, Sequence[Row]] = MappingProxyType({})
 
@@ -80,17 +78,18 @@ class ReplyWriter:
         answer: Answer,
         row: Row,
         first: FirstReply | UnreadableReply | Adopted,
-        beside: Mapping[str, Sequence[Row]] = NO_ROWS,
+        companions: Mapping[str, Sequence[Row]] = NO_ROWS,
     ) -> None:
-        """Keep the answer to a call that was made, or to a sample that was part of the same request, with the rows
-        `beside` it. A reply that was asked for under another name costs only what a repair of it costs."""
+        """Keep the answer to a call that was made, or to a sample that was part of the same request, together
+        with its `companions`, further rows by table. A reply that was asked for under another name costs only what a
+        repair of it costs."""
         if isinstance(first, Adopted):
             assert isinstance(self.adoption, ReplyReuse), "a reader of kept results keeps nothing"
-            self.run.ledger.keep({**adopted_rows(call.table, row, name, first), **beside})
+            self.run.ledger.keep({**adopted_rows(call.table, row, name, first), **companions})
             self.run.tally.adopt(call.lane, call.model, answer, first)
             self.adoption.record_kept(first)
         else:
-            self.run.ledger.keep({call.table: [row], **beside})
+            self.run.ledger.keep({call.table: [row], **companions})
             self.run.tally.count(call.lane, call.model, answer)
         if call.table != "turns":  # turns are counted with their conversation
             self.count_status(call.table, answer.status)
