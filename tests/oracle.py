@@ -26,7 +26,7 @@ from tripos.runs.compilation import find_spec
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.selection import Selection
-from tripos_runtime.models.base import FREE, ModelError, Price, Reply, Request
+from tripos_runtime.models.base import FREE, Model, ModelError, Reply, Request
 from tripos_runtime.program.binding import bind
 from tripos_runtime.scheduling.limits import Limits
 from tripos_warehouse.measures.evaluation import evaluate
@@ -676,19 +676,13 @@ def spec_of(made: Benchmark) -> str:
 
 
 @dataclass
-class ScriptedModel:
+class ScriptedModel(Model):
     """A model that says what the benchmark has it say."""
 
     name: str
     made: Benchmark
-    structured: bool = True
-    slots: int | None = None
-    price: Price | None = FREE
-    most_samples: int = 1
-
-    @property
-    def endpoint(self) -> str:
-        return self.name
+    structured = True
+    price = FREE
 
     async def ask(self, request: Request) -> Reply:
         """Return the scripted reply. Raises `ModelError` where it declines."""
@@ -704,9 +698,6 @@ class ScriptedModel:
         if said.refused:
             raise ModelError("R0108", "declined", "", status="refused")
         return Reply(said.text, self.name, "length" if said.cut else "stop", 1, 1, 0.0)
-
-    async def close(self) -> None:
-        """Nothing is open."""
 
 
 def run_in(folder: Path, made: Benchmark) -> tuple[Plan, Store]:

@@ -17,16 +17,17 @@ from typing import Any
 
 from tests.generated_replies import AGAIN, Said, script
 from tests.generated_specs import Generated, generate
-from tests.runtime.in_memory import KEYS, MemoryLedger
+from tests.runtime.in_memory import MemoryLedger
 from tripos.runs.compilation import find_spec
 from tripos_compiler.plan import Plan
 from tripos_compiler.plan.outcomes import NOT_ASKED
+from tripos_runtime.asking.ledger import KEY_COLUMNS
 from tripos_runtime.datasets.cases import CaseSource, planned_steps
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.engine import Engine
 from tripos_runtime.forecast.run_forecast import Forecast, forecast
 from tripos_runtime.generate.attempts import place_of
-from tripos_runtime.models.base import FREE, ModelError, Price, Reply, Request
+from tripos_runtime.models.base import FREE, Model, ModelError, Price, Reply, Request
 from tripos_runtime.models.embeddings import MockEmbedding
 from tripos_runtime.program.binding import RoleBinding, bind
 from tripos_runtime.scheduling.calling import Called
@@ -41,15 +42,13 @@ VECTORS: Where = ("", "(vectors)", "encoder")
 
 
 @dataclass
-class CountingModel:
+class CountingModel(Model):
     """A scripted model."""
 
     name: str
-    structured: bool = True
-    slots: int | None = None
-    endpoint: str = "scripted"
-    price: Price | None = FREE
-    most_samples: int = 1
+    structured = True
+    endpoint = "scripted"
+    price = FREE
 
 
 @dataclass
@@ -315,7 +314,7 @@ def _hold(bench: Benchmark, ledger: LoggedLedger, binding: RoleBinding, selectio
                 found.wrong.append(f"{what} {where}: the table says {outer}, the forecast {least}..{most}")
     if what == "again" and made:
         found.wrong.append(f"{what}: {dict(made)} were asked again")
-    resumed = sum(row[KEYS[name]] in drafts for name, row in new if name in CALLS)
+    resumed = sum(row[KEY_COLUMNS[name]] in drafts for name, row in new if name in CALLS)
     requests = sum(caller.calls for caller in callers.values())
     if requests + resumed != made.total():
         found.wrong.append(f"{what}: {requests} requests and {made.total()} calls")
@@ -323,7 +322,7 @@ def _hold(bench: Benchmark, ledger: LoggedLedger, binding: RoleBinding, selectio
 
 
 def _ids(ledger: MemoryLedger) -> set[str]:
-    return {row[KEYS[table]] for table in CALLS for row in ledger.table(table)}
+    return {row[KEY_COLUMNS[table]] for table in CALLS for row in ledger.table(table)}
 
 
 async def _no_sleep(seconds: float) -> None:

@@ -17,7 +17,7 @@ from tripos_runtime.asking.functions.plugins import load_plugins
 from tripos_runtime.asking.functions.settings import AllowedPrograms, ProgramLimits
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.selection import Selection
-from tripos_runtime.models.base import FREE, ModelError, Price, Reply, Request
+from tripos_runtime.models.base import FREE, Model, ModelError, Reply, Request
 from tripos_runtime.program.binding import bind
 from tripos_runtime.scheduling.limits import Limits
 from tripos_warehouse.measures.evaluation import evaluate
@@ -32,19 +32,12 @@ Answers = Callable[[list[str]], str | Reply | None]
 
 
 @dataclass
-class SayingModel:
+class SayingModel(Model):
     """A model that says what a function does."""
 
     name: str
     answers: Answers
-    structured: bool = False
-    slots: int | None = None
-    price: Price | None = FREE
-    most_samples: int = 1
-
-    @property
-    def endpoint(self) -> str:
-        return self.name
+    price = FREE
 
     async def ask(self, request: Request) -> Reply:
         """Return the reply. Raises `ModelError` where the model refuses."""
@@ -52,9 +45,6 @@ class SayingModel:
         if said is None:
             raise ModelError("R0108", "declined", "", status="refused")
         return said if isinstance(said, Reply) else Reply(said, self.name, "stop", 1, 1, 0.0)
-
-    async def close(self) -> None:
-        """Nothing is open."""
 
 
 @dataclass(frozen=True)

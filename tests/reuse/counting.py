@@ -22,7 +22,7 @@ from tripos_runtime.asking.ledger import ReuseCounts
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.forecast.run_forecast import Forecast, forecast
-from tripos_runtime.models.base import FREE, Model, Price, Reply, Request
+from tripos_runtime.models.base import FREE, Model, Reply, Request
 from tripos_runtime.models.embeddings import open_embedding
 from tripos_runtime.models.families import open_model
 from tripos_runtime.program.binding import bind
@@ -74,16 +74,15 @@ def _value(schema: Mapping[str, Any], seed: bytes) -> Any:
 
 
 @dataclass
-class CountingModel:
+class CountingModel(Model):
     """A model that counts what it is sent: `sent` in this run, `past` ever. What comes again is answered otherwise."""
 
     name: str
     sent: Counter[str]
     past: Counter[str]
-    structured: bool = True
-    slots: int | None = None
-    endpoint: str = "counting"
-    price: Price | None = FREE
+    structured = True
+    endpoint = "counting"
+    price = FREE
     most_samples: int = 1
     fixed: bool = False
     """What comes again is answered as before."""
@@ -98,9 +97,6 @@ class CountingModel:
         texts = [reply_to(content, request.schema, number) for number in numbers]
         replies = [Reply(text, self.name, "stop", 10, 5, 0.001) for text in texts]
         return Reply(texts[0], self.name, "stop", 10, 5, 0.001, further_choices=tuple(replies[1:]))
-
-    async def close(self) -> None:
-        """Nothing to close."""
 
 
 @dataclass

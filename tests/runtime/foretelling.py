@@ -18,7 +18,7 @@ from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.engine import Engine
 from tripos_runtime.forecast.reasons import NO_HISTORY, Earlier, History
 from tripos_runtime.forecast.run_forecast import Forecast, forecast
-from tripos_runtime.models.base import FREE, ModelError, Price, Reply, Request
+from tripos_runtime.models.base import FREE, Model, ModelError, Price, Reply, Request
 from tripos_runtime.program.binding import RoleBinding, bind
 from tripos_runtime.scheduling.calling import Called
 
@@ -63,13 +63,11 @@ def well(request: Request) -> str:
 
 
 @dataclass
-class _Model:
+class _Model(Model):
     name: str
     most_samples: int = 1
-    structured: bool = False
-    slots: int | None = None
-    endpoint: str = "scripted"
-    price: Price | None = FREE
+    endpoint = "scripted"
+    price = FREE
 
 
 @dataclass

@@ -5,17 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-KEYS = {
-    "samples": "sample_id",
-    "turns": "turn_id",
-    "judgements": "judgement_id",
-    "scores": "score_id",
-    "comparisons": "comparison_id",
-    "conditions": "condition_id",
-    "drafts": "unit_id",
-    "slots": "slot_id",
-    "vectors": "vector_id",
-}
+from tripos_runtime.asking.ledger import KEY_COLUMNS
+
 Row = Mapping[str, Any]
 
 
@@ -55,13 +46,13 @@ class MemoryLedger:
         return self.kept.get(name, [])
 
     def ids(self, table: str) -> list[str]:
-        return [row[KEYS[table]] for row in self.table(table)]
+        return [row[KEY_COLUMNS[table]] for row in self.table(table)]
 
     def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
         known: dict[str, str] = {}
         for row in self.table(table):
-            if known.get(row[KEYS[table]], "provider_error") == "provider_error":
-                known[row[KEYS[table]]] = row.get("status", "ok")
+            if known.get(row[KEY_COLUMNS[table]], "provider_error") == "provider_error":
+                known[row[KEY_COLUMNS[table]]] = row.get("status", "ok")
         return [known.get(name) for name in ids]
 
     def fingerprints(self) -> set[str]:
@@ -71,7 +62,7 @@ class MemoryLedger:
     def rows(self, table: str, ids: Collection[str]) -> Mapping[str, Row]:
         found: dict[str, Row] = {}
         for row in self.table(table):
-            name = row[KEYS[table]]
+            name = row[KEY_COLUMNS[table]]
             if name in ids and (name not in found or found[name]["status"] == "provider_error" or table == "slots"):
                 found[name] = row
         return found
@@ -85,7 +76,7 @@ class MemoryLedger:
 
     def replies(self, table: str, request: str) -> list[tuple[Row, Row | None]]:
         found = {
-            row[KEYS[table]]: row
+            row[KEY_COLUMNS[table]]: row
             for row in self.table(table)
             if row.get("request_digest") == request and row["status"] != "provider_error"
         }

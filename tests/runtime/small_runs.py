@@ -17,7 +17,7 @@ from tripos_compiler.plan import Plan
 from tripos_runtime.datasets.cases import CaseSource, planned_calls
 from tripos_runtime.datasets.selection import Selection, check_approved
 from tripos_runtime.drivers.engine import Engine
-from tripos_runtime.models.base import FREE, Message, ModelError, Price, Reply, Request
+from tripos_runtime.models.base import FREE, Message, Model, ModelError, Reply, Request
 from tripos_runtime.program.binding import bind
 from tripos_runtime.scheduling.budget import Stopped
 from tripos_runtime.scheduling.calling import Called
@@ -34,22 +34,14 @@ def echo(request: Request) -> str:
 
 
 @dataclass
-class ScriptedModel:
+class ScriptedModel(Model):
     """A model that nobody asks: its caller answers."""
 
     name: str
     structured: bool = False
-    slots: int | None = None
-    endpoint: str = "script"
-    price: Price | None = FREE
     most_samples: int = 1
-
-    async def ask(self, request: Request) -> Reply:
-        """Never comes to it."""
-        raise AssertionError("the caller answers")
-
-    async def close(self) -> None:
-        """Nothing to close."""
+    endpoint = "script"
+    price = FREE
 
 
 @dataclass

@@ -5,24 +5,26 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any, cast
 
 import numpy as np
 import pytest
 
-from tripos_runtime.asking.ledger import Row
-from tripos_runtime.asking.progress import RunProgress
+from tripos_compiler.plan import Plan
+from tripos_runtime.asking.ledger import EmptyLedger, Row
+from tripos_runtime.datasets.sources import Sources
 from tripos_runtime.drivers.encoding import Encoder, NoVector
 from tripos_runtime.models.base import ModelError, Reply, Request
 from tripos_runtime.models.vectors import to_text
+from tripos_runtime.program.binding import RoleBinding
+from tripos_runtime.program.running import RunContext
 from tripos_runtime.scheduling.calling import Caller
 
 LANE = ("encoder", "s")
 
 
 @dataclass
-class Kept:
+class Kept(EmptyLedger):
     """A ledger that may be full."""
 
     full: bool = False
@@ -77,13 +79,9 @@ class Embedding:
 
 
 def encoder(model: Embedding, kept: Kept) -> Encoder:
-    return Encoder(
-        cast("Mapping[str, Caller]", {"m": model}),
-        kept,
-        RunProgress(),
-        "run",
-        lambda: datetime(2026, 1, 1, tzinfo=UTC),
-    )
+    plan, sources = cast("Plan", None), cast("Sources", None)
+    run = RunContext(plan, RoleBinding({}, ""), sources, kept, run_id="run")
+    return Encoder(cast("Mapping[str, Caller]", {"m": model}), run)
 
 
 def embedded(made: Encoder, texts: Sequence[str]) -> list[int]:

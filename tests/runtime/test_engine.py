@@ -17,7 +17,7 @@ from tripos.runs.compilation import find_spec
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.engine import Engine
-from tripos_runtime.models.base import FREE, ModelError, Reply, Request
+from tripos_runtime.models.base import FREE, Model, ModelError, Reply, Request
 from tripos_runtime.program.binding import bind
 from tripos_runtime.scheduling.budget import Stopped
 from tripos_runtime.scheduling.calling import Called
@@ -50,19 +50,11 @@ Script = Callable[[Request, int], str | ModelError | Reply]
 
 
 @dataclass
-class FakeModel:
+class FakeModel(Model):
     name: str
     most_samples: int = 1
-    structured: bool = False
-    slots: int | None = None
-    endpoint: str = "fake"
+    endpoint = "fake"
     price: Any = FREE
-
-    async def ask(self, request: Request) -> Reply:
-        raise AssertionError("the caller answers")
-
-    async def close(self) -> None:
-        """Nothing to close."""
 
 
 @dataclass

@@ -17,7 +17,7 @@ from tripos_runtime.datasets.selection import NotApproved, Selection
 from tripos_runtime.generate.attempts import MOST_NAMED, match_branches, question_at_node, walk
 from tripos_runtime.generate.author import MakingProgram
 from tripos_runtime.models.base import Request
-from tripos_runtime.program.needs import drive
+from tripos_runtime.program.running import drive_now
 from tripos_runtime.scheduling.budget import Stopped
 
 CHOOSING = Ask(name="points", role="author", system=None, prompt=None, returns=SetType(of=TextType()), fingerprint="")
@@ -361,7 +361,7 @@ def test_paths_are_in_the_order_of_the_tree_and_not_in_that_of_their_depth_or_ch
         yield from ()
         return Answer("ok", "", chosen[" / ".join(path)], "", {}), "r"
 
-    assert drive(walk(tree, choose), no_need, list).paths == ("b / d / z", "b / d / y", "b / c", "a")
+    assert drive_now(walk(tree, choose), no_need, list).paths == ("b / d / z", "b / d / y", "b / c", "a")
 
 
 class _Beside(dict[str, Any]):
@@ -378,7 +378,7 @@ def test_what_lies_beside_the_chosen_branches_is_not_gone_through() -> None:
         yield from ()
         return Answer("ok", "", branches[:1], "", {}), "r"
 
-    assert drive(walk(tree, choose), no_need, list).paths == ("a / x",)
+    assert drive_now(walk(tree, choose), no_need, list).paths == ("a / x",)
 
 
 def test_branches_that_differ_in_case_alone_are_told_apart_by_it() -> None:

@@ -30,10 +30,10 @@ from tripos_runtime.program.needs import (
     Program,
     ReplyNeed,
     SimilarityNeed,
-    drive,
     is_pending,
     pending,
 )
+from tripos_runtime.program.running import drive_now
 from tripos_runtime.program.steps import UnitProgram, pair_program
 from tripos_runtime.program.units import Unit, pairs_of
 from tripos_runtime.program.values import StepValues
@@ -114,7 +114,7 @@ def drafts(names: StepValues, program: Program) -> list[tuple[str, str]]:
     def meet(need: Need) -> Answered:
         match need:
             case ConversationNeed():
-                return drive(need.program(), meet, list)
+                return drive_now(need.program(), meet, list)
             case SimilarityNeed():
                 return pending(need.step.name)
             case ReplyNeed(call=call):
@@ -131,7 +131,7 @@ def drafts(names: StepValues, program: Program) -> list[tuple[str, str]]:
                 return pending(call.step.name)
         raise AssertionError
 
-    drive(program, meet, list)
+    drive_now(program, meet, list)
     return found
 
 

@@ -12,9 +12,9 @@ import pytest
 
 from tests.generated_specs import _Writer, generate
 from tests.plan_exactness import Benchmark, LoggedLedger
-from tests.runtime.in_memory import KEYS
 from tripos_compiler.language.evaluation import Unavailable
 from tripos_compiler.plan import Column, Score
+from tripos_runtime.asking.ledger import KEY_COLUMNS
 from tripos_runtime.asking.replies import answer_of, conversation_of, turn_of
 from tripos_runtime.datasets.cases import Case
 from tripos_runtime.datasets.selection import Selection
@@ -28,9 +28,9 @@ from tripos_runtime.program.needs import (
     ReplyNeed,
     ScoreResult,
     SimilarityNeed,
-    drive,
     pending,
 )
+from tripos_runtime.program.running import drive_now
 from tripos_runtime.program.steps import UnitProgram
 from tripos_runtime.program.units import Unit
 from tripos_runtime.program.values import StepValues
@@ -95,7 +95,7 @@ def test_from_what_is_kept_a_program_takes_the_scores_that_the_run_took(seed: in
     bench, ledger = Benchmark(generate(seed, tmp_path)), LoggedLedger()
     bench.run(ledger, bench.bound(), EVERYTHING)
     kept = {
-        table: {row[KEYS[table]]: row for row in ledger.table(table)}
+        table: {row[KEY_COLUMNS[table]]: row for row in ledger.table(table)}
         for table in ("samples", "judgements", "turns", "scores")
     }
     taken = 0
@@ -142,7 +142,7 @@ def replayed(world: PlanContext, unit: Unit, kept: Mapping[str, Mapping[str, Map
         program.out.clear()
 
     try:
-        drive(program.go(), caught, take)
+        drive_now(program.go(), caught, take)
     except LookupError:
         return []
     return found
@@ -164,7 +164,7 @@ def needs_of(world: PlanContext, unit: Unit) -> list[Any]:
         match need:
             case ConversationNeed(talk=talk, certain=certain):
                 found.append(("talk", talk.step.name, dict(talk.models), certain))
-                return drive(need.program(), meet, list)
+                return drive_now(need.program(), meet, list)
             case SimilarityNeed(step=step, certain=certain):
                 found.append(("near", step.name, certain))
                 return pending(step.name)
@@ -182,7 +182,7 @@ def needs_of(world: PlanContext, unit: Unit) -> list[Any]:
 
     program = UnitProgram(world, unit, StepValues(unit.case.names))
     steps = [step for step in unit.bound.treatment.steps if not isinstance(step, Score | Column)]
-    drive(program.go(steps), meet, program.out.clear)
+    drive_now(program.go(steps), meet, program.out.clear)
     return found
 
 

@@ -195,3 +195,11 @@ def test_a_model_in_another_form_has_no_replicas() -> None:
     endpoint = Endpoint("http://a/v1", None, "lab", ("http://b/v1",))
     with pytest.raises(ModelError, match="are for chats in OpenAI's form"):
         open_model("anthropic/claude-sonnet-4-5", {"anthropic": endpoint})
+
+
+def test_a_limit_of_one_reply_a_request_is_set_for_every_server() -> None:
+    async def work(model: ReplicatedModel) -> None:
+        model.most_samples = 1
+        assert model.most_samples == 1
+
+    run([Stand("a"), Stand("b")], work)

@@ -11,9 +11,10 @@ import pytest
 from tests.generated_specs import generate
 from tests.lengths import spread
 from tests.plan_exactness import Benchmark, CountingCaller, LoggedLedger
-from tests.runtime.in_memory import KEYS, MemoryLedger
+from tests.runtime.in_memory import MemoryLedger
 from tests.runtime.small_runs import Row, SmallRun, run_small
 from tripos_compiler.plan import MODEL_DEFAULTS, IntegerType
+from tripos_runtime.asking.ledger import KEY_COLUMNS
 from tripos_runtime.asking.plan_questions import reply_reader
 from tripos_runtime.asking.questions import Question
 from tripos_runtime.asking.replies import answer_of
@@ -105,7 +106,7 @@ def test_later_steps_are_sent_the_same_after_a_kill(tmp_path: Path, lost: Callab
 
 
 def sent(run: SmallRun, table: str) -> dict[str, tuple[str, str]]:
-    return {row[KEYS[table]]: (row["messages"], row["reply"]) for row in run.table(table)}
+    return {row[KEY_COLUMNS[table]]: (row["messages"], row["reply"]) for row in run.table(table)}
 
 
 @pytest.mark.parametrize("seed", spread(range(0, 24, 2), 4))
@@ -130,7 +131,7 @@ def contents(ledger: MemoryLedger) -> dict[str, dict[str, tuple[object, ...]]]:
     columns = ("messages", "reply", "parsed", "status", "error", "text", "value", "item_id", "rejections")
     return {
         table: {row[key]: tuple(row.get(column) for column in columns) for row in ledger.table(table)}
-        for table, key in KEYS.items()
+        for table, key in KEY_COLUMNS.items()
         if table != "drafts"
     }
 

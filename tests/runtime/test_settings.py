@@ -14,7 +14,7 @@ from tripos_compiler.constructs.table import SETTINGS
 from tripos_compiler.language.plan_diff import reply_changes
 from tripos_compiler.library.media import Medium
 from tripos_compiler.plan import Extra, Plan, Settings
-from tripos_runtime.models.base import Message, Model, Request, ignored_settings_of
+from tripos_runtime.models.base import Message, Model, Request
 from tripos_runtime.models.families import open_model
 from tripos_runtime.models.litellm_models import LitellmModel
 from tripos_runtime.models.replay import request_key
@@ -85,7 +85,7 @@ def sent(way: str, *settings: Settings) -> tuple[list[Sent], list[tuple[str, ...
         try:
             for each in settings:
                 await model.ask(replace(QUESTION, settings=each))
-            return [ignored_settings_of(model, each) for each in settings]
+            return [model.ignored_settings(each) for each in settings]
         finally:
             await model.close()
 

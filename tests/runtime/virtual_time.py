@@ -55,7 +55,7 @@ def now() -> float:
 
 
 @dataclass
-class Scripted:
+class Scripted(Model):
     """A model that does what it is told, call by call, each after `latency_s`; the last thing told for ever. It notes
     when each request came, and how many were under way at a time."""
 

@@ -25,7 +25,7 @@ from tripos.runs.compilation import find_spec
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.selection import Selection
-from tripos_runtime.models.base import FREE, Price, Reply, Request
+from tripos_runtime.models.base import FREE, Model, Reply, Request
 from tripos_runtime.program.binding import bind
 from tripos_runtime.scheduling.limits import Limits
 from tripos_warehouse.measures.evaluation import evaluate
@@ -230,15 +230,12 @@ def test_a_count_is_of_comparisons_that_a_model_takes_part_in(
 
 
 @dataclass
-class Scripted:
+class Scripted(Model):
     """A candidate that says who it is and on what, or a judge that leans as it was planted."""
 
     name: str
-    structured: bool = False
-    slots: int | None = None
-    endpoint: str = "script"
-    price: Price | None = FREE
-    most_samples: int = 1
+    endpoint = "script"
+    price = FREE
 
     async def ask(self, request: Request) -> Reply:
         """Return a verdict where two are shown."""

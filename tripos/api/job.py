@@ -20,14 +20,14 @@ from tripos_compiler.plan import Grade, Plan
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.inputs import DataError
 from tripos_runtime.asking.functions.calling import LoadedPlugin
-from tripos_runtime.asking.ledger import NO_OTHERS, OtherReplies
+from tripos_runtime.asking.ledger import NOTHING_KEPT, OtherReplies
 from tripos_runtime.asking.progress import RunProgress
 from tripos_runtime.datasets.cases import CaseSource, drawn_counts
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.engine import Engine, Share, work_name
 from tripos_runtime.drivers.lookup import MOST_UNITS
 from tripos_runtime.drivers.sequential_stopping import BATCHES, LIVE, CaseReader, StoppingRule
-from tripos_runtime.models.base import Model, ModelError, Warming
+from tripos_runtime.models.base import Model, ModelError
 from tripos_runtime.program.binding import RoleBinding
 from tripos_runtime.scheduling.budget import Budget, Stopped
 from tripos_runtime.scheduling.calling import Caller, open_callers, snapshot
@@ -87,7 +87,7 @@ class Job:
     budget: Budget | None
     origin: RunOrigin = WORKING_TREE
     """The release or working tree that the plan comes from."""
-    other_replies: OtherReplies = NO_OTHERS
+    other_replies: OtherReplies = NOTHING_KEPT
     """Other stores whose replies are reused."""
     tally: RunProgress = field(default_factory=RunProgress)
     callers: Mapping[str, Caller] = field(default_factory=dict)
@@ -208,8 +208,7 @@ class Job:
                 async with around(self):
                     return await self.pool.run(self)
             for model in models.values():
-                if isinstance(model, Warming):
-                    await model.warm_up()
+                await model.warm_up()
             notes = self.tally.notes.append
             self.callers = open_callers(models, self.limits, self.budget, notes)
             if self.batches is not None:

@@ -17,14 +17,7 @@ from tripos.errors import explain_interrupt
 from tripos.releases.opening import origin_of
 from tripos.runs.compilation import CompiledSpec
 from tripos.runs.early_stopping import EarlyStopper
-from tripos.runs.preparation import (
-    RunWarning,
-    damage_note,
-    damage_warning,
-    family_warning,
-    media_warning,
-    settings_warning,
-)
+from tripos.runs.preparation import RunWarning, binding_warnings, damage_note, damage_warning
 from tripos.runs.records import open_others
 from tripos.settings.config import Config
 from tripos.settings.options import BATCH, RunParameters
@@ -195,7 +188,7 @@ def open_run(
     spec: CompiledSpec,
     prepared: PreparedRun,
     config: Config,
-    warn: Callable[[RunWarning | None], None],
+    warn: Callable[[RunWarning], None],
     pool: Pool | None = None,
     *,
     detach: bool = False,
@@ -216,12 +209,11 @@ def open_run(
             from tripos.runs.records import allow_user_aggregates
 
             allow_user_aggregates(prepared.plan, prepared.wiring.plugin_folder, prepared.wiring.release_folders)
-        warn(family_warning(prepared))
+        for warning in binding_warnings(prepared):
+            warn(warning)
         limits = prepared.limits
         if pool is not None:
             pool.check(limits)
-        warn(settings_warning(prepared))
-        warn(media_warning(prepared))
         prepared.check_budget()
         opened = Store.open(config.store, create=True)
         for damage in opened.damages.values():

@@ -251,10 +251,9 @@ class Warner:
     denied: Mapping[str, str]
     warnings: list[RunWarning]
 
-    def __call__(self, warning: RunWarning | None) -> None:
-        if warning is not None:
-            check_denied(warning, self.denied)
-            self.warnings.append(warning)
+    def __call__(self, warning: RunWarning) -> None:
+        check_denied(warning, self.denied)
+        self.warnings.append(warning)
 
 
 def compile(  # noqa: A001 - `tripos.compile` is its name

@@ -141,14 +141,12 @@ def show_diagnostics(diagnostics: Iterable[Diagnostic], *, every: bool = False) 
         show_text(text, stderr=True, styled=True)
 
 
-def warning_printer(options: Namespace, config: Config) -> Callable[[RunWarning | None], None]:
-    """Return a function that prints a warning if it gets one, and raises `TriposError` if that warning is denied."""
+def warning_printer(options: Namespace, config: Config) -> Callable[[RunWarning], None]:
+    """Return a function that prints a warning, or raises `TriposError` if the warning is denied."""
     from tripos.runs.preparation import check_denied
     from tripos.settings.config import chosen_denials
 
-    def warn(warning: RunWarning | None) -> None:
-        if warning is None:
-            return
+    def warn(warning: RunWarning) -> None:
         check_denied(warning, chosen_denials(options, config))
         places = list(warning.places[:MOST_SHOWN])
         if len(warning.places) > MOST_SHOWN:

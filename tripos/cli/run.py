@@ -27,7 +27,7 @@ from tripos.releases.frozen import withheld_note
 from tripos.runs.clusters import Sharding, array_script, job_manifest, manifest_text, run_shards, shard_command, submit
 from tripos.runs.compilation import CompiledSpec
 from tripos.runs.interrupts import interrupt_handler
-from tripos.runs.preparation import RunWarning, family_warning, media_warning, prepare, settings_warning
+from tripos.runs.preparation import RunWarning, binding_warnings, prepare
 from tripos.runs.selection import request_of
 from tripos.settings.config import Config
 from tripos.settings.load import ChosenSettings, chosen_settings
@@ -118,9 +118,7 @@ def run_compiled(
     return code
 
 
-def _dry_run(
-    prepared: PreparedRun, options: Namespace, config: Config, warn: Callable[[RunWarning | None], None]
-) -> ExitCode:
+def _dry_run(prepared: PreparedRun, options: Namespace, config: Config, warn: Callable[[RunWarning], None]) -> ExitCode:
     """Print the forecast of a run as text or JSON, without making calls or creating a store. Raises `TriposError` if
     the store or a data file cannot be read."""
     from tripos.cli.forecast_text import forecast_lines
@@ -129,9 +127,8 @@ def _dry_run(
     from tripos.runs.preparation import damage_warning
 
     check_model_names([name for name in prepared.binding.all_models if name not in prepared.wiring.recorded], config)
-    warn(family_warning(prepared))
-    warn(settings_warning(prepared))
-    warn(media_warning(prepared))
+    for warning in binding_warnings(prepared):
+        warn(warning)
     detection = headline_detection(prepared.plan, prepared.source, prepared.selection) if options.json else None
     estimate, budget = forecast_run(prepared, config, lambda error: warn(damage_warning(error))), prepared.budget
     withheld = prepared.source.withheld_counts(prepared.selection)

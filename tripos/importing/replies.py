@@ -35,6 +35,7 @@ from tripos_compiler.plan import (
 )
 from tripos_runtime.asking.functions.calling import LoadedPlugin
 from tripos_runtime.asking.functions.plugins import NO_RELEASES, load_plugins
+from tripos_runtime.asking.ledger import NOTHING_KEPT
 from tripos_runtime.datasets.cases import Case, CaseSource, SubsetTags, drawn_counts
 from tripos_runtime.datasets.selection import Selection, check_recordable
 from tripos_runtime.drivers.engine import item_row, membership_row, new_run_id
@@ -385,21 +386,6 @@ class ReplyImport:
             media.keep_shown(messages)
 
 
-class EmptyLedger:
-    """The ledger of a store that does not exist yet."""
-
-    def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
-        """Return None for every id."""
-        return [None] * len(ids)
-
-    def rows(self, table: str, ids: object) -> Mapping[str, Any]:
-        """Return no rows."""
-        return {}
-
-    def close(self) -> None:
-        """Do nothing."""
-
-
 def role_flags(texts: Sequence[str]) -> dict[str, str]:
     """Return the model of each role, parsed from `--role NAME=MODEL`. Raises `TriposError` R0202."""
     found: dict[str, str] = {}
@@ -429,7 +415,7 @@ def record(
     """
     _check_roles(plan, roles)
     root = Path(config.store)
-    ledger: Any = open_ledger(Store.open(root, create=False), plan.fingerprints) if is_store(root) else EmptyLedger()
+    ledger: Any = open_ledger(Store.open(root, create=False), plan.fingerprints) if is_store(root) else NOTHING_KEPT
     functions: Mapping[str, LoadedPlugin] = {}
     try:
         functions = load_plugins(plan, folder, releases, source.trust, programs_of(config))
@@ -459,7 +445,7 @@ def _record(
     now = datetime.now(UTC)
     run_id = new_run_id(now)
     recorder = Recorder(plan, source.sources, ledger, run_id, lambda: now)
-    rows = recorder.collected.rows
+    rows = recorder.collected.collected
     items = names = 0
     marks: SubsetTags | None = None
     rejected = replies.rejected

@@ -19,11 +19,10 @@ from tripos.runs.records import find_store, open_others
 from tripos.settings.config import Config
 from tripos.settings.runtime import endpoints_of, prices_of
 from tripos_compiler.plan import Plan
-from tripos_runtime.asking.ledger import NO_OTHERS, OtherReplies
+from tripos_runtime.asking.ledger import NOTHING_KEPT, OtherReplies
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.prepared import PreparedRun
-from tripos_runtime.forecast.driver import NothingKept
 from tripos_runtime.forecast.estimates import Estimate
 from tripos_runtime.forecast.reasons import NO_HISTORY, Earlier, History, Place, Usage
 from tripos_runtime.forecast.run_forecast import BatchForecast, Forecast, batch_forecast, forecast
@@ -377,12 +376,12 @@ def forecast_plan(
     binding: RoleBinding,
     store_path: str | Path,
     prices: Mapping[str, Price | None],
-    others: OtherReplies = NO_OTHERS,
+    others: OtherReplies = NOTHING_KEPT,
 ) -> Forecast:
     """Return the forecast of a run. Raises `TriposError`."""
     store = find_store(store_path)
     if store is None:
-        return forecast(plan, source, selection, binding, NothingKept(), prices, NO_HISTORY, others)
+        return forecast(plan, source, selection, binding, NOTHING_KEPT, prices, NO_HISTORY, others)
     history = read_history(store, plan.benchmark.name)
     ledger = _open(store, plan.fingerprints)
     try:

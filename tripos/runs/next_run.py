@@ -50,7 +50,7 @@ def forecast_next_run(
     before: Plan,
     request: RunRequest,
     config: Config,
-    warn: Callable[[RunWarning | None], None],
+    warn: Callable[[RunWarning], None],
 ) -> NextRun:
     """Forecast the run of a spec that repeats the stored runs of the version `before`: with their models, unless
     `given` replaces them, and over their items.

@@ -15,7 +15,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from tripos.runs.compilation import CompiledSpec
-from tripos.runs.preparation import RunWarning, damage_warning, family_warning, media_warning, settings_warning
+from tripos.runs.preparation import RunWarning, binding_warnings, damage_warning
 from tripos.runs.records import find_store
 from tripos.runs.selection import RunRequest, bind_roles, names_any_model, select_cases
 from tripos.settings.config import Config
@@ -558,9 +558,7 @@ class RunPlan:
         return f"<RunPlan of {benchmark.name} {benchmark.version}: {text}>"
 
 
-def plan_run(
-    spec: CompiledSpec, choices: RunRequest, config: Config, warn: Callable[[RunWarning | None], None]
-) -> RunPlan:
+def plan_run(spec: CompiledSpec, choices: RunRequest, config: Config, warn: Callable[[RunWarning], None]) -> RunPlan:
     """Plan a run; without models, for one model in each role. `warn` receives the warnings about the models. Raises
     `TriposError`."""
     plan = spec.plan
@@ -575,9 +573,8 @@ def plan_run(
     from tripos_runtime.forecast.run_forecast import planned
 
     prepared = prepare(spec, choices, config, approved=False)
-    warn(family_warning(prepared))
-    warn(settings_warning(prepared))
-    warn(media_warning(prepared))
+    for warning in binding_warnings(prepared):
+        warn(warning)
     source, selection = prepared.source, prepared.selection
     items, slots = source.counts(selection), source.slot_counts(selection)  # before the store is read
     clusterings = source.clusterings(selection)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -112,34 +112,20 @@ class RunWarning:
     hint: str
 
 
-def family_warning(prepared: PreparedRun) -> RunWarning | None:
-    """Return a warning about judges that would grade models of their own family."""
-    return _warning(
-        "W1205",
-        "a judge would grade its own family, which judges favour",
-        [judging.shown for judging in prepared.self_judging()],
-        f"give the role another model: {ROLE} NAME=PROVIDER/MODEL",
-    )
-
-
-def settings_warning(prepared: PreparedRun) -> RunWarning | None:
-    """Return a warning about settings that a model does not accept."""
-    return _warning(
-        "W1209",
-        "a model does not take a setting, and is asked without it",
-        [ignored_setting.shown for ignored_setting in prepared.ignored_settings()],
-        f"take the setting out of the step, or give the role another model: {ROLE} NAME=PROVIDER/MODEL",
-    )
-
-
-def media_warning(prepared: PreparedRun) -> RunWarning | None:
-    """Return a warning about models that are sent images or files, if it is unknown whether they accept them."""
-    return _warning(
-        "W1210",
-        "nobody knows whether a model takes what it is shown",
-        [support.shown for support in prepared.unknown_media_support()],
-        'declare it: `media = ["image"]` of the endpoint in tripos.toml',
-    )
+def binding_warnings(prepared: PreparedRun) -> Iterator[RunWarning]:
+    """Yield the warnings about the models of a run: judges that would grade models of their own family, settings that
+    a model ignores, and media of which it is unknown whether a model accepts them."""
+    if judging := prepared.self_judging():
+        message = "a judge would grade its own family, which judges favour"
+        yield RunWarning("W1205", message, tuple(judging), f"give the role another model: {ROLE} NAME=PROVIDER/MODEL")
+    if ignored := prepared.ignored_settings():
+        message = "a model does not take a setting, and is asked without it"
+        hint = f"take the setting out of the step, or give the role another model: {ROLE} NAME=PROVIDER/MODEL"
+        yield RunWarning("W1209", message, tuple(ignored), hint)
+    if unknown := prepared.unknown_media():
+        message = "nobody knows whether a model takes what it is shown"
+        hint = 'declare it: `media = ["image"]` of the endpoint in tripos.toml'
+        yield RunWarning("W1210", message, tuple(unknown), hint)
 
 
 def damage_warning(error: StoreError) -> RunWarning:
@@ -156,10 +142,6 @@ def check_denied(warning: RunWarning, denied: Mapping[str, str]) -> None:
     """Raise `TriposError` if the warning counts as an error."""
     if {warning.code, ALL_WARNINGS} & set(denied):
         raise TriposError(warning.code, warning.message, f"{warning.places[0]}; {warning.hint}")
-
-
-def _warning(code: str, message: str, places: list[str], hint: str) -> RunWarning | None:
-    return RunWarning(code, message, tuple(places), hint) if places else None
 
 
 def prepare(

@@ -22,7 +22,7 @@ from tripos.version import __version__
 from tripos_compiler.errors import TriposError
 from tripos_compiler.plan import Ask, Compare, Converse, DeclaredSettings, Grade, Plan, Scenario, Settings, Verdict
 from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.asking.ledger import NO_OTHERS, OtherReplies
+from tripos_runtime.asking.ledger import NOTHING_KEPT, OtherReplies
 from tripos_runtime.asking.plan_questions import Questions, settings_sent
 from tripos_runtime.asking.questions import Question
 from tripos_runtime.asking.replies import shown_again
@@ -103,7 +103,7 @@ def find_store(path: str | Path) -> Store | None:
 def open_others(places: Sequence[str], own: str | Path, tell: DamageListener) -> OtherReplies:
     """Return the replies of other stores, for reuse by a run whose `own` store is elsewhere. `tell` receives their
     damage. Raises `StoreError` if one cannot be opened."""
-    return OtherStores(places, own, tell) if places else NO_OTHERS
+    return OtherStores(places, own, tell) if places else NOTHING_KEPT
 
 
 # Settings of a request

@@ -31,7 +31,8 @@ from tripos_runtime.datasets.cases import Case, CaseSource
 from tripos_runtime.datasets.sources import SourceRow
 from tripos_runtime.models.base import Message
 from tripos_runtime.program.binding import RoleBinding
-from tripos_runtime.program.needs import Answered, Need, PlanContext, ReplyNeed, SimilarityNeed, drive, pending
+from tripos_runtime.program.needs import Answered, Need, PlanContext, ReplyNeed, SimilarityNeed, pending
+from tripos_runtime.program.running import drive_now
 from tripos_runtime.program.steps import UnitProgram
 from tripos_runtime.program.units import BoundTreatment, Unit
 from tripos_runtime.program.values import StepValues
@@ -72,7 +73,7 @@ class QuestionBuilder:
             asked.extend(need.prompt.messages())
             return pending(self._ask.name)
 
-        drive(program.go(), meet, program.out.clear)
+        drive_now(program.go(), meet, program.out.clear)
         return [{"role": message.role, "content": message.content} for message in asked] or None
 
 

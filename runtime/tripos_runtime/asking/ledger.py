@@ -11,9 +11,22 @@ from dataclasses import field
 from typing import Any, NamedTuple, Protocol
 
 from tripos_compiler.plan import digest
+from tripos_compiler.plan.outcomes import RETRIED_NEXT_RUN
 from tripos_compiler.source.data_classes import dataclass
 
 Row = Mapping[str, Any]
+KEY_COLUMNS: Mapping[str, str] = {
+    "samples": "sample_id",
+    "turns": "turn_id",
+    "judgements": "judgement_id",
+    "scores": "score_id",
+    "comparisons": "comparison_id",
+    "conditions": "condition_id",
+    "drafts": "unit_id",
+    "slots": "slot_id",
+    "vectors": "vector_id",
+}
+"""The column with the name of a result, by table."""
 
 
 class Listing(Protocol):
@@ -98,7 +111,7 @@ class Ledger(Keeper, Protocol):
 
 
 class EmptyLedger:
-    """An empty ledger for readers."""
+    """A ledger that has and keeps nothing; also an empty list of work, and the replies of no other store."""
 
     def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
         """Return `None` for each of these rows."""
@@ -112,13 +125,79 @@ class EmptyLedger:
         """Return no reply."""
         return {}
 
-    def repliers(self, table: str) -> Collection[str]:
+    def vectors(self, names: Sequence[str]) -> Mapping[str, tuple[Row, tuple[str, str]]]:
+        """Return no vector."""
+        return {}
+
+    def repliers(self, table: str) -> tuple[()]:
         """Return no model."""
         return ()
 
-    def replies(self, table: str, request: str) -> Sequence[tuple[Row, Row | None]]:
+    def replies(self, table: str, request: str) -> tuple[()]:
         """Return no row."""
         return ()
+
+    def fingerprints(self) -> tuple[()]:
+        """Return nothing."""
+        return ()
+
+    def claim(self, key: str, *, later: bool = False) -> bool:
+        """Return true: there is no other process."""
+        return True
+
+    def release(self, key: str) -> None:
+        """Do nothing."""
+
+    def keep(self, rows: Mapping[str, Sequence[Row]]) -> None:
+        """Discard the rows."""
+
+    def flush(self) -> None:
+        """Do nothing."""
+
+    def refresh(self) -> bool:
+        """Return false: there are no other processes."""
+        return False
+
+    def close(self) -> None:
+        """Do nothing."""
+
+    def work(self, name: str) -> EmptyLedger:
+        """Return a list of work that keeps no names."""
+        return self
+
+    def add(self, ids: Iterable[str]) -> None:
+        """Discard the names."""
+
+    def finished(self) -> None:
+        """Return None: no work is ever finished."""
+
+    def finish(self, summary: Mapping[str, Any]) -> None:
+        """Do nothing."""
+
+    def abandon(self) -> None:
+        """Do nothing."""
+
+
+NOTHING_KEPT = EmptyLedger()
+
+
+class StatusReader(Protocol):
+    """The part of a ledger that tells statuses."""
+
+    def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
+        """See `Ledger.statuses`."""
+        ...
+
+
+def kept_statuses(ledger: StatusReader, wanted: Mapping[str, Iterable[str]], *, final: bool = False) -> dict[str, str]:
+    """Return the status of each row that the ledger has, by name. `wanted` are the names by table. With `final`,
+    statuses that a later run retries are left out."""
+    kept: dict[str, str] = {}
+    for table, names in wanted.items():
+        if ids := list(dict.fromkeys(names)):
+            statuses = zip(ids, ledger.statuses(table, ids), strict=True)
+            kept |= {name: status for name, status in statuses if status is not None}
+    return {name: status for name, status in kept.items() if status not in RETRIED_NEXT_RUN} if final else kept
 
 
 def condition_id(name: str, condition: str) -> str:
@@ -189,25 +268,6 @@ class OtherReplies(Protocol):
     def vectors(self, names: Sequence[str]) -> Mapping[str, tuple[Row, tuple[str, str]]]:
         """Return the rows of vectors by name, each with its place and its commit."""
         ...
-
-
-class NoOthers:
-    """No other store."""
-
-    def repliers(self, table: str) -> Collection[str]:
-        """Return no model."""
-        return ()
-
-    def replies(self, table: str, request: str) -> Sequence[tuple[Row, Row | None, tuple[str, str]]]:
-        """Return no reply."""
-        return ()
-
-    def vectors(self, names: Sequence[str]) -> Mapping[str, tuple[Row, tuple[str, str]]]:
-        """Return no vector."""
-        return {}
-
-
-NO_OTHERS = NoOthers()
 
 
 @dataclass

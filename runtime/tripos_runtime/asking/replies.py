@@ -150,9 +150,13 @@ def first_replies(asked: SentRequest, samples: int = 1, number: int = 0) -> Repl
     ]
 
 
-def complete_reply(asked: SentRequest, first: FirstReply | UnreadableReply, number: int = 0) -> ReplyProgram[Answer]:
+def complete_reply(
+    asked: SentRequest, first: FirstReply | UnreadableReply | Adopted, number: int = 0
+) -> ReplyProgram[Answer]:
     """Return the answer from the first reply to sample `number`, after one repair if it is unreadable. The unreadable
     reply is yielded as a draft, which must not be asked for again."""
+    if isinstance(first, Adopted):
+        return (yield from _reuse_reply(asked, first, number))
     messages = first.sent if isinstance(first, FirstReply) else _sent(asked, first.columns["messages"])
     prompt = as_one_text(messages)
     columns: dict[str, Any] = {"messages": messages_text(messages), **NO_REPLY}
@@ -171,7 +175,7 @@ def complete_reply(asked: SentRequest, first: FirstReply | UnreadableReply, numb
     return read_answer(outcome, prompt, columns)
 
 
-def reuse_reply(asked: SentRequest, adopted_reply: Adopted, number: int = 0) -> ReplyProgram[Answer]:
+def _reuse_reply(asked: SentRequest, adopted_reply: Adopted, number: int) -> ReplyProgram[Answer]:
     """Return the answer from a reply to the same question under another name. It is read again. A repair is made only
     if the earlier repair, if any, was worded differently."""
     row = adopted_reply.row
@@ -336,6 +340,20 @@ def turn_of(row: Row) -> Answer:
 def conversation_of(row: Row) -> Answer:
     """Return the answer of a conversation from its row of `samples`; its value is the turns."""
     return Answer(row["status"], row["reply"], dialogue_of(row), "", {"error": row["error"]})
+
+
+def draft_row(row: Row, name: str, draft: UnreadableReply) -> dict[str, Any]:
+    """Return the row of an unreadable reply that will be repaired, given the columns of the result."""
+    return {"unit_id": name, **{key: row[key] for key in ("run_id", "fingerprint", "created_at")}, **draft.columns}
+
+
+def adopted_rows(table: str, row: Row, name: str, adopted: Adopted) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows of a result whose reply was asked for under another name: its own, and the draft if the reply is
+    in another store, since the store of the run may lack it."""
+    rows = {table: [{**row, **adopted.columns}]}
+    if adopted.draft is not None and adopted.columns["reused_from"] is not None:
+        rows["drafts"] = [draft_row(row, name, draft_of(adopted.draft))]
+    return rows
 
 
 def draft_of(row: Row) -> UnreadableReply:

@@ -7,28 +7,27 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.plan import Retrieve, Settings, digest, serialized_form
-from tripos_compiler.plan.outcomes import OK, PROVIDER_ERROR, RETRIED_NEXT_RUN
+from tripos_compiler.plan.outcomes import OK, PROVIDER_ERROR
 from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.asking.ledger import NO_OTHERS, OtherReplies, OtherStore
+from tripos_runtime.asking.ledger import OtherReplies, OtherStore, kept_statuses
 from tripos_runtime.asking.questions import NO_REPLY, UNUSED, Answer
 from tripos_runtime.models.base import Message, ModelError, Reply, Request
 from tripos_runtime.models.embeddings import versioned_name
 from tripos_runtime.models.vectors import Vector, from_text
 from tripos_runtime.program.retrieval import Chooser, Collection, SimilarityCall, Values, VectorIndex, index_of
+from tripos_runtime.program.running import RunContext
 from tripos_runtime.program.values import StepValues
 from tripos_runtime.scheduling.calling import Caller, Lane
 
 if TYPE_CHECKING:
     from tripos_runtime.asking.ledger import Row
-    from tripos_runtime.asking.progress import RunProgress
 
 
 TABLE = "vectors"
@@ -38,16 +37,6 @@ LINGER_S = 0.004
 """How long a text waits for others to share its request, in seconds."""
 LOOKED_UP = 4096
 """The number of texts that are looked up at once."""
-
-
-class VectorLedger(Protocol):
-    """The part of a ledger that embeddings need."""
-
-    def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]: ...
-
-    def rows(self, table: str, ids: Sequence[str]) -> Mapping[str, Row]: ...
-
-    def keep(self, rows: Mapping[str, Sequence[Row]]) -> None: ...
 
 
 class NoVector(Exception):
@@ -87,14 +76,7 @@ class Encoder:
     """Embeds texts for one run."""
 
     callers: Mapping[str, Caller]
-    ledger: VectorLedger
-    tally: RunProgress
-    run_id: str
-    now: Callable[[], datetime]
-    identities: Mapping[str, str] = field(default_factory=dict)
-    """The identities behind the names of models; see `RoleBinding`."""
-    others: OtherReplies = NO_OTHERS
-    """Other stores, whose vectors are adopted."""
+    run: RunContext
     _vectors: OrderedDict[str, Vector] = field(default_factory=OrderedDict)
     _futures: dict[str, asyncio.Future[Vector]] = field(default_factory=dict)
     _waiting: dict[str, _Waiting] = field(default_factory=dict)
@@ -105,7 +87,7 @@ class Encoder:
         """Return the vectors of texts in their order. Raises `NoVector` if one is unavailable, and the errors of the
         model's caller if the model is."""
         found: dict[str, Vector] = {}
-        by = self.identities.get(model, model)
+        by = self.run.binding.identity_of(model)
         for start in range(0, len(texts), LOOKED_UP):
             some = {vector_id(by, text): text for text in texts[start : start + LOOKED_UP]}
             found |= await self._of(model, some, lane)
@@ -113,14 +95,14 @@ class Encoder:
 
     async def _of(self, model: str, texts: Mapping[str, str], lane: Lane) -> dict[str, Vector]:
         found = {name: self._vectors[name] for name in texts if name in self._vectors}
-        self.tally.reused[lane] += len(found)
+        self.run.tally.reused[lane] += len(found)
         open_ = [name for name in texts if name not in found and name not in self._futures]
         for name, vector in self._stored_vectors(open_).items():
             found[name] = vector
             self._remember(name, vector)
-            self.tally.reused[lane] += 1
+            self.run.tally.reused[lane] += 1
         waited = [name for name in texts if name not in found]
-        self.tally.reused[lane] += sum(name in self._futures for name in waited)
+        self.run.tally.reused[lane] += sum(name in self._futures for name in waited)
         futures = [self._ask(model, name, texts[name], lane) for name in waited]
         outcomes = await asyncio.gather(*(asyncio.shield(future) for future in futures), return_exceptions=True)
         for name, outcome in zip(waited, outcomes, strict=True):
@@ -131,12 +113,8 @@ class Encoder:
 
     def _stored_vectors(self, names: Sequence[str]) -> dict[str, Vector]:
         """Return the vectors that the ledger has."""
-        there = [
-            name
-            for name, status in zip(names, self.ledger.statuses(TABLE, names), strict=True)
-            if status is not None and status not in RETRIED_NEXT_RUN
-        ]
-        rows = self.ledger.rows(TABLE, there) if there else {}
+        there = list(kept_statuses(self.run.ledger, {TABLE: names}, final=True))
+        rows = self.run.ledger.rows(TABLE, there) if there else {}
         found: dict[str, Vector] = {}
         for name, row in rows.items():
             if row["status"] != OK:
@@ -150,12 +128,12 @@ class Encoder:
     def _adopted_vectors(self, names: Sequence[str]) -> dict[str, Vector]:
         """Return the vectors that other stores have, after adding them to the ledger."""
         found: dict[str, Vector] = {}
-        for name, (row, source, vector) in vectors_of_others(self.others, names).items():
+        for name, (row, source, vector) in vectors_of_others(self.run.others, names).items():
             if self._length_error(row["model"], vector) is None:
                 found[name] = vector
-                own = {"run_id": self.run_id, "created_at": self.now(), "reused_from": str(source)}
-                self.ledger.keep({TABLE: [{**row, **own}]})
-                self.tally.reuse_counts.add(source.place, row)
+                own = {"run_id": self.run.run_id, "created_at": self.run.now(), "reused_from": str(source)}
+                self.run.ledger.keep({TABLE: [{**row, **own}]})
+                self.run.tally.reuse_counts.add(source.place, row)
         return found
 
     def _length_error(self, model: str, vector: Vector) -> str | None:
@@ -249,19 +227,19 @@ class Encoder:
         row = {
             **columns,
             "vector_id": name,
-            "run_id": self.run_id,
+            "run_id": self.run.run_id,
             "role": lane[0],
             "model": model,
-            "identity": self.identities.get(model),
+            "identity": self.run.binding.identity_if_distinct(model),
             "text": text,
             "vector": None if vector is None or isinstance(outcome, ModelError) else outcome.text,
             "status": status,
             "error": error,
-            "created_at": self.now(),
+            "created_at": self.run.now(),
             "reused_from": None,
         }
-        self.ledger.keep({TABLE: [row]})
-        self.tally.count(lane, model, Answer(status, None, None, "", row))
+        self.run.ledger.keep({TABLE: [row]})
+        self.run.tally.count(lane, model, Answer(status, None, None, "", row))
         if vector is None:
             self._fail(name, NoVector(status))
             return

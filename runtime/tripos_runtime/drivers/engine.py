@@ -13,7 +13,7 @@ import asyncio
 import itertools
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
@@ -25,7 +25,7 @@ from tripos_compiler.language.evaluation import EvaluationStopped
 from tripos_compiler.library.registry import with_functions
 from tripos_compiler.plan import Plan, digest
 from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.asking.ledger import NO_OTHERS, Ledger, OtherReplies, Work
+from tripos_runtime.asking.ledger import NOTHING_KEPT, Ledger, OtherReplies
 from tripos_runtime.asking.progress import RunProgress
 from tripos_runtime.datasets.cases import Case, CaseSource, SubsetTags, planned_calls
 from tripos_runtime.datasets.selection import Selection
@@ -41,11 +41,12 @@ from tripos_runtime.drivers.sequential_stopping import (
     StoppingRule,
 )
 from tripos_runtime.generate.attempts import origin_columns
+from tripos_runtime.generate.author import GenerationObserver
 from tripos_runtime.generate.maker import DataMaker
 from tripos_runtime.program.adoption import CurrentCase, ReplyReuse, RunResults
 from tripos_runtime.program.binding import RoleBinding
 from tripos_runtime.program.retrieval import IndexStore
-from tripos_runtime.program.running import CaseState, gather_all
+from tripos_runtime.program.running import NO_ROWS, CaseState, RunContext, gather_all
 from tripos_runtime.scheduling.budget import Halted
 from tripos_runtime.scheduling.calling import Caller
 from tripos_runtime.scheduling.endpoint import Sleep
@@ -117,11 +118,10 @@ def part_size(cases: int, processes: int) -> int:
 FLUSH_S = 2.0
 WAIT_S = 0.5
 """The pause in seconds between two looks at cases that another process works on."""
-NO_ROWS: Mapping[str, Sequence[Mapping[str, Any]]] = MappingProxyType({})
 
 
 @dataclass
-class Engine:
+class Engine(GenerationObserver):
     """One run. `run` returns when everything is done, the run is stopped, or a model is unavailable."""
 
     plan: Plan
@@ -138,7 +138,7 @@ class Engine:
     """The plug-ins of the plan by name, from `load_plugins`."""
     shelf: IndexStore | None = None
     """The cache of retrieval indexes."""
-    others: OtherReplies = NO_OTHERS
+    others: OtherReplies = NOTHING_KEPT
     """Other stores, whose replies are adopted."""
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     sleep: Sleep = asyncio.sleep
@@ -164,6 +164,10 @@ class Engine:
         for caller in self.callers.values():
             caller.halt()
 
+    def on_failure(self) -> None:
+        """Stop, since a call of a generated data set failed."""
+        self.stop()
+
     def look_again(self) -> None:
         """Wake up cases that wait for others to be read."""
         if self.prefix is not None:
@@ -178,9 +182,11 @@ class Engine:
         if self.share is not None:
             self.lookup.most = min(BATCH, self.share.size)
         work = self.ledger.work(work_name(self.plan, self.binding, self.selection, self.source.withheld))
-        self.driver = LiveDriver(
-            self.plan, self.source.sources, self.ledger, self.tally, work, self.run_id, self.now, callers=self.callers
-        )
+        context = RunContext(
+            self.plan, self.binding, self.source.sources, self.ledger, work, self.run_id, self.tally, self.now,
+            self.sleep, self.others,
+        )  # fmt: skip
+        self.driver = LiveDriver(context, callers=self.callers)
         reader = self.reader
         if self.settler is not None:
             reader = OrderedCases(self.settler, frozenset(self.binding.of(self.binding.compared)), self._list)
@@ -188,9 +194,7 @@ class Engine:
             self.driver.scored = {}
             self.prefix = OrderedReader(reader, self.ledger, self.driver.scored, self.lookahead)
             self.lookup.is_asked = self.prefix.asked
-        self.driver.encoder = Encoder(
-            self.callers, self.ledger, self.tally, self.run_id, self.now, self.binding.identities, self.others
-        )
+        self.driver.encoder = Encoder(self.callers, context)
         self.driver.world.chooser.shelf = self.shelf
         results = RunResults(
             self.plan,
@@ -199,11 +203,13 @@ class Engine:
             lambda scenarios: self.source.cases_of(scenarios, self.selection.without_shards),
             self.lookup.units,
         )
-        self.driver.adoption = ReplyReuse(self.ledger, results, others=self.others, reuse=self.tally.reuse_counts)
+        reuse = self.driver.adoption = ReplyReuse(
+            self.ledger, results, others=self.others, reuse=self.tally.reuse_counts
+        )
         flusher = asyncio.create_task(self._flush_often())
         every_case = False
         try:
-            await self._make(work)
+            await self._make(context, reuse)
             await self._passes()
             if self.prefix is not None and not self.stopping:
                 self.tally.end_early()
@@ -220,18 +226,16 @@ class Engine:
         if self.trouble is not None:
             raise self.trouble
 
-    async def _make(self, work: Work) -> None:
+    async def _make(self, context: RunContext, reuse: ReplyReuse) -> None:
         """Generate the data sets. If several processes share the run, one generates them and the others read the rows
         from the ledger."""
-        share, tally = self.share, self.tally
+        share = self.share
         if share is not None and not share.leads:
             await share.generate()
-            tally = RunProgress()
+            context = replace(context, tally=RunProgress())
         self._maker = DataMaker(
-            self.plan, self.binding, self.source, self.selection, self.callers, self.ledger, tally, work,
-            self.run_id, self.now, self.workers, self.functions, self.sleep, self.stop,
-            adoption=self.driver.adoption,
-        )  # fmt: skip
+            context, self.source, self.selection, self.callers, self.workers, self.functions, self, reuse
+        )
         try:
             await self._maker.make()
         except Halted:
@@ -250,7 +254,7 @@ class Engine:
                 self.ledger.flush()
                 await share.generate()
             else:
-                self.tally.add_usage(tally)
+                self.tally.add_usage(context.tally)
 
     async def _passes(self) -> None:
         """Run all cases, or those of the share, and then the cases that other processes release."""

@@ -20,7 +20,7 @@ from tripos_compiler.plan import Ask, Compare, Converse, Grade, Verdict
 from tripos_compiler.plan.outcomes import NOT_APPLICABLE
 from tripos_runtime.asking.ledger import Row
 from tripos_runtime.asking.replies import answer_of, conversation_of
-from tripos_runtime.models.base import FREE, Message, ModelError, Price, Reply, Request
+from tripos_runtime.models.base import FREE, Message, Model, ModelError, Reply, Request
 from tripos_runtime.program.needs import (
     Answered,
     ConversationNeed,
@@ -29,9 +29,9 @@ from tripos_runtime.program.needs import (
     PlanContext,
     ProgramEvent,
     ReplyNeed,
-    drive,
     pending,
 )
+from tripos_runtime.program.running import drive_now
 from tripos_runtime.program.steps import UnitProgram, pair_program
 from tripos_runtime.program.units import Pair, Places, Unit
 from tripos_runtime.program.values import StepValues
@@ -51,7 +51,7 @@ class HumanGrader:
         before = _without_tools([each for each in steps[: steps.index(step)] if isinstance(each, Ask | Converse)])
         program = UnitProgram(self.world, unit, StepValues(unit.case.names))
         shown: list[Mapping[str, Any]] = []
-        drive(program.go([*before, step]), partial(self._meet, step, shown), program.out.clear)
+        drive_now(program.go([*before, step]), partial(self._meet, step, shown), program.out.clear)
         return shown[0] if shown else None
 
     def names_of_elements(self, unit: Unit, step: Verdict) -> Mapping[Places, Mapping[str, Any]]:
@@ -61,7 +61,7 @@ class HumanGrader:
         before = _without_tools([each for each in steps[: steps.index(step)] if isinstance(each, Ask | Converse)])
         program = UnitProgram(self.world, unit, StepValues(unit.case.names))
         shown: dict[Places, Mapping[str, Any]] = {}
-        drive(program.go([*before, step]), partial(self._meet_element, step, shown), program.out.clear)
+        drive_now(program.go([*before, step]), partial(self._meet_element, step, shown), program.out.clear)
         return dict(sorted(shown.items()))
 
     def names_of_pair(self, pair: Pair) -> Mapping[str, Any] | None:
@@ -69,7 +69,7 @@ class HumanGrader:
         names = pair.names(self.ask_all(pair.first), self.ask_all(pair.second))
         shown: list[Mapping[str, Any]] = []
         out: list[ProgramEvent] = []
-        drive(pair_program(self.world, pair, names, out), partial(self._meet, pair.step, shown), out.clear)
+        drive_now(pair_program(self.world, pair, names, out), partial(self._meet, pair.step, shown), out.clear)
         return shown[0] if shown else None
 
     def ask_all(self, unit: Unit) -> StepValues:
@@ -77,7 +77,7 @@ class HumanGrader:
         condition needs something that is not in a store."""
         steps = _without_tools([step for step in unit.bound.treatment.steps if isinstance(step, Ask | Converse)])
         program = UnitProgram(self.world, unit, StepValues(unit.case.names))
-        drive(program.go(steps), self._answer, program.out.clear)
+        drive_now(program.go(steps), self._answer, program.out.clear)
         return program.names
 
     def _meet(self, step: Grade | Compare, shown: list[Mapping[str, Any]], need: Need) -> Answered:
@@ -133,23 +133,16 @@ class PersonInterface(Protocol):
 
 
 @dataclass
-class HumanModel:
+class HumanModel(Model):
     """A person as a model. Raises `ModelError` R0250 once they leave."""
 
     name: str
     interface: PersonInterface
-    structured: bool = False
-    slots: int | None = 1
-    price: Price | None = FREE
-    most_samples: int = 1
     alone: asyncio.Lock = field(default_factory=asyncio.Lock)
     _before: tuple[Message, ...] = ()
     """The conversation as the person last left it, including their own turn."""
-
-    @property
-    def endpoint(self) -> str:
-        """An endpoint of their own."""
-        return self.name
+    slots = 1
+    price = FREE
 
     async def ask(self, request: Request) -> Reply:
         """Return the person's reply."""
@@ -167,9 +160,6 @@ class HumanModel:
         else:
             self.interface.begin(messages)
         return self.interface.say()
-
-    async def close(self) -> None:
-        """Do nothing."""
 
 
 async def in_thread(function: Callable[[], str | None]) -> str | None:

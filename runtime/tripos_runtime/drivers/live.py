@@ -6,19 +6,16 @@ results share: it writes rows to the ledger and counts calls."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import field
-from datetime import datetime
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from tripos_compiler.language.evaluation import Unavailable
-from tripos_compiler.plan import Ask, Converse, JudgedStep, Plan, Step
+from tripos_compiler.plan import Ask, Converse, JudgedStep, Step
 from tripos_compiler.plan.outcomes import NOT_APPLICABLE, NOT_ASKED, RETRIED_NEXT_RUN
 from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.asking.ledger import Keeper, Listing
-from tripos_runtime.asking.progress import RunProgress
 from tripos_runtime.asking.questions import SENT_ANEW, Adopted, Answer, UnreadableReply
 from tripos_runtime.asking.replies import (
     FirstReply,
@@ -28,15 +25,13 @@ from tripos_runtime.asking.replies import (
     conversation_of,
     draft_of,
     first_replies,
-    reuse_reply,
     run_reply,
     turn_of,
 )
-from tripos_runtime.datasets.sources import Sources
 from tripos_runtime.drivers.encoding import Encoder, Retriever
 from tripos_runtime.drivers.rows import ResultRows, Row, answered_turn, skipped_columns
 from tripos_runtime.models.base import Message
-from tripos_runtime.program.adoption import ReplyReuse, Wanted, subject_of
+from tripos_runtime.program.adoption import Wanted, subject_of
 from tripos_runtime.program.needs import (
     Answered,
     CallSkipped,
@@ -54,7 +49,7 @@ from tripos_runtime.program.needs import (
     ScorerNeed,
     SimilarityNeed,
 )
-from tripos_runtime.program.running import CaseState, gather_all
+from tripos_runtime.program.running import CallPlace, CaseState, ReplyWriter, drive, gather_all
 from tripos_runtime.program.steps import UnitProgram, pair_program
 from tripos_runtime.program.units import Conversation, Pair, StepCall, Unit, most_turns
 from tripos_runtime.program.values import StepValues, is_kept_as_result
@@ -65,26 +60,17 @@ CONDITIONS = "conditions"
 
 
 @dataclass
-class ResultWriter:
+class ResultWriter(ReplyWriter):
     """Writes the results of one run to the ledger and counts them. Every result is in the ledger before its program
     continues."""
 
-    plan: Plan
-    sources: Sources
-    ledger: Keeper
-    tally: RunProgress
-    work: Listing
-    run_id: str
-    now: Callable[[], datetime]
-    complete: bool = True
-    """True if nothing has failed so far that a later run would retry."""
     scored: dict[str, float | None] | None = None
     """The values of scores by name, for a reader during the run."""
 
     @cached_property
     def row(self) -> ResultRows:
         """The row factory of this run."""
-        return ResultRows(self.plan, self.run_id, self.now)
+        return ResultRows(self.run)
 
     def take(self, result: ProgramEvent, part: Unit | Pair, shared: CaseState) -> None:
         """Keep and count an event of a program."""
@@ -113,26 +99,26 @@ class ResultWriter:
             names += scores.values()
             if fingerprint in unit.bound.columns:
                 continue
-            self.tally.scores.update(shared.statuses[name] for name in scores.values() if shared.first(name))
-        self.work.add(names)
+            self.run.tally.scores.update(shared.statuses[name] for name in scores.values() if shared.first(name))
+        self.run.work.add(names)
 
     def count_kept_pair(self, pair: Pair, shared: CaseState) -> None:
         """Count a pair whose results are all in the ledger."""
         for call in pair.calls:
             self._reuse_call(call, pair.case.scenario.name, shared)
         outcomes = [name for name in pair.comparisons.values() if shared.first(name)]
-        self.tally.comparisons.update(shared.statuses[name] for name in outcomes)
-        self.work.add([name for table, name in pair.results if table != CONDITIONS])
+        self.run.tally.comparisons.update(shared.statuses[name] for name in outcomes)
+        self.run.work.add([name for table, name in pair.results if table != CONDITIONS])
 
     def _reuse_call(self, call: StepCall, scenario: str, shared: CaseState) -> None:
         """Count a call whose result is in the ledger. A call that was skipped then counts as skipped now."""
         if not shared.is_first_reuse(call.name):
             return
         status = shared.statuses[call.name]
-        counter = self.tally.skipped if status in NOT_ASKED else self.tally.reused
+        counter = self.run.tally.skipped if status in NOT_ASKED else self.run.tally.reused
         counter[call.role, scenario] += 1
         if status in NOT_ASKED:
-            self.tally.unasked[call.role, "what was to be asked has no value"] += 1
+            self.run.tally.unasked[call.role, "what was to be asked has no value"] += 1
         else:
             self.count_status(call.table, status)
 
@@ -143,38 +129,10 @@ class ResultWriter:
         said = sum(name in shared.statuses for name in talk.turns)
         scenario = unit.case.scenario.name
         for number in range(1, len(talk.turns) + 1):
-            counter = self.tally.reused if number <= said else self.tally.skipped
+            counter = self.run.tally.reused if number <= said else self.run.tally.skipped
             counter[talk.speaker(number), scenario] += 1
-        self.tally.samples[shared.statuses[talk.name]] += 1
-        self.work.add([talk.name])
-
-    def keep_answer(
-        self, call: StepCall, name: str, answer: Answer, row: Row, lane: tuple[str, str], shared: CaseState
-    ) -> None:
-        """Keep the answer to a call that was made, or to a sample that was part of the same request."""
-        self.ledger.keep({call.table: [row], **self._companion_rows(call, name, row, shared)})
-        self.tally.count(lane, call.model, answer)
-        self._settle_call(call, name, answer)
-
-    def adopt(
-        self,
-        call: StepCall,
-        name: str,
-        answer: Answer,
-        row: Row,
-        found: Adopted,
-        lane: tuple[str, str],
-        shared: CaseState,
-    ) -> None:
-        """Keep a reply that was asked for under another name. It costs only what a repair of it costs."""
-        rows = {call.table: [{**row, **found.columns}], **self._companion_rows(call, name, row, shared)}
-        if (
-            found.draft is not None and found.columns["reused_from"] is not None
-        ):  # the store may lack the origin's condition row
-            rows["drafts"] = [self.row.draft(row, name, draft_of(found.draft))]
-        self.ledger.keep(rows)
-        self.tally.adopt(lane, call.model, answer, found)
-        self._settle_call(call, name, answer)
+        self.run.tally.samples[shared.statuses[talk.name]] += 1
+        self.run.work.add([talk.name])
 
     def condition_rows(
         self, step: Ask | Converse | JudgedStep, name: str, item_id: str | None, shared: CaseState
@@ -192,32 +150,11 @@ class ResultWriter:
     ) -> None:
         """Keep that the condition of a step held for a result that is kept under other conditions only."""
         if rows := self.condition_rows(step, name, part.case.item_id, shared):
-            self.ledger.keep(rows)
+            self.run.ledger.keep(rows)
 
     def _companion_rows(self, call: StepCall, name: str, row: Row, shared: CaseState) -> dict[str, list[Row]]:
         """Return the rows that are kept with a reply. A turn uses the condition of its conversation."""
         return self.condition_rows(call.step, call.part_of or name, row["item_id"], shared)
-
-    def keep_draft(self, row: Mapping[str, Any], name: str, draft: UnreadableReply) -> None:
-        """Keep an unreadable reply before it is repaired."""
-        self.ledger.keep({"drafts": [self.row.draft(row, name, draft)]})
-        self.tally.repaired += 1
-
-    def count_status(self, table: str, status: str) -> None:
-        """Count a reply by its status."""
-        (self.tally.samples if table == "samples" else self.tally.judgements)[status] += 1
-
-    def record_kept(self, names: Sequence[str], status: str) -> None:
-        """Record that these results are kept with this status."""
-        if status in RETRIED_NEXT_RUN:
-            self.complete = False
-        else:
-            self.work.add(names)
-
-    def _settle_call(self, call: StepCall, name: str, answer: Answer) -> None:
-        if call.table != "turns":  # turns are counted with their conversation
-            self.count_status(call.table, answer.status)
-            self.record_kept([name], answer.status)
 
     def _skip(self, result: CallSkipped, part: Unit | Pair, shared: CaseState) -> None:
         """Count a skipped call once per case. If its prompt has no value, keep that as a result."""
@@ -227,10 +164,10 @@ class ResultWriter:
         if not shared.first(call.name):
             return
         shared.skipped.add(call.name)
-        self.tally.skipped[call.role, part.case.scenario.name] += 1
+        self.run.tally.skipped[call.role, part.case.scenario.name] += 1
         if not is_kept_as_result(against):
             return
-        self.tally.unasked[call.role, against.reason] += 1
+        self.run.tally.unasked[call.role, against.reason] += 1
         if call.name not in shared.statuses:
             own = (
                 self.row.sample(part, call, call.name, part.number % call.step.samples)  # type: ignore[arg-type,union-attr]
@@ -238,7 +175,7 @@ class ResultWriter:
                 else self.row.judgement(part, call)
             )
             beside = self.condition_rows(call.step, call.name, part.case.item_id, shared)
-            self.ledger.keep({call.table: [{**own, **skipped_columns(against)}], **beside})
+            self.run.ledger.keep({call.table: [{**own, **skipped_columns(against)}], **beside})
         else:
             self.keep_condition(call.step, call.name, part, shared)
         self.record_kept([call.name], against.status)
@@ -253,9 +190,9 @@ class ResultWriter:
             return
         shared.skipped.add(talk.name)
         for role, most in most_turns(talk.step):
-            self.tally.skipped[role, part.case.scenario.name] += most
+            self.run.tally.skipped[role, part.case.scenario.name] += most
         if is_kept_as_result(against):
-            self.tally.unasked[talk.step.opens, against.reason] += 1
+            self.run.tally.unasked[talk.step.opens, against.reason] += 1
             if talk.name not in shared.statuses:
                 error = f"not held: {against.reason}"
                 self._keep_held(
@@ -268,15 +205,15 @@ class ResultWriter:
         """Keep a finished conversation and count the turns that were not needed."""
         talk = talked.talk
         for number in range(len(talked.turn_usage) + 1, len(talk.turns) + 1):
-            self.tally.skipped[talk.speaker(number), part.case.scenario.name] += 1
+            self.run.tally.skipped[talk.speaker(number), part.case.scenario.name] += 1
         self._keep_held(talked, part, shared)
 
     def _keep_held(self, talked: ConversationEnded, part: Unit | Pair, shared: CaseState) -> None:
         assert isinstance(part, Unit)
         talk = talked.talk
         beside = self.condition_rows(talk.step, talk.name, part.case.item_id, shared)
-        self.ledger.keep({"samples": [self.row.talk(part, talked)], **beside})
-        self.tally.samples[talked.status] += 1
+        self.run.ledger.keep({"samples": [self.row.talk(part, talked)], **beside})
+        self.run.tally.samples[talked.status] += 1
         self.record_kept([talk.name], talked.status)
 
     def _keep_scores(self, scored: ScoreResult, part: Unit | Pair, shared: CaseState) -> None:
@@ -292,12 +229,12 @@ class ResultWriter:
             if not shared.first(name):
                 continue
             if step.fingerprint not in part.bound.columns:
-                self.tally.scores[status] += 1
+                self.run.tally.scores[status] += 1
             self.record_kept([name], status)
             if name not in shared.statuses:
                 rows.append(self.row.score(part, scored, title))
         if rows:
-            self.ledger.keep({"scores": rows})
+            self.run.ledger.keep({"scores": rows})
 
     def _keep_comparison(self, compared: ComparisonResult, part: Unit | Pair, shared: CaseState) -> None:
         """Keep an outcome that the ledger does not have yet."""
@@ -305,10 +242,10 @@ class ResultWriter:
         name = part.comparisons[compared.call.model]
         if not shared.first(name):
             return
-        self.tally.comparisons[compared.status] += 1
+        self.run.tally.comparisons[compared.status] += 1
         self.record_kept([name], compared.status)
         if name not in shared.statuses:
-            self.ledger.keep({"comparisons": [self.row.comparison(part, compared)]})
+            self.run.ledger.keep({"comparisons": [self.row.comparison(part, compared)]})
 
 
 class UnitContext(NamedTuple):
@@ -328,13 +265,11 @@ class LiveDriver(ResultWriter):
     callers: Mapping[str, Caller] = field(default_factory=dict)
     encoder: Encoder | None = None
     """The encoder for retrieving steps."""
-    adoption: ReplyReuse | None = None
-    """The reuse of replies that the ledger has under other names."""
 
     @cached_property
     def world(self) -> PlanContext:
         """The inputs of programs."""
-        return PlanContext(self.plan, self.sources)
+        return PlanContext(self.run.plan, self.run.sources)
 
     @cached_property
     def retriever(self) -> Retriever:
@@ -366,32 +301,15 @@ class LiveDriver(ResultWriter):
 
     async def _drive(self, program: Program, at: UnitContext) -> Any:
         """Return the result of a program."""
-        got: Answered = None
-        try:
-            while True:
-                need = program.send(got)
-                if at.out:
-                    self._take(at)
-                got = await (self._side_by_side(need, at) if isinstance(need, list) else self.answer(need, at))
-        except StopIteration as end:
-            self._take(at)
-            return end.value
-
-    async def _side_by_side(self, programs: Sequence[Program], at: UnitContext) -> list[Any]:
-        found: list[Any] = [None] * len(programs)
-
-        async def run(place: int) -> None:
-            found[place] = await self._drive(programs[place], at)
-
-        await gather_all([run(place) for place in range(len(programs))])
-        return found
+        return await drive(program, lambda need: self.answer(need, at), lambda: self._take(at))
 
     def _take(self, at: UnitContext) -> None:
         """Keep and count the events that a program has emitted so far."""
-        results = at.out[:]
-        at.out.clear()
-        for result in results:
-            self.take(result, at.part, at.shared)
+        if at.out:
+            results = at.out[:]
+            at.out.clear()
+            for result in results:
+                self.take(result, at.part, at.shared)
 
     async def answer(self, need: Need, at: UnitContext) -> Answered:
         """Return what a program is sent for a need."""
@@ -456,14 +374,14 @@ class LiveDriver(ResultWriter):
         for name in wanted:
             if name in shared.skipped:  # the call is made after all
                 shared.skipped.discard(name)
-                self.tally.skipped[lane] -= 1
+                self.run.tally.skipped[lane] -= 1
         answers = {name: answer_of(shared.rows[name], need.question) for name in wanted if name in shared.statuses}
         await self._ask(need, {name: wanted[name] for name in wanted if name not in answers}, sent, answers, at)
         for name in wanted:
             if name in shared.statuses and shared.is_first_reuse(name):
-                self.tally.reused[lane] += 1
+                self.run.tally.reused[lane] += 1
                 self.count_status(call.table, answers[name].status)
-                self.work.add([name])
+                self.run.work.add([name])
         return answers
 
     async def _ask(
@@ -478,14 +396,14 @@ class LiveDriver(ResultWriter):
         if not numbers:
             return
         shared, caller, lane = at.shared, self.callers[need.call.model], self._lane(need, at)
-        request = self._send(need, sent, at)
+        request, place = self._send(need, sent, at), CallPlace(need.call.table, need.call.model, lane)
         identity = at.unit.bound.binding.identity_of(need.call.model)
         requests = {name: need.question.digest(identity, sent, number) for name, number in numbers.items()}
         firsts: dict[str, UnreadableReply | Adopted] = {
             name: draft_of(shared.drafts[name]) for name in numbers if name in shared.drafts
         }
         for message in sent:  # adopted and batched replies may have been sent by another process
-            self.sources.reader.media.keep_shown(message.content)
+            self.run.sources.reader.media.keep_shown(message.content)
         for name, number in numbers.items():
             if name not in firsts and (adopted := self._find_reuse(need, name, number, requests[name], at)):
                 firsts[name] = adopted
@@ -496,22 +414,14 @@ class LiveDriver(ResultWriter):
             def keep(draft: UnreadableReply) -> None:
                 self.keep_draft(own, name, draft)
 
-            program = (
-                reuse_reply(request, first, numbers[name])
-                if isinstance(first, Adopted)
-                else complete_reply(request, first, numbers[name])
-            )
+            program = complete_reply(request, first, numbers[name])
             answer = answers[name] = await run_reply(program, caller, lane, keep)
             left_out = first.row.get("left_out", 0) if isinstance(first, Adopted) else getattr(first, "left_out", 0)
             row = {**own, **(answer.columns if need.talk is None else answered_turn(answer, left_out))}
             if need.talk is not None:
                 answers[name] = turn_of(row)
-            if isinstance(first, Adopted):
-                assert self.adoption is not None
-                self.adopt(need.call, name, answer, row, first, lane, at.shared)
-                self.adoption.record_kept(first)
-            else:
-                self.keep_answer(need.call, name, answer, row, lane, at.shared)
+            companions = self._companion_rows(need.call, name, row, shared)
+            self.keep_reply(place, name, answer, row, first, companions)
 
         async def ask(names: list[str]) -> None:
             program = first_replies(request, len(names), numbers[names[0]])
@@ -528,7 +438,7 @@ class LiveDriver(ResultWriter):
     def _send(self, need: ReplyNeed, sent: tuple[Message, ...], at: UnitContext) -> SentRequest:
         model, prompt = self.callers[need.call.model].model, need.prompt
         language, name = at.unit.case.language, need.call.name
-        contents = self.sources.reader.media.content
+        contents = self.run.sources.reader.media.content
         return SentRequest(model, need.question, sent, language, prompt.left_out, prompt.shorter, name, contents)
 
     def _row(self, need: ReplyNeed, name: str, number: int, at: UnitContext) -> dict[str, Any]:
@@ -553,7 +463,7 @@ class LiveDriver(ResultWriter):
         """Return a turn from the ledger, or a new one, which is in the ledger on return."""
         name, shared = need.call.name, at.shared
         if name in shared.statuses and name in shared.rows:
-            self.tally.reused[self._lane(need, at)] += 1
+            self.run.tally.reused[self._lane(need, at)] += 1
             return turn_of(shared.rows[name])
         answers: dict[str, Answer] = {}
         await self._ask(need, {name: need.number}, need.prompt.messages(), answers, at)
@@ -580,7 +490,7 @@ class LiveDriver(ResultWriter):
         if talk.name in shared.skipped:  # the conversation is held after all
             shared.skipped.discard(talk.name)
             for role, most in most_turns(talk.step):
-                self.tally.skipped[role, at.unit.case.scenario.name] -= most
+                self.run.tally.skipped[role, at.unit.case.scenario.name] -= most
         if talk.name in shared.statuses:
             self.count_kept_conversation(at.unit, talk, shared)
             return {talk.name: conversation_of(shared.rows[talk.name])}

@@ -27,16 +27,16 @@ from tripos_compiler.plan import (
     turns_before,
 )
 from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.asking.ledger import Ledger, Row
+from tripos_runtime.asking.ledger import Ledger, Row, kept_statuses
 from tripos_runtime.datasets.cases import Case
 from tripos_runtime.program.binding import RoleBinding, generation_binding
 from tripos_runtime.program.units import (
     BoundTreatment,
-    Conversation,
     Pair,
     Unit,
     is_complete,
     pairs_of,
+    result_names,
     split_case,
     units_and_pairs,
     valid_statuses,
@@ -153,20 +153,7 @@ class Lookup:
     def _statuses(self, every: Iterable[Unit | Pair]) -> dict[str, str]:
         """Return the status of each valid result in the ledger, by name."""
         every = list(every)
-        wanted: dict[str, dict[str, None]] = {}
-        talks: dict[str, Conversation] = {}
-        for part in every:
-            for table, name in part.results:
-                wanted.setdefault(table, {})[name] = None
-            for talk in part.talks.values():
-                talks[talk.name] = talk
-        for talk in talks.values():
-            wanted.setdefault("turns", {}).update(dict.fromkeys(talk.turns))
-        known: dict[str, str] = {}
-        for table, asked in wanted.items():
-            ids = list(asked)
-            pairs = zip(ids, self.ledger.statuses(table, ids), strict=True)
-            known |= {name: status for name, status in pairs if status is not None}
+        known = kept_statuses(self.ledger, result_names(every))
         return valid_statuses(every, known, self.ledger.rows)
 
     def _rows(self, every: Iterable[Unit | Pair], kept: Mapping[str, str]) -> dict[str, Row]:

@@ -42,20 +42,20 @@ from tripos_runtime.asking.functions.plugins import load_plugins
 from tripos_runtime.asking.functions.settings import NO_PROGRAMS, AllowedPrograms
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.selection import Selection, check_approved
-from tripos_runtime.drivers.requirements import (
-    IgnoredSettings,
-    SelfJudging,
-    TakesMedium,
-    UnknownMediaSupport,
-    check_media,
-    ignored_settings,
-    reply_lengths,
-    self_judging,
-    unknown_media_support,
-)
 from tripos_runtime.models.base import Model
 from tripos_runtime.models.baselines import ANSWERS, CONSTANT, MAJORITY
-from tripos_runtime.program.binding import BindingError, RoleBinding, check_embedding, embedding_roles
+from tripos_runtime.program.binding import (
+    BindingError,
+    RoleBinding,
+    TakesMedium,
+    check_embedding,
+    check_media,
+    embedding_roles,
+    ignored_settings,
+    role_uses,
+    self_judging,
+    unknown_media,
+)
 from tripos_runtime.scheduling.budget import Budget, check_bounds, check_prices
 from tripos_runtime.scheduling.limits import Limits
 
@@ -284,25 +284,30 @@ class PreparedRun:
         """The limits of calls to the models. Raises `ModelError`."""
         return self.wiring.limits(self.models)
 
-    def self_judging(self) -> list[SelfJudging]:
-        """Return the judges that would grade replies of their own model family."""
+    def self_judging(self) -> list[str]:
+        """Return a text for each judge that would grade replies of its own model family."""
         return self_judging(self.plan, self.binding)
 
-    def ignored_settings(self) -> list[IgnoredSettings]:
-        """Return the settings of requests that a model ignores."""
-        return ignored_settings(self.plan, self.binding, self.wiring.refused)
+    def ignored_settings(self) -> list[str]:
+        """Return a text for each model and the settings that it ignores."""
+        return ignored_settings(self.plan, self.binding.models, self.wiring.refused)
 
-    def unknown_media_support(self) -> list[UnknownMediaSupport]:
-        """Return the models for which it is unknown whether they accept the media that they are shown."""
-        return unknown_media_support(self.plan, self.binding, self.wiring.takes)
+    def unknown_media(self) -> list[str]:
+        """Return a text for each model and medium that it is shown, if it is unknown whether it accepts it."""
+        return unknown_media(self.plan, self.binding.models, self.wiring.takes)
 
     def check_budget(self) -> None:
         """Raise `BudgetError` if the budget is in USD and the price of a model is unknown, or if the budget limits
         usage and the length of a model's replies is unlimited."""
         check_prices(self.models.values(), self.budget)
-        lengths = reply_lengths(self.plan, self.selection.chosen(self.plan), self.source.unmade(self.selection))
+        uses = role_uses(self.plan, self.selection.chosen(self.plan), self.source.unmade(self.selection))
         check_bounds(
-            ((where, self.models[name], most) for where, role, most in lengths for name in self.binding.of(role)),
+            (
+                (use.where, self.models[name], use.settings.widest.max_tokens)
+                for use in uses
+                if use.work in ("text", "reward")
+                for name in self.binding.of(use.role)
+            ),
             self.budget,
         )
 
@@ -325,7 +330,7 @@ def prepare_run(
     if approved:
         check_approved(plan)
     check_embedding(plan, selection.chosen(plan), binding.models)
-    check_media(plan, binding, wiring.takes)
+    check_media(plan, binding.models, wiring.takes)
     binding = with_constant_baselines(binding, plan, source, selection)
     if budget is not None and not isinstance(budget, Budget):
         budget = Budget.parse(budget) if budget else None

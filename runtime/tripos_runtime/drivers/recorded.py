@@ -13,8 +13,8 @@ from typing import Any
 
 from tripos_compiler.language.evaluation import Unavailable
 from tripos_compiler.plan import Ask, Column, Converse, Plan, Retrieve, SampleList, Scenario, Score, Treatment, Verdict
-from tripos_compiler.plan.outcomes import NOT_APPLICABLE, RETRIED_NEXT_RUN
-from tripos_runtime.asking.ledger import Ledger, Row
+from tripos_compiler.plan.outcomes import NOT_APPLICABLE
+from tripos_runtime.asking.ledger import EmptyLedger, Ledger, Row, kept_statuses
 from tripos_runtime.asking.progress import RunProgress
 from tripos_runtime.asking.questions import Answer, recorded_answer
 from tripos_runtime.asking.replies import answer_of
@@ -31,9 +31,8 @@ from tripos_runtime.program.needs import (
     ScoreResult,
     ScorerNeed,
     SimilarityNeed,
-    drive,
 )
-from tripos_runtime.program.running import CaseState
+from tripos_runtime.program.running import CaseState, RunContext, drive_now
 from tripos_runtime.program.steps import UnitProgram
 from tripos_runtime.program.units import BoundTreatment, Unit
 from tripos_runtime.program.values import StepValues
@@ -52,19 +51,15 @@ class Refusal:
 
 
 @dataclass
-class CollectedResults:
-    """The results of a recorder: rows by table, in memory, over a ledger that is only read."""
+class CollectedResults(EmptyLedger):
+    """The results of a recorder: rows by table, in memory."""
 
-    ledger: Ledger
-    rows: dict[str, list[Row]] = field(default_factory=dict)
+    collected: dict[str, list[Row]] = field(default_factory=dict)
 
     def keep(self, rows: Mapping[str, Sequence[Row]]) -> None:
         """Keep rows by table."""
         for table, row in rows.items():
-            self.rows.setdefault(table, []).extend(row)
-
-    def add(self, ids: Iterable[str]) -> None:
-        """Ignore the names of results."""
+            self.collected.setdefault(table, []).extend(row)
 
 
 def recorded_treatments(scenario: Scenario, plan: Plan, binding: RoleBinding) -> tuple[BoundTreatment, ...]:
@@ -91,11 +86,13 @@ class Recorder:
     """Records the replies to cases of one plan. `collected` has the new rows; nothing is written."""
 
     def __init__(self, plan: Plan, sources: Sources, ledger: Ledger, run_id: str, now: Callable[[], datetime]) -> None:
-        self.collected = CollectedResults(ledger)
+        self.collected = CollectedResults()
         self.tally = RunProgress()
         self._ledger = ledger
         self._world = PlanContext(plan, sources)
-        self._keeping = ResultWriter(plan, sources, self.collected, self.tally, self.collected, run_id, now)
+        binding = RoleBinding({}, "")  # the names of results are those of the units
+        run = RunContext(plan, binding, sources, self.collected, run_id=run_id, tally=self.tally, now=now)
+        self._keeping = ResultWriter(run)
 
     def take(self, cases: Iterable[tuple[Sequence[Unit], Mapping[str, Told]]]) -> Iterator[dict[str, Refusal]]:
         """Record the replies to some units of cases, which are looked up together. The replies to each are by name
@@ -106,11 +103,7 @@ class Recorder:
         wanted = {call.name for unit in units for call in unit.calls}
         conditions = {name for unit in units for table, name in unit.results if table == CONDITIONS}
         scores = {name for unit in units for names in unit.scores.values() for name in names.values()}
-        kept = {
-            **self._statuses("samples", wanted),
-            **self._statuses("scores", scores),
-            **self._statuses(CONDITIONS, conditions),
-        }
+        kept = kept_statuses(self._ledger, {"samples": wanted, "scores": scores, CONDITIONS: conditions}, final=True)
         rows = self._ledger.rows("samples", wanted & kept.keys())
         for some, replies in together:
             refused = {
@@ -123,11 +116,6 @@ class Recorder:
             for unit in some:
                 refused |= _Recording(self._keeping, self._world, unit, replies, shared, answers).go()
             yield refused
-
-    def _statuses(self, table: str, names: set[str]) -> dict[str, str]:
-        ids = sorted(names)
-        found = zip(ids, self._ledger.statuses(table, ids), strict=True)
-        return {name: status for name, status in found if status is not None and status not in RETRIED_NEXT_RUN}
 
 
 @dataclass
@@ -148,7 +136,7 @@ class _Recording:
     def go(self) -> dict[str, Refusal]:
         """Keep the new results of the unit. Return the refused replies."""
         self.program = UnitProgram(self.world, self.unit, StepValues(self.unit.case.names), [], self.shared.retrieved)
-        drive(self.program.go(), self._meet, self._take)
+        drive_now(self.program.go(), self._meet, self._take)
         return self.refused
 
     def _meet(self, need: Need) -> Answered:
@@ -186,7 +174,7 @@ class _Recording:
         answer = self.accepted[name] = recorded_answer(need.question, messages, told)
         row = self.keeping.row.sample(self.unit, need.call, name, need.number)
         beside = self.keeping.condition_rows(need.call.step, name, self.unit.case.item_id, self.shared)
-        self.keeping.ledger.keep({"samples": [{**row, **answer.columns}], **beside})
+        self.keeping.run.ledger.keep({"samples": [{**row, **answer.columns}], **beside})
         self.keeping.count_status("samples", answer.status)
         return answer
 

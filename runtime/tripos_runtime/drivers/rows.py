@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Sequence
 from typing import Any
 
 from tripos_compiler.language.evaluation import Unavailable
 from tripos_compiler.language.rendering import opening_text
 from tripos_compiler.library.functions.dialogues import transcript
-from tripos_compiler.plan import Ask, Compare, Converse, Grade, JudgedStep, Plan
+from tripos_compiler.plan import Ask, Compare, Converse, Grade, JudgedStep
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.asking.judging import comparison_worth, score_columns
 from tripos_runtime.asking.ledger import condition_id
-from tripos_runtime.asking.questions import NO_REPLY, SENT_ANEW, Answer, UnreadableReply, dumps
+from tripos_runtime.asking.questions import NO_REPLY, SENT_ANEW, Answer, dumps
 from tripos_runtime.program.needs import ComparisonResult, ConversationEnded, ScoreResult
+from tripos_runtime.program.running import RunContext
 from tripos_runtime.program.units import Conversation, Pair, StepCall, Unit
 
 Row = dict[str, Any]
@@ -27,9 +27,7 @@ OF_TURN = ("thinking", "status", "error", "finish_reason", "model_served", *SUMM
 class ResultRows:
     """Makes the rows of one run."""
 
-    plan: Plan
-    run_id: str
-    now: Callable[[], datetime]
+    run: RunContext
 
     def sample(self, unit: Unit, call: StepCall, name: str, number: int) -> Row:
         """Return the columns of a reply to an ask, without those of its answer. `number` is the number of the
@@ -85,16 +83,11 @@ class ResultRows:
             "condition_id": condition_id(name, step.condition),
             "result_id": name,
             "condition": step.condition,
-            "run_id": self.run_id,
-            "benchmark": self.plan.benchmark.name,
+            "run_id": self.run.run_id,
+            "benchmark": self.run.plan.benchmark.name,
             "item_id": item_id,
             "fingerprint": own,
         }
-
-    def draft(self, row: Mapping[str, Any], name: str, draft: UnreadableReply) -> Row:
-        """Return the row of an unreadable reply that will be repaired, given the columns of the result."""
-        own = {key: row[key] for key in ("fingerprint", "created_at")}
-        return {"unit_id": name, "run_id": self.run_id, **own, **draft.columns}
 
     def talk(self, unit: Unit, talked: ConversationEnded) -> Row:
         """Return the row of a finished conversation."""
@@ -128,7 +121,7 @@ class ResultRows:
     def score(self, unit: Unit, scored: ScoreResult, title: str) -> Row:
         """Return the row of a score."""
         step, (said, status) = scored.step, scored.values[title]
-        scorer = self.plan.scorer(step.scorer) if isinstance(step, Grade) else None
+        scorer = self.run.plan.scorer(step.scorer) if isinstance(step, Grade) else None
         value, name = (said, None) if scorer is None else score_columns(scorer, said)
         return {
             "score_id": unit.scores[step.fingerprint, scored.evaluator][title],
@@ -163,7 +156,7 @@ class ResultRows:
             "second_model": pair.second.model,
             "first_sample_id": pair.first.about(step),
             "second_sample_id": pair.second.about(step),
-            "value": comparison_worth(self.plan.scorer(step.scorer), compared.value),
+            "value": comparison_worth(self.run.plan.scorer(step.scorer), compared.value),
             "given": None if compared.value is None else dumps(compared.value),
             "status": compared.status,
             "error": compared.reason,
@@ -180,12 +173,12 @@ class ResultRows:
     def _common(self, unit: Unit, fingerprint: str, binding: str) -> Row:
         """Return the columns that every result of a unit has."""
         return {
-            "run_id": self.run_id,
-            "benchmark": self.plan.benchmark.name,
+            "run_id": self.run.run_id,
+            "benchmark": self.run.plan.benchmark.name,
             "scenario": unit.case.scenario.name,
             "fingerprint": fingerprint,
             "binding": binding,
-            "created_at": self.now(),
+            "created_at": self.run.now(),
         }
 
 

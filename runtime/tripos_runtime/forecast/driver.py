@@ -28,7 +28,7 @@ from tripos_compiler.plan import (
     serialized_form,
 )
 from tripos_compiler.plan.outcomes import NOT_ASKED, OK, PENDING, RETRIED_NEXT_RUN
-from tripos_runtime.asking.ledger import NO_OTHERS, EmptyLedger, OtherReplies, ReuseCounts, Row, condition_id
+from tripos_runtime.asking.ledger import NOTHING_KEPT, OtherReplies, ReuseCounts, Row, condition_id
 from tripos_runtime.asking.questions import Adopted, Answer, Question, read_again
 from tripos_runtime.asking.replies import answer_of, conversation_of, turn_of
 from tripos_runtime.datasets.cases import Case
@@ -61,10 +61,10 @@ from tripos_runtime.program.needs import (
     RetrievalEmpty,
     ScorerNeed,
     SimilarityNeed,
-    drive,
     pending,
 )
 from tripos_runtime.program.retrieval import Chooser, Values, VectorIndex, index_of
+from tripos_runtime.program.running import drive_now
 from tripos_runtime.program.steps import Found, TurnPrompt, UnitProgram, pair_program
 from tripos_runtime.program.units import (
     BoundTreatment,
@@ -105,7 +105,7 @@ class ForecastVectors:
 
     statuses: Statuses
     identities: Mapping[str, str] = field(default_factory=dict)
-    others: OtherReplies = NO_OTHERS
+    others: OtherReplies = NOTHING_KEPT
     """Other stores, whose vectors are adopted."""
     reuse: ReuseCounts = field(default_factory=ReuseCounts)
     """The counts of adopted vectors."""
@@ -226,14 +226,6 @@ class KeptResults(Protocol):
     def replies(self, table: str, request: str) -> Sequence[tuple[Row, Row | None]]:
         """See `Ledger.replies`."""
         ...
-
-
-class NothingKept(EmptyLedger):
-    """An empty store."""
-
-    def fingerprints(self) -> Collection[str]:
-        """Return nothing."""
-        return ()
 
 
 @dataclass
@@ -392,7 +384,7 @@ class _CaseView:
             unit, names, reply_sources=dict(foresight.made_by), known_sizes=dict(foresight.known_fields)
         )
         program = UnitProgram(foresight.world, unit, names, at.out, self.retrieved)
-        drive(program.go(foresight.steps(unit.bound)), partial(self._meet, at), partial(self._take, at))
+        drive_now(program.go(foresight.steps(unit.bound)), partial(self._meet, at), partial(self._take, at))
 
     def compare(self, pair: Pair) -> None:
         """Record the certainty of the calls of a pair, after its units."""
@@ -413,7 +405,7 @@ class _CaseView:
         state.reply_sources |= first.reply_sources
         state.known_sizes |= first.known_sizes
         program = pair_program(self.foresight.world, pair, state.names, state.out)
-        drive(program, partial(self._meet, state), partial(self._take, state))
+        drive_now(program, partial(self._meet, state), partial(self._take, state))
 
     def _is_whole(self, unit: Unit) -> bool:
         """Return true if a unit asks for nothing. If scores have to be computed, its retrieval runs again."""
@@ -498,7 +490,7 @@ class _CaseView:
         """Return a conversation that is kept, else the result of its program."""
         talk = need.talk
         if talk.name not in self.statuses:
-            got: Answer | Unavailable = drive(need.program(), partial(self._meet, at), partial(self._take, at))
+            got: Answer | Unavailable = drive_now(need.program(), partial(self._meet, at), partial(self._take, at))
             return got
         if not self._is_sure(talk.name, talk.step):
             try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import field
-from datetime import UTC, datetime
 from typing import Any
 
 from tripos_compiler.language.evaluation import TREES, MissingValue, Unavailable
@@ -13,17 +12,17 @@ from tripos_compiler.library.functions.trees import ParsedTree
 from tripos_compiler.plan import Ask, GeneratedDataset, Plan, Scenario, Walk
 from tripos_compiler.plan.outcomes import PENDING
 from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.asking.progress import RunProgress
 from tripos_runtime.datasets.cases import Case, CaseSource
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.datasets.slots import RowSlot, data_sets_read
 from tripos_runtime.forecast.call_outcomes import CallCertainty
 from tripos_runtime.forecast.sizes import NO_SIZE, Known, ReplySource, Size, SizedPlaceholders, pending_size
 from tripos_runtime.generate.attempts import place_of
-from tripos_runtime.generate.author import GenerationCall, GenerationNeed, NobodyAsked
-from tripos_runtime.generate.maker import DataMaker, IgnoredNames, Maker
+from tripos_runtime.generate.author import GenerationCall, GenerationNeed, GenerationObserver, NobodyAsked
+from tripos_runtime.generate.maker import DataMaker, Maker
 from tripos_runtime.program.adoption import ReplyReuse
 from tripos_runtime.program.binding import RoleBinding
+from tripos_runtime.program.running import RunContext
 
 TOLD_AGAIN = 600
 """The largest number of characters added for a further attempt, apart from the rejected reply."""
@@ -122,14 +121,11 @@ def forecast_generation(
     maker = data_maker(plan, source, selection, binding, ledger)
     maker.adoption = adoption
     maker.functions = dict.fromkeys((plugin.name for plugin in plan.plugins), _not_called)
-    reused: Counter[str] = Counter()
-    unasked: list[_UnaskedCall] = []
-    maker.reused = lambda call: reused.update((call.step.fingerprint,))
-    maker.unasked = lambda need: unasked.append(_UnaskedCall(need.call, Size.sent(need.sent), _levels_below(need)))
+    maker.observer = calls = _CallCounter()
     maker.go_through()
     for name, each in maker.makers.items():
         foreseen = _MadeSet(plan, maker, each, forecast, slots.get(name, 0))
-        foreseen.count([one for one in unasked if one.call.dataset == name], reused)
+        foreseen.count([one for one in calls.unasked if one.call.dataset == name], calls.reused)
     return forecast
 
 
@@ -140,6 +136,20 @@ class _UnaskedCall:
     call: GenerationCall
     size: Size
     levels: int = 0
+
+
+@dataclass
+class _CallCounter(GenerationObserver):
+    """The calls of the generation of data sets: those that are kept, by fingerprint, and those that are not made."""
+
+    reused: Counter[str] = field(default_factory=Counter)
+    unasked: list[_UnaskedCall] = field(default_factory=list)
+
+    def on_reused(self, call: GenerationCall) -> None:
+        self.reused[call.step.fingerprint] += 1
+
+    def on_unasked(self, need: GenerationNeed) -> None:
+        self.unasked.append(_UnaskedCall(need.call, Size.sent(need.sent), _levels_below(need)))
 
 
 def _levels_below(need: GenerationNeed) -> int:
@@ -312,32 +322,9 @@ def _rows_of(dataset: str) -> str:
 
 def data_maker(plan: Plan, source: CaseSource, selection: Selection, binding: RoleBinding, ledger: Any) -> DataMaker:
     """Return a maker that asks nobody: it reads what is kept, with the available plug-ins."""
-    return DataMaker(
-        plan,
-        binding,
-        source,
-        selection,
-        None,
-        ledger,
-        RunProgress(),
-        IgnoredNames(),
-        "",
-        lambda: datetime.now(UTC),
-        1,
-        None,
-        _no_wait,
-        _nothing,
-    )
+    return DataMaker(RunContext(plan, binding, source.sources, ledger), source, selection)
 
 
 def _not_called(*_: Any, **__: Any) -> Any:
     """Leave open what needs a Python function of the plan."""
     raise NobodyAsked
-
-
-def _nothing() -> None:
-    """Do nothing."""
-
-
-async def _no_wait(seconds: float) -> None:
-    """Do not wait: nobody else generates during a forecast."""

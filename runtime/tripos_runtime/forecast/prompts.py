@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any
 
 import orjson
 
@@ -14,13 +14,13 @@ from tripos_compiler.language.references import expressions_of, paths_in, subexp
 from tripos_compiler.library.registry import with_functions
 from tripos_compiler.plan import Ask, Converse, Data, Dataset, GeneratedDataset, JudgedStep, Plan, Scenario, Verdict
 from tripos_compiler.plan.outcomes import PENDING
-from tripos_runtime.asking.ledger import Ledger
+from tripos_runtime.asking.ledger import NOTHING_KEPT
 from tripos_runtime.asking.questions import Question
 from tripos_runtime.datasets.cases import Case, CaseSource
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.lookup import Lookup, bound_treatments
 from tripos_runtime.forecast.call_outcomes import CallCertainty
-from tripos_runtime.forecast.driver import ForecastDriver, NothingKept
+from tripos_runtime.forecast.driver import ForecastDriver
 from tripos_runtime.forecast.run_forecast import arms_of, not_called
 from tripos_runtime.models.base import Message
 from tripos_runtime.program.binding import RoleBinding
@@ -76,7 +76,7 @@ def preview_prompts(
     yet yields none. `unasked` is called for each item for which nothing is sent. Raises `DataError` if a data file has
     changed since the plan was made."""
     chosen = selection.chosen(plan)
-    lookup = Lookup(cast("Ledger", NothingKept()), bound_treatments(chosen, plan, binding), binding)
+    lookup = Lookup(NOTHING_KEPT, bound_treatments(chosen, plan, binding), binding)
     with with_functions({plugin.name: not_called(plugin.name) for plugin in plan.plugins}):
         for scenario in chosen:
             only = replace(selection, scenarios=(scenario.name,))

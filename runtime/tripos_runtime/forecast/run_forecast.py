@@ -32,7 +32,7 @@ from tripos_compiler.plan import (
     Step,
 )
 from tripos_compiler.plan.outcomes import NOT_APPLICABLE, NOT_ASKED, PENDING, PROVIDER_ERROR
-from tripos_runtime.asking.ledger import NO_OTHERS, Ledger, OtherReplies, ReuseCounts, Row
+from tripos_runtime.asking.ledger import NOTHING_KEPT, Ledger, OtherReplies, ReuseCounts, Row, kept_statuses
 from tripos_runtime.asking.questions import Question
 from tripos_runtime.datasets.cases import Case, CaseSource, PlannedStepCalls
 from tripos_runtime.datasets.selection import Selection
@@ -56,6 +56,7 @@ from tripos_runtime.program.units import (
     conversation_calls,
     most_turns,
     pairs_of,
+    result_names,
     speaker_of,
     split_case,
     units_and_pairs,
@@ -228,9 +229,6 @@ def _counts(bound: BoundTreatment) -> dict[str, int]:
     return {print_: multiplicity(bound, step) for print_, step in prints.items()}
 
 
-TABLES = ("samples", "turns", "judgements", "scores", "comparisons", "conditions")
-
-
 def forecast(
     plan: Plan,
     source: CaseSource,
@@ -239,7 +237,7 @@ def forecast(
     ledger: KeptResults,
     prices: Mapping[str, Price | None],
     history: History = NO_HISTORY,
-    other_stores: OtherReplies = NO_OTHERS,
+    other_stores: OtherReplies = NOTHING_KEPT,
 ) -> Forecast:
     """Return the forecast of a run of this plan with these models on these cases. `prices` are by model, `None` or
     missing if unknown; `others` are stores whose replies are adopted. Python functions of the plan are not called: what
@@ -385,7 +383,7 @@ class _ForecastBuilder:
             units_of = [(case, self.lookup.units(case, self.alike_treatments[case.scenario.name])) for case in batch]
             found = [(case, units, pairs_of(units)) for case, units in units_of]
             every = [part for _, units, pairs in found for part in units_and_pairs(units, pairs)]
-            known = self._statuses(every)
+            known = kept_statuses(self.ledger, result_names(every))
             kept = valid_statuses(every, known, self.ledger.rows)
             left = [split_case(units, pairs, kept).open for _, units, pairs in found]
             todo = [part for each in left for part in each]
@@ -422,24 +420,6 @@ class _ForecastBuilder:
                     self._places[place].ruled_out += 1
                 else:
                     self._places[place].reused += 1
-
-    def _statuses(self, every: Sequence[Unit | Pair]) -> dict[str, str]:
-        """Return the status of every kept result of these units and pairs, by name."""
-        wanted: dict[str, dict[str, None]] = {table: {} for table in TABLES}
-        seen: set[str] = set()
-        for part in every:
-            for table, name in part.results:
-                wanted[table][name] = None
-            for talk in part.talks.values():
-                if talk.name not in seen:
-                    seen.add(talk.name)
-                    wanted["turns"].update(dict.fromkeys(talk.turns))
-        known: dict[str, str] = {}
-        for table, asked in wanted.items():
-            ids = list(asked)
-            pairs = zip(ids, self.ledger.statuses(table, ids), strict=True)
-            known |= {name: status for name, status in pairs if status is not None}
-        return known
 
     def _rows(self, table: str, names: set[str]) -> Mapping[str, Row]:
         return self.ledger.rows(table, names) if names else {}

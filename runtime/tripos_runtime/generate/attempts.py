@@ -422,8 +422,16 @@ class Attempts:
 
     dataset: GeneratedDataset
     asker: Asker
-    sources: Sources
-    binding: RoleBinding
+
+    @property
+    def sources(self) -> Sources:
+        """The data of the run."""
+        return self.asker.run.sources
+
+    @property
+    def binding(self) -> RoleBinding:
+        """The models of the run."""
+        return self.asker.run.binding
 
     @cached_property
     def row_name(self) -> str:
@@ -499,8 +507,7 @@ class Attempts:
     async def make(self, slot: RowSlot, number: int, before: PreviousAttempt | None, found: LedgerEntries) -> Attempt:
         """Make attempt `number`, counted from 0, at a slot. Raises `Unasked` if it needs a missing reply and nobody may
         be asked, and the errors of callers."""
-        if self.asker.on_attempt is not None:
-            self.asker.on_attempt(self.dataset.name, slot.place, number)
+        self.asker.observer.on_attempt(self.dataset.name, slot.place, number)
         program = _RunningAttempt(self, slot, number, before).go()
         attempt: Attempt = await self.asker.drive(program, found)
         if attempt.row is None and attempt.rejection is None:

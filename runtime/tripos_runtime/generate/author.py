@@ -3,19 +3,16 @@ before it is used."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping
 from dataclasses import field
-from datetime import datetime
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from tripos_compiler.language.evaluation import Unavailable
-from tripos_compiler.plan import Ask, Plan
-from tripos_compiler.plan.outcomes import RETRIED_NEXT_RUN
+from tripos_compiler.plan import Ask, GeneratedDataset
 from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.asking.ledger import Ledger, Listing, Row, sample_id
+from tripos_runtime.asking.ledger import Ledger, Row, kept_statuses, sample_id
 from tripos_runtime.asking.plan_questions import Questions
-from tripos_runtime.asking.progress import RunProgress
 from tripos_runtime.asking.questions import (
     SENT_ANEW,
     Adopted,
@@ -33,14 +30,12 @@ from tripos_runtime.asking.replies import (
     complete_reply,
     draft_of,
     first_replies,
-    reuse_reply,
     run_reply,
 )
-from tripos_runtime.datasets.sources import Sources
 from tripos_runtime.models.base import Message
-from tripos_runtime.program.adoption import NOWHERE, Namesakes, ReplyReuse, Wanted
+from tripos_runtime.program.adoption import NOWHERE, ReplyReuse, Wanted
 from tripos_runtime.program.needs import pending
-from tripos_runtime.program.running import gather_all
+from tripos_runtime.program.running import CallPlace, ReplyWriter, drive
 from tripos_runtime.scheduling.calling import Caller
 
 
@@ -119,107 +114,93 @@ MakingProgram = Generator["GenerationNeed | PlannedCalls | list[MakingProgram]",
 """A program that generates a row: like the program of a unit, with its own needs."""
 
 
+class GenerationObserver:
+    """Learns of the generation of data sets. By default it does nothing."""
+
+    def on_attempt(self, dataset: str, place: int, number: int) -> None:
+        """Learn of an attempt at the slot at a place of a data set, counted from 0, before it is made."""
+
+    def on_reused(self, call: GenerationCall) -> None:
+        """Learn of a reply that is not asked for, since it is kept."""
+
+    def on_unasked(self, need: GenerationNeed) -> None:
+        """Learn of a call that is not made, since nobody may be asked."""
+
+    def on_made(self, dataset: GeneratedDataset) -> None:
+        """Learn of a data set whose rows are complete, before anything is generated from them."""
+
+    def on_failure(self) -> None:
+        """Stop making calls, since one failed. Calls in flight are finished."""
+
+
 @dataclass
-class Asker:
+class Asker(ReplyWriter):
     """Drives programs that generate rows with `callers`. Without callers nobody is asked, and missing replies are
     pending."""
 
-    plan: Plan
-    sources: Sources
-    callers: Mapping[str, Caller] | None
-    ledger: Ledger
-    tally: RunProgress
-    work: Listing
-    run_id: str
-    now: Callable[[], datetime]
-    complete: bool = True
-    """True if nothing failed that a later run would retry."""
-    on_reused: Callable[[GenerationCall], None] | None = None
-    on_unasked: Callable[[GenerationNeed], None] | None = None
-    on_attempt: Callable[[str, int, int], None] | None = None
-    """Called before every attempt with the data set, the place of the slot, and the attempt from 0."""
-    adoption: ReplyReuse | Namesakes | None = None
-    """The reuse of replies that the ledger has under other names."""
+    callers: Mapping[str, Caller] | None = None
+    observer: GenerationObserver = field(default_factory=GenerationObserver)
     _listed: set[tuple[str, str]] = field(default_factory=set)
 
     @cached_property
     def questions(self) -> Questions:
         """The questions of the steps."""
-        return Questions(self.plan, tuple(self.sources.axes.values()))
+        return Questions(self.run.plan, tuple(self.run.sources.axes.values()))
 
     async def drive(self, program: MakingProgram, entries: LedgerEntries) -> Any:
-        """Return the result of a program; `found` are the replies looked up for it. Raises the errors of callers."""
-        got: Any = None
-        try:
-            while True:
-                need = program.send(got)
-                match need:
-                    case GenerationNeed():
-                        got = await self._answer(need, entries)
-                    case PlannedCalls(lane, more):
-                        self.tally.planned[lane] += more
-                        got = None
-                    case _:
-                        got = await self._side_by_side(need, entries)
-        except StopIteration as end:
-            return end.value
+        """Return the result of a program; `entries` are the replies looked up for it. Raises the errors of callers."""
 
-    async def _side_by_side(self, programs: Sequence[MakingProgram], found: LedgerEntries) -> list[Any]:
-        results: list[Any] = [None] * len(programs)
+        async def answer(need: GenerationNeed | PlannedCalls) -> Answer | Unavailable | None:
+            if isinstance(need, GenerationNeed):
+                return await self._answer(need, entries)
+            self.run.tally.planned[need.lane] += need.more
+            return None
 
-        async def run(place: int) -> None:
-            results[place] = await self.drive(programs[place], found)
-
-        await gather_all([run(place) for place in range(len(programs))])
-        return results
+        return await drive(program, answer)
 
     async def _answer(self, need: GenerationNeed, entries: LedgerEntries) -> Answer | Unavailable:
         """Return the answer to a call: the kept one, or a new one; pending if nobody is asked."""
         call, question, sent, name = need.call, need.question, need.sent, need.call.name
         self.enlist(call.place, [name])
         if name not in entries.names:
-            entries = find_entries(self.ledger, [name])
+            entries = find_entries(self.run.ledger, [name])
         if name in entries.rows:
-            if self.on_reused is not None:
-                self.on_reused(call)
-            return self._keep(answer_of(entries.rows[name], question), call)
+            self.observer.on_reused(call)
+            kept = answer_of(entries.rows[name], question)
+            self.run.tally.reused[call.lane] += 1
+            self.count_status("samples", kept.status)
+            self.run.work.add([name])
+            return kept
         request = question.digest(call.identity, sent, call.number)
         there = None if name in entries.drafts else self._find_reuse(call, request)
         if self.callers is None:
             if there is not None and (answer := _reused_answer(there, question, sent)) is not None:
-                if self.on_reused is not None:
-                    self.on_reused(call)
+                self.observer.on_reused(call)
                 return answer
-            if self.on_unasked is not None:
-                self.on_unasked(need)
+            self.observer.on_unasked(need)
             return pending(call.step.name)
         caller = self.callers[call.model]
         for message in sent:
-            self.sources.reader.media.keep_shown(message.content)
+            self.run.sources.reader.media.keep_shown(message.content)
         asked = SentRequest(
-            caller.model, question, sent, call.language, name=name, contents=self.sources.reader.media.content
+            caller.model, question, sent, call.language, name=name, contents=self.run.sources.reader.media.content
         )
         row = {**self._row(call), **SENT_ANEW, "request_digest": request}
 
         def keep(draft: UnreadableReply) -> None:
-            self._keep_draft(row, name, draft)
+            self.keep_draft(row, name, draft)
 
+        first: FirstReply | UnreadableReply | Adopted
         if there is not None:
-            answer = await run_reply(reuse_reply(asked, there, call.number), caller, call.lane, keep)
-            self._adopt(call, there, answer, row)
-            return answer
-        if name in entries.drafts:
-            first: FirstReply | UnreadableReply = draft_of(entries.drafts[name])
+            first = there
+        elif name in entries.drafts:
+            first = draft_of(entries.drafts[name])
         else:
             (first,) = await run_reply(first_replies(asked, 1, call.number), caller, call.lane, keep)
         answer = await run_reply(complete_reply(asked, first, call.number), caller, call.lane, keep)
-        self.ledger.keep({"samples": [{**row, **answer.columns}]})
-        self.tally.count(call.lane, call.model, answer)
-        self.tally.samples[answer.status] += 1
-        if answer.status in RETRIED_NEXT_RUN:
-            self.complete = False
-        else:
-            self.work.add([name])
+        self.keep_reply(CallPlace("samples", call.model, call.lane), name, answer, {**row, **answer.columns}, first)
+        if there is not None:
+            self.observer.on_reused(call)
         return answer
 
     def _find_reuse(self, call: GenerationCall, request: str) -> Adopted | None:
@@ -234,52 +215,25 @@ class Asker:
         if isinstance(self.adoption, ReplyReuse):
             self.adoption.refresh()
         else:
-            self.ledger.refresh()
-
-    def _adopt(self, call: GenerationCall, there: Adopted, answer: Answer, row: Mapping[str, Any]) -> None:
-        assert isinstance(self.adoption, ReplyReuse), "what is kept goes by names"
-        rows = {"samples": [{**row, **answer.columns, **there.columns}]}
-        if there.draft is not None and there.columns["reused_from"] is not None:
-            rows["drafts"] = [self._draft(row, call.name, draft_of(there.draft))]
-        self.ledger.keep(rows)
-        self.adoption.record_kept(there)
-        self.tally.adopt(call.lane, call.model, answer, there)
-        self.tally.samples[answer.status] += 1
-        self.work.add([call.name])
-        if self.on_reused is not None:
-            self.on_reused(call)
+            self.run.ledger.refresh()
 
     def enlist(self, place: str, names: Iterable[str]) -> None:
         """Record that these names belong to the run."""
         new = [name for name in names if (place, name) not in self._listed]
         if new and self.callers is not None:
             self._listed.update((place, name) for name in new)
-            rows = [{"run_id": self.run_id, "scenario": place, "made_id": name} for name in new]
-            self.ledger.keep({"run_slots": rows})
-
-    def _keep(self, answer: Answer, call: GenerationCall) -> Answer:
-        self.tally.reused[call.lane] += 1
-        self.tally.samples[answer.status] += 1
-        self.work.add([call.name])
-        return answer
-
-    def _keep_draft(self, row: Mapping[str, Any], name: str, draft: UnreadableReply) -> None:
-        self.ledger.keep({"drafts": [self._draft(row, name, draft)]})
-        self.tally.repaired += 1
-
-    def _draft(self, row: Mapping[str, Any], name: str, draft: UnreadableReply) -> dict[str, Any]:
-        own = {key: row[key] for key in ("run_id", "fingerprint", "created_at")}
-        return {"unit_id": name, **own, **draft.columns}
+            rows = [{"run_id": self.run.run_id, "scenario": place, "made_id": name} for name in new]
+            self.run.ledger.keep({"run_slots": rows})
 
     def _row(self, call: GenerationCall) -> dict[str, Any]:
         return {
             "sample_id": call.name,
-            "run_id": self.run_id,
-            "benchmark": self.plan.benchmark.name,
+            "run_id": self.run.run_id,
+            "benchmark": self.run.plan.benchmark.name,
             "scenario": call.place,
             "fingerprint": call.step.fingerprint,
             "binding": call.binding,
-            "created_at": self.now(),
+            "created_at": self.run.now(),
             "step": call.title,
             "item_id": call.item,
             "context": {"language": call.language, **call.context},
@@ -305,8 +259,7 @@ def _reused_answer(adopted: Adopted, question: Question, sent: tuple[Message, ..
 def find_entries(ledger: Ledger, names: Iterable[str]) -> LedgerEntries:
     """Return the ledger's entries of these replies, without those that are retried."""
     ids = list(dict.fromkeys(names))
-    statuses = zip(ids, ledger.statuses("samples", ids), strict=True)
-    kept = {name for name, status in statuses if status is not None and status not in RETRIED_NEXT_RUN}
+    kept = kept_statuses(ledger, {"samples": ids}, final=True).keys()
     rows = ledger.rows("samples", kept) if kept else {}
     absent = {name for name in ids if name not in kept}
     drafts = ledger.drafts(absent) if absent and hasattr(ledger, "drafts") else {}

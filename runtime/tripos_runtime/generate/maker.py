@@ -12,16 +12,15 @@ import contextlib
 import itertools
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import field
-from datetime import datetime
+from dataclasses import field, replace
 from typing import Any
 
 from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.language.rows import item_id
 from tripos_compiler.library.registry import with_functions
-from tripos_compiler.plan import Expr, GeneratedDataset, Plan, digest
+from tripos_compiler.plan import Expr, GeneratedDataset, digest
 from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.asking.ledger import Ledger, Listing
+from tripos_runtime.asking.ledger import NOTHING_KEPT
 from tripos_runtime.asking.progress import RunProgress
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.generated_rows import GeneratedRow, Origins, Rejection, RowFile
@@ -40,15 +39,14 @@ from tripos_runtime.generate.author import (
     Asker,
     GenerationCall,
     GenerationNeed,
+    GenerationObserver,
     LedgerEntries,
     NobodyAsked,
     find_entries,
 )
 from tripos_runtime.program.adoption import Namesakes, PackedNames, ReplyReuse
-from tripos_runtime.program.binding import RoleBinding
-from tripos_runtime.program.running import gather_all, run_synchronously
+from tripos_runtime.program.running import RunContext, gather_all, run_synchronously
 from tripos_runtime.scheduling.calling import Caller
-from tripos_runtime.scheduling.endpoint import Sleep
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,9 +197,6 @@ class Maker:
     workers: int
     functions: Mapping[str, Callable[..., Any]] | None
     """The plug-ins, or those available."""
-    sleep: Sleep
-    stop: Callable[[], None]
-    """Stop making calls; calls in flight are finished."""
     open: list[RowSlot] = field(default_factory=list)
     unsettled: list[tuple[RowSlot, int]] = field(default_factory=list)
     """Slots that may change once open ones are filled, with the attempts so far."""
@@ -216,7 +211,7 @@ class Maker:
     async def make(self, places: Collection[int] | None) -> None:
         """Generate the rows of the slots at these places, or of all. Raises the errors of callers."""
         dataset = self.dataset
-        self.tally = self.asker.tally.making(dataset.name)
+        self.tally = self.asker.run.tally.making(dataset.name)
         self.tally.asks = self._asks
         groups: dict[str, list[RowSlot]] = {}
         for slot in self.source.slots(dataset):
@@ -226,17 +221,17 @@ class Maker:
                     groups.setdefault(slot.group, []).append(filled)
         self.filled = sum(map(len, groups.values()))
         for ask in self.attempts.asks:
-            self.asker.tally.planned[ask.role, dataset.name] += self.filled
+            self.asker.run.tally.planned[ask.role, dataset.name] += self.filled
         await self._pass(list(groups.values()))
         while self._put_off:
             waiting, self._put_off = self._put_off, []
-            self.asker.ledger.flush()
+            self.asker.run.ledger.flush()
             self.asker.refresh()
             await self._pass(waiting)
-            self.asker.tally.waiting = sum(map(len, self._put_off))
+            self.asker.run.tally.waiting = sum(map(len, self._put_off))
             if len(self._put_off) == len(waiting):
-                await self.sleep(WAIT_S)
-        self.asker.tally.waiting = 0
+                await self.asker.run.sleep(WAIT_S)
+        self.asker.run.tally.waiting = 0
 
     async def _pass(self, groups: list[list[RowSlot]]) -> None:
         blocks = iter(_blocks(groups))
@@ -270,15 +265,15 @@ class Maker:
         self.unsettled += [(state.slot, state.attempts) for state in unsettled if not state.is_open]
         self.unsure |= {state.slot.place for state in unsettled if state.is_open}
         if self._asks and self.asker.callers is not None:
-            asker = self.asker
-            row = {"run_id": asker.run_id, "benchmark": asker.plan.benchmark.name, "created_at": asker.now()}
+            asker, run = self.asker, self.asker.run
+            row = {"run_id": run.run_id, "benchmark": run.plan.benchmark.name, "created_at": run.now()}
             row["binding"] = self.attempts.binding_of(self.dataset.fingerprint)
             models = [self.attempts.binding.answering[ask.role][0] for ask in self.attempts.asks]
             # An outcome that may change after a failed call is retried is not kept yet.
             outcomes = [outcome for state, outcome in block.outcomes if not state.unsettled]
-            asker.enlist(place_of(self.dataset), keep_outcomes(asker.ledger, self.dataset, models, outcomes, row))
+            asker.enlist(place_of(self.dataset), keep_outcomes(run.ledger, self.dataset, models, outcomes, row))
             for key in keys:
-                self.asker.ledger.release(key)
+                self.asker.run.ledger.release(key)
 
     async def _work(self, block: _Block) -> None:
         """Make attempts until none are left."""
@@ -294,7 +289,7 @@ class Maker:
             except NobodyAsked:
                 attempt = None
             except BaseException:
-                self.stop()
+                self.asker.observer.on_failure()
                 raise
             finally:
                 block.under_way -= 1
@@ -312,7 +307,7 @@ class Maker:
                 for slot_state in states
                 for name in self.attempts.names_of(slot_state.slot, slot_state.attempts, slot_state.before)
             ]
-            entries = find_entries(self.asker.ledger, wanted) if wanted else LedgerEntries()
+            entries = find_entries(self.asker.run.ledger, wanted) if wanted else LedgerEntries()
             block.entries |= dict.fromkeys((slot_state.slot.place for slot_state in states), entries)
         return block.entries.pop(state.slot.place)
 
@@ -362,7 +357,7 @@ class Maker:
         self.tally.rejected[rejection.reason] += 1
         if state.attempts <= self.dataset.retries and not last:
             for ask in self.attempts.asks:
-                self.asker.tally.planned[ask.role, self.dataset.name] += 1
+                self.asker.run.tally.planned[ask.role, self.dataset.name] += 1
             block.queue.append((cell, state))
         else:
             state.ended = True
@@ -396,10 +391,10 @@ class Maker:
     def _skip(self, replies: int) -> None:
         """Count the remaining calls of an attempt as skipped, after `replies` replies."""
         for ask in self.attempts.asks[replies:]:
-            self.asker.tally.skipped[ask.role, self.dataset.name] += 1
+            self.asker.run.tally.skipped[ask.role, self.dataset.name] += 1
 
     def _claimed(self, key: str) -> bool:
-        return self.asker.callers is None or self.asker.ledger.claim(key, later=True)
+        return self.asker.callers is None or self.asker.run.ledger.claim(key, later=True)
 
     @property
     def _asks(self) -> bool:
@@ -447,42 +442,22 @@ def _blocks(groups: Iterable[list[RowSlot]]) -> Iterator[list[list[RowSlot]]]:
         yield block
 
 
-class IgnoredNames:
-    """A list of results that keeps no names."""
-
-    def add(self, ids: Iterable[str]) -> None:
-        """Ignore the names."""
-
-
 @dataclass
 class DataMaker:
     """Generates what a run over `selection` needs, and puts it where `source` finds it. Without `callers` nobody is
     asked: kept results are read, and the rest stays open."""
 
-    plan: Plan
-    binding: RoleBinding
+    run: RunContext
     source: CaseSource
     selection: Selection
-    callers: Mapping[str, Caller] | None
-    ledger: Ledger
-    tally: RunProgress
-    work: Listing
-    run_id: str
-    now: Callable[[], datetime]
-    workers: int
-    functions: Mapping[str, Callable[..., Any]] | None
-    sleep: Sleep
-    stop: Callable[[], None]
-    makers: dict[str, Maker] = field(default_factory=dict)
-    reused: Callable[[GenerationCall], None] | None = None
-    unasked: Callable[[GenerationNeed], None] | None = None
-    """Called for a kept reply, and for a call that was not made."""
+    callers: Mapping[str, Caller] | None = None
+    workers: int = 1
+    functions: Mapping[str, Callable[..., Any]] | None = None
+    """The plug-ins, or those available; None leaves the functions that are available now."""
+    observer: GenerationObserver = field(default_factory=GenerationObserver)
     adoption: ReplyReuse | None = None
     """The reuse of replies that the ledger has under other names."""
-    on_made: Callable[[Attempts], None] | None = None
-    """Called with a data set whose rows are complete, before anything is generated from them."""
-    on_attempt: Callable[[str, int, int], None] | None = None
-    """Called for every attempt at a row, as by `Asker`."""
+    makers: dict[str, Maker] = field(default_factory=dict)
     choice: SlotChoice | None = None
     """The choice of the slots that are needed."""
     _asker: Asker | None = None
@@ -495,46 +470,31 @@ class DataMaker:
 
     async def make(self) -> None:
         """Generate everything. Raises the errors of callers and of the ledger."""
-        slots = self.source.slots
-        sources = self.source.sources
+        slots, sources = self.source.slots, self.run.sources
         choice = self.choice = SlotChoice(slots, self.selection)
-        asker = self._asker = Asker(
-            self.plan, sources, self.callers, self.ledger, self.tally, self.work, self.run_id, self.now
-        )
-        asker.adoption, asker.on_attempt = self.adoption, self.on_attempt
-        asker.on_reused, asker.on_unasked = self.reused, self.unasked
+        asker = self._asker = Asker(self.run, adoption=self.adoption, callers=self.callers, observer=self.observer)
         if self.adoption is not None:
             self.adoption.run_results.making = self
         for name in choice.order:
             if name in sources.generated.frozen:
                 continue
             self._places[name] = choice.places(name)
-            attempts = Attempts(slots.by_name[name], asker, sources, self.binding)
+            attempts = Attempts(slots.by_name[name], asker)
             maker = self.makers[name] = self._maker(attempts, self.workers)
             sources.generated.rows[name] = maker.rows
             await maker.make(self._places[name])
             self._complete_datasets.add(name)
-            if self.on_made is not None:
-                self.on_made(attempts)
+            self.observer.on_made(attempts.dataset)
             if self.callers is None and maker.open:
                 choice.unsure.add(name)
-        for scenario in self.selection.chosen(self.plan):
+        for scenario in self.selection.chosen(self.run.plan):
             if scenario.rows is not None and scenario.rows.dataset in self.makers.keys() | sources.generated.frozen:
                 chosen = choice.chosen(scenario)
                 if chosen is not None:
                     sources.generated.chosen[scenario.name] = chosen
 
     def _maker(self, attempts: Attempts, workers: int) -> Maker:
-        return Maker(
-            attempts.dataset,
-            self.source.slots,
-            attempts,
-            attempts.asker,
-            workers,
-            self.functions,
-            self.sleep,
-            self.stop,
-        )
+        return Maker(attempts.dataset, self.source.slots, attempts, attempts.asker, workers, self.functions)
 
     @property
     def pending(self) -> frozenset[str]:
@@ -558,16 +518,13 @@ class DataMaker:
     def _named(self, dataset: str) -> Iterable[str]:
         """Return the names of the replies behind the rows of a data set, and of the replies that are needed next, from
         the kept results alone."""
-        asker = Asker(
-            self.plan, self.source.sources, None, self.ledger, RunProgress(), IgnoredNames(), self.run_id, self.now
-        )
-        asker.adoption = None if self.adoption is None else Namesakes(self.adoption.others)
-        names: list[str] = []
-        asker.on_reused = lambda call: names.append(call.name)
-        asker.on_unasked = lambda need: names.append(need.call.name)
-        attempts = Attempts(self.source.slots.by_name[dataset], asker, self.source.sources, self.binding)
+        names = _Names()
+        run = replace(self.run, tally=RunProgress(), work=NOTHING_KEPT)
+        reuse = None if self.adoption is None else Namesakes(self.adoption.others)
+        asker = Asker(run, adoption=reuse, observer=names)
+        attempts = Attempts(self.source.slots.by_name[dataset], asker)
         run_synchronously(self._maker(attempts, 1).make(self._places[dataset]))
-        return names
+        return names.names
 
     def go_through(self) -> None:
         """Read the kept results without asking anybody."""
@@ -578,3 +535,16 @@ class DataMaker:
     def is_complete(self) -> bool:
         """True if nothing failed that a later run would retry."""
         return self._asker is None or self._asker.complete
+
+
+@dataclass
+class _Names(GenerationObserver):
+    """Collects the names of the replies behind rows, kept or needed."""
+
+    names: list[str] = field(default_factory=list)
+
+    def on_reused(self, call: GenerationCall) -> None:
+        self.names.append(call.name)
+
+    def on_unasked(self, need: GenerationNeed) -> None:
+        self.names.append(need.call.name)

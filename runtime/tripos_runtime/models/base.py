@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field, replace
-from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
+from functools import cached_property
+from typing import Any, Literal, TypeVar
 
 from tripos_compiler.errors import TriposError
 from tripos_compiler.library.media import Medium
@@ -270,58 +271,36 @@ def check_alone(name: str, endpoint: Endpoint | None) -> None:
         raise ModelError("R0110", message, "leave them out of its endpoint in tripos.toml", fatal=True)
 
 
-class Model(Protocol):
-    """A model that answers requests.
+class Model:
+    """A model that answers requests. A subclass sets what differs from the defaults here."""
 
-    `structured`: the model enforces the schema of a request. `slots`: how many requests it answers at a time; `None`
-    means no limit. `endpoint`: the address and key through which it is reached; models with the same endpoint share
-    limits. `price`: `None` if unknown. `most_samples`: how many replies one request may ask for."""
+    name: str
+    structured: bool = False
+    """True if the model enforces the schema of a request."""
+    slots: int | None = None
+    """How many requests it answers at a time; None means no limit."""
+    price: Price | None = None
+    """None if unknown."""
+    most_samples: int = 1
+    """How many replies one request may ask for."""
 
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def structured(self) -> bool: ...
-
-    @property
-    def slots(self) -> int | None: ...
-
-    @property
-    def endpoint(self) -> str: ...
-
-    @property
-    def price(self) -> Price | None: ...
-
-    @property
-    def most_samples(self) -> int: ...
+    @cached_property
+    def endpoint(self) -> str:
+        """The address and key through which it is reached: models with the same endpoint share limits. By default its
+        own name, so that it shares no limits."""
+        return self.name
 
     async def ask(self, request: Request) -> Reply:
         """Return the reply to a request. Raises `ModelError`."""
-        ...
+        raise NotImplementedError
+
+    async def warm_up(self) -> None:
+        """Wait until the model can be asked, if its servers may still be starting. Raises `ModelError` if that takes
+        too long."""
+
+    def ignored_settings(self, settings: Settings) -> tuple[str, ...]:
+        """Return the names of the given settings that a request would leave out, as far as is known."""
+        return ()
 
     async def close(self) -> None:
         """Close connections and processes. The model must not be asked again."""
-        ...
-
-
-@runtime_checkable
-class Warming(Protocol):
-    """A model whose servers may still be starting."""
-
-    async def warm_up(self) -> None:
-        """Wait until the model can be asked. Raises `ModelError` if that takes too long."""
-        ...
-
-
-@runtime_checkable
-class IgnoresSettings(Protocol):
-    """A model that is known to ignore some settings."""
-
-    def ignored_settings(self, settings: Settings) -> tuple[str, ...]:
-        """Return the names of the settings that a request would leave out."""
-        ...
-
-
-def ignored_settings_of(model: Model, settings: Settings) -> tuple[str, ...]:
-    """Return the names of the given settings that a model is known to ignore."""
-    return model.ignored_settings(settings) if isinstance(model, IgnoresSettings) else ()

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.models.base import FREE, ModelError, Price, Reply, Request
+from tripos_runtime.models.base import FREE, Model, ModelError, Reply, Request
 
 PREFIX = "baseline/"
 CONSTANT = "baseline/constant:"
@@ -84,30 +84,20 @@ ECHOES: dict[str, Callable[[str], str]] = {
 
 
 @dataclass(frozen=True)
-class BaselineModel:
+class BaselineModel(Model):
     """A baseline. `text` is its constant reply; `None` if it repeats the question, or the part of it that `echo`
     selects."""
 
     name: str
     text: str | None
     echo: Callable[[str], str] = str
-    structured: bool = True
-    slots: int | None = None
-    price: Price | None = FREE
-    most_samples: int = 1
-
-    @property
-    def endpoint(self) -> str:
-        """An endpoint of its own, so that it shares no limits."""
-        return self.name
+    structured = True
+    price = FREE
 
     async def ask(self, request: Request) -> Reply:
         """Return the reply, in the requested form if possible."""
         text = self.text if self.text is not None else self.echo(request.messages[-1].content)
         return Reply(fitted(text, request.schema), self.name, "stop", 0, 0, 0.0)
-
-    async def close(self) -> None:
-        """Do nothing."""
 
 
 def open_baseline(name: str) -> BaselineModel:

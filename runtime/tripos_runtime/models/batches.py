@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import orjson
 
 from tripos_compiler.plan import Settings
-from tripos_runtime.models.base import Model, ModelError, Price, Reply, Request, ignored_settings_of
+from tripos_runtime.models.base import Model, ModelError, Reply, Request
 from tripos_runtime.models.chat_completions import DirectModel
 from tripos_runtime.models.completions import ContinuingModel
 from tripos_runtime.models.embeddings import embeds
@@ -155,30 +155,16 @@ class BatchServer:
         await self._connection.close()
 
 
-class BatchedModel:
+class BatchedModel(Model):
     """A model that is asked in batches. It has batch prices, and one reply per request."""
-
-    slots: int | None = None
-    most_samples = 1
 
     def __init__(self, model: DirectModel | CarriedModel, service: BatchService) -> None:
         provider, _, own_name = model.name.partition("/")
-        self.name = model.name
-        self.endpoint = model.endpoint
-        self.structured = model.structured
+        self.name, self.endpoint, self.structured = model.name, model.endpoint, model.structured
         self.service = service
         self._model = model
         model.most_samples = 1
-        model.price = batch_price(provider, own_name, model.price, price_is_users=model.own_price)
-
-    @property
-    def price(self) -> Price | None:
-        """The price of a request in a batch."""
-        return self._model.price
-
-    async def ask(self, request: Request) -> Reply:
-        """Ask live, at batch prices. Unused: only batches are asked."""
-        raise NotImplementedError("a model in batches is asked by its queue")
+        self.price = model.price = batch_price(provider, own_name, model.price, price_is_users=model.own_price)
 
     async def request_body(self, request: Request) -> bytes:
         """Return the body of a request as JSON. Raises `ModelError`."""
@@ -190,7 +176,7 @@ class BatchedModel:
 
     def ignored_settings(self, settings: Settings) -> tuple[str, ...]:
         """Return the names of the settings that a request would leave out."""
-        return ignored_settings_of(self._model, settings)
+        return self._model.ignored_settings(settings)
 
     async def close(self) -> None:
         """Close the connections."""

@@ -631,6 +631,8 @@ OPENAI_COMPLETION = "text-completion-openai/"
 """The prefix of models that are asked in OpenAI's form."""
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+PORTS = {"http": 80, "https": 443}
+"""The default port of each scheme."""
 
 
 def path_of(name: str, endpoints: Mapping[str, Endpoint] = {}) -> Route:

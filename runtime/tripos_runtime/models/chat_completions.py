@@ -25,12 +25,14 @@ from tripos_runtime.models.base import (
     DialogueTurn,
     Endpoint,
     Message,
+    Model,
     ModelError,
     Price,
     Reply,
     Request,
 )
 from tripos_runtime.models.catalog import (
+    NATIVE_PROVIDERS,
     PROVIDERS,
     Provider,
     check_address,
@@ -177,14 +179,12 @@ HEALTH_S = 5.0
 NO_PAGE = (404, 405)
 
 
-class DirectModel:
-    """A model of one of `PROVIDERS`. Raises `ModelError` R0102 if the key is not set, and R0101 if the address is
-    unknown.
+class ServedModel(Model):
+    """A model at the address of a provider in `PROVIDERS` or `NATIVE_PROVIDERS`, or at an endpoint. Raises `ModelError`
+    R0102 if the key is not set, and R0101 if the address is unknown.
 
     `own_price`: the price is the user's and overrides the cost that the provider states. `sent_as` is the name sent to
-    the server, if it differs from the model's own."""
-
-    slots: int | None = None
+    a server in OpenAI's form, if it differs from the model's own."""
 
     def __init__(
         self,
@@ -196,25 +196,56 @@ class DirectModel:
         sent_as: str | None = None,
         timeout_s: float = 300.0,
     ) -> None:
-        self.name = name
-        self.price = price
-        self.own_price = own_price
-        provider_name, _, model = name.partition("/")
-        self._model = sent_as or model
-        self._provider = PROVIDERS[provider_name] if sent_as is None else PROVIDERS["openai"]
+        self.name, self.price, self.own_price = name, price, own_price
+        self._timeout_s = timeout_s
+        kind, _, model = name.partition("/")
+        provider = "openai" if sent_as is not None else kind
+        self._provider_name, self._model = kind, sent_as or model
+        self._provider = NATIVE_PROVIDERS.get(provider) or PROVIDERS[provider]
         base_url = base_url_of(name, self._provider, endpoint)
-        variable, key = key_of(name, self._provider, endpoint)
+        variable, self._key = key_of(name, self._provider, endpoint)
         self.endpoint = f"{base_url} {variable}".strip()
-        known = self._provider.structured or has_capability(provider_name, model, "supports_response_schema")
-        self.structured = is_local_endpoint(endpoint) or bool(known)
-        self.most_samples = self._provider.samples if _bills_once(provider_name, base_url) else 1
-        self._folds_system = has_capability(provider_name, model, "supports_system_messages") is False
-        self._lacking = ignored_settings_at(provider_name, self._provider, self._model, base_url)
-        self.place = CallTarget(name, base_url, variable, (key,))
-        url = base_url if base_url.endswith("/chat/completions") else f"{base_url}/chat/completions"
-        self.headers = openai_headers(self._provider, key)
-        self._line = ModelConnection(url, self.headers, timeout_s, (key,))
-        self._head = b'{"model":' + orjson.dumps(self._model) + b',"messages":'
+        self.structured = is_local_endpoint(endpoint) or self._is_structured(model)
+        self._folds_system = has_capability(kind, model, "supports_system_messages") is False
+        self._lacking = ignored_settings_at(kind, self._provider, self._model, base_url)
+        self.place = CallTarget(name, base_url, variable, (self._key,))
+        self._connect()
+
+    headers: dict[str, str]
+    """The headers of a request that is sent in another way, such as in a batch."""
+
+    def _connect(self) -> None:
+        """Prepare the requests of this way to the model."""
+        raise NotImplementedError
+
+    def _is_structured(self, model: str) -> bool:
+        """Return true if the provider enforces schemas of replies by this model."""
+        known = has_capability(self._provider_name, model, "supports_response_schema")
+        return self._provider.structured or bool(known)
+
+    async def request_body(self, request: Request) -> bytes:
+        """Return the body of a request as JSON, to be sent in another way, such as in a batch. Raises `ModelError`."""
+        raise NotImplementedError
+
+    async def reply_in(self, request: Request, answer: HttpAnswer) -> Reply:
+        """Return the reply in an answer that came another way. Raises `ModelError`."""
+        raise NotImplementedError
+
+
+class DirectModel(ServedModel):
+    """A model of one of `PROVIDERS`, asked in OpenAI's form."""
+
+    path = "/chat/completions"
+    field = "messages"
+    """The field of a request with what the model reads."""
+
+    def _connect(self) -> None:
+        self.most_samples = self._provider.samples if _bills_once(self._provider_name, self.place.address) else 1
+        address = self.place.address
+        url = address if address.endswith(self.path) else address + self.path
+        self.headers = openai_headers(self._provider, self._key)
+        self._line = ModelConnection(url, self.headers, self._timeout_s, (self._key,))
+        self._head = b'{"model":' + orjson.dumps(self._model) + f',"{self.field}":'.encode()
         self._tails = RequestCache(self._tail, structured=self.structured, most_samples=self.most_samples)
 
     async def ask(self, request: Request) -> Reply:
@@ -222,7 +253,6 @@ class DirectModel:
         return self._read(request, await self._answer(self._body(request)))
 
     async def request_body(self, request: Request) -> bytes:
-        """Return the body of a request as JSON."""
         return self._body(request)
 
     def _body(self, request: Request) -> bytes:
@@ -231,7 +261,6 @@ class DirectModel:
         return self._head + told + self._tails.part(request)
 
     async def reply_in(self, request: Request, answer: HttpAnswer) -> Reply:
-        """Return the reply in an answer that came another way, such as in a batch. Raises `ModelError`."""
         return self._read(request, self._completed(answer))
 
     def _read(self, request: Request, found: dict[str, Any]) -> Reply:
@@ -398,13 +427,11 @@ class _Replica:
     """The task that waits for the server's return."""
 
 
-class ReplicatedModel:
+class ReplicatedModel(Model):
     """One model on several servers, with one name, one price and one limit of connections.
 
     If a call fails and the server then fails its health check, the server is left out until it passes one, and the call
     goes to another. If none is left, the error is raised, and retried like any other."""
-
-    slots: int | None = None
 
     def __init__(
         self,
@@ -425,6 +452,11 @@ class ReplicatedModel:
     def most_samples(self) -> int:
         """How many replies one request may ask for on every server."""
         return min(each.model.most_samples for each in self._replicas)
+
+    @most_samples.setter
+    def most_samples(self, most: int) -> None:
+        for each in self._replicas:
+            each.model.most_samples = most
 
     async def warm_up(self) -> None:
         """Wait at most `warm_up_s` until a server is ready; servers that are not ready yet are left out until they are.

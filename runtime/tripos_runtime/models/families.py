@@ -21,6 +21,7 @@ from tripos_compiler.plan import Settings
 from tripos_runtime.models.base import Endpoint, Model, ModelError, Price, check_alone
 from tripos_runtime.models.catalog import (
     OPENAI_COMPLETION,
+    PORTS,
     check_address,
     completion_name,
     endpoint_of,
@@ -95,10 +96,14 @@ def open_model(
             from tripos_runtime.models.chat_completions import DirectModel, ReplicatedModel
             from tripos_runtime.models.completions import ContinuingModel
 
-            form = DirectModel if asked_as is None else ContinuingModel
+            form, sent_as = DirectModel, None
+            if asked_as is not None:
+                form, sent_as = ContinuingModel, asked_as.removeprefix(OPENAI_COMPLETION)
             places = [endpoint] if endpoint is None else [replace(endpoint, base_url=url) for url in urls_of(endpoint)]
+            is_own = own_price is not None
             served = [
-                form(name, place, price=price, own_price=own_price is not None, timeout_s=timeout_s) for place in places
+                form(name, place, price=price, own_price=is_own, sent_as=sent_as, timeout_s=timeout_s)
+                for place in places
             ]
             if endpoint is None or (len(served) == 1 and not endpoint.warm_up_s):
                 return served[0]
@@ -146,7 +151,6 @@ SHOWN = 16
 """The number of digits of a weights digest in the name of a model."""
 PATHS = ("/chat/completions", "/completions", "/v1/messages")
 """A suffix of base URLs that changes nothing."""
-PORTS = {"http": 80, "https": 443}
 SECRET = re.compile(r"key|token|secret|sig|pass|auth|credential|code", re.IGNORECASE)
 """Parameters of an address with these names hold a secret."""
 

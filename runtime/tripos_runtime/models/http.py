@@ -36,7 +36,7 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.models.base import ModelError
-from tripos_runtime.models.catalog import LOOPBACK
+from tripos_runtime.models.catalog import LOOPBACK, PORTS
 
 if TYPE_CHECKING:
     import aiohttp
@@ -194,7 +194,6 @@ def shared_reply_memory() -> AbstractContextManager[ReplyShare]:
     return ReplyShare() if outer is None else nullcontext(outer)
 
 
-PORTS = {"http": 80, "https": 443}
 NAMES_KEPT_S = 300
 IDLE_S = 15.0
 """A connection that was idle for longer is not reused: the server may be about to close it."""

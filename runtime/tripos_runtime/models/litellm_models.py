@@ -19,7 +19,7 @@ from dataclasses import replace
 from typing import Any
 
 from tripos_compiler.plan import Settings
-from tripos_runtime.models.base import FREE, Endpoint, ModelError, Price, Reply, Request
+from tripos_runtime.models.base import FREE, Endpoint, Model, ModelError, Price, Reply, Request
 from tripos_runtime.models.catalog import (
     PROVIDERS,
     completion_name,
@@ -41,7 +41,7 @@ from tripos_runtime.models.readiness import (
     variables_for_litellm,
 )
 from tripos_runtime.models.replies import THOUGHTS, read_reply, tools_in_request
-from tripos_runtime.models.vectors import TEXTS_AT_ONCE, replies_of
+from tripos_runtime.models.vectors import EmbeddingModel, replies_of
 
 
 @functools.cache
@@ -78,15 +78,56 @@ RETRIES: Mapping[str, Mapping[str, list[str]]] = {
 """The arguments besides `max_retries` that keep litellm's clients from retrying."""
 
 
-class LitellmModel:
-    """A model asked by litellm. `price` is the user's, if there is one.
+class LitellmClient(Model):
+    """A model asked by litellm, at its provider or at an endpoint in OpenAI's form. `price` is the user's, if there is
+    one.
 
     Opening raises `ModelError` R0103 if litellm does not know the provider or a chat of it, R0105 if a Python package
     that litellm needs for the provider is not installed, R0102 if the key is not set, and R0101 if the address is
     unknown."""
 
-    slots: int | None = None
-    most_samples = 1
+    def __init__(
+        self, name: str, endpoint: Endpoint | None = None, *, price: Price | None = None, timeout_s: float = 300.0
+    ) -> None:
+        self.name = name
+        self._timeout_s = timeout_s
+        self._completes = completion_name(name)
+        self._asked_as = self._completes or name
+        self._provider, address = provider_of(self._asked_as)
+        self._where: dict[str, Any] = {}
+        self._known_key = ""
+        self._check_provider()
+        if endpoint is None:
+            self._address = address or f"the address of {self._provider}"
+            self._key_variables = require_ready(name, self._provider)
+            self._where = file_arguments(self._provider)
+            self._known_key = self._where.get("api_key", "")
+        else:
+            self._address = endpoint.base_url
+            self._key_variables = endpoint.api_key_env or ""
+            self._known_key = endpoint_key(name, endpoint)
+            self._where = {"api_base": endpoint.base_url, "api_key": self._known_key}
+        self.endpoint = f"{self._address} {self._key_variables}".strip()
+        self._is_local = is_local_endpoint(endpoint)
+        self._own_price = price is not None
+        self.price = price
+
+    def _check_provider(self) -> None:
+        """Raise `ModelError` R0103 if the provider has no such model."""
+
+    @property
+    def _key(self) -> str:
+        return self._known_key or variable(self._key_variables)
+
+    def _error(self, error: Exception, key: str) -> ModelError:
+        """Return the error of a call. An error inside litellm may be any exception, such as `AttributeError` for an
+        unreadable reply."""
+        return model_error(error, self.name, self._address, self._key_variables, (key,))
+
+
+class LitellmModel(LitellmClient):
+    """A chat or completion model asked by litellm."""
+
     _opened = 0
     """The number of open models in this process, which share litellm's one connection pool."""
 
@@ -94,35 +135,16 @@ class LitellmModel:
         self, name: str, endpoint: Endpoint | None = None, *, price: Price | None = None, timeout_s: float = 300.0
     ) -> None:
         litellm = library()
-        self.name = name
-        self._timeout_s = timeout_s
-        self._completes = completion_name(name)
-        self._asked_as = self._completes or name
-        provider, address = provider_of(self._asked_as)
-        self._where: dict[str, Any] = {}
-        self._key = ""
-        require_chat(name, provider)
-        if endpoint is None:
-            self._address = address or f"the address of {provider}"
-            self._key_variables = require_ready(name, provider)
-            self._where = file_arguments(provider)
-            self._key = self._where.get("api_key", "")
-        else:
-            self._address = endpoint.base_url
-            self._key_variables = endpoint.api_key_env or ""
-            self._key = endpoint_key(name, endpoint)
-            self._where = {"api_base": endpoint.base_url, "api_key": self._key}
-        self.endpoint = f"{self._address} {self._key_variables}".strip()
-        known_to_fit = self._completes is None and (
-            is_local_endpoint(endpoint) or litellm.supports_response_schema(name)
-        )
-        self.structured = bool(known_to_fit)
-        self._retries = RETRIES[needs_of(provider).retries]
-        self._own_price = price
-        self.price = price or known_price(self._asked_as, provider)
+        super().__init__(name, endpoint, price=price, timeout_s=timeout_s)
+        self.structured = self._completes is None and (self._is_local or bool(litellm.supports_response_schema(name)))
+        self._retries = RETRIES[needs_of(self._provider).retries]
+        self.price = price or known_price(self._asked_as, self._provider)
         self._folds_system = litellm_entry(name).get("supports_system_messages") is False
         LitellmModel._opened += 1
         self._closed = False
+
+    def _check_provider(self) -> None:
+        require_chat(self.name, self._provider)
 
     async def ask(self, request: Request) -> Reply:
         """Return the reply to the request. `Reply.cost_usd` is `None` if the price of the model is unknown."""
@@ -137,7 +159,7 @@ class LitellmModel:
             request.tools,
             request.settings.image_detail,
         )
-        key = self._key or variable(self._key_variables)
+        key = self._key
         try:
             response = await litellm.acompletion(
                 model=self._asked_as,
@@ -149,11 +171,10 @@ class LitellmModel:
                 **self._where,
                 **settings_of(request, structured=self.structured),
             )
-            own, tools = self._own_price is not None, request.tools
+            own, tools = self._own_price, request.tools
             reply = read_response(response, self.name, self.price, own_price=own, tools=tools)
         except Exception as error:
-            # An error inside litellm may be any exception, such as `AttributeError` for an unreadable reply.
-            raise model_error(error, self.name, self._address, self._key_variables, (key,)) from error
+            raise self._error(error, key) from error
         if self._completes is not None:
             reply = trimmed(reply)
         return without_key(reply, key) if len(key) >= SHORTEST_KEY else reply
@@ -385,41 +406,18 @@ CODE = "R0257"
 """The error code of an answer without a vector for each text."""
 
 
-class LitellmEmbedding:
-    """An embedding model at its provider, or at an endpoint in OpenAI's form.
-
-    Opening raises `ModelError` R0103 if litellm does not know the provider, R0105 if a Python package that litellm
-    needs for the provider is not installed, and R0102 if the key is not set."""
-
-    structured = False
-    slots: int | None = None
-    most_samples = TEXTS_AT_ONCE
+class LitellmEmbedding(LitellmClient, EmbeddingModel):
+    """An embedding model asked by litellm."""
 
     def __init__(
         self, name: str, endpoint: Endpoint | None = None, *, price: Price | None = None, timeout_s: float = 300.0
     ) -> None:
-        self.name = name
-        self._timeout_s = timeout_s
-        provider, address = provider_of(name)
-        self._where: dict[str, Any] = {}
-        self._key = ""
-        if endpoint is None:
-            self._address = address or f"the address of {provider}"
-            self._key_variables = require_ready(name, provider)
-            self._where = file_arguments(provider)
-            self._key = self._where.get("api_key", "")
-        else:
-            self._address = endpoint.base_url
-            self._key_variables = endpoint.api_key_env or ""
-            self._key = endpoint_key(name, endpoint)
-            self._where = {"api_base": endpoint.base_url, "api_key": self._key}
-        self.endpoint = f"{self._address} {self._key_variables}".strip()
-        self.price = price or (FREE if is_local_endpoint(endpoint) else known_price(name, provider))
+        super().__init__(name, endpoint, price=price, timeout_s=timeout_s)
+        self.price = price or (FREE if self._is_local else known_price(name, self._provider))
 
-    async def ask(self, request: Request) -> Reply:
-        """Return the vectors of the request's messages. Raises `ModelError`."""
-        texts = [message.content for message in request.messages]
-        key = self._key or os.environ.get(self._key_variables, "")
+    async def embed(self, texts: Sequence[str]) -> Reply:
+        """Return the vector of each text. Raises `ModelError`."""
+        key = self._key
         try:
             response = await library().aembedding(
                 model=self.name,
@@ -431,15 +429,11 @@ class LitellmEmbedding:
                 **self._where,
             )
         except Exception as error:
-            # An error inside litellm may be any exception, such as `AttributeError` for an unreadable reply.
-            raise model_error(error, self.name, self._address, self._key_variables, (key,)) from error
+            raise self._error(error, key) from error
         vectors = vectors_of(self.name, response.data or [], len(texts))
         usage = getattr(response, "usage", None)
         tokens = getattr(usage, "prompt_tokens", None) or None
         return replies_of(vectors, texts, str(response.model or self.name), tokens, self.price)
-
-    async def close(self) -> None:
-        """Do nothing: litellm keeps its own pool."""
 
 
 def vectors_of(name: str, data: list[Any], count: int) -> list[list[float]]:

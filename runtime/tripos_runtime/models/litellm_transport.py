@@ -18,26 +18,23 @@ from typing import Any
 import orjson
 
 from tripos_compiler.plan import Ending, Settings, ending_of
-from tripos_runtime.models.base import Endpoint, ModelError, Price, Reply, Request
+from tripos_runtime.models.base import ModelError, Price, Reply, Request
 from tripos_runtime.models.catalog import (
     NATIVE_PROVIDERS,
     PROVIDERS,
     REASONING_MODELS,
     has_capability,
-    is_local_endpoint,
     variables_of,
 )
 from tripos_runtime.models.chat_completions import (
+    ServedModel,
     as_objects,
-    base_url_of,
     completion,
-    ignored_settings_at,
-    key_of,
     openai_headers,
     samples_given,
     without_system,
 )
-from tripos_runtime.models.errors import CallTarget, answer_error, model_error
+from tripos_runtime.models.errors import answer_error, model_error
 from tripos_runtime.models.http import SHORTEST_KEY, HttpAnswer, HttpError, ModelConnection, headers_of
 from tripos_runtime.models.litellm_models import (
     dropped_settings,
@@ -196,38 +193,26 @@ def http_client() -> Any:
     return AsyncHTTPHandler(transport=transport())
 
 
-class CarriedModel:
-    """A model of a provider in `NATIVE_PROVIDERS`, or a reasoning model of OpenAI. Raises `ModelError` R0102 if the key
-    is not set, and R0101 if the address is unknown. `own_price`: the price is the user's."""
+class CarriedModel(ServedModel):
+    """A model of a provider in `NATIVE_PROVIDERS`, or a reasoning model of OpenAI, asked by litellm through our
+    transport."""
 
-    slots: int | None = None
-
-    def __init__(
-        self,
-        name: str,
-        endpoint: Endpoint | None = None,
-        *,
-        price: Price | None = None,
-        own_price: bool = False,
-        timeout_s: float = 300.0,
-    ) -> None:
-        self.name = name
-        self._provider, _, self._model = name.partition("/")
-        self.price = price or _known_price(name, self._provider)
-        self.own_price = own_price
-        self._timeout_s = timeout_s
-        provider = NATIVE_PROVIDERS.get(self._provider) or PROVIDERS[self._provider]
-        base_url = base_url_of(name, provider, endpoint)
-        variable, self._key = key_of(name, provider, endpoint)
-        self.endpoint = f"{base_url} {variable}".strip()
-        self.structured = is_local_endpoint(endpoint) or _structured(name, self._provider, self._model)
-        reasons = has_capability(self._provider, self._model, "supports_reasoning") is not False
+    def _connect(self) -> None:
+        self.price = self.price or _known_price(self.name, self._provider_name)
+        reasons = has_capability(self._provider_name, self._model, "supports_reasoning") is not False
         reasons = reasons or bool(REASONING_MODELS.search(self._model))
-        self.most_samples = provider.samples if self._provider == "azure" and not reasons else 1
-        self._folds_system = has_capability(self._provider, self._model, "supports_system_messages") is False
-        self._lacking = ignored_settings_at(self._provider, provider, self._model, base_url)
-        self.place = CallTarget(name, base_url, variable, (self._key,))
+        self.most_samples = self._provider.samples if self._provider_name == "azure" and not reasons else 1
         self._connections: dict[str, ModelConnection] = {}
+        self.headers = openai_headers(PROVIDERS["openai"], self._key)
+        if self._provider_name == "anthropic":
+            own = {"x-api-key": self._key, "anthropic-version": "2023-06-01"}
+            self.headers = {**own, "Content-Type": "application/json", "Accept": "application/json"}
+
+    def _is_structured(self, model: str) -> bool:
+        if self._provider_name in OLLAMA:
+            return True  # litellm would ask the server, which may not be running yet
+        known = has_capability(self._provider_name, model, "supports_response_schema")
+        return bool(library().supports_response_schema(self.name)) if known is None else known
 
     async def ask(self, request: Request) -> Reply:
         """Return the reply to the request, with `others` if it asks for several samples. Raises `ModelError`."""
@@ -235,7 +220,6 @@ class CarriedModel:
         return self._read(request, exchange, *await self._exchanged(request, exchange))
 
     async def request_body(self, request: Request) -> bytes:
-        """Return the body of a request as JSON. Raises `ModelError`."""
         exchange = Exchange(_keep, self._apart(request))
         _, failure = await self._exchanged(request, exchange)
         if not exchange.body:
@@ -243,7 +227,6 @@ class CarriedModel:
         return exchange.body
 
     async def reply_in(self, request: Request, answer: HttpAnswer) -> Reply:
-        """Return the reply in an answer that came another way, such as in a batch. Raises `ModelError`."""
 
         async def answered(url: str, headers: dict[str, str], body: bytes) -> HttpAnswer:
             return answer
@@ -255,15 +238,7 @@ class CarriedModel:
         """Return the settings that litellm is not told of in a batch. It takes some models of OpenAI with tools and
         `reasoning_effort` to another API, Responses, and asks that one live."""
         effort = request.settings.given.get("reasoning_effort") if request.tools else None
-        return {"reasoning_effort": effort} if effort and self._provider == "openai" else {}
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """The headers of requests that litellm does not write: those of batches."""
-        if self._provider == "anthropic":
-            told = {"x-api-key": self._key, "anthropic-version": "2023-06-01"}
-            return {**told, "Content-Type": "application/json", "Accept": "application/json"}
-        return openai_headers(PROVIDERS["openai"], self._key)
+        return {"reasoning_effort": effort} if effort and self._provider_name == "openai" else {}
 
     def ignored_settings(self, settings: Settings) -> tuple[str, ...]:
         """Return the names of the settings that a request would leave out."""
@@ -276,7 +251,7 @@ class CarriedModel:
 
     async def _exchanged(self, request: Request, exchange: Exchange) -> tuple[Any, Exception | None]:
         """Have litellm make a call. Return its response, or the error that it raised."""
-        if request.tools and self._provider not in OLLAMA and not sends_tools(self.name):
+        if request.tools and self._provider_name not in OLLAMA and not sends_tools(self.name):
             raise no_tools(self.name)
         told = without_system(request.messages) if self._folds_system else request.messages
         messages = as_objects(told, request.contents, request.tools, request.settings.image_detail)
@@ -317,7 +292,7 @@ class CarriedModel:
         elif failure is not None:
             raise answer_error(200, answer.body, headers, self.place) from failure
         else:
-            finish_reasons = FINISH_REASONS_OF.get(self._provider, lambda _: [])(parse_body(answer.body))
+            finish_reasons = FINISH_REASONS_OF.get(self._provider_name, lambda _: [])(parse_body(answer.body))
             reply = read_response(
                 response, self.name, self.price, own_price=self.own_price, tools=request.tools, words=finish_reasons
             )
@@ -326,10 +301,10 @@ class CarriedModel:
 
     def _in_openai_form(self, url: str, body: bytes, headers: Mapping[str, str]) -> dict[str, Any] | None:
         """Return an answer in OpenAI's form, which is read as a direct model's; None if litellm has to read it."""
-        if self._provider in ("openai", "azure"):
+        if self._provider_name in ("openai", "azure"):
             chat = url.partition("?")[0].endswith("/chat/completions")
             return completion(body, headers, self.place) if chat else None
-        if self._provider not in OLLAMA:
+        if self._provider_name not in OLLAMA:
             return None
         try:
             found = from_ollama(parse_body(body))
@@ -345,7 +320,7 @@ class CarriedModel:
         return model_error(error, self.name, self.place.address, self.place.key_variables, self.place.secrets)
 
     async def _post(self, url: str, headers: dict[str, str], body: bytes) -> HttpAnswer:
-        match self._provider:
+        match self._provider_name:
             case "openai":
                 headers = openai_headers(PROVIDERS["openai"], self._key)
             case "azure":
@@ -374,7 +349,7 @@ class CarriedModel:
         import openai
 
         carrier: Any = httpx.AsyncClient(transport=transport())  # newer clients of OpenAI take it beside httpx2's
-        match self._provider:
+        match self._provider_name:
             case "openai":
                 client: Any = openai.AsyncOpenAI(api_key=key, base_url=address, max_retries=0, http_client=carrier)
             case "azure":
@@ -398,10 +373,3 @@ def _azure_version() -> str:
 def _known_price(name: str, provider: str) -> Price | None:
     """Return litellm's price of a model that its map has under another name."""
     return None if provider in OLLAMA else known_price(name, provider)
-
-
-def _structured(name: str, provider: str, model: str) -> bool:
-    if provider in OLLAMA:
-        return True  # litellm would ask the server, which may not be running yet
-    told = has_capability(provider, model, "supports_response_schema")
-    return bool(library().supports_response_schema(name)) if told is None else told

@@ -33,7 +33,7 @@ import orjson
 
 from tripos_compiler.files import write_atomically
 from tripos_compiler.plan import OptionLikelihood, Settings, write_likelihoods
-from tripos_runtime.models.base import FREE, Endpoint, Message, ModelError, Price, Reply, Request
+from tripos_runtime.models.base import FREE, Endpoint, Message, Model, ModelError, Reply, Request
 from tripos_runtime.models.chat_completions import DirectModel
 from tripos_runtime.models.http import ModelConnection
 
@@ -163,17 +163,16 @@ def ignored_local_settings(settings: Settings) -> tuple[str, ...]:
     return tuple(name for name in settings.given if name == "reasoning_effort")
 
 
-class LocalModel:
+class LocalModel(Model):
     """A model file served on this machine. The server starts with the first request and is shared by all models of the
     same file and number of slots. Raises `ModelError` R0105 or R0106 if something is missing."""
 
     structured = True
-    most_samples = 1
-    price: Price | None = FREE
+    price = FREE
 
     def __init__(self, which: str, *, slots: int = 4, timeout_s: float = 300.0) -> None:
-        self.name = self.endpoint = f"local/{which}"
-        self.slots: int | None = slots
+        self.name = f"local/{which}"
+        self.slots = slots
         self._timeout_s = timeout_s
         self.server = LocalProcess.share(weights_of(which), slots)
         self._clients: dict[str, DirectModel] = {}
@@ -223,18 +222,15 @@ class LocalModel:
         from tripos_runtime.models.chat_completions import DirectModel
         from tripos_runtime.models.completions import ContinuingModel
 
-        model = f"tripos-{self.name.replace('/', '-')}"
         if form == "template":
             return LocalTemplate(self.name, address, self._timeout_s)
         if form.startswith("likelihoods"):
             return LocalLikelihoods(self.name, address, self._timeout_s, in_chat=form != "likelihoods")
+        served, model = DirectModel, f"tripos-{self.name.replace('/', '-')}"
         if form == "completions":
-            return ContinuingModel(
-                self.name, Endpoint(f"{address}/v1"), price=FREE, own_price=True, timeout_s=self._timeout_s
-            )
-        return DirectModel(
-            self.name, Endpoint(f"{address}/v1"), price=FREE, own_price=True, sent_as=model, timeout_s=self._timeout_s
-        )
+            served, model = ContinuingModel, self.name
+        place = Endpoint(f"{address}/v1")
+        return served(self.name, place, price=FREE, own_price=True, sent_as=model, timeout_s=self._timeout_s)
 
 
 def weights_of(which: str) -> Path:

@@ -29,7 +29,7 @@ from typing import Any, Literal
 
 from tripos_compiler.library.media import media_in, without_media
 from tripos_compiler.plan import OptionLikelihood, ToolCall, write_calls, write_likelihoods, write_token_probabilities
-from tripos_runtime.models.base import FREE, RESULT, Message, ModelError, Price, Reply, Request
+from tripos_runtime.models.base import FREE, RESULT, Message, Model, ModelError, Reply, Request
 from tripos_runtime.models.chat_completions import as_objects
 from tripos_runtime.models.prices import media_tokens
 
@@ -678,23 +678,16 @@ CHINESE_CHARACTER = re.compile(r"[\u3400-\u9fff]")
 
 
 @dataclass
-class MockModel:
+class MockModel(Model):
     """A mock model. `failures` is how many attempts of a request fail before one is answered."""
 
     name: str
     character: str
     failures: int
     sleep: Callable[[float], Awaitable[None]]
-    structured: bool = True
-    slots: int | None = None
-    price: Price | None = FREE
-    most_samples: int = 1
     _attempts: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def endpoint(self) -> str:
-        """An endpoint of its own: the failures of one mock affect no other."""
-        return self.name
+    structured = True
+    price = FREE
 
     async def ask(self, request: Request) -> Reply:
         """Return the character's reply to the request. Raises `ModelError` if the character fails."""
@@ -749,9 +742,6 @@ class MockModel:
         other = Reply(text, self.name, "stop", 0, tokens_out, 0.0, logprobs=told)
         replies = (other,) * (request.samples - 1)
         return Reply(text, self.name, "stop", tokens_in, tokens_out, 0.0, logprobs=told, further_choices=replies)
-
-    async def close(self) -> None:
-        """Do nothing."""
 
     def _student(self, request: Request, *, chinese: bool) -> Reply:
         """Return the replies of a student; each sample has its own."""

@@ -12,7 +12,7 @@ import orjson
 from tripos_compiler.plan import MODEL_DEFAULTS, Settings, digest
 from tripos_compiler.replies.text import storable
 from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.models.base import FREE, ModelError, Price, Reply, Request
+from tripos_runtime.models.base import FREE, Model, ModelError, Reply, Request
 
 ENDPOINT = "replay"
 ASSISTANT = "assistant"
@@ -57,18 +57,16 @@ def request_key(
 
 
 @dataclass(frozen=True)
-class ReplayModel:
+class ReplayModel(Model):
     """Answers as the model called `name` did when it was recorded, at no cost and without a network."""
 
     name: str
     lookup: RecordedReplies
     recording: str
     """The name of the recording, for messages."""
-    structured: bool = True
-    slots: int | None = None
-    endpoint: str = ENDPOINT
-    price: Price | None = FREE
-    most_samples: int = 1
+    structured = True
+    endpoint = ENDPOINT
+    price = FREE
 
     async def ask(self, request: Request) -> Reply:
         """Return the recorded reply. Raises `ModelError`: R0113 for a request that was not recorded, or the provider's
@@ -101,9 +99,6 @@ class ReplayModel:
         if isinstance(found, ModelError):
             raise found
         return found
-
-    async def close(self) -> None:
-        """Do nothing: the recording belongs to the code that opened it."""
 
 
 def _key(request: Request, said: Iterable[Said]) -> bytes:

@@ -25,7 +25,7 @@ from typing import Any, Protocol
 import orjson
 
 from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.models.base import FREE, DialogueTurn, Endpoint, Message, ModelError, Price, Reply, Request
+from tripos_runtime.models.base import FREE, DialogueTurn, Endpoint, Message, Model, ModelError, Price, Reply, Request
 from tripos_runtime.models.catalog import Provider, is_local_endpoint
 from tripos_runtime.models.chat_completions import base_url_of, key_of, openai_headers
 from tripos_runtime.models.errors import CallTarget, answer_error, model_error
@@ -111,14 +111,11 @@ def before_and_reply(chat: Chat) -> tuple[str, str] | None:
 
 
 @dataclass
-class BatchedReward:
+class BatchedReward(Model):
     """A reward model as a `Model`: one request, one reply, which is the number as text."""
 
     model: RewardModel
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    structured: bool = False
-    slots: int | None = None
-    most_samples: int = 1
     at_once: int = AT_ONCE
     """How many requests are sent together if no limit is set."""
     _waiting: list[tuple[Chat, asyncio.Future[float]]] = field(default_factory=list)
@@ -127,21 +124,7 @@ class BatchedReward:
 
     def __post_init__(self) -> None:
         self._free = max(1, self.model.batches)
-
-    @property
-    def name(self) -> str:
-        """The reward model's name."""
-        return self.model.name
-
-    @property
-    def endpoint(self) -> str:
-        """The reward model's endpoint."""
-        return self.model.endpoint
-
-    @property
-    def price(self) -> Price | None:
-        """The reward model's price."""
-        return self.model.price
+        self.name, self.endpoint, self.price = self.model.name, self.model.endpoint, self.model.price
 
     async def ask(self, request: Request) -> Reply:
         """Return the reward of the request's messages. Raises `ModelError`."""

@@ -1,4 +1,4 @@
-"""Vectors as text: the reply of an embedding model, in a form that a store can keep."""
+"""Models that return vectors, as text in a form that a store can keep, and the similarity of two texts by them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import orjson
 
-from tripos_runtime.models.base import FREE, Price, Reply
+from tripos_runtime.models.base import FREE, Model, ModelError, Price, Reply, Request
 
 Vector = npt.NDArray[np.float32]
 TEXTS_AT_ONCE = 64
@@ -65,3 +66,44 @@ def replies_of(
         first.cost_usd,
         further_choices=tuple(others),
     )
+
+
+class EmbeddingModel(Model):
+    """A model that returns vectors of texts, and scores the similarity of two.
+
+    For a similarity it is asked as a scorer's model: a system message and a JSON list of the two texts. The reply is
+    the cosine of their vectors, as the shortest text of the number. Blank texts are not sent: two blank texts have
+    similarity 1, and a blank and another text 0, as for `similarity` of letters."""
+
+    most_samples = TEXTS_AT_ONCE
+
+    async def embed(self, texts: Sequence[str]) -> Reply:
+        """Return the vector of each text as a reply. Raises `ModelError`."""
+        raise NotImplementedError
+
+    async def ask(self, request: Request) -> Reply:
+        """Return the vectors of the request's messages, or the similarity of a pair of texts. Raises `ModelError`."""
+        if request.messages[0].role != "system":
+            return await self.embed([message.content for message in request.messages])
+        texts: list[str] = orjson.loads(request.messages[1].content)
+        blank = sum(not text.strip() for text in texts)
+        if blank:
+            return Reply(repr(1.0 if blank == 2 else 0.0), self.name, "stop", 0, 0, 0.0)
+        reply = await self.embed(texts)
+        replies = [reply, *reply.further_choices]
+        if len(replies) != 2:
+            raise self._unfit(f"gave {len(replies)} vectors for two texts")
+        try:
+            one, other = (from_text(each.text).astype(np.float64) for each in replies)
+            lengths = float(np.linalg.norm(one) * np.linalg.norm(other))
+            if len(one) != len(other) or lengths == 0:
+                raise ValueError("vectors that cannot be compared")
+        except ValueError as error:
+            raise self._unfit(f"gave {error}") from error
+        near = min(1.0, max(-1.0, float(one @ other) / lengths))
+        usage = reply.with_usage_of(reply.further_choices)
+        tokens = usage.tokens_in
+        return Reply(repr(near), reply.model_served, "stop", tokens, None if tokens is None else 0, usage.cost_usd)
+
+    def _unfit(self, what: str) -> ModelError:
+        return ModelError("R0257", f"`{self.name}` {what}", "check that it is an embedding model")

@@ -16,15 +16,13 @@ from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.language.references import names_in
 from tripos_compiler.plan import Ask, Converse, JudgedStep, Plan, Scenario
 from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.asking.ledger import NO_OTHERS, Ledger, OtherReplies, OtherStore, ReuseCounts, Row
+from tripos_runtime.asking.ledger import KEY_COLUMNS, NOTHING_KEPT, Ledger, OtherReplies, OtherStore, ReuseCounts, Row
 from tripos_runtime.asking.questions import Adopted
 from tripos_runtime.datasets.cases import Case
 from tripos_runtime.datasets.selection import data_of
 from tripos_runtime.program.binding import generation_binding
 from tripos_runtime.program.units import Pair, StepCall, Unit, pairs_of
 
-KEYS = {"samples": "sample_id", "turns": "turn_id", "judgements": "judgement_id"}
-"""The key column of each table."""
 MOST_REQUESTS = 4096
 """The number of requests that are remembered. All samples of one question send the same request."""
 
@@ -64,7 +62,7 @@ class ReplyReuse:
     ledger: Ledger
     run_results: RunResults
     claims: bool = True
-    others: OtherReplies = NO_OTHERS
+    others: OtherReplies = NOTHING_KEPT
     """The replies of other stores. A reply that has a name of this run is adopted under that name only."""
     reuse: ReuseCounts = field(default_factory=ReuseCounts)
     """The counts of replies adopted from other stores."""
@@ -98,7 +96,7 @@ class ReplyReuse:
             self._origins[wanted.name] = origin
             members = draws.pop(origin)
             members = [member for member in members if member.source is None] or members
-            named = (member for member in members if member.row[KEYS[wanted.table]] == origin)
+            named = (member for member in members if member.row[KEY_COLUMNS[wanted.table]] == origin)
             row, draft, source = next(named, members[0])
             if source is not None:
                 self.reuse.add(source.place, row)
@@ -127,7 +125,7 @@ class ReplyReuse:
 
         def rank(origin: str) -> tuple[Any, ...]:
             rows = [row.row for row in draws[origin]]
-            other = wanted.name not in {row[KEYS[wanted.table]] for row in rows}
+            other = wanted.name not in {row[KEY_COLUMNS[wanted.table]] for row in rows}
             numbers = {_number(row) for row in rows}
             judged = any(row.get("sample_id") in about for row in rows)
             near = any(row["item_id"] in about for row in rows)
@@ -146,14 +144,14 @@ class ReplyReuse:
             for row, draft, source in self.others.replies(wanted.table, wanted.request):
                 rows.append(_DrawRow(row, draft, OtherStore(*source)))
             for draw_row in rows:
-                origin = draw_row.row["adopted_from"] or draw_row.row[KEYS[wanted.table]]
+                origin = draw_row.row["adopted_from"] or draw_row.row[KEY_COLUMNS[wanted.table]]
                 if origin not in self._adopted:
                     draws.setdefault(origin, []).append(draw_row)
         return self._draws[place]
 
     def _is_live(self, wanted: Wanted, members: Members, here: CurrentCase) -> bool:
         for row, _, source in members:
-            name = row[KEYS[wanted.table]]
+            name = row[KEY_COLUMNS[wanted.table]]
             if (source is None or name != wanted.name) and self.run_results.has(name, row, here):
                 return True
         return False
@@ -197,7 +195,7 @@ class Namesakes:
         if wanted.model not in self.others.repliers(wanted.table):
             return None
         for row, draft, source in self.others.replies(wanted.table, wanted.request):
-            if row[KEYS[wanted.table]] == wanted.name:
+            if row[KEY_COLUMNS[wanted.table]] == wanted.name:
                 return Adopted(row, draft, row["adopted_from"] or wanted.name, OtherStore(*source))
         return None
 

@@ -1,17 +1,40 @@
 """The binding of a plan: the models in its roles, and which of them name a step's results.
 
 Models that generate data sets are part of the names of results that read these data sets, since other models generate
-other rows. The module also finds the first model that cannot do what its role asks for."""
+other rows. `requirements` lists what a plan requires of the models in its roles, and `unmet` the models that lack it;
+all checks and warnings about bound models follow from these two."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
+from typing import Literal, NamedTuple
 
 from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.errors import TriposError
+from tripos_compiler.language.aggregates import families_in_name
 from tripos_compiler.language.references import expressions_of, subexpressions
-from tripos_compiler.plan import Ask, Data, Expr, GeneratedDataset, JudgedStep, Plan, Retrieve, Scenario, Step, digest
+from tripos_compiler.language.rendering import media_printed
+from tripos_compiler.library.media import MediumKind
+from tripos_compiler.plan import (
+    Ask,
+    Compare,
+    Converse,
+    Data,
+    DeclaredSettings,
+    Expr,
+    GeneratedDataset,
+    Grade,
+    JudgedStep,
+    Plan,
+    Retrieve,
+    Scenario,
+    Settings,
+    Step,
+    Texts,
+    Verdict,
+    digest,
+)
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.models.baselines import is_baseline
 from tripos_runtime.models.embeddings import LOCAL, MOCK, embeds, only_writes
@@ -57,143 +80,6 @@ def _taken(exprs: Sequence[Expr]) -> set[str]:
     return {part.dataset for expr in exprs for part in subexpressions(expr) if isinstance(part, Data)}
 
 
-REWARD_HINT = "give one: --role {}=reward/PATH, one on a server, or `mock/reward` to try it out"
-
-
-def reward_roles(plan: Plan) -> frozenset[str]:
-    """Return the roles that give rewards."""
-    return frozenset(scorer.role for scorer in plan.scorers if scorer.source == "reward")
-
-
-def unmet_likelihood(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple[str, str, str] | None:
-    """Return code, message and hint for the first model that is asked for likelihoods of texts and cannot return them;
-    None if there is none."""
-    for scenario in plan.scenarios:
-        for step in scenario.steps:
-            for name in models.get(step.role, ()) if isinstance(step, Ask) and step.options is not None else ():
-                if not gives_likelihoods(name):
-                    message = f"`{step.name}` asks for likelihoods, and `{name}` gives none"
-                    hint = "give a local model, or a server of completions: --model text-completion-openai/NAME"
-                    return "R0125", message, hint
-    return None
-
-
-def unmet_probabilities(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple[str, str, str] | None:
-    """Return code, message and hint for the first model that is asked for token probabilities and cannot return them;
-    None if there is none."""
-    asked = [
-        (step.name, step.role)
-        for scenario in plan.scenarios
-        for step in scenario.steps
-        if isinstance(step, Ask) and step.settings.top_logprobs is not None
-    ]
-    asked += [
-        (scorer.name, role)
-        for scorer in plan.scorers
-        if scorer.settings.top_logprobs is not None
-        for role in scorer.roles
-    ]
-    for step, role in asked:
-        for name in models.get(role, ()):
-            if not gives_token_probabilities(name):
-                message = f"`{step}` asks for the probabilities of tokens, and `{name}` gives none"
-                return "R0125", message, "give a model with a chat that has `top_logprobs`, such as `openai/gpt-4o`"
-    return None
-
-
-def unmet_template(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple[str, str, str] | None:
-    """Return code, message and hint for the first model that should use a prompt template of its own and has none; None
-    if there is none."""
-    for scenario in plan.scenarios:
-        for step in scenario.steps:
-            for name in models.get(step.role, ()) if isinstance(step, Ask) and step.settings.chat_template else ():
-                if not has_template(name):
-                    message = f"`{step.name}` asks in the template of the model, and `{name}` has none that is known"
-                    return "R0129", message, "give a local model with a template, or leave out `chat_template`"
-    return None
-
-
-def unmet_tools(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple[str, str, str] | None:
-    """Return code, message and hint for the first model that is offered tools and cannot call them; None if there is
-    none."""
-    for scenario in plan.scenarios:
-        for step in scenario.steps:
-            for name in models.get(step.role, ()) if isinstance(step, Ask) and step.calls_tools else ():
-                if not accepts_tools(name):
-                    message = f"`{step.name}` offers tools, and `{name}` cannot call them"
-                    return "R0128", message, "give a model with a chat that takes tools, such as `openai/gpt-4o`"
-    return None
-
-
-def unmet_reward(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple[str, str, str] | None:
-    """Return code, message and hint for the first role that should, or should not, be filled by reward models and is
-    not filled accordingly; None if there is none."""
-    giving = reward_roles(plan)
-    writing = {role for scorer in plan.scorers if scorer.writes for role in scorer.roles} | (
-        {step.role for scenario in plan.scenarios for step in scenario.steps if step.step == "ask"}
-    )
-    compared = next(role.name for role in plan.roles if role.kind == "compared")
-    for role, names in models.items():
-        for name in names:
-            if role in giving and not is_reward(name):
-                message = f"the role `{role}` takes a reward model, and `{name}` writes text"
-                return "R0231", message, REWARD_HINT.format(role)
-            if role != compared and is_baseline(name):
-                message = f"`{name}` is a baseline, and the role `{role}` is not compared"
-                return "R0236", message, f"give it as a model: --model {name}"
-            if role in writing and is_reward(name):
-                message = f"`{name}` is a reward model, and the role `{role}` writes text"
-                return "R0232", message, f"give another: --role {role}=PROVIDER/MODEL"
-    return None
-
-
-HINT = f"give one: --role {{}}={LOCAL}, one that litellm knows, or `{MOCK}` to try it out"
-
-
-def embedding_roles(plan: Plan, scenarios: Sequence[Scenario] | None = None) -> frozenset[str]:
-    """Return the roles that embed texts in these scenarios, or in all: for retrieval or for a similarity.
-
-    All treatments of a step have the roles of the step, so it is enough to look at the steps as written."""
-    steps = [step for scenario in (plan.scenarios if scenarios is None else scenarios) for step in scenario.steps]
-    found = {step.using for step in steps if isinstance(step, Retrieve) and step.using is not None}
-    judged = {step.scorer for step in steps if isinstance(step, JudgedStep)}
-    return frozenset(
-        found | {scorer.role for scorer in plan.scorers if scorer.source == "similarity" and scorer.name in judged}
-    )
-
-
-class NoEmbedding(TriposError):
-    """A role that embeds texts has no model of its own."""
-
-    def __init__(self, role: str) -> None:
-        super().__init__("R0255", f"no embedding model fills the role `{role}`", HINT.format(role))
-
-
-def check_embedding(plan: Plan, scenarios: Sequence[Scenario], models: Mapping[str, Sequence[str]]) -> None:
-    """Raise `NoEmbedding` for the first role that embeds texts in these scenarios and has no model."""
-    for role in sorted(embedding_roles(plan, scenarios)):
-        if not models.get(role):
-            raise NoEmbedding(role)
-
-
-def unmet_embedding(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple[str, str, str] | None:
-    """Return code, message and hint for the first role that should, or should not, be filled by embedding models and is
-    not filled accordingly; None if there is none."""
-    embedding = embedding_roles(plan)
-    embedders = {name for role in embedding for name in models.get(role, ())}
-    for role in sorted(embedding):
-        for name in models.get(role, ()):
-            if only_writes(name) or is_reward(name):
-                gives = "gives rewards" if is_reward(name) else "writes text"
-                return "R0256", f"the role `{role}` embeds texts, and `{name}` {gives}", HINT.format(role)
-    for role, names in models.items():
-        for name in names:
-            if role not in embedding and (embeds(name) or name in embedders):
-                message = f"`{name}` embeds texts, and the role `{role}` is asked for others"
-                return "R0256", message, f"give another: --role {role}=PROVIDER/MODEL"
-    return None
-
-
 class BindingError(TriposError):
     """The models given do not fit the roles of the plan."""
 
@@ -231,9 +117,276 @@ class RoleBinding:
         return tuple(sorted({model for models in self.models.values() for model in models}))
 
 
-def generating_roles(plan: Plan) -> set[str]:
-    """Return the roles that generate data sets."""
-    return {ask.role for dataset in plan.made for ask in dataset.asks}
+REWARD_HINT = "give one: --role {}=reward/PATH, one on a server, or `mock/reward` to try it out"
+EMBEDDING_HINT = f"give one: --role {{}}={LOCAL}, one that litellm knows, or `{MOCK}` to try it out"
+
+Work = Literal["text", "likelihoods", "reward", "embedding"]
+"""What a model returns: a text that it writes, likelihoods of given texts, a number, or vectors."""
+RETURNS: Mapping[str, Work] = {"reply": "text", "reward": "reward", "similarity": "embedding"}
+"""What the models of a scorer return, by its `source`."""
+
+
+class RoleUse(NamedTuple):
+    """A place in a plan where the models of a role are asked: a step, a speaker, a scorer, or a request of a generated
+    data set."""
+
+    where: str
+    role: str
+    work: Work
+    settings: DeclaredSettings = DeclaredSettings()
+    texts: tuple[Texts | None, ...] = ()
+    tools: bool = False
+
+
+def role_uses(
+    plan: Plan, scenarios: Sequence[Scenario] | None = None, made: Collection[str] | None = None
+) -> Iterator[RoleUse]:
+    """Yield every use of a role in these scenarios and generated data sets, or in the whole plan.
+
+    All treatments of a step have the roles of the step, so it is enough to look at the steps as written."""
+    steps = [step for scenario in (plan.scenarios if scenarios is None else scenarios) for step in scenario.steps]
+    for step in steps:
+        if isinstance(step, Ask):
+            yield _use_by_ask(step.name, step)
+        elif isinstance(step, Converse):
+            for speaker in step.speakers:
+                yield RoleUse(step.name, speaker.role, "text", speaker.settings, (speaker.system,))
+        elif isinstance(step, Retrieve) and step.using is not None:
+            yield RoleUse(step.name, step.using, "embedding")
+    judging = {step.scorer for step in steps if isinstance(step, JudgedStep)}
+    for scorer in plan.scorers:
+        if scenarios is None or scorer.name in judging:
+            texts = (scorer.system, scorer.prompt)
+            for role in scorer.roles:
+                yield RoleUse(scorer.name, role, RETURNS[scorer.source], scorer.settings, texts)
+    for dataset in plan.made:
+        if made is None or dataset.name in made:
+            yield from (_use_by_ask(dataset.name, ask) for ask in dataset.asks)
+
+
+def _use_by_ask(where: str, ask: Ask) -> RoleUse:
+    texts = (ask.system, ask.prompt, *(text for shots in ask.shots for text in (shots.prompt, shots.reply)))
+    work: Work = "text" if ask.options is None else "likelihoods"
+    return RoleUse(where, ask.role, work, ask.settings, texts, ask.calls_tools)
+
+
+def reward_roles(plan: Plan) -> frozenset[str]:
+    """Return the roles that give rewards."""
+    return frozenset(use.role for use in role_uses(plan) if use.work == "reward")
+
+
+def embedding_roles(plan: Plan, scenarios: Sequence[Scenario] | None = None) -> frozenset[str]:
+    """Return the roles that embed texts in these scenarios, or in all: for retrieval or for a similarity."""
+    return frozenset(use.role for use in role_uses(plan, scenarios) if use.work == "embedding")
+
+
+Ability = Literal[
+    "embedding", "not embedding", "reward", "not a baseline", "text", "likelihoods", "probabilities", "template",
+    "tools", "image", "audio", "file", "settings",
+]  # fmt: skip
+
+
+class Requirement(NamedTuple):
+    """An ability that the models of a role must have. `where` names the use; it is empty if the role itself requires
+    it. `value` is the kind of a medium, or the settings of a request."""
+
+    ability: Ability
+    role: str
+    where: str = ""
+    value: MediumKind | Settings | None = None
+
+
+def requirements(plan: Plan) -> Iterator[Requirement]:
+    """Yield everything that a plan requires of the models in its roles."""
+    embedding = embedding_roles(plan)
+    for declared in plan.roles:
+        if declared.name not in embedding:
+            yield Requirement("not embedding", declared.name)
+        if declared.kind != "compared":
+            yield Requirement("not a baseline", declared.name)
+    for use in role_uses(plan):
+        yield Requirement(use.work, use.role, use.where)
+        if use.tools:
+            yield Requirement("tools", use.role, use.where)
+        for ability, setting in SETTING_ABILITIES.items():
+            if use.settings.values(setting) != (None,):
+                yield Requirement(ability, use.role, use.where)
+        kinds = {kind for text in use.texts if text is not None for one in text.values() for kind in media_printed(one)}
+        yield from (Requirement(kind, use.role, use.where, kind) for kind in sorted(kinds))
+        yield from (Requirement("settings", use.role, use.where, each) for each in _each_setting(use.settings))
+
+
+SETTING_ABILITIES: Mapping[Ability, str] = {"probabilities": "top_logprobs", "template": "chat_template"}
+"""The abilities without which a setting cannot be left out of a request."""
+
+
+def _each_setting(settings: DeclaredSettings) -> Iterator[Settings]:
+    """Yield the settings of every request, and then each value that only some requests have."""
+    varied = ((name, value) for name in settings.varied for value in settings.values(name))
+    every = (settings.otherwise, *(settings.otherwise.model_copy(update={name: value}) for name, value in varied))
+    yield from (each for each in every if each.given)
+
+
+class Unmet(NamedTuple):
+    """A model that lacks an ability that its role requires, or of which this is unknown."""
+
+    requirement: Requirement
+    model: str
+    known: bool
+
+    def error(self) -> BindingError:
+        """Return the error of a model that is known to lack the ability."""
+        (ability, role, where, _), name = self.requirement, self.model
+        match ability:
+            case "embedding":
+                gives = "gives rewards" if is_reward(name) else "writes text"
+                message = f"the role `{role}` embeds texts, and `{name}` {gives}"
+                return BindingError("R0256", message, EMBEDDING_HINT.format(role))
+            case "not embedding":
+                message = f"`{name}` embeds texts, and the role `{role}` is asked for others"
+                return BindingError("R0256", message, f"give another: --role {role}=PROVIDER/MODEL")
+            case "reward":
+                message = f"the role `{role}` takes a reward model, and `{name}` writes text"
+                return BindingError("R0231", message, REWARD_HINT.format(role))
+            case "not a baseline":
+                message = f"`{name}` is a baseline, and the role `{role}` is not compared"
+                return BindingError("R0236", message, f"give it as a model: --model {name}")
+            case "text":
+                message = f"`{name}` is a reward model, and the role `{role}` writes text"
+                return BindingError("R0232", message, f"give another: --role {role}=PROVIDER/MODEL")
+            case "likelihoods":
+                message = f"`{where}` asks for likelihoods, and `{name}` gives none"
+                hint = "give a local model, or a server of completions: --model text-completion-openai/NAME"
+                return BindingError("R0125", message, hint)
+            case "probabilities":
+                message = f"`{where}` asks for the probabilities of tokens, and `{name}` gives none"
+                hint = "give a model with a chat that has `top_logprobs`, such as `openai/gpt-4o`"
+                return BindingError("R0125", message, hint)
+            case "template":
+                message = f"`{where}` asks in the template of the model, and `{name}` has none that is known"
+                hint = "give a local model with a template, or leave out `chat_template`"
+                return BindingError("R0129", message, hint)
+            case "tools":
+                message = f"`{where}` offers tools, and `{name}` cannot call them"
+                hint = "give a model with a chat that takes tools, such as `openai/gpt-4o`"
+                return BindingError("R0128", message, hint)
+            case "image" | "audio" | "file":
+                message = f"`{where}` shows {ARTICLES[ability]}, and `{name}` takes none"
+                hint = f'give another model, or declare `media = ["{ability}"]` of its endpoint in tripos.toml'
+                return BindingError("R0126", message, hint)
+            case "settings":
+                raise ValueError("a model is asked without a setting that it ignores")
+
+
+Facts = Mapping[Ability, Callable[..., bool | None]]
+"""Functions that return whether a model has an ability; None if unknown. Each takes the name of the model and the
+`value` of the requirement, if that has one."""
+BY_NAME: Facts = {
+    "embedding": lambda name: not only_writes(name) and not is_reward(name),
+    "not embedding": lambda name: not embeds(name),
+    "reward": is_reward,
+    "not a baseline": lambda name: not is_baseline(name),
+    "text": lambda name: not is_reward(name),
+    "likelihoods": gives_likelihoods,
+    "probabilities": gives_token_probabilities,
+    "template": has_template,
+    "tools": accepts_tools,
+}
+"""The abilities that the name of a model determines, in the order in which a lack is reported."""
+ARTICLES: Mapping[Ability, str] = {"image": "an image", "audio": "a recording", "file": "a file"}
+
+
+def unmet(plan: Plan, models: Mapping[str, Sequence[str]], facts: Facts) -> Iterator[Unmet]:
+    """Yield the models that lack an ability that `facts` tell of, or of which they do not know it; first all that lack
+    the first ability, then the second. `models` are by role. A model that embeds for one role embeds only."""
+    required = list(requirements(plan))
+    embedders = {model for each in required if each.ability == "embedding" for model in models.get(each.role, ())}
+    for ability, has in facts.items():
+        for requirement in required:
+            for model in models.get(requirement.role, ()) if requirement.ability == ability else ():
+                able = has(model) if requirement.value is None else has(model, requirement.value)
+                if not able or (ability == "not embedding" and model in embedders):
+                    yield Unmet(requirement, model, able is not None)
+
+
+class NoEmbedding(TriposError):
+    """A role that embeds texts has no model of its own."""
+
+    def __init__(self, role: str) -> None:
+        super().__init__("R0255", f"no embedding model fills the role `{role}`", EMBEDDING_HINT.format(role))
+
+
+def check_embedding(plan: Plan, scenarios: Sequence[Scenario], models: Mapping[str, Sequence[str]]) -> None:
+    """Raise `NoEmbedding` for the first role that embeds texts in these scenarios and has no model."""
+    for role in sorted(embedding_roles(plan, scenarios)):
+        if not models.get(role):
+            raise NoEmbedding(role)
+
+
+TakesMedium = Callable[[str, MediumKind], bool | None]
+"""Returns whether a model of that name accepts a kind of medium; None if unknown."""
+
+
+def check_media(plan: Plan, models: Mapping[str, Sequence[str]], takes: TakesMedium) -> None:
+    """Raise `BindingError` R0126 for the first model that is shown a medium which it is known not to accept."""
+    for wrong in unmet(plan, models, dict.fromkeys(ARTICLES, takes)):
+        if wrong.known:
+            raise wrong.error()
+
+
+def unknown_media(plan: Plan, models: Mapping[str, Sequence[str]], takes: TakesMedium) -> list[str]:
+    """Return a text for each model and kind of medium that it is shown, if it is unknown whether it accepts it."""
+    shown: dict[tuple[str, str], str] = {}
+    for (kind, _, where, _), name, known in unmet(plan, models, dict.fromkeys(ARTICLES, takes)):
+        if not known:
+            shown.setdefault((name, kind), f"{name} is shown {ARTICLES[kind]} by `{where}`")
+    return [shown[key] for key in sorted(shown)]
+
+
+def ignored_settings(
+    plan: Plan, models: Mapping[str, Sequence[str]], refused: Callable[[str, Settings], tuple[str, ...]]
+) -> list[str]:
+    """Return a text for each model and the settings that it would ignore, in the order of the steps; `refused` returns
+    what a model ignores."""
+    places: dict[tuple[str, tuple[str, ...]], dict[str, None]] = {}
+    for requirement, name, _ in unmet(plan, models, {"settings": lambda *asked: not refused(*asked)}):
+        assert isinstance(requirement.value, Settings)
+        places.setdefault((name, refused(name, requirement.value)), {})[requirement.where] = None
+    return [
+        f"{name} is asked without {_quoted(left_out)} in {_quoted(where)}" for (name, left_out), where in places.items()
+    ]
+
+
+def _quoted(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def self_judging(plan: Plan, binding: RoleBinding) -> list[str]:
+    """Return a text for every judge that would grade replies of itself or of a compared model of its own family, in the
+    order of the roles. Roles that compare replies judge only if there are several models."""
+    compared = binding.of(binding.compared)
+    scorers = {scorer.name: scorer for scorer in plan.scorers}
+    used = [
+        step.scorer
+        for scenario in plan.scenarios
+        for step in scenario.steps
+        if isinstance(step, Grade | Verdict) or (isinstance(step, Compare) and len(compared) > 1)
+    ]
+    return [
+        text
+        for role in dict.fromkeys(role for name in used for role in scorers[name].roles)
+        for judge in binding.models.get(role, ())
+        for text in _family_judging(role, judge, compared)
+    ]
+
+
+def _family_judging(role: str, judge: str, models: Sequence[str]) -> Iterator[str]:
+    own = families_in_name(judge)
+    for model in models:
+        if judge == model:
+            yield f"{role} {judge} grades its own replies"
+        elif family := own & families_in_name(model):
+            yield f"{role} {judge} grades {model}: both are of the {', '.join(sorted(family))} family"
 
 
 def bind(plan: Plan, compared: tuple[str, ...], others: Mapping[str, tuple[str, ...]]) -> RoleBinding:
@@ -254,10 +407,7 @@ def bind(plan: Plan, compared: tuple[str, ...], others: Mapping[str, tuple[str, 
             f"no model fills the role `{role.name}`",
             "give one: --model PROVIDER/MODEL, or --model mock/careful to try without a key",
         )
-    used = {step.role for scenario in plan.scenarios for step in scenario.steps if step.step == "ask"}
-    used |= {speaker.role for scenario in plan.scenarios for talk in scenario.talks for speaker in talk.speakers}
-    used |= {role for scorer in plan.scorers for role in scorer.roles} - embedding_roles(plan)
-    used |= generating_roles(plan)
+    used = {use.role for use in role_uses(plan) if use.work != "embedding"}
     trial = all(model.startswith("mock/") for model in models[role.name])  # there is nothing to learn of who grades
     empty = []
     for name, other in known.items():
@@ -279,10 +429,6 @@ def bind(plan: Plan, compared: tuple[str, ...], others: Mapping[str, tuple[str, 
         text = f"no model fills the {roles} {', '.join(f'`{name}`' for name in empty)}"
         raise BindingError("R0201", text, f"{give}: {' '.join(f'--role {name}=PROVIDER/MODEL' for name in empty)}")
     models[role.name] = tuple(dict.fromkeys(models[role.name]))
-    misfilled = (
-        *(unmet_embedding, unmet_reward, unmet_likelihood, unmet_probabilities),
-        *(unmet_template, unmet_tools),
-    )
-    if (wrong := next(filter(None, (check(plan, models) for check in misfilled)), None)) is not None:
-        raise BindingError(*wrong)
+    if (wrong := next(unmet(plan, models, BY_NAME), None)) is not None:
+        raise wrong.error()
     return RoleBinding(models, role.name)

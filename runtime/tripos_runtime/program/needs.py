@@ -247,20 +247,6 @@ def _element_values(loop: Loop, names: Mapping[str, Any]) -> Iterator[tuple[dict
             yield {**names, loop.alias: MissingValue(reason.step, PENDING), INDEX_PREFIX + loop.alias: place}, False
 
 
-def drive(program: Program, meet: Callable[[Need], Answered], take: Callable[[], None]) -> Any:
-    """Run a program whose needs are all met at once, one after the other, and return its result. `take` receives the
-    events in `out` before every need and at the end."""
-    got: Answered = None
-    try:
-        while True:
-            need = program.send(got)
-            take()
-            got = [drive(each, meet, take) for each in need] if isinstance(need, list) else meet(need)
-    except StopIteration as end:
-        take()
-        return end.value
-
-
 @dataclass
 class PlanContext:
     """The inputs of the programs of a plan: the plan, its data, and the retrieval indexes."""

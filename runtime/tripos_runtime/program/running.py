@@ -1,25 +1,110 @@
-"""Concurrent running of the units of one case, and the state that they share."""
+"""What the parts of a run share: its context, the writer of its replies, the state of a case, and the loop that runs
+programs."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, TypeVar
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeVar
 
-from tripos_compiler.plan import Ask, Converse, JudgedStep
-from tripos_compiler.plan.outcomes import NOT_ASKED
+from tripos_compiler.plan import Ask, Converse, JudgedStep, Plan
+from tripos_compiler.plan.outcomes import NOT_ASKED, RETRIED_NEXT_RUN
 from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.asking.ledger import Row, condition_id
-from tripos_runtime.asking.questions import Answer
+from tripos_runtime.asking.ledger import NOTHING_KEPT, Ledger, Listing, OtherReplies, Row, condition_id
+from tripos_runtime.asking.progress import RunProgress
+from tripos_runtime.asking.questions import Adopted, Answer, UnreadableReply
+from tripos_runtime.asking.replies import FirstReply, adopted_rows, draft_row
+from tripos_runtime.datasets.sources import Sources
 from tripos_runtime.models.base import Message
+from tripos_runtime.program.adoption import CurrentCase, Namesakes, ReplyReuse
+from tripos_runtime.program.binding import RoleBinding
+from tripos_runtime.program.units import Unit
+from tripos_runtime.program.values import StepValues
 from tripos_runtime.scheduling.budget import Halted
+from tripos_runtime.scheduling.endpoint import Sleep
 
-if TYPE_CHECKING:
-    from tripos_runtime.program.adoption import CurrentCase
-    from tripos_runtime.program.units import Unit
-    from tripos_runtime.program.values import StepValues
+NO_ROWS: Mapping[str, Sequence[Row]] = MappingProxyType({})
+
+
+class CallPlace(NamedTuple):
+    """The table of a call's reply, the model, and the role and the scenario or data set for which it is made."""
+
+    table: str
+    model: str
+    lane: tuple[str, str]
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """What all parts of one run share. The defaults are those of a run that keeps nothing."""
+
+    plan: Plan
+    binding: RoleBinding
+    sources: Sources
+    ledger: Ledger = NOTHING_KEPT
+    work: Listing = NOTHING_KEPT
+    """The list of the names of its results."""
+    run_id: str = ""
+    tally: RunProgress = field(default_factory=RunProgress)
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    sleep: Sleep = asyncio.sleep
+    others: OtherReplies = NOTHING_KEPT
+    """Other stores, whose replies are reused."""
+
+
+@dataclass
+class ReplyWriter:
+    """Keeps the replies of one run in the ledger and counts them."""
+
+    run: RunContext
+    complete: bool = True
+    """True if nothing has failed so far that a later run would retry."""
+    adoption: ReplyReuse | Namesakes | None = None
+    """The reuse of replies that the ledger has under other names."""
+
+    def keep_draft(self, row: Row, name: str, draft: UnreadableReply) -> None:
+        """Keep an unreadable reply before it is repaired. `row` has the columns of the result."""
+        self.run.ledger.keep({"drafts": [draft_row(row, name, draft)]})
+        self.run.tally.repaired += 1
+
+    def keep_reply(
+        self,
+        call: CallPlace,
+        name: str,
+        answer: Answer,
+        row: Row,
+        first: FirstReply | UnreadableReply | Adopted,
+        companions: Mapping[str, Sequence[Row]] = NO_ROWS,
+    ) -> None:
+        """Keep the answer to a call that was made, or to a sample that was part of the same request, together
+        with its `companions`, further rows by table. A reply that was asked for under another name costs only what a
+        repair of it costs."""
+        if isinstance(first, Adopted):
+            assert isinstance(self.adoption, ReplyReuse), "a reader of kept results keeps nothing"
+            self.run.ledger.keep({**adopted_rows(call.table, row, name, first), **companions})
+            self.run.tally.adopt(call.lane, call.model, answer, first)
+            self.adoption.record_kept(first)
+        else:
+            self.run.ledger.keep({call.table: [row], **companions})
+            self.run.tally.count(call.lane, call.model, answer)
+        if call.table != "turns":  # turns are counted with their conversation
+            self.count_status(call.table, answer.status)
+            self.record_kept([name], answer.status)
+
+    def count_status(self, table: str, status: str) -> None:
+        """Count a reply by its status."""
+        (self.run.tally.samples if table == "samples" else self.run.tally.judgements)[status] += 1
+
+    def record_kept(self, names: Sequence[str], status: str) -> None:
+        """Record that these results are kept with this status."""
+        if status in RETRIED_NEXT_RUN:
+            self.complete = False
+        else:
+            self.run.work.add(names)
 
 
 Value = TypeVar("Value")
@@ -99,6 +184,52 @@ class CaseState:
         for each, future in futures.items():
             future.set_result(answers[each])
         return answers
+
+
+async def drive(
+    program: Generator[Any, Any, Any], answer: Callable[[Any], Awaitable[Any]], take: Callable[[], None] | None = None
+) -> Any:
+    """Run a program to its end and return its result. `answer` returns what the program is sent for a need; the
+    programs of a list run side by side. `take` is called before every need and at the end, to take what the program
+    emitted."""
+    got: Any = None
+    try:
+        while True:
+            need = program.send(got)
+            if take is not None:
+                take()
+            got = await (_side_by_side(need, answer, take) if isinstance(need, list) else answer(need))
+    except StopIteration as end:
+        if take is not None:
+            take()
+        return end.value
+
+
+async def _side_by_side(
+    programs: Sequence[Generator[Any, Any, Any]],
+    answer: Callable[[Any], Awaitable[Any]],
+    take: Callable[[], None] | None,
+) -> list[Any]:
+    results: list[Any] = [None] * len(programs)
+
+    async def run(place: int) -> None:
+        results[place] = await drive(programs[place], answer, take)
+
+    await gather_all([run(place) for place in range(len(programs))])
+    return results
+
+
+def drive_now(program: Generator[Any, Any, Any], answer: Callable[[Any], Any], take: Callable[[], None]) -> Any:
+    """Run a program whose needs are all met at once, one after the other, and return its result; see `drive`."""
+    got: Any = None
+    try:
+        while True:
+            need = program.send(got)
+            take()
+            got = [drive_now(each, answer, take) for each in need] if isinstance(need, list) else answer(need)
+    except StopIteration as end:
+        take()
+        return end.value
 
 
 async def gather_all(todo: Sequence[Coroutine[Any, Any, None]]) -> None:

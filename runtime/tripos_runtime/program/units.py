@@ -699,6 +699,19 @@ def split_case(units: Sequence[Unit], pairs: Sequence[Pair], kept: Mapping[str, 
     )
 
 
+def result_names(every: Iterable[Unit | Pair]) -> dict[str, dict[str, None]]:
+    """Return the names of all results of units and pairs, by table, in order."""
+    wanted: dict[str, dict[str, None]] = {}
+    talks: dict[str, Conversation] = {}
+    for part in every:
+        for table, name in part.results:
+            wanted.setdefault(table, {})[name] = None
+        talks |= {talk.name: talk for talk in part.talks.values()}
+    for talk in talks.values():
+        wanted.setdefault("turns", {}).update(dict.fromkeys(talk.turns))
+    return wanted
+
+
 def valid_statuses(every: Iterable[Unit | Pair], statuses: Mapping[str, str], rows: FindRows) -> dict[str, str]:
     """Return the statuses of the results that stay valid, by name. Results that a later run retries are left out, and
     so is everything built on a truncated reply that an earlier version took for an answer."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -36,19 +36,18 @@ from tripos_compiler.plan import (
     digest,
     serialized_form,
 )
-from tripos_runtime.asking.ledger import EmptyLedger, Row
-from tripos_runtime.asking.progress import RunProgress
 from tripos_runtime.datasets.cases import Case
 from tripos_runtime.datasets.generated_rows import GeneratedRow, RowFile
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.datasets.sources import SourceRow
 from tripos_runtime.drivers.live import LiveDriver, UnitContext
 from tripos_runtime.generate.attempts import Attempts
+from tripos_runtime.generate.author import Asker, GenerationObserver
 from tripos_runtime.generate.maker import DataMaker
 from tripos_runtime.models.base import Request
 from tripos_runtime.program.binding import RoleBinding
 from tripos_runtime.program.needs import Answered, ConversationNeed, Need, ReplyNeed, ScorerNeed
-from tripos_runtime.program.running import CaseState
+from tripos_runtime.program.running import CaseState, RunContext
 from tripos_runtime.program.units import BoundTreatment, Pair, Unit, pairs_of
 from tripos_runtime.program.values import StepValues
 from tripos_runtime.scheduling.calling import Caller
@@ -203,45 +202,8 @@ Guesses = dict[Hashable, Sequence[Any]]
 """The secrets of an item in the first world of a pair, which a compared role may guess."""
 
 
-class NullLedger(EmptyLedger):
-    """A ledger that keeps nothing."""
-
-    def claim(self, key: str, *, later: bool = False) -> bool:
-        """Return true: there is no other process."""
-        return True
-
-    def release(self, key: str) -> None:
-        """Do nothing."""
-
-    def flush(self) -> None:
-        """Do nothing."""
-
-    def refresh(self) -> bool:
-        """Return false: there are no other processes."""
-        return False
-
-    def keep(self, rows: Mapping[str, Sequence[Row]]) -> None:
-        """Discard the rows."""
-
-    def work(self, name: str) -> NullLedger:
-        """Return a work list that keeps nothing."""
-        return self
-
-    def add(self, ids: Iterable[str]) -> None:
-        """Discard the names."""
-
-    def finished(self) -> None:
-        """Return None: no work is ever finished."""
-
-    def finish(self, said: Mapping[str, Any]) -> None:
-        """Do nothing."""
-
-    def abandon(self) -> None:
-        """Do nothing."""
-
-
 @dataclass
-class TrialRun:
+class TrialRun(GenerationObserver):
     """One trial run of a world."""
 
     world: TrialWorld
@@ -285,10 +247,8 @@ class TrialRun:
             for name in each
         }
         self.callers = cast("Mapping[str, Caller]", self.voices)
-        ledger = NullLedger()
-        self.driver = _Driver(
-            plan, self.world.sources, ledger, RunProgress(), ledger, "trial", lambda: NOW, callers=self.callers
-        )
+        self.run = RunContext(plan, self.binding, self.world.sources, run_id="trial", now=lambda: NOW)
+        self.driver = _Driver(self.run, callers=self.callers)
         self.driver.going = self
         self.driver.encoder = Vectors(self._embedded)  # type: ignore[assignment]
         if self.indexed is not None:
@@ -341,18 +301,14 @@ class TrialRun:
         limit = max((item_limit(scenario, limit) for scenario in scenarios), default=limit)
         many = any(dataset.rows > limit for dataset in self.plan.made if dataset.name in over)
         selection = Selection(tuple(scenario.name for scenario in scenarios), limit=limit if many else None)
-        ledger = NullLedger()
-        maker = DataMaker(
-            self.plan, self.binding, self.world, selection, self.callers, ledger, RunProgress(), ledger, "trial",
-            lambda: NOW, 1, None, asyncio.sleep, lambda: None,
-        )  # fmt: skip
-        change = self.change
-        if change is not None:
-            maker.on_made = lambda attempts: change_made(attempts, self.world, change)
-        maker.on_attempt = self._attempt
-        await maker.make()
+        await DataMaker(self.run, self.world, selection, self.callers, observer=self).make()
 
-    def _attempt(self, dataset: str, place: int, number: int) -> None:
+    def on_made(self, dataset: MadeSet) -> None:
+        """Change the secrets of the rows."""
+        if self.change is not None:
+            change_made(Attempts(dataset, Asker(self.run)), self.world, self.change)
+
+    def on_attempt(self, dataset: str, place: int, number: int) -> None:
         """Record that an attempt at a row begins."""
         self._about = ("attempt", made_at(self.world, dataset, place))
         self._revealing.begin((self._about, number))

@@ -20,7 +20,7 @@ from tripos_compiler.library.functions.tools import NoTools, read_allowed_calls
 from tripos_compiler.plan import Literal_, Plan, Plugin, ToolCall, Type, canonical, split_text_and_calls, write_calls
 from tripos_runtime.asking.functions.tools import placeholder_result
 from tripos_runtime.asking.questions import dumps
-from tripos_runtime.models.base import FREE, TOOL, Message, ModelError, Reply, Request
+from tripos_runtime.models.base import FREE, TOOL, Message, Model, ModelError, Reply, Request
 from tripos_runtime.models.mocks import ANY_JSON, draw, likelihoods, token_probabilities, tool_calls_text, value_of
 from tripos_runtime.models.vectors import Vector
 from tripos_runtime.reading.schema import schema_of
@@ -51,7 +51,7 @@ class Script:
 
 
 @dataclass
-class ScriptedModel:
+class ScriptedModel(Model):
     """One role's model and caller. `on_request` receives every request before it is answered, and returns what a
     compared role would guess."""
 
@@ -64,11 +64,8 @@ class ScriptedModel:
     compared: bool = False
     silent: bool = False
     """True if it returns a number and writes nothing: a reward or an embedding model."""
-    structured: bool = True
-    slots: int | None = None
-    price: Any = FREE
-    most_samples: int = 1
-    endpoint: str = "trial"
+    structured = True
+    price = FREE
 
     @property
     def model(self) -> ScriptedModel:
@@ -88,9 +85,6 @@ class ScriptedModel:
     async def call(self, request: Request, lane: tuple[str, str] = ("", "")) -> Called:
         """Return the reply as a caller does, at once."""
         return Called(await self.ask(request), 1, 0.0)
-
-    async def close(self) -> None:
-        """Do nothing."""
 
     def _reply_text(self, request: Request, guesses: Sequence[Any]) -> str:
         told = as_text([*request.messages, *(Message(TOOL, tool) for tool in request.tools)])

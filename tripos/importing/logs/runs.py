@@ -32,7 +32,7 @@ from tripos.files import MOST_DATA_BYTES, read_untrusted_lines
 from tripos.importing.logs.inspect import MEAN, is_reducer, reduced_measure, reduced_value
 from tripos.importing.logs.log import Log, LoggedFigure, LoggedItem, LoggedScore, LogHeader, Skipped
 from tripos.importing.logs.spec_text import RATER, STEP, LoggedTask, LogSpec, identifier, items_file
-from tripos.importing.replies import EmptyLedger, is_store
+from tripos.importing.replies import is_store
 from tripos.importing.rows import InvalidValue
 from tripos.importing.scores import GradedMetric, Place, gradable
 from tripos.importing.spec_text import unused_name
@@ -41,6 +41,7 @@ from tripos_compiler.errors import TriposError
 from tripos_compiler.files import atomic_path
 from tripos_compiler.plan import Ask, Plan, Scenario
 from tripos_compiler.plan.outcomes import PROVIDER_ERROR, RETRIED_NEXT_RUN
+from tripos_runtime.asking.ledger import NOTHING_KEPT, kept_statuses
 from tripos_runtime.datasets.cases import Case, CaseSource
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.engine import item_row, new_run_id
@@ -716,7 +717,7 @@ class _LogRecording:
         self.binding = RoleBinding(roles, recorder.compared, identities)
         self.bindings = imported_bindings(plan, self.binding)
         self.store: Store | None = None
-        self.ledger: Any = EmptyLedger()
+        self.ledger: Any = NOTHING_KEPT
         if is_store(recorder.root):
             self.store = Store.open(recorder.root, create=False)
             self.ledger = open_ledger(self.store, plan.fingerprints)
@@ -768,7 +769,7 @@ class _LogRecording:
                 scores += self._scores(scenario, ask, unit, name, sample)
             taken.append((used, mine))
         self._leave_out_failures(taken)
-        kept = self.recorder.collected.rows
+        kept = self.recorder.collected.collected
         for (case, _), refused in zip(some, self.recorder.take(taken), strict=True):
             for name, why in refused.items():
                 self.rows.refused.append(f"{spooled_samples[name].place}: {why.reason}")
@@ -789,8 +790,7 @@ class _LogRecording:
     def _leave_out_failures(self, taken: Sequence[tuple[list[Unit], dict[str, dict[str, Any]]]]) -> None:
         """Drop failed calls that the store already has as failed: a run would retry them."""
         names = [name for _, mine in taken for name, told in mine.items() if told.get("status") in RETRIED_NEXT_RUN]
-        found = zip(names, self.ledger.statuses("samples", names), strict=True)
-        known = {name for name, status in found if status is not None}
+        known = kept_statuses(self.ledger, {"samples": names}).keys()
         for _, mine in taken:
             for name in known & mine.keys():
                 del mine[name]

@@ -16,7 +16,7 @@ from tripos_compiler.language.exact_values import LEAST, MOST
 from tripos_compiler.library.types import type_notation
 from tripos_compiler.plan import FUNCTION_ERROR, Plugin, Type
 from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.asking.functions.protocol import LONGEST_REASON
+from tripos_runtime.asking.functions.protocol import cut
 
 
 class WrongValue(Exception):
@@ -55,7 +55,7 @@ class LoadedPlugin:
         """End its processes; a function has none."""
 
     def _failed(self, reason: str) -> Unavailable:
-        short = reason if len(reason) <= LONGEST_REASON else f"{reason[:LONGEST_REASON]}…"
+        short = cut(reason)
         self.failed += 1
         self.first = self.first or short
         return Unavailable(self.plugin.name, FUNCTION_ERROR, f"`{self.plugin.name}`: {short}")
@@ -116,7 +116,7 @@ def as_result(type_: Type, value: Any) -> Any:
         case "dialogue" if isinstance(value, list | tuple):
             return [_turn(turn) for turn in value]
     text = repr(value)
-    raise WrongValue(f"it says `{type_notation(type_)}`, and returned {text if len(text) < 80 else f'{text[:80]}…'}")
+    raise WrongValue(f"it says `{type_notation(type_)}`, and returned {cut(text, 80)}")
 
 
 def _turn(turn: Any) -> dict[str, str]:

@@ -46,8 +46,7 @@ class Failed:
     @property
     def shown(self) -> str:
         """Return code and reason; a long reason is cut."""
-        cut = self.reason if len(self.reason) <= LONGEST_REASON else f"{self.reason[:LONGEST_REASON]}…"
-        return f"{self.code}: {cut}"
+        return f"{self.code}: {cut(self.reason)}"
 
 
 Outcome = Value | Failed
@@ -149,5 +148,13 @@ def _refused(word: str) -> Any:
 
 
 def _shown(line: bytes) -> str:
-    text = line[:80].decode("utf-8", "replace").strip()
-    return f"`{text}`" if len(line) <= 80 else f"`{text}…`"
+    return f"`{cut(line.decode('utf-8', 'replace').strip(), 80)}`"
+
+
+def cut(text: str, most: int = LONGEST_REASON) -> str:
+    """Return a text with its lines, cut after `most` characters.
+
+    >>> cut("abcdef", 4)
+    'abcd…'
+    """
+    return text if len(text) <= most else f"{text[:most]}…"
