@@ -15,7 +15,13 @@ from typing import Any
 from tripos_compiler.language.aggregates import is_of_all_models
 from tripos_compiler.language.figures import aggregates_of, measures_of, walk
 from tripos_compiler.language.plan_diff import Change
-from tripos_compiler.language.references import expressions_of, names_in, paths_in, printed_axes, row_identity
+from tripos_compiler.language.references import (
+    direct_dependencies,
+    expressions_of,
+    paths_in,
+    printed_axes,
+    row_identity,
+)
 from tripos_compiler.language.scored_values import ScoredStep, scored_inputs, scored_values_of
 from tripos_compiler.plan import (
     BUILT_IN_DIMENSIONS,
@@ -244,9 +250,8 @@ def _closure(treatment: Treatment, giving: Step) -> Iterator[Step]:
             if step.name != name:
                 continue
             yield step
-            on = {*getattr(step, "needs", ()), getattr(step, "of", None), getattr(step, "continues", None)}
-            on |= {each for expr in expressions_of(step) for each in names_in(expr)}
-            more = {each for need in on if isinstance(need, str) for each in (need, need.partition(".")[0])} - seen
+            on = {*step.needs, *direct_dependencies(step), getattr(step, "of", step.name)}
+            more = {each for need in on for each in (need, need.partition(".")[0])} - seen
             seen |= more
             waiting += sorted(more)
 
