@@ -34,6 +34,7 @@ from tripos_compiler.plan import (
     JudgedStep,
     Measure,
     Measured,
+    Part,
     Plan,
     Scenario,
     Step,
@@ -41,6 +42,7 @@ from tripos_compiler.plan import (
     digest,
     named,
 )
+from tripos_compiler.plan.steps import field_marks
 from tripos_compiler.source.data_classes import dataclass
 
 Values = dict[str, frozenset[str]]
@@ -257,11 +259,10 @@ def _closure(treatment: Treatment, giving: Step) -> Iterator[Step]:
 
 
 def _roles(step: Step) -> Iterator[str]:
-    if isinstance(step, Converse):
-        yield from (speaker.role for speaker in step.speakers)
-    for field in ("role", "using", "user"):
-        if isinstance(role := getattr(step, field, None), str):
-            yield role
+    parts: tuple[Part, ...] = (step, *(step.speakers if isinstance(step, Converse) else ()))
+    for part in parts:
+        roles = (getattr(part, name) for name, mark in field_marks(type(part)).items() if mark.use == "role")
+        yield from filter(None, roles)
 
 
 def _fields(

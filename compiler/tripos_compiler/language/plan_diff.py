@@ -356,7 +356,7 @@ def _field_change(field: str, mark: FieldMark, was: Any, now: Any, of: str) -> t
                 f"what it is given as `{name}`" for name in now if _json_value(now[name]) != _json_value(was.get(name))
             ]
             return what, other or [f"what it is given: no `{name}`" for name in was if name not in now]
-        case "role":
+        case "role" if was and now:
             return f"{field} {was} → {now}", [f"{mark.brief or field} ({was} → {now})"]
     if isinstance(was, int | float | str) and isinstance(now, int | float | str):
         what = f"{field} {_shown(was)} → {_shown(now)}"

@@ -411,7 +411,7 @@ class Ask(Part):
         tuple[Expr, ...], FieldMark("result", written=("state", "value"), discloses="the results of its tools tell")
     ] = ()
     """For a turn whose calls are executed: a call of each tool's function with the preceding state."""
-    user: str | None = None
+    user: Annotated[str | None, FieldMark("role")] = None
     """For such a turn: the role that answers if there is no call."""
     opened: bool = False
     """Whether `chat` begins with a turn of this role, which is then preceded by the request to begin."""
@@ -525,7 +525,7 @@ class Retrieve(Part):
     where: Annotated[Expr | None, FieldMark("query")] = None
     top: int
     by: Annotated[Expr, FieldMark("ranking")]
-    using: str | None = None
+    using: Annotated[str | None, FieldMark("role")] = None
     include: Annotated[tuple[Expr, ...], FieldMark("included")] = ()
     when: Annotated[Expr | None, CONDITION] = None
     needs: Annotated[tuple[str, ...], DERIVED] = ()
