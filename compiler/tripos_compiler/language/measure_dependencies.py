@@ -15,7 +15,13 @@ from typing import Any
 from tripos_compiler.language.aggregates import is_of_all_models
 from tripos_compiler.language.figures import aggregates_of, measures_of, walk
 from tripos_compiler.language.plan_diff import Change
-from tripos_compiler.language.references import expressions_of, names_in, paths_in, printed_axes, row_identity
+from tripos_compiler.language.references import (
+    direct_dependencies,
+    expressions_of,
+    paths_in,
+    printed_axes,
+    row_identity,
+)
 from tripos_compiler.language.scored_values import ScoredStep, scored_inputs, scored_values_of
 from tripos_compiler.plan import (
     BUILT_IN_DIMENSIONS,
@@ -28,6 +34,7 @@ from tripos_compiler.plan import (
     JudgedStep,
     Measure,
     Measured,
+    Part,
     Plan,
     Scenario,
     Step,
@@ -35,6 +42,7 @@ from tripos_compiler.plan import (
     digest,
     named,
 )
+from tripos_compiler.plan.steps import field_marks
 from tripos_compiler.source.data_classes import dataclass
 
 Values = dict[str, frozenset[str]]
@@ -244,19 +252,17 @@ def _closure(treatment: Treatment, giving: Step) -> Iterator[Step]:
             if step.name != name:
                 continue
             yield step
-            on = {*getattr(step, "needs", ()), getattr(step, "of", None), getattr(step, "continues", None)}
-            on |= {each for expr in expressions_of(step) for each in names_in(expr)}
-            more = {each for need in on if isinstance(need, str) for each in (need, need.partition(".")[0])} - seen
+            on = {*step.needs, *direct_dependencies(step), getattr(step, "of", step.name)}
+            more = {each for need in on for each in (need, need.partition(".")[0])} - seen
             seen |= more
             waiting += sorted(more)
 
 
 def _roles(step: Step) -> Iterator[str]:
-    if isinstance(step, Converse):
-        yield from (speaker.role for speaker in step.speakers)
-    for field in ("role", "using", "user"):
-        if isinstance(role := getattr(step, field, None), str):
-            yield role
+    parts: tuple[Part, ...] = (step, *(step.speakers if isinstance(step, Converse) else ()))
+    for part in parts:
+        roles = (getattr(part, name) for name, mark in field_marks(type(part)).items() if mark.use == "role")
+        yield from filter(None, roles)
 
 
 def _fields(

@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, TypeVar, assert_never
+from typing import Any, Literal, NamedTuple, TypeVar, assert_never
 
 from pydantic import BaseModel
 
@@ -54,6 +54,7 @@ from tripos_compiler.plan import (
     Unary,
     canonical,
 )
+from tripos_compiler.plan.steps import Effect, FieldMark, field_marks
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.text import Span
 
@@ -130,25 +131,6 @@ Weight = Literal["major", "minor", "patch"]
 WEIGHTS: tuple[Weight, ...] = ("major", "minor", "patch")
 """Parts of a version, from the weightiest."""
 
-_KINDS = {
-    "prompt": "prompt",
-    "system": "prompt",
-    "chat": "prompt",
-    "continues": "prompt",
-    "shots": "prompt",
-    "plain": "prompt",
-    "options": "prompt",
-    "tools": "prompt",
-    "offered": "prompt",
-    "returns": "prompt",
-    "settings": "settings",
-    "samples": "settings",
-    "repeat": "settings",
-    "limit": "settings",
-    "metrics": "allocation",
-    "weights": "allocation",
-}
-"""Kind of change for a field of a step; for any other field it is the kind of the step."""
 _NOUNS = {
     "ask": "an ask",
     "converse": "a conversation",
@@ -156,27 +138,8 @@ _NOUNS = {
     "grade": "a score",
     "compare": "a comparison",
 }
-_HIDDEN = frozenset(("step", "name", "fingerprint", "judgement", "needs", "inputs", "condition"))
-_SAID = {
-    "when": "the condition",
-    "earlier": "the condition of an earlier score of its name",
-    "value": "the expression",
-    "args": "what the scorer is given",
-}
-_BRIEF = {
-    "until": "what ends it",
-    "value": "computed in another way",
-    "weights": "weights of the metrics",
-    "when": "its condition",
-    "earlier": "the condition of an earlier one",
-}
 _MEANING = frozenset(("scorer", "metric", "allocation", "grade", "verdict", "compare", "score"))
-"""Kinds of change after which a score has another meaning, except for the fields `_SAME_MEANING`."""
-_SAME_MEANING = frozenset(("name", "when", "earlier", "of"))
-_NO_REPLY = frozenset(
-    ("name", "samples", "repeat", "then", "unsure_below", "weighted", "weights", "when", "earlier", "of")
-)
-"""Fields that change neither replies nor judgements."""
+"""Kinds of change after which a score has another meaning, unless the field only decides whether the step runs."""
 LONGEST = 40
 """Largest number of characters of a printed value."""
 
@@ -188,7 +151,7 @@ class Change:
     """Difference between two plans: kind of part, name, what changed, and the part of the version that it raises.
 
     `stale` are the fingerprints whose stored results are no longer valid. A change of a step has its name in `step`,
-    and the changed field in `field`, which is `name` if the step is new or gone.
+    the changed field in `field`, which is `name` if the step is new or gone, and what depends on the field in `effect`.
     """
 
     part: Weight
@@ -200,6 +163,7 @@ class Change:
     """Short form; empty if the change only follows from others, `None` if `what` is short enough."""
     step: str = ""
     field: str = ""
+    effect: Effect = "content"
 
     @property
     def text(self) -> str:
@@ -219,7 +183,8 @@ class Change:
     def changes_meaning(self) -> bool:
         """True if scores before and after have different meanings, so that their difference is not a property of a
         model."""
-        return bool(self.step and self.brief) and self.kind in _MEANING and self.field not in _SAME_MEANING
+        kept = self.field == "name" or self.effect == "applicability"
+        return bool(self.step and self.brief) and self.kind in _MEANING and not kept
 
 
 def step_changes(was: Treatment, now: Treatment, before: Plan, after: Plan) -> Iterator[Change]:
@@ -248,7 +213,9 @@ def reply_changes(old: Step, new: Step, before: Plan, after: Plan) -> list[str]:
     """Return a short list of what changes the replies or judgements of a step: its own fields, its scorer and rubric,
     or else its inputs from data sets, trees, functions and labels. Empty if only preceding steps changed."""
     changes = [
-        field_change for field_change in field_changes(old, new, before, after) if field_change.field not in _NO_REPLY
+        field_change
+        for field_change in field_changes(old, new, before, after)
+        if field_change.effect not in ("evaluation", "applicability")
     ]
     return [brief for change in changes for brief in change.brief or ()] or external_input_changes(
         old, new, before, after
@@ -266,15 +233,17 @@ def field_changes(old: Step, new: Step, before: Plan, after: Plan) -> Iterator[C
     if isinstance(old, JudgedStep) and isinstance(new, JudgedStep):
         told = _fields(before.scorer(old.scorer), after.scorer(new.scorer), " of the scorer")
         if old.scorer != new.scorer:
-            brief = [each for field, _, some in told if field not in ("name", "role", "params") for each in some]
+            brief = [each for field in told if field.mark.effect != "elsewhere" for each in field.brief]
             yield _change(new, new.step, f"scorer {old.scorer} → {new.scorer}", brief, "scorer")
         else:
-            for field, what, brief in told:
-                shown = () if field in ("role", "params") else brief
-                yield _change(new, "scorer", f"is graded by `{new.scorer}`, of which {what}", shown, f"scorer.{field}")
-    for field, what, brief in _fields(old, new):
-        if field not in ("scorer", "metrics"):
-            yield _change(new, _KINDS.get(field, new.step), what, brief, field)
+            for field in told:
+                shown = () if field.mark.effect == "elsewhere" else field.brief
+                what = f"is graded by `{new.scorer}`, of which {field.what}"
+                yield _change(new, "scorer", what, shown, f"scorer.{field.name}", effect=field.mark.effect)
+    for field in _fields(old, new):
+        if not (isinstance(new, JudgedStep) and field.mark.effect == "elsewhere"):  # reported above
+            kind = field.mark.change or new.step
+            yield _change(new, kind, field.what, field.brief, field.name, effect=field.mark.effect)
 
 
 def _change(
@@ -284,8 +253,9 @@ def _change(
     brief: Iterable[str],
     field: str = "",
     stale: frozenset[str] = frozenset(),
+    effect: Effect = "content",
 ) -> Change:
-    return Change("major", kind, step.name, what, stale, tuple(brief), step.name, field)
+    return Change("major", kind, step.name, what, stale, tuple(brief), step.name, field, effect)
 
 
 def _followed(inputs: Sequence[str], moved: bool) -> str:
@@ -340,23 +310,30 @@ def _named(metrics: Sequence[str]) -> str:
     return f"metric{'s' if len(metrics) > 1 else ''} {text}" + (f" and {len(metrics) - 3} more" * (len(metrics) > 3))
 
 
-def _fields(old: Part, new: Part, of: str = "") -> list[tuple[str, str, list[str]]]:
-    """Return the changed fields of a part, each with a description and its short form. `of` names the owner of its
-    texts."""
-    hidden = _HIDDEN if hasattr(new, "step") else frozenset()
-    fields = [field for field in type(new).model_fields if field not in hidden]
-    values = [(field, getattr(old, field), getattr(new, field)) for field in fields]
+class _FieldChange(NamedTuple):
+    """Changed field of a part, with a description of the change and its short form."""
+
+    name: str
+    mark: FieldMark
+    what: str
+    brief: list[str]
+
+
+def _fields(old: Part, new: Part, of: str = "") -> list[_FieldChange]:
+    """Return the changed fields of a part that do not follow from others. `of` names the owner of its texts."""
+    marks = field_marks(type(new)).items()
+    values = [(name, mark, getattr(old, name), getattr(new, name)) for name, mark in marks if mark.effect != "derived"]
     return [
-        (field, *_field_change(field, was, now, of))
-        for field, was, now in values
+        _FieldChange(name, mark, *_field_change(name, mark, was, now, of))
+        for name, mark, was, now in values
         if _json_value(was) != _json_value(now)
     ]
 
 
-def _field_change(field: str, was: Any, now: Any, of: str) -> tuple[str, list[str]]:
-    what = f"{_SAID.get(field, field)} is other than before"
-    match field:
-        case "prompt" | "system":
+def _field_change(field: str, mark: FieldMark, was: Any, now: Any, of: str) -> tuple[str, list[str]]:
+    what = f"{mark.title or field} is other than before"
+    match mark.use:
+        case "text":
             if was and now:
                 changed = sorted(
                     each for each in {*was, *now} if _json_value(was.get(each)) != _json_value(now.get(each))
@@ -366,26 +343,25 @@ def _field_change(field: str, was: Any, now: Any, of: str) -> tuple[str, list[st
         case "settings":
             what = _settings(was, now)
             return what, [f"settings ({what})"]
-        case "returns" | "gives":
+        case "type":
             return what, [_returns(was, now, field)]
         case "speakers":
             return what, _speakers(was, now)
-        case "shots" if len(was) == len(now):
+        case "example" if len(was) == len(now):
             return what, [
                 each for one, two in zip(was, now, strict=True) for each in _within(one, two, " of the shots")
             ]
-        case "args":
+        case "arguments":
             other = [
                 f"what it is given as `{name}`" for name in now if _json_value(now[name]) != _json_value(was.get(name))
             ]
             return what, other or [f"what it is given: no `{name}`" for name in was if name not in now]
-        case "role" | "opens":
-            brief = f"{'who opens' if field == 'opens' else field} ({was} → {now})"
-            return f"{field} {was} → {now}", [brief]
+        case "role" if was and now:
+            return f"{field} {was} → {now}", [f"{mark.brief or field} ({was} → {now})"]
     if isinstance(was, int | float | str) and isinstance(now, int | float | str):
         what = f"{field} {_shown(was)} → {_shown(now)}"
         return what, [what]
-    return what, [_BRIEF.get(field, field)]
+    return what, [mark.brief or field]
 
 
 def _speakers(before: tuple[Speaker, ...], after: tuple[Speaker, ...]) -> list[str]:
@@ -399,7 +375,7 @@ def _speakers(before: tuple[Speaker, ...], after: tuple[Speaker, ...]) -> list[s
 
 def _within(before: Part, after: Part, of: str) -> list[str]:
     """Return the changed fields of a nested part of a step, each with its owner."""
-    found = [each for _, _, brief in _fields(before, after, of) for each in brief]
+    found = [each for field in _fields(before, after, of) for each in field.brief]
     return [each if each.endswith(of) else f"{each}{of}" for each in found]
 
 

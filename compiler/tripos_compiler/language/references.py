@@ -8,6 +8,7 @@ nothing else uses the data set, its other rows need not be generated.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from tripos_compiler.library.calls import arguments_of, is_call
 from tripos_compiler.library.functions import trees
@@ -16,7 +17,6 @@ from tripos_compiler.plan import (
     Ask,
     Branches,
     Call,
-    Column,
     Compare,
     Converse,
     Data,
@@ -24,7 +24,6 @@ from tripos_compiler.plan import (
     Each,
     Expr,
     GeneratedDataset,
-    Grade,
     Hole,
     Items,
     JudgedStep,
@@ -38,14 +37,13 @@ from tripos_compiler.plan import (
     Retrieve,
     SampleList,
     Scenario,
-    Score,
     Step,
     Template,
-    Texts,
     Type,
     Verdict,
     parts_of,
 )
+from tripos_compiler.plan.steps import FieldMark, Use, field_marks
 from tripos_compiler.source.data_classes import dataclass
 
 # External inputs of steps
@@ -64,8 +62,7 @@ def _inputs(step: Step, plan: Plan) -> dict[str, object]:
     if isinstance(step, JudgedStep):
         parts += [scorer for scorer in plan.scorers if scorer.name == step.scorer]
     inner = [subexpression for part in parts for expr in expressions_of(part) for subexpression in subexpressions(expr)]
-    data = {expr.dataset for expr in inner if isinstance(expr, Data)}
-    data |= {shots.dataset for part in parts if isinstance(part, Ask) for shots in part.shots}
+    data = {name for part in parts for name in datasets_of(part)}
     trees = {expr.tree for expr in inner if isinstance(expr, Branches)}
     called = {expr.function for expr in inner if isinstance(expr, Call)}
     axes = {name for part in parts for name in printed_axes(part)}
@@ -190,11 +187,7 @@ def _shows(scenario: Scenario, dataset: str) -> bool:
 
 
 def _takes(part: Scenario | GeneratedDataset, dataset: str) -> bool:
-    return any(
-        isinstance(subexpression, Data) and subexpression.dataset == dataset
-        for expr in expressions_of(part)
-        for subexpression in subexpressions(expr)
-    )
+    return dataset in datasets_of(part)
 
 
 # Names in expressions
@@ -283,9 +276,81 @@ def without_reveal(expr: Expr) -> Expr:
     return expr
 
 
-# Dependencies of steps
+# Expressions and dependencies of steps
 
 CALLING = (Ask, Converse, Retrieve, SampleList, Verdict)
+
+
+class ExpressionUse(NamedTuple):
+    """Expression of a step, with the mark of its field and the circumstances of its evaluation.
+
+    `owner` is the step, or its shots or speaker. `node` is the hole or passage of a text, else the expression. In a
+    text, `language` is set if there are several languages, and `guard` is the condition of the passage.
+    """
+
+    owner: Part
+    mark: FieldMark
+    expr: Expr
+    node: Expr | Hole | Passage
+    language: str | None = None
+    guard: Expr | None = None
+
+    @property
+    def use(self) -> Use:
+        """What the step does with the expression."""
+        return self.mark.use
+
+
+def uses(part: Part) -> Iterator[ExpressionUse]:
+    """Yield every expression of a step, a speaker, shots or a scorer, with the conditions of its texts and settings.
+
+    The name of an earlier step is yielded as a reference. The arguments of a verdict in loops are one expression.
+    """
+    loops = part.loops if isinstance(part, Verdict) else ()
+    for name, mark in field_marks(type(part)).items():
+        value = getattr(part, name)
+        if mark.names_step and value is not None:
+            value = Ref(path=(value,))
+        elif loops and mark.use == "arguments":
+            value = nested_loops(loops, Items(values=tuple(value.values())))
+        elif loops and mark.use == "loops":
+            continue
+        if mark.use in ("example", "speakers"):
+            yield from (use for nested in value for use in uses(nested))
+        else:
+            yield from (ExpressionUse(part, mark, *found) for found in _located(value))
+
+
+Located = tuple[Expr, Expr | Hole | Passage, str | None, Expr | None]
+
+
+def _located(value: object, language: str | None = None, guard: Expr | None = None) -> Iterator[Located]:
+    """Yield each expression in the value of a field with its node, language and guard."""
+    if isinstance(value, EXPRESSIONS):
+        yield value, value, language, guard
+        return
+    match value:
+        case Hole(expr=expr):
+            yield expr, value, language, guard
+        case Passage(when=when, parts=parts):
+            if when is not None:
+                yield when, value, language, guard
+            yield from _located(parts, language, when)
+        case Template(parts=parts):
+            yield from _located(parts, language, guard)
+        case Part():
+            yield from (found for name in type(value).model_fields for found in _located(getattr(value, name)))
+        case dict():
+            for key, each in value.items():
+                own = key if len(value) > 1 and isinstance(each, Template) else language
+                yield from _located(each, own, guard)
+        case tuple():
+            yield from (found for each in value for found in _located(each, language, guard))
+
+
+def step_expressions(step: Step) -> Iterator[Expr]:
+    """Yield every expression of a step, including those of its texts."""
+    return (use.expr for use in uses(step))
 
 
 def transitive_dependencies(steps: Sequence[Step], names: Collection[str], whole: bool = True) -> set[str]:
@@ -312,66 +377,22 @@ def direct_dependencies(step: Step) -> set[str]:
     """Return the names that a step uses directly, including a conversation that it continues."""
     found = {name for expr in step_expressions(step) for name in names_in(expr)}
     if isinstance(step, Compare):
-        found |= {name for expr in step_expressions(step) for name in _below_sides(expr)}
-    if isinstance(step, SampleList):
-        found.add(step.of)
-    if isinstance(step, Ask) and step.continues is not None:
-        found.add(step.continues)
+        found |= {path[1] for expr in step_expressions(step) for path in paths_in(expr) if is_of_side(path)}
     return found
+
+
+def is_of_side(path: tuple[str, ...]) -> bool:
+    """Return true if a path in a comparison leads to a step of one side."""
+    return path[0] in ("first", "second") and len(path) > 1
 
 
 def judge_input_names(step: JudgedStep) -> set[str]:
     """Return the names used by the arguments of a judge. Conditions on the call and on its elements are not part of the
     request."""
-    loops = tuple(loop.model_copy(update={"where": None}) for loop in step.loops) if isinstance(step, Verdict) else ()
-    items = Items(values=tuple(step.args.values()))
-    exprs = [nested_loops(loops, items)] if loops else [*step.args.values()]
-    found = {name for expr in exprs for name in names_in(expr)}
-    return found | {name for expr in exprs for name in _below_sides(expr)} if isinstance(step, Compare) else found
-
-
-def _below_sides(expr: Expr) -> set[str]:
-    return {path[1] for path in paths_in(expr) if path[0] in ("first", "second") and len(path) > 1}
-
-
-def step_expressions(step: Step) -> Iterator[Expr]:
-    """Yield every expression of a step, including those of its texts."""
-    if step.when is not None:
-        yield step.when
-    if isinstance(step, Score | Verdict | Grade | Compare):
-        yield from step.earlier or ()
-    match step:
-        case Ask():
-            yield from _texts(step.system)
-            yield from _texts(step.prompt)
-            yield from step.settings.conditions()
-            if step.chat is not None:
-                yield step.chat
-            if step.options is not None:
-                yield step.options
-            if step.offered is not None:
-                yield step.offered
-            for shots in step.shots:
-                exprs = [*_texts(shots.prompt), *_texts(shots.reply)]
-                exprs += [expr for expr in (shots.where, shots.drawn) if expr is not None]
-                yield from exprs
-        case Converse():
-            for speaker in step.speakers:
-                yield from _texts(speaker.system)
-                yield from speaker.settings.conditions()
-        case Retrieve():
-            yield from (step.source, step.by, *step.include, *([step.where] if step.where is not None else []))
-        case Score() | Column():
-            yield step.value
-        case Verdict(loops=loops) if loops:
-            yield nested_loops(loops, Items(values=tuple(step.args.values())))
-        case Verdict() | Grade() | Compare():
-            yield from step.args.values()
-
-
-def _texts(texts: Texts | None) -> Iterator[Expr]:
-    for template in (texts or {}).values():
-        yield from template_expressions(template)
+    request: dict[str, object] = {"when": None, "earlier": None}
+    if isinstance(step, Verdict):
+        request["loops"] = tuple(loop.model_copy(update={"where": None}) for loop in step.loops)
+    return direct_dependencies(step.model_copy(update=request))
 
 
 def template_expressions(template: Template) -> Iterator[Expr]:
@@ -385,44 +406,29 @@ def template_expressions(template: Template) -> Iterator[Expr]:
             yield part.expr
 
 
-def required_inputs(step: Step) -> Iterator[Expr]:
-    """Yield the expressions that a step requires, without its condition."""
-    match step:
-        case Ask():
-            yield from _in_texts((step.system, step.prompt))
-            yield from step.settings.conditions()
-            yield from (expr for expr in (step.chat, step.options, step.offered) if expr is not None)
-            if step.continues is not None:
-                yield Ref(path=(step.continues, "turns"))
-            for shots in step.shots:
-                if shots.where is not None:
-                    yield from (part for part in subexpressions(shots.where) if isinstance(part, Ref))
-                yield from filter(None, (shots.drawn,))
-                yield from _in_texts((shots.prompt, shots.reply))
-        case Converse():
-            yield from _in_texts([speaker.system for speaker in step.speakers])
-            yield from (when for speaker in step.speakers for when in speaker.settings.conditions())
-        case Retrieve():
-            yield from (step.source, *step.include, *query_expressions(step))
-        case SampleList(of=of):
-            yield Ref(path=(of, "text"))
-        case Verdict(loops=loops) if loops:
-            yield nested_loops(loops, Items(values=tuple(step.args.values())))
-        case Verdict() | Grade() | Compare():
-            yield from step.args.values()
+def required_inputs(step: Step) -> Iterator[ExpressionUse]:
+    """Yield the expressions that a step requires, without its condition.
+
+    Elements without a value for `by` or `where` of a retrieval are only left out, and rows without one for `where` of
+    shots. So of these only the parts on the current row, or on earlier steps, are yielded.
+    """
+    for use in uses(step):
+        match use.use:
+            case "condition" | "result" | "value":
+                continue
+            case "query" | "ranking" if isinstance(step, Retrieve):
+                parts = (part for part in subexpressions(use.expr) if step.alias not in names_in(part))
+                yield from (use._replace(expr=part) for part in parts)
+            case "filter":
+                yield from (use._replace(expr=part) for part in subexpressions(use.expr) if isinstance(part, Ref))
+            case _:
+                yield use
 
 
-def query_expressions(step: Retrieve) -> Iterator[Expr]:
-    """Yield the expressions on the current row with which elements are compared. An element without a value is only
-    left out."""
-    for expr in (step.by, *([step.where] if step.where is not None else [])):
-        yield from (part for part in subexpressions(expr) if step.alias not in names_in(part))
-
-
-def _in_texts(every: Iterable[Texts | None]) -> Iterator[Expr]:
-    for texts in every:
-        for template in (texts or {}).values():
-            yield from template_expressions(template)
+def datasets_of(part: object) -> set[str]:
+    """Return the data sets from which a part of a plan, or a tuple of parts, reads values, and a step its shots."""
+    found = {each.dataset for expr in expressions_of(part) for each in subexpressions(expr) if isinstance(each, Data)}
+    return found | ({shots.dataset for shots in part.shots} if isinstance(part, Ask) else set())
 
 
 def roles_called(step: Step) -> tuple[str, ...]:

@@ -26,8 +26,8 @@ from tripos_compiler.language.evaluation import (
 )
 from tripos_compiler.language.references import (
     CALLING,
+    ExpressionUse,
     names_in,
-    query_expressions,
     required_inputs,
     subexpressions,
 )
@@ -50,7 +50,6 @@ from tripos_compiler.plan import (
     Hole,
     JudgedStep,
     Loop,
-    Passage,
     RecordValue,
     Ref,
     Retrieve,
@@ -60,8 +59,6 @@ from tripos_compiler.plan import (
     Scorer,
     Shots,
     Step,
-    Template,
-    Texts,
     Unary,
     Verdict,
     parts_of,
@@ -82,6 +79,8 @@ DEFINED: Final = frozenset((HOLDS, FAILS))
 ANY_STATE: Final = frozenset((HOLDS, FAILS, UNDEFINED))
 BOUNDED: Final = ("text", "choice", "bool", "path", "list", "set", "record", "dialogue")
 """The kinds of types without numbers, so that the value of a name is always within bounds."""
+_REQUIRED: Final = ("text", "settings", "dialogue", "source", "arguments")
+"""Uses of expressions without which a step does not run. With any other use it may run nevertheless."""
 
 
 def may_be_undefined(expr: Expr) -> bool:
@@ -116,6 +115,7 @@ class StepReachability:
         self._trees: dict[int, _DecisionNode | bool | None] = {}
         self._looks: dict[Hashable, tuple[Callable[[Case], Hashable], Hashable]] = {}
         """The tests of the current case in order, with their outcomes."""
+        self._inputs: dict[int, list[ExpressionUse]] = {}
         self._outcomes: dict[int, frozenset[bool]] = {}
         self._values: dict[int, tuple[Expr, frozenset[str]]] = {}
 
@@ -130,7 +130,7 @@ class StepReachability:
             or (ask is not None and ask.prompt is None and ask.continues is None)
         ):
             return False
-        return not any(self._may_be_void(expr) for expr in required_inputs(step))
+        return not any(self._may_be_void(use.expr) for use in required_inputs(step))
 
     def in_case(self, step: Step, case: Case) -> bool | None:
         """Return true if a step runs in a case; None if that depends on a reply."""
@@ -213,39 +213,37 @@ class StepReachability:
 
     def _lacking(self, step: Step, case: Case) -> Iterator[bool | None]:
         """For each input of a step, yield whether it is undefined; None if a reply or row decides."""
-        match step:
-            case Ask():
-                yield from self._lacking_texts(step.system, case)
-                yield from self._lacking_texts(step.prompt, case)
-                exprs = (*step.settings.conditions(), *([] if step.offered is None else [step.offered]))
-                yield from (_is_undefined(self._value(other, case)) for other in exprs)
-                if step.chat is not None:
-                    yield _is_undefined(self._value(step.chat, case))
-                    yield self._asks_nothing(step, step.chat, case)
-                if step.options is not None:
-                    yield self._lacks_options(step.options, case)
-                if step.continues is not None:
-                    yield _is_undefined(self._yielded(Ref(path=(step.continues, "turns")), case))
-                for shots in step.shots:
-                    yield from self._lacking_shots(shots, case)
-            case Converse():
-                for speaker in step.speakers:
-                    yield from self._lacking_texts(speaker.system, case)
-                    yield from (_is_undefined(self._value(when, case)) for when in speaker.settings.conditions())
-            case Retrieve():
-                yield _is_undefined(self._value(step.source, case))
-                for expr in (
-                    *step.include,
-                    *query_expressions(step),
-                ):  # they may be embedded before it is noticed
-                    yield None if _is_undefined(self._value(expr, case)) is not False else False
-            case SampleList(of=of):
-                yield _is_undefined(self._yielded(Ref(path=(of, "text")), case))
-            case Verdict(loops=loops) if loops:
-                yield _is_undefined(self._value(loops[0].of, case))
-            case Verdict() | Grade() | Compare():
-                for expr in step.args.values():
-                    yield _is_undefined(self._value(expr, case))
+        if id(step) not in self._inputs:
+            self._inputs[id(step)] = list(required_inputs(step))
+        for use in self._inputs[id(step)]:
+            if use.language is None or self._language(case) in (None, use.language):
+                held = frozenset((HOLDS,)) if use.guard is None else self._value(use.guard, case)
+                if HOLDS in held:
+                    lacks = self._lacks(step, use, case)
+                    yield None if lacks and FAILS in held else lacks
+        if isinstance(step, Ask) and step.chat is not None:
+            yield self._asks_nothing(step, step.chat, case)
+
+    def _language(self, case: Case) -> Any:
+        return self._outcome_of("language", lambda known: known.get("language"), case)
+
+    def _lacks(self, step: Step, use: ExpressionUse, case: Case) -> bool | None:
+        """Return true if an input of a step is undefined; None if a reply or row decides, or if the step may run
+        nevertheless."""
+        expr = use.expr
+        match use.use:
+            case "options":
+                return self._lacks_options(expr, case)
+            case "arguments" if isinstance(step, Verdict) and step.loops:  # without elements it has no verdict
+                return _is_undefined(self._value(step.loops[0].of, case))
+            case "text" if isinstance(use.node, Hole):
+                lacks = self._lacks_hole(use.node, case)
+            case "filter" if not isinstance(expr, Ref) or self._step_of(expr) is None:
+                return False  # rows for which it is undefined are left out
+            case _:
+                lacks = _is_undefined(self._value(expr, case))
+        required = use.use in _REQUIRED and not (use.use == "text" and isinstance(use.owner, Shots))
+        return lacks if required or lacks is False else None
 
     def _asks_nothing(self, step: Ask, chat: Expr, case: Case) -> bool | None:
         """Return true if the whole request is a dialogue without turns; None if that is unknown."""
@@ -262,47 +260,10 @@ class StepReachability:
             self._outcome_of(("options", id(options)), lambda known: not all(evaluate(options, known) or [""]), case)
         )
 
-    def _lacking_texts(self, texts: Texts | None, case: Case) -> Iterator[bool | None]:
-        if texts is None:
-            return
-        own = self._outcome_of("language", lambda known: known.get("language"), case) if len(texts) > 1 else None
-        for template in [texts[own]] if own in texts else texts.values():
-            yield from self._lacking_text(template, case)
-
-    def _lacking_text(self, template: Template, case: Case) -> Iterator[bool | None]:
-        passages = [part for part in template.parts if isinstance(part, Passage)]
-        for hole in () if passages else template.parts:
-            if isinstance(hole, Hole):
-                yield self._lacks_hole(hole, case)
-        for passage in passages:
-            held = self._value(passage.when, case) if passage.when is not None else frozenset((HOLDS,))
-            yield _is_undefined(held)
-            if HOLDS not in held:
-                continue
-            for part in passage.parts:
-                if isinstance(part, Hole):
-                    lacks = self._lacks_hole(part, case)
-                    yield None if lacks and FAILS in held else lacks
-
     def _lacks_hole(self, hole: Hole, case: Case) -> bool | None:
         if isinstance(hole.expr, Ref) and hole.type.kind in BOUNDED and self._decided(hole.expr):
             return False  # names of a case are defined; a number may be out of bounds
         return _is_undefined(self._value(hole.expr, case))
-
-    def _lacking_shots(self, shots: Shots, case: Case) -> Iterator[bool | None]:
-        """For each condition and text of shots, yield whether it is undefined; None if a reply or the shots' rows
-        decide.
-
-        A condition that is undefined for a row excludes that row, and matters only if it depends on a reply.
-        """
-        yield False if shots.drawn is None else _is_undefined(self._value(shots.drawn, case))
-        if shots.where is not None:
-            for part in subexpressions(shots.where):
-                if isinstance(part, Ref) and self._step_of(part) is not None and UNDEFINED in self._value(part, case):
-                    yield None
-        for texts in (shots.prompt, shots.reply):
-            for lacks in self._lacking_texts(texts, case):
-                yield False if lacks is False else None
 
     def _value(self, expr: Expr, case: Case) -> frozenset[str]:
         """Return the possible states of an expression. Computed once a case."""

@@ -5,7 +5,7 @@ Everything that changes a reply or a score must be part of a fingerprint. A chan
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from tripos_compiler.language.references import expressions_of, names_in, paths_in, printed_axes, row_identity
@@ -25,7 +25,6 @@ from tripos_compiler.plan import (
     Expr,
     Grade,
     JudgedStep,
-    Metric,
     Part,
     Retrieve,
     SampleList,
@@ -38,6 +37,7 @@ from tripos_compiler.plan import (
     serialized_form,
     serialized_parts,
 )
+from tripos_compiler.plan.steps import fields_with
 from tripos_compiler.resolve.program import Program
 
 
@@ -240,11 +240,10 @@ class StepFingerprints:
         """Return the content of a part: every field that counts and is not its default, the labels it prints or offers,
         and what its expressions read from outside.
         """
-        hidden, axes = _IGNORED_FIELDS[type(part)], self.program.axes
+        counted, axes = fields_with(type(part), "content", "draw"), self.program.axes
         labels = [[value.labels for value in axes[name].values] for name in sorted(printed_axes(part)) if name in axes]
-        counting = tuple(getattr(part, name) for name in type(part).model_fields if name not in hidden)
-        inputs = [self.outside(expr) for expr in expressions_of(counting)]
-        return [part.model_dump(mode="json", exclude=set(hidden)), labels, inputs]
+        inputs = [self.outside(expr) for expr in expressions_of(tuple(getattr(part, name) for name in counted))]
+        return [part.model_dump(mode="json", include=set(counted)), labels, inputs]
 
     def outside(self, expr: Expr | None) -> list[object]:
         """Return what an expression reads from outside the row: data sets, trees, user's functions, and versions of
@@ -286,23 +285,6 @@ def _about_elements(step: JudgedStep) -> JudgedStep:
         return step
     loops = tuple(loop.model_copy(update={"where": None, "most": None}) for loop in step.loops)
     return step.model_copy(update={"loops": loops})
-
-
-_STEP = frozenset(("step", "name", "of", "needs", "inputs", "when", "earlier", "condition", "judgement", "fingerprint"))
-_IGNORED_FIELDS: Mapping[type[Part], frozenset[str]] = {
-    Ask: _STEP | {"samples", "shots", "element"},
-    Converse: _STEP | {"repeat"},
-    Retrieve: _STEP,
-    Verdict: _STEP | {"scorer"},
-    Compare: _STEP | {"scorer"},
-    Grade: _STEP | {"scorer", "metrics", "weights"},
-    Score: _STEP | {"element", "judge"},
-    Column: _STEP | {"type", "element"},
-    Shots: frozenset(("dataset",)),
-    Scorer: frozenset(("name", "role", "params", "samples", "then", "unsure_below", "weighted")),
-    Metric: frozenset(("dimension", "outside")),
-}
-"""Fields that do not change the output of a part, or that count by the content they refer to."""
 
 
 def _json_part(part: Part | None) -> Any:

@@ -9,6 +9,7 @@ from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.language.references import names_in
 from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.plan import (
+    EXPRESSIONS,
     AtElement,
     Binary,
     Call,
@@ -23,10 +24,10 @@ from tripos_compiler.plan import (
     Ref,
     SettingCase,
     Template,
-    Texts,
     Unary,
     map_parts,
 )
+from tripos_compiler.plan.steps import field_marks
 
 TRUE = Literal_(value=True)
 FALSE = Literal_(value=False)
@@ -132,18 +133,44 @@ def _known(expr: Expr) -> bool:
     return isinstance(expr, Literal_) or (isinstance(expr, Items) and all(_known(value) for value in expr.values))
 
 
-def fold_texts(texts: Texts | None, chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]]) -> Texts | None:
-    """Return texts with arms replaced by their values; None if nothing is left.
+def fold_part(part: PartT, chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]]) -> PartT | None:
+    """Return a step, or a part of one, with arms replaced by their values; None if its condition cannot hold.
 
-    An arm that is printed is printed as its label.
+    An arm that is printed is printed as its label. Optional texts of which nothing is left become None.
     """
-    folded = fold_required_texts(texts, chosen, labels) if texts is not None else {}
-    return folded if any(template.parts for template in folded.values()) else None
+    update: dict[str, Any] = {}
+    for name, mark in field_marks(type(part)).items():
+        was = getattr(part, name)
+        now = _folded(was, chosen, labels)
+        if mark.use in ("condition", "filter"):
+            if now == FALSE:
+                return None
+            now = None if now == TRUE else now
+        elif mark.use == "text" and was and not type(part).model_fields[name].is_required():
+            now = now if any(template.parts for template in now.values()) else None
+        if now is not was:
+            update[name] = now
+    return part.model_copy(update=update)
 
 
-def fold_required_texts(texts: Texts, chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]]) -> Texts:
-    """Fold texts that must exist, even if they become empty."""
-    return {language: _template(template, chosen, labels, language) for language, template in texts.items()}
+def _folded(value: Any, chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]]) -> Any:
+    match value:
+        case _ if isinstance(value, EXPRESSIONS):
+            return fold_arms(value, chosen)
+        case DeclaredSettings():
+            return fold_settings(value, chosen)
+        case Part():
+            return fold_part(value, chosen, labels)
+        case dict():
+            return {
+                key: _template(each, chosen, labels, key)
+                if isinstance(each, Template)
+                else _folded(each, chosen, labels)
+                for key, each in value.items()
+            }
+        case tuple():
+            return tuple(new for new in (_folded(each, chosen, labels) for each in value) if new is not None)
+    return value
 
 
 def _template(

@@ -54,6 +54,7 @@ from tripos_compiler.plan import (
     Walk,
     digest,
 )
+from tripos_compiler.plan.steps import fields_with
 from tripos_compiler.resolve.incremental import LoweredCache, Memory, fork_program, program_additions
 from tripos_compiler.resolve.program import (
     KINDS,
@@ -539,31 +540,29 @@ def _print(making: GenerationLowering, made: GeneratedDataset) -> str:
     """Return the fingerprint of the rows: their source, context, steps and conditions."""
     outside = making.prints.outside
 
-    def own(part: Part, *but: str) -> object:
-        counting = tuple(getattr(part, name) for name in type(part).model_fields if name not in but)
-        return [part.model_dump(mode="json", exclude=set(but)), [outside(expr) for expr in expressions_of(counting)]]
+    def own(part: Part) -> object:
+        counted = fields_with(type(part), "content", "draw")
+        values = tuple(getattr(part, name) for name in counted)
+        return [part.model_dump(mode="json", include=set(counted)), [outside(expr) for expr in expressions_of(values)]]
 
     def step_print(step: GenerationStep) -> object:
         match step:
             case Ask():
                 return step.fingerprint
             case Walk():
-                unused = () if step.below is not None else ("starts",)
+                starts = step.starts if step.below is not None else {}
                 tree = making.program.trees[step.tree]
-                return [tree.sha256, step.ask.fingerprint, own(step, "tree", "ask", *unused)]
+                return [tree.sha256, step.ask.fingerprint, own(step.model_copy(update={"starts": starts}))]
             case Verify():
-                return [step.ask.fingerprint, own(step, "ask")]
+                return [step.ask.fingerprint, own(step)]
             case Derived():
                 return own(step)
 
-    values = [
-        [axis.name, [[value.name, own(value, "name", "labels", "group")] for value in axis.values]]
-        for axis in making.axes
-    ]
+    values = [[axis.name, [[value.name, own(value)] for value in axis.values]] for axis in making.axes]
     return digest(
         [
             making.prints.place,
-            own(made, "name", "scenario", "axes", "fields", "steps", "key", "rows", "fingerprint"),
+            own(made),
             values,
             [step_print(step) for step in made.steps],
         ]

@@ -29,6 +29,7 @@ from tripos_compiler.language.references import (
     step_expressions,
     subexpressions,
     template_expressions,
+    uses,
 )
 from tripos_compiler.library.calls import arguments_of, call, is_call
 from tripos_compiler.library.function import Function
@@ -649,12 +650,8 @@ def _samples_alike(program: Program, steps: Steps) -> None:
 
 def _told(step: Step) -> Iterator[Expr]:
     """Yield the expressions in the texts that a step sends to a model. Settings are not sent as text."""
-    if isinstance(step, Ask | Converse):
-        asked = (step,) if isinstance(step, Ask) else step.speakers
-        silent = {id(step.when), *(id(when) for each in asked for when in each.settings.conditions())}
-        yield from (expr for expr in step_expressions(step) if id(expr) not in silent)
-    elif isinstance(step, Retrieve):
-        yield from step_expressions(step)
+    if isinstance(step, Ask | Converse | Retrieve):
+        yield from (use.expr for use in uses(step) if use.use not in ("condition", "settings"))
 
 
 def _shown(steps: Sequence[Step], cases: ScenarioCases) -> frozenset[str]:

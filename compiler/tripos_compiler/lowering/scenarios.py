@@ -20,7 +20,7 @@ from tripos_compiler.lowering.cases import lower_arms_of, lower_context, lower_r
 from tripos_compiler.lowering.conversations import lower_converse
 from tripos_compiler.lowering.declarations import plain_title
 from tripos_compiler.lowering.fingerprints import StepFingerprints
-from tripos_compiler.lowering.folding import FALSE, TRUE, fold_arms, fold_required_texts, fold_settings, fold_texts
+from tripos_compiler.lowering.folding import fold_part
 from tripos_compiler.lowering.measures.measures import collect_columns
 from tripos_compiler.lowering.measures.typed_figures import has_unknown_aggregate
 from tripos_compiler.lowering.protocol_checks import check_protocol, check_unused_axes, check_unused_steps
@@ -32,7 +32,6 @@ from tripos_compiler.plan import (
     Column,
     Compare,
     Converse,
-    Expr,
     Grade,
     JudgedStep,
     Retrieve,
@@ -79,7 +78,7 @@ def _under(
     samples: dict[str, int] = {}
     prints = StepFingerprints(steps.program, steps.scenario, steps.key, draws=draws)
     for step in steps.lowered:
-        folded = _fold(step, chosen, labels)
+        folded = fold_part(step, chosen, labels) if chosen else step
         if folded is None:
             gone |= _yields(step)
             continue
@@ -122,7 +121,7 @@ def _has_namesakes(
 ) -> bool:
     """Return true if several scores of one name may apply under these arms."""
     named = [each for each in steps.lowered if isinstance(each, SCORING_STEPS) and each.name == step.name]
-    return len(named) > 1 and sum(_fold(each, chosen, labels) is not None for each in named) > 1
+    return len(named) > 1 and sum(fold_part(each, chosen, labels) is not None for each in named) > 1
 
 
 def _only_score(steps: Steps, verdict: Verdict) -> Step | None:
@@ -242,61 +241,6 @@ def _is_replied(step: Step, kept: Sequence[Step]) -> bool:
         replies = (Ask, Converse, SampleList)
         return any(isinstance(other, replies) for other in kept if other.name in step.needs)
     return not isinstance(step, Retrieve)
-
-
-def _fold(step: Step, chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]]) -> Step | None:
-    """Return the step with arms replaced by their values; None if it never runs."""
-    if not chosen:
-        return step
-
-    def put(expr: Expr | None) -> Expr | None:
-        return fold_arms(expr, chosen) if expr is not None else None
-
-    when = put(step.when)
-    if when == FALSE:
-        return None
-    update: dict[str, object] = {"when": None if when == TRUE else when}
-    match step:
-        case Ask():
-            update["system"] = fold_texts(step.system, chosen, labels)
-            update["settings"] = fold_settings(step.settings, chosen)
-            update["prompt"] = fold_texts(step.prompt, chosen, labels)
-            update |= {"chat": put(step.chat), "options": put(step.options), "offered": put(step.offered)}
-            shots = [
-                shot.model_copy(
-                    update={
-                        "where": put(shot.where) if put(shot.where) != TRUE else None,
-                        "drawn": put(shot.drawn),
-                        "prompt": fold_required_texts(shot.prompt, chosen, labels),
-                        "reply": fold_required_texts(shot.reply, chosen, labels),
-                    }
-                )
-                for shot in step.shots
-            ]
-            update["shots"] = tuple(shot for shot in shots if shot.where != FALSE)
-        case Converse():
-            update["speakers"] = tuple(
-                speaker.model_copy(
-                    update={
-                        "system": fold_texts(speaker.system, chosen, labels),
-                        "settings": fold_settings(speaker.settings, chosen),
-                    }
-                )
-                for speaker in step.speakers
-            )
-        case Retrieve():
-            update["source"], update["by"] = put(step.source), put(step.by)
-            update["where"] = put(step.where)
-            update["include"] = tuple(put(expr) for expr in step.include)
-        case Score() | Column():
-            update["value"] = put(step.value)
-        case Verdict() | Grade() | Compare():
-            update["args"] = {key: put(value) for key, value in step.args.items()}
-    if isinstance(step, Verdict):
-        update["loops"] = tuple(
-            loop.model_copy(update={"of": put(loop.of), "where": put(loop.where)}) for loop in step.loops
-        )
-    return step.model_copy(update=update)
 
 
 # Scenarios

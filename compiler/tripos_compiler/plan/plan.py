@@ -12,7 +12,20 @@ from pydantic import Field
 
 from tripos_compiler.plan.base import Ordered, Part, digest, named
 from tripos_compiler.plan.expressions import Expr, Labels, NumberType, Template, Texts, Type
-from tripos_compiler.plan.steps import Ask, Converse, DeclaredSettings, JudgedStep, Step
+from tripos_compiler.plan.steps import (
+    DERIVED,
+    ELSEWHERE,
+    EVALUATION,
+    SETTINGS,
+    TEXT,
+    TYPE,
+    Ask,
+    Converse,
+    DeclaredSettings,
+    FieldMark,
+    JudgedStep,
+    Step,
+)
 
 # Declarations
 
@@ -67,9 +80,9 @@ class AxisValue(Part):
     """Value of an axis. `group` is the first tier of a two-tier axis; `guard` is the condition on the cells in which
     the value is allowed."""
 
-    name: str
-    labels: Labels
-    group: str | None = None
+    name: Annotated[str, ELSEWHERE]
+    labels: Annotated[Labels, ELSEWHERE]
+    group: Annotated[str | None, ELSEWHERE] = None
     guard: Expr | None = None
 
 
@@ -182,10 +195,10 @@ class Metric(Part):
 
     name: str
     title: Labels
-    dimension: str
+    dimension: Annotated[str, ELSEWHERE]
     low: int
     high: int
-    outside: Outside = "refuse"
+    outside: Annotated[Outside, EVALUATION] = "refuse"
     asks: Labels
     levels: tuple[Level, ...]
 
@@ -273,8 +286,8 @@ class Walk(Part):
     """
 
     step: Literal["walk"] = "walk"
-    tree: str
-    ask: Ask
+    tree: Annotated[str, ELSEWHERE]
+    ask: Annotated[Ask, ELSEWHERE]
     below: Expr | None = None
     starts: dict[str, str] = {}
 
@@ -288,7 +301,7 @@ class Verify(Part):
     """Verification step: a row is kept only if `require` holds for the value that `ask` returns."""
 
     step: Literal["verify"] = "verify"
-    ask: Ask
+    ask: Annotated[Ask, ELSEWHERE]
     require: tuple[Expr, ...]
 
 
@@ -318,23 +331,23 @@ class GeneratedDataset(Part):
     read, violates a `require`, repeats another row's `unique` value, is not `distinct`, or fails verification.
     """
 
-    name: str
-    scenario: str | None = None
+    name: Annotated[str, DERIVED]
+    scenario: Annotated[str | None, DERIVED] = None
     source: Expr | None = None
     alias: str | None = None
     where: Expr | None = None
-    axes: tuple[str, ...] = ()
+    axes: Annotated[tuple[str, ...], ELSEWHERE] = ()
     count: int = 1
     retries: int = 0
-    fields: tuple[DataField, ...]
-    steps: tuple[Annotated[Ask | Walk | Derived | Verify, Field(discriminator="step")], ...]
+    fields: Annotated[tuple[DataField, ...], DERIVED]
+    steps: Annotated[tuple[Annotated[Ask | Walk | Derived | Verify, Field(discriminator="step")], ...], ELSEWHERE]
     require: tuple[Expr, ...] = ()
     unique: tuple[Expr, ...] = ()
     distinct: tuple[Distinct, ...] = ()
-    key: Expr | None = None
-    rows: int
+    key: Annotated[Expr | None, EVALUATION] = None
+    rows: Annotated[int, DERIVED]
     """Largest number of rows that it can have."""
-    fingerprint: str
+    fingerprint: Annotated[str, DERIVED]
 
     @property
     def asks(self) -> tuple[Ask, ...]:
@@ -725,29 +738,29 @@ class Scorer(Part):
     use them.
     """
 
-    name: str
-    role: str
-    params: dict[str, Type]
-    system: Texts | None = None
-    prompt: Texts
-    chat: Expr | None = None
+    name: Annotated[str, DERIVED]
+    role: Annotated[str, FieldMark("role", "elsewhere")]
+    params: Annotated[dict[str, Type], ELSEWHERE]
+    system: Annotated[Texts | None, TEXT] = None
+    prompt: Annotated[Texts, TEXT]
+    chat: Annotated[Expr | None, FieldMark("dialogue")] = None
     """For a reward model: the dialogue that it judges, sent as messages after the prompt. The last speaker is
     judged."""
-    gives: Type | None
+    gives: Annotated[Type | None, TYPE]
     """`None`: the metrics that the allocation table assigns to the scenario."""
-    weighted: bool = False
+    weighted: Annotated[bool, EVALUATION] = False
     """Whether the score is the mean of the scale's values, each weighted with the probability of its token."""
     source: Literal["reply", "reward", "similarity"] = "reply"
     """Source of the value: a written reply, a reward model's number, or the cosine similarity of an embedding model's
     vectors for the two texts of the JSON list in `prompt`."""
-    settings: DeclaredSettings = DeclaredSettings()
-    samples: int = 1
+    settings: Annotated[DeclaredSettings, SETTINGS] = DeclaredSettings()
+    samples: Annotated[int, EVALUATION] = 1
     """Number of requests to each judge for one reply. The score is the mean of its values, or the most frequent one for
     a bool or a choice."""
-    then: str | None = None
+    then: Annotated[str | None, EVALUATION] = None
     """Role that decides if the judges are unsure: the share of equal verdicts is less than `unsure_below`, or with
     `top_logprobs` the probability of the verdict is. The score is then the verdict of this role."""
-    unsure_below: float = 0.0
+    unsure_below: Annotated[float, EVALUATION] = 0.0
     blind: bool = False
     """Whether its input excludes everything that depends on the judged model, except the reply that it judges."""
     numbers: dict[str, str] = {}

@@ -6,8 +6,9 @@ Settings are one frozen record from the spec to the provider, and a key of store
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import cache
 from itertools import product
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field, field_validator
 
@@ -253,6 +254,81 @@ MODEL_DEFAULTS = Settings()
 """Settings that leave everything to the model."""
 
 
+# Marks of the fields of steps
+
+Use = Literal[
+    "condition", "text", "settings", "dialogue", "options", "source", "arguments", "loops", "example", "filter",
+    "query", "ranking", "included", "result", "value", "type", "speakers", "role", "other",
+]  # fmt: skip
+"""What a step does with a field. It does not run if a text, a condition of a setting, a dialogue, options, a source or
+arguments are undefined. A result and a value are computed after the reply."""
+Effect = Literal["content", "elsewhere", "evaluation", "applicability", "draw", "derived"]
+"""What depends on a field: the reply or score itself; the same, by the content of another field or part; how often a
+reply is requested and how scores are read from it; whether the step runs and for which reply; which of several draws of
+a request the reply is; nothing, because the field follows from others."""
+
+
+class FieldMark(NamedTuple):
+    """Meaning of a field of a step, a speaker, shots or a scorer, for everything that reads steps field by field.
+
+    A field without a mark counts as content, as information that reaches the model, as possibly undefined, and as a
+    change of the step.
+    """
+
+    use: Use = "other"
+    effect: Effect = "content"
+    change: str = ""
+    """Kind of change in a difference of plans; empty for the kind of the step."""
+    title: str = ""
+    """Name of the field in a difference of plans, if it is not that of the field."""
+    brief: str = ""
+    """Short description of a change, if it is not the name of the field."""
+    written: tuple[str, str] = ("", "")
+    """Construct of the field in a spec, and the name of its operand; empty for the head of the construct."""
+    discloses: str = ""
+    """Message about a secret in the field, if it has one of its own."""
+    names_step: bool = False
+    """Whether the value is the name of an earlier step, whose result is used."""
+
+
+@cache
+def field_marks(of: type[Part]) -> dict[str, FieldMark]:
+    """Return the mark of each field of a class of parts.
+
+    >>> field_marks(Score)["when"].effect, field_marks(Score)["truth"] == FieldMark()
+    ('applicability', True)
+    """
+    return {
+        name: next((mark for mark in field.metadata if isinstance(mark, FieldMark)), FieldMark())
+        for name, field in of.model_fields.items()
+    }
+
+
+def fields_with(of: type[Part], *effects: Effect) -> list[str]:
+    """Return the fields of a class of parts with one of these effects, in order."""
+    return [name for name, mark in field_marks(of).items() if mark.effect in effects]
+
+
+DERIVED = FieldMark(effect="derived")
+ELSEWHERE = FieldMark(effect="elsewhere")
+EVALUATION = FieldMark(effect="evaluation")
+SAMPLES = FieldMark(effect="evaluation", change="settings")
+CONDITION = FieldMark("condition", "applicability", title="the condition", brief="its condition")
+EARLIER = FieldMark(
+    "condition",
+    "applicability",
+    title="the condition of an earlier score of its name",
+    brief="the condition of an earlier one",
+)
+TEXT = FieldMark("text", change="prompt", discloses="this prompt tells")
+SETTINGS = FieldMark("settings", change="settings", discloses="its condition tells")
+TYPE = FieldMark("type")
+FOLLOWING_TYPE = FieldMark("type", "elsewhere")
+VALUE = FieldMark("value", title="the expression", brief="computed in another way")
+ARGUMENTS = FieldMark("arguments", title="what the scorer is given")
+OWNER = FieldMark(effect="applicability")
+
+
 # Steps
 
 RESERVED = frozenset(
@@ -279,13 +355,13 @@ class Shots(Part):
     that share its key. Each example is a user turn and a reply, with its row known as `alias`."""
 
     count: int
-    dataset: str
+    dataset: Annotated[str, ELSEWHERE]
     alias: str
-    where: Expr | None = None
-    drawn: Expr | None = None
+    where: Annotated[Expr | None, FieldMark("filter")] = None
+    drawn: Annotated[Expr | None, FieldMark("source")] = None
     """Text that seeds the random draw; without it the first rows are taken."""
-    prompt: Texts
-    reply: Texts
+    prompt: Annotated[Texts, TEXT]
+    reply: Annotated[Texts, TEXT]
 
 
 class Plain(Part):
@@ -307,41 +383,55 @@ class Ask(Part):
     it receives the results.
     """
 
-    step: Literal["ask"] = "ask"
-    name: str
-    role: str
-    system: Texts | None = None
-    shots: tuple[Shots, ...] = ()
-    chat: Expr | None = None
-    continues: str | None = None
-    prompt: Texts | None = None
-    plain: Plain | None = None
-    options: Expr | None = None
-    tools: tuple[Tool, ...] = ()
-    offered: Expr | None = None
-    acts: tuple[Expr, ...] = ()
+    step: Annotated[Literal["ask"], DERIVED] = "ask"
+    name: Annotated[str, DERIVED]
+    role: Annotated[str, FieldMark("role")]
+    system: Annotated[Texts | None, TEXT] = None
+    shots: Annotated[tuple[Shots, ...], FieldMark("example", "elsewhere", change="prompt")] = ()
+    chat: Annotated[
+        Expr | None, FieldMark("dialogue", change="prompt", written=("chat", "value"), discloses="this chat tells")
+    ] = None
+    continues: Annotated[
+        str | None,
+        FieldMark(
+            "source", change="prompt", written=("continue", "step"), discloses="continuing it tells", names_step=True
+        ),
+    ] = None
+    prompt: Annotated[Texts | None, TEXT] = None
+    plain: Annotated[Plain | None, FieldMark(change="prompt")] = None
+    options: Annotated[
+        Expr | None,
+        FieldMark("options", change="prompt", written=("likelihood", "options"), discloses="these options tell"),
+    ] = None
+    tools: Annotated[tuple[Tool, ...], FieldMark(change="prompt")] = ()
+    offered: Annotated[
+        Expr | None, FieldMark("source", change="prompt", written=("tools", ""), discloses="these tools tell")
+    ] = None
+    acts: Annotated[
+        tuple[Expr, ...], FieldMark("result", written=("state", "value"), discloses="the results of its tools tell")
+    ] = ()
     """For a turn whose calls are executed: a call of each tool's function with the preceding state."""
-    user: str | None = None
+    user: Annotated[str | None, FieldMark("role")] = None
     """For such a turn: the role that answers if there is no call."""
     opened: bool = False
     """Whether `chat` begins with a turn of this role, which is then preceded by the request to begin."""
-    returns: Type | None = None
+    returns: Annotated[Type | None, FieldMark("type", change="prompt")] = None
     numbers: dict[str, str] = {}
     """Locale, by language, for reading numbers that a reply writes outside JSON; the default is `en`."""
-    samples: int = 1
-    settings: DeclaredSettings = DeclaredSettings()
-    element: int | None = None
+    samples: Annotated[int, SAMPLES] = 1
+    settings: Annotated[DeclaredSettings, SETTINGS] = DeclaredSettings()
+    element: Annotated[int | None, ELSEWHERE] = None
     """For an ask about each element of a list: the index of its element, from 0."""
-    when: Expr | None = None
-    needs: tuple[str, ...] = ()
+    when: Annotated[Expr | None, CONDITION] = None
+    needs: Annotated[tuple[str, ...], DERIVED] = ()
     """All earlier steps with a model call on which it depends, directly or indirectly."""
-    draw: int = 0
+    draw: Annotated[int, FieldMark(effect="draw")] = 0
     """Number of earlier steps of the scenario that send the same request, if its settings leave the reply to chance. It
     is part of the fingerprint, so that each step has its own reply."""
-    condition: str = ""
+    condition: Annotated[str, DERIVED] = ""
     """Digest of all conditions on this step: its own and those of the steps on which it depends. Empty if it is
     unconditional."""
-    fingerprint: str
+    fingerprint: Annotated[str, DERIVED]
 
     @property
     def read_as(self) -> Type | None:
@@ -387,9 +477,9 @@ def turns_before(ask: Ask, asks: Mapping[str, Ask]) -> tuple[Ask, ...]:
 class Speaker(Part):
     """Side of a conversation."""
 
-    role: str
-    system: Texts | None = None
-    settings: DeclaredSettings = DeclaredSettings()
+    role: Annotated[str, FieldMark("role")]
+    system: Annotated[Texts | None, TEXT] = None
+    settings: Annotated[DeclaredSettings, SETTINGS] = DeclaredSettings()
 
 
 class Until(Part):
@@ -403,20 +493,20 @@ class Converse(Part):
     """Conversation of two roles in turns, begun by `opens`, until an end condition holds or `limit` turns are reached.
     Each row has `repeat` such conversations."""
 
-    step: Literal["converse"] = "converse"
-    name: str
-    speakers: tuple[Speaker, Speaker]
-    opens: str
-    until: tuple[Until, ...]
-    limit: int
-    repeat: int = 1
-    when: Expr | None = None
-    needs: tuple[str, ...] = ()
-    draw: int = 0
+    step: Annotated[Literal["converse"], DERIVED] = "converse"
+    name: Annotated[str, DERIVED]
+    speakers: Annotated[tuple[Speaker, Speaker], FieldMark("speakers")]
+    opens: Annotated[str, FieldMark("role", brief="who opens")]
+    until: Annotated[tuple[Until, ...], FieldMark(brief="what ends it")]
+    limit: Annotated[int, FieldMark(change="settings")]
+    repeat: Annotated[int, SAMPLES] = 1
+    when: Annotated[Expr | None, CONDITION] = None
+    needs: Annotated[tuple[str, ...], DERIVED] = ()
+    draw: Annotated[int, FieldMark(effect="draw")] = 0
     """See `Ask.draw`."""
-    condition: str = ""
+    condition: Annotated[str, DERIVED] = ""
     """See `Ask.condition`."""
-    fingerprint: str
+    fingerprint: Annotated[str, DERIVED]
 
     @property
     def samples(self) -> int:
@@ -428,18 +518,18 @@ class Retrieve(Part):
     """The `top` elements of `source` (each known as `alias`, restricted by `where`) by the value of `by`, together with
     `include`. `using` is the role whose model embeds texts for a similarity."""
 
-    step: Literal["retrieve"] = "retrieve"
-    name: str
-    source: Expr
+    step: Annotated[Literal["retrieve"], DERIVED] = "retrieve"
+    name: Annotated[str, DERIVED]
+    source: Annotated[Expr, FieldMark("source")]
     alias: str
-    where: Expr | None = None
+    where: Annotated[Expr | None, FieldMark("query")] = None
     top: int
-    by: Expr
-    using: str | None = None
-    include: tuple[Expr, ...] = ()
-    when: Expr | None = None
-    needs: tuple[str, ...] = ()
-    fingerprint: str
+    by: Annotated[Expr, FieldMark("ranking")]
+    using: Annotated[str | None, FieldMark("role")] = None
+    include: Annotated[tuple[Expr, ...], FieldMark("included")] = ()
+    when: Annotated[Expr | None, CONDITION] = None
+    needs: Annotated[tuple[str, ...], DERIVED] = ()
+    fingerprint: Annotated[str, DERIVED]
 
     @property
     def samples(self) -> int:
@@ -451,12 +541,12 @@ class SampleList(Part):
     """List of the replies to all samples of an ask: one list for a row, independent of the sample that a step
     continues."""
 
-    step: Literal["samples"] = "samples"
-    name: str
-    of: str
-    when: Expr | None = None
-    needs: tuple[str, ...] = ()
-    fingerprint: str
+    step: Annotated[Literal["samples"], DERIVED] = "samples"
+    name: Annotated[str, DERIVED]
+    of: Annotated[str, FieldMark("source", names_step=True)]
+    when: Annotated[Expr | None, CONDITION] = None
+    needs: Annotated[tuple[str, ...], DERIVED] = ()
+    fingerprint: Annotated[str, DERIVED]
 
     @property
     def samples(self) -> int:
@@ -467,22 +557,22 @@ class SampleList(Part):
 class Verdict(Part):
     """Value of a scorer inside an expression: a call of the scorer's role that is not a score by itself."""
 
-    step: Literal["verdict"] = "verdict"
-    name: str
-    scorer: str
-    args: dict[str, Expr]
-    loops: tuple[Loop, ...] = ()
+    step: Annotated[Literal["verdict"], DERIVED] = "verdict"
+    name: Annotated[str, DERIVED]
+    scorer: Annotated[str, ELSEWHERE]
+    args: Annotated[dict[str, Expr], ARGUMENTS]
+    loops: Annotated[tuple[Loop, ...], FieldMark("loops")] = ()
     """Nested lists whose elements are judged separately; a later list may depend on an element of an earlier one."""
-    when: Expr | None = None
-    earlier: tuple[Expr, ...] | None = None
+    when: Annotated[Expr | None, CONDITION] = None
+    earlier: Annotated[tuple[Expr, ...] | None, EARLIER] = None
     """See `Score.earlier`; set if a single score uses the verdict."""
-    needs: tuple[str, ...] = ()
-    inputs: tuple[str, ...] | None = None
+    needs: Annotated[tuple[str, ...], DERIVED] = ()
+    inputs: Annotated[tuple[str, ...] | None, DERIVED] = None
     """See `Grade.inputs`."""
-    condition: str = ""
+    condition: Annotated[str, DERIVED] = ""
     """See `Ask.condition`."""
-    judgement: str
-    fingerprint: str
+    judgement: Annotated[str, DERIVED]
+    fingerprint: Annotated[str, DERIVED]
 
     @property
     def judged(self) -> tuple[str, ...]:
@@ -493,28 +583,28 @@ class Verdict(Part):
 class Score(Part):
     """Value computed from a response by an expression."""
 
-    step: Literal["score"] = "score"
-    name: str
-    value: Expr
-    of: str
+    step: Annotated[Literal["score"], DERIVED] = "score"
+    name: Annotated[str, DERIVED]
+    value: Annotated[Expr, VALUE]
+    of: Annotated[str, OWNER]
     """Step whose reply is scored: the last step of the compared role on which the score depends, or else the last
     step."""
-    needs: tuple[str, ...]
+    needs: Annotated[tuple[str, ...], DERIVED]
     """All steps with a model call on which it depends, directly or indirectly."""
     truth: bool
     """Whether the value is a bool, which counts as 1 or 0."""
-    gives: ChoiceType | None = None
+    gives: Annotated[ChoiceType | None, TYPE] = None
     """Type of a value that is a choice; None for a number or a bool."""
-    judge: str | None = None
+    judge: Annotated[str | None, ELSEWHERE] = None
     """Scorer whose choice about an element is the value, if the expression is nothing else: each judge of a panel then
     gives its own score."""
-    element: Type | None = None
+    element: Annotated[Type | None, FOLLOWING_TYPE] = None
     """Element type, if each element of a list is scored separately; `value` is then an `Each`."""
-    when: Expr | None = None
-    earlier: tuple[Expr, ...] | None = None
+    when: Annotated[Expr | None, CONDITION] = None
+    earlier: Annotated[tuple[Expr, ...] | None, EARLIER] = None
     """Conditions of earlier scores with the same name. This score applies if none of them holds or has a missing reply.
     So exactly one score of the name applies to an item."""
-    fingerprint: str
+    fingerprint: Annotated[str, DERIVED]
 
     @property
     def single(self) -> Expr:
@@ -525,16 +615,16 @@ class Score(Part):
 class Column(Part):
     """Value stored with each response for measures, such as the answer or the correct answer."""
 
-    step: Literal["column"] = "column"
-    name: str
-    value: Expr
-    type: Type
-    element: Type | None = None
+    step: Annotated[Literal["column"], DERIVED] = "column"
+    name: Annotated[str, DERIVED]
+    value: Annotated[Expr, VALUE]
+    type: Annotated[Type, FOLLOWING_TYPE]
+    element: Annotated[Type | None, FOLLOWING_TYPE] = None
     """See `Score.element`; `type` is then the type of the value for one element."""
-    of: str
-    needs: tuple[str, ...]
-    when: Expr | None = None
-    fingerprint: str
+    of: Annotated[str, OWNER]
+    needs: Annotated[tuple[str, ...], DERIVED]
+    when: Annotated[Expr | None, CONDITION] = None
+    fingerprint: Annotated[str, DERIVED]
 
     @property
     def single(self) -> Expr:
@@ -549,31 +639,33 @@ def _single(value: Expr, element: Type | None) -> Expr:
 class Grade(Part):
     """Scorer applied to a response. With `metrics` it yields a score for each, otherwise one score called `name`."""
 
-    step: Literal["grade"] = "grade"
-    name: str
-    scorer: str
-    args: dict[str, Expr]
-    of: str
+    step: Annotated[Literal["grade"], DERIVED] = "grade"
+    name: Annotated[str, DERIVED]
+    scorer: Annotated[str, ELSEWHERE]
+    args: Annotated[dict[str, Expr], ARGUMENTS]
+    of: Annotated[str, OWNER]
     """Step whose reply is graded: the last step of the compared role on which the grade depends, or else the last
     step."""
-    needs: tuple[str, ...]
+    needs: Annotated[tuple[str, ...], DERIVED]
     """All steps with a model call on which it depends, directly or indirectly."""
-    metrics: tuple[str, ...] = ()
-    weights: tuple[float, ...] = ()
+    metrics: Annotated[tuple[str, ...], FieldMark(effect="elsewhere", change="allocation")] = ()
+    weights: Annotated[
+        tuple[float, ...], FieldMark(effect="evaluation", change="allocation", brief="weights of the metrics")
+    ] = ()
     """Weight of each metric in a mean over metrics; empty if all are equal."""
-    when: Expr | None = None
-    earlier: tuple[Expr, ...] | None = None
+    when: Annotated[Expr | None, CONDITION] = None
+    earlier: Annotated[tuple[Expr, ...] | None, EARLIER] = None
     """See `Score.earlier`."""
-    inputs: tuple[str, ...] | None = None
+    inputs: Annotated[tuple[str, ...] | None, DERIVED] = None
     """Steps of `needs` on which the arguments depend; they identify the judge's reply, so the same call under another
     condition has the same reply. None if these are all of `needs`."""
-    draw: int = 0
+    draw: Annotated[int, FieldMark(effect="draw")] = 0
     """Always 0 now; plans of earlier versions have other values."""
-    condition: str = ""
+    condition: Annotated[str, DERIVED] = ""
     """See `Ask.condition`."""
-    judgement: str
+    judgement: Annotated[str, DERIVED]
     """Fingerprint of the judge's reply; `fingerprint` is that of the scores read from it."""
-    fingerprint: str
+    fingerprint: Annotated[str, DERIVED]
 
     @property
     def judged(self) -> tuple[str, ...]:
@@ -588,23 +680,23 @@ class Compare(Part):
     first reply is better, its second value that the second is, a third value that neither is.
     """
 
-    step: Literal["compare"] = "compare"
-    name: str
-    scorer: str
-    args: dict[str, Expr]
-    of: str
-    needs: tuple[str, ...]
-    when: Expr | None = None
-    earlier: tuple[Expr, ...] | None = None
+    step: Annotated[Literal["compare"], DERIVED] = "compare"
+    name: Annotated[str, DERIVED]
+    scorer: Annotated[str, ELSEWHERE]
+    args: Annotated[dict[str, Expr], ARGUMENTS]
+    of: Annotated[str, OWNER]
+    needs: Annotated[tuple[str, ...], DERIVED]
+    when: Annotated[Expr | None, CONDITION] = None
+    earlier: Annotated[tuple[Expr, ...] | None, EARLIER] = None
     """See `Score.earlier`."""
-    inputs: tuple[str, ...] | None = None
+    inputs: Annotated[tuple[str, ...] | None, DERIVED] = None
     """See `Grade.inputs`."""
-    draw: int = 0
+    draw: Annotated[int, FieldMark(effect="draw")] = 0
     """See `Grade.draw`."""
-    condition: str = ""
+    condition: Annotated[str, DERIVED] = ""
     """See `Ask.condition`."""
-    judgement: str
-    fingerprint: str
+    judgement: Annotated[str, DERIVED]
+    fingerprint: Annotated[str, DERIVED]
 
     @property
     def judged(self) -> tuple[str, ...]:

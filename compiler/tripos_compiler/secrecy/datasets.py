@@ -15,7 +15,7 @@ from typing import Protocol
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics.diagnostic import Label
-from tripos_compiler.language.references import expressions_of, subexpressions
+from tripos_compiler.language.references import datasets_of, expressions_of, subexpressions
 from tripos_compiler.library.definedness import find_undefined
 from tripos_compiler.library.function import Evaluation
 from tripos_compiler.library.registry import FUNCTIONS
@@ -163,13 +163,7 @@ class GenerationFlow:
         source = self.generated.source
         if source is None or not any(isinstance(part, Data) for part in subexpressions(source)):
             steps = tuple(step for step in self.generated.steps if not isinstance(step, Verify))
-            used = {
-                part.dataset
-                for expr in expressions_of(steps)
-                for part in subexpressions(expr)
-                if isinstance(part, Data)
-            }
-            for name in sorted(used - {self.generated.name}):
+            for name in sorted(datasets_of(steps) - {self.generated.name}):
                 yield from self.tables.of(name).about
             return
         for part in subexpressions(source):

@@ -14,7 +14,7 @@ from functools import cached_property
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics.diagnostic import Label
-from tripos_compiler.language.references import expressions_of, nested_loops, paths_in, subexpressions
+from tripos_compiler.language.references import expressions_of, paths_in, roles_called, subexpressions, uses
 from tripos_compiler.library.calls import search_index_of
 from tripos_compiler.library.function import SearchIndex
 from tripos_compiler.plan import (
@@ -24,12 +24,10 @@ from tripos_compiler.plan import (
     Compare,
     Converse,
     Data,
-    DeclaredSettings,
     Expr,
     GeneratedDataset,
     Grade,
-    Hole,
-    Items,
+    JudgedStep,
     Passage,
     Ref,
     Retrieve,
@@ -39,10 +37,11 @@ from tripos_compiler.plan import (
     Score,
     Scorer,
     Shots,
+    Speaker,
     Step,
-    Texts,
     Verdict,
 )
+from tripos_compiler.plan.steps import fields_with
 from tripos_compiler.resolve.program import Program
 from tripos_compiler.secrecy.datasets import BoundRows, DatasetSecrets, TableSecrets
 from tripos_compiler.secrecy.flows import Flows, Revealed, SourceMap
@@ -213,16 +212,9 @@ class ScenarioTaintAnalysis:
 
         It belongs to the item if the score itself reads it, or if the row has it from single rows.
         """
-        flows = self.flows(step.name)
-        match step:
-            case Score(value=value) | Column(value=value):
-                scored = flows.all(value)
-            case Grade(args=args) | Compare(args=args):
-                scored = flows.all(*args.values())
-            case Verdict(args=args, loops=loops):
-                scored = flows.all(nested_loops(loops, Items(values=tuple(args.values()))))
-            case _:
-                return
+        if not isinstance(step, JudgedStep | Score | Column):
+            return
+        scored = self.flows(step.name).all(*(use.expr for use in uses(step) if use.use != "condition"))
         for secret in scored:
             rows = secret.rows
             if not secret.of_model and not rows.current and (rows.part or not rows.other):
@@ -292,42 +284,26 @@ class ScenarioTaintAnalysis:
 
     def _told_by(self, step: Ask, statement: Statement) -> Iterator[Disclosure]:
         """Yield all information that an ask gives, except whether it is asked."""
-        flows = self.flows(step.name)
-        known: set[int] = set()
-        for texts in (step.system, step.prompt):
-            yield from self._texts(texts, flows, statement.head, known)
-        yield from self._settings(step.settings, flows, statement.head, known)
-        if step.chat is not None:
-            known.add(id(step.chat))
-            written = statement.one_of("chat")
-            span = written.syntax("value").span if written is not None else statement.head
-            yield Disclosure(flows.all(step.chat), span, "this chat tells")
-        if step.continues is not None:
-            written = statement.one_of("continue")
-            span = written.name("step").span if written is not None else statement.head
-            yield Disclosure(flows.all(Ref(path=(step.continues,))), span, "continuing it tells")
-        if step.options is not None:
-            known.add(id(step.options))
-            written = statement.one_of("likelihood")
-            span = written.syntax("options").span if written is not None else statement.head
-            yield Disclosure(flows.all(step.options), span, "these options tell")
-        if step.offered is not None:
-            known.add(id(step.offered))
-            written = statement.one_of("tools")
-            span = written.head if written is not None else statement.head
-            yield Disclosure(flows.all(step.offered), span, "these tools tell")
-        if step.acts:
-            known |= {id(act) for act in step.acts}
-            written = statement.one_of("state")
-            span = written.syntax("value").span if written is not None else statement.head
-            yield Disclosure(flows.all(*step.acts), span, "the results of its tools tell")
+        yield from self._shown(step, self.flows(step.name), statement, statement.head, "this step tells")
         for shots in step.shots:
             yield from self._shots(shots, step.name, statement)
-            known |= {id(expr) for expr in expressions_of(shots)}
         yield from self._spoken(statement.head)
-        known |= {id(expr) for expr in expressions_of(step.when)}
-        exprs = [expr for expr in expressions_of(step) if id(expr) not in known]
-        yield Disclosure(flows.all(*exprs), statement.head, "this step tells")
+
+    def _shown(
+        self, part: Step | Speaker | Scorer, flows: Flows, statement: Statement, span: Span, into: str
+    ) -> Iterator[Disclosure]:
+        """Yield the information in every expression of a part itself, except its condition. `span` and `into` are the
+        place and the message for fields without their own."""
+        for use in uses(part):
+            if use.owner is not part or use.use == "condition":
+                continue
+            construct, operand = use.mark.written
+            written = statement.one_of(construct)
+            place = span if written is None else written.syntax(operand).span if operand else written.head
+            if use.use in ("text", "settings"):
+                place = self.places.of(use.node, statement.head)
+            own = "its condition tells" if isinstance(use.node, Passage) else use.mark.discloses
+            yield Disclosure(flows.all(use.expr), place, own or into)
 
     def _decided(self, step: Ask | Converse, statement: Statement) -> list[Disclosure]:
         """Return the information that a step runs at all."""
@@ -343,30 +319,6 @@ class ScenarioTaintAnalysis:
         if self.languages > 1 and "language" in self.names:
             yield Disclosure(self.names["language"].all, span, "the language of this tells")
 
-    def _texts(
-        self, texts: Texts | None, flows: Flows, head: Span, known: set[int], into: str = ""
-    ) -> Iterator[Disclosure]:
-        """Yield the information in texts, each hole and condition once."""
-        for template in (texts or {}).values():
-            for part in template.parts:
-                if isinstance(part, Passage):
-                    holes = [inner for inner in part.parts if isinstance(inner, Hole)]
-                    if part.when is not None:
-                        known.add(id(part.when))
-                        when = self.places.of(part, head)
-                        yield Disclosure(flows.all(part.when), when, into or "its condition tells")
-                else:
-                    holes = [part] if isinstance(part, Hole) else []
-                for hole in holes:
-                    known.add(id(hole.expr))
-                    yield Disclosure(flows.all(hole.expr), self.places.of(hole, head), into or "this prompt tells")
-
-    def _settings(self, settings: DeclaredSettings, flows: Flows, head: Span, known: set[int]) -> Iterator[Disclosure]:
-        """Yield the information in the conditions of settings, which are visible to the model."""
-        for when in settings.conditions():
-            known.add(id(when))
-            yield Disclosure(flows.all(when), self.places.of(when, head), "its condition tells")
-
     def _shots(self, shots: Shots, step: str, statement: Statement) -> Iterator[Disclosure]:
         """Yield the information in shots: their texts, their selection, and whether there are any."""
         own = shots.dataset.rpartition(".")[2]
@@ -378,10 +330,11 @@ class ScenarioTaintAnalysis:
         there = union(table.rows.structure, table.rows.order)
         if shots.drawn is None:  # a draw uses the positions among all rows, whatever the condition
             there = narrow_regions(there, lambda rows: rows.where(where))
-        chosen = [flows.all(shots.where), self.flows(step).all(shots.drawn), there, *self._keys(table, row)]
-        yield Disclosure(union(*chosen), written.head, SHOWN)
-        for texts in (shots.prompt, shots.reply):
-            yield from self._texts(texts, flows, written.head, set(), SHOWN)
+        chosen = [flows.all(use.expr) for use in uses(shots) if use.use != "text"]
+        yield Disclosure(union(*chosen, there, *self._keys(table, row)), written.head, SHOWN)
+        for use in uses(shots):
+            if use.use == "text":
+                yield Disclosure(flows.all(use.expr), self.places.of(use.node, written.head), SHOWN)
 
     def _keys(self, table: TableSecrets, row: Flow) -> Iterator[Secrets]:
         """Yield the keys of rows and shots, because rows with the same key are no shots for each other."""
@@ -401,11 +354,9 @@ class ScenarioTaintAnalysis:
         leaks = False
         for speaker in step.speakers:
             written = next((each for each in statement.of("speaker") if each.name().text == speaker.role), statement)
-            known: set[int] = set()
-            disclosures = [*self._texts(speaker.system, flows, written.head, known), *self._spoken(written.head)]
-            disclosures += self._settings(speaker.settings, flows, written.head, known)
-            exprs = [expr for expr in expressions_of(speaker) if id(expr) not in known]
-            disclosures.append(Disclosure(flows.all(*exprs), written.head, "this tells"))
+            disclosures = [*self._shown(speaker, flows, written, written.head, "this tells")]
+            disclosures += self._spoken(written.head)
+            disclosures += self._shown(step, flows, statement, statement.head, "this tells")
             leaks = self._reaches(speaker.role, [*disclosures, *decided]) or leaks
             if speaker.role in self.compared:
                 said.append(self._reply_secrets(step.name, name))
@@ -445,10 +396,12 @@ class ScenarioTaintAnalysis:
         if step.using is not None:
             disclosures = [Disclosure(by, self.places.of(step.by, statement.head), "what is embedded tells")]
             by = NONE if self._reaches(step.using, disclosures) else by
+        followed = ("source", "ranking", "included", "condition")
+        chosen = [use.expr for use in uses(step) if use.use not in followed]
         what = union(
             extend_trail(there, Label(name, f"`{step.name}` holds it")),
             extend_trail(by, Label(top.head if top is not None else name, "`top` chooses by it")),
-            extend_trail(flows.all(step.where), Label(name, f"`{step.name}` chooses by it")),
+            *(extend_trail(flows.all(expr), Label(name, f"`{step.name}` chooses by it")) for expr in chosen),
             extend_trail(outer.all(step.when), Label(name, f"`{step.name}` is there by it")),
         )
         put = [outer.of(expr) for expr in step.include]
@@ -479,16 +432,11 @@ class ScenarioTaintAnalysis:
             )
             flows = flows.of_elements(loop)
             disclosures.append(Disclosure(flows.all(loop.where), place, f"whether `{step.scorer}` is asked tells"))
-        disclosures += [Disclosure(flows.all(arg), place, f"`{step.scorer}` tells") for arg in step.args.values()]
+        element = step.model_copy(update={"loops": ()}) if isinstance(step, Verdict) else step
+        disclosures += self._shown(element, flows, statement, place, f"`{step.scorer}` tells")
         shown = dict.fromkeys((*scorer.params, "metrics", *self.scenario.axes, "language"), PUBLIC)
         own = Flows(shown, self.tables, self.revealed(step.scorer), self.places)
-        known: set[int] = set()
-        for texts in (scorer.system, scorer.prompt):
-            disclosures += self._texts(texts, own, statement.head, known)
-        disclosures += self._settings(scorer.settings, own, statement.head, known)
-        if scorer.chat is not None:
-            known.add(id(scorer.chat))
-            disclosures.append(Disclosure(own.all(scorer.chat), place, f"`{step.scorer}` tells"))
+        disclosures += self._shown(scorer, own, statement, place, f"`{step.scorer}` tells")
         earlier = step.earlier or ()
         if step.when is not None or earlier:
             whether = f"whether `{step.scorer}` is asked tells"
@@ -508,10 +456,6 @@ class ScenarioTaintAnalysis:
             further = {secret: ways for secret, ways in of_model.items() if secret.column != judged}
             if further:
                 self.leaks.append(Leak(step.scorer, Disclosure(further, disclosure.span, disclosure.into), judged))
-
-
-LEFT_OUT = {"fingerprint", "judgement", "needs", "inputs", "draw"}
-"""Fields of a step that do not change the request."""
 
 
 # Scenarios split by a secret
@@ -659,7 +603,7 @@ class SplitScenarios:
         yield scenario.axes
         for treatment in scenario.treatments:
             steps = self._behind(treatment.steps)
-            yield tuple(step.model_dump_json(exclude=LEFT_OUT).replace(own, '"@row"') for step in steps)
+            yield tuple(_request(step).replace(own, '"@row"') for step in steps)
             looked_at = {path[1] if len(path) > 1 else "" for path in self._paths(steps) if path[0] == alias}
             yield frozenset((name, columns.get(name, (rows.dataset, name))) for name in looked_at)
 
@@ -676,8 +620,7 @@ class SplitScenarios:
 
     def _paths(self, steps: Iterable[Step]) -> set[tuple[str, ...]]:
         """Return the paths that steps read."""
-        paths = {path for expr in expressions_of(tuple(steps)) for path in paths_in(expr)}
-        return paths | {(step.continues,) for step in steps if isinstance(step, Ask) and step.continues is not None}
+        return {path for step in steps for use in uses(step) for path in paths_in(use.expr)}
 
     def _addressed_steps(self, steps: Iterable[Step]) -> list[Step]:
         """Return the steps in which the compared role is asked, talks or judges."""
@@ -685,15 +628,15 @@ class SplitScenarios:
 
     def _roles(self, step: Step) -> tuple[str, ...]:
         """Return the roles that a step asks."""
-        match step:
-            case Ask(role=role):
-                return (role,)
-            case Converse(speakers=speakers):
-                return tuple(speaker.role for speaker in speakers)
-            case Grade(scorer=name) | Verdict(scorer=name) | Compare(scorer=name):
-                scorer = self.program.scorers.get(name)
-                return () if scorer is None else scorer.roles
-        return ()
+        if not isinstance(step, JudgedStep):
+            return roles_called(step)
+        scorer = self.program.scorers.get(step.scorer)
+        return () if scorer is None else scorer.roles
+
+
+def _request(step: Step) -> str:
+    """Return the JSON of the fields of a step that change its request or whether it is sent."""
+    return step.model_dump_json(exclude={*fields_with(type(step), "derived", "draw")} - {"step", "name"})
 
 
 def columns_of(secrets: Secrets) -> set[tuple[str, str]]:

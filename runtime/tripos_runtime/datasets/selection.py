@@ -7,8 +7,8 @@ from dataclasses import field, replace
 
 from tripos_compiler.errors import TriposError
 from tripos_compiler.language.contexts import Drawn, scenario_under, select_treatments
-from tripos_compiler.language.references import expressions_of, subexpressions
-from tripos_compiler.plan import Ask, Data, Plan, Retrieve, Scenario, Step, Subset, digest
+from tripos_compiler.language.references import datasets_of
+from tripos_compiler.plan import Plan, Retrieve, Scenario, Subset, digest
 from tripos_compiler.source.data_classes import dataclass
 
 
@@ -131,14 +131,7 @@ def _embedding(scenario: Scenario) -> Iterator[str]:
 
 def data_of(scenario: Scenario) -> set[str]:
     """Return the data sets that a scenario reads values or shots from."""
-    expr = scenario.rows.where if scenario.rows is not None else None
-    found = {part.dataset for part in subexpressions(expr) if isinstance(part, Data)} if expr is not None else set()
-    return found.union(*(_looked_into(step) for step in scenario.steps))
-
-
-def _looked_into(step: Step) -> set[str]:
-    found = {part.dataset for expr in expressions_of(step) for part in subexpressions(expr) if isinstance(part, Data)}
-    return found | ({shots.dataset for shots in step.shots} if isinstance(step, Ask) else set())
+    return datasets_of(scenario.rows).union(*map(datasets_of, scenario.steps))
 
 
 def _listed(parts: list[str]) -> str:

@@ -13,16 +13,14 @@ from typing import Literal, NamedTuple
 from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.errors import TriposError
 from tripos_compiler.language.aggregates import families_in_name
-from tripos_compiler.language.references import expressions_of, subexpressions
+from tripos_compiler.language.references import datasets_of
 from tripos_compiler.language.rendering import media_printed
 from tripos_compiler.library.media import MediumKind
 from tripos_compiler.plan import (
     Ask,
     Compare,
     Converse,
-    Data,
     DeclaredSettings,
-    Expr,
     GeneratedDataset,
     Grade,
     JudgedStep,
@@ -46,10 +44,7 @@ def generators_of_inputs(plan: Plan, step: Step, models: Mapping[str, Sequence[s
     """Return the models that generate the data sets that a step reads values from or draws shots from, and the data
     sets behind these. `models` are by role. The author of the row itself is not among them: a row is named by its
     content."""
-    names = _taken(list(expressions_of(step)))
-    if isinstance(step, Ask):
-        names |= {shots.dataset for shots in step.shots}
-    return generators_of(plan, names, models)
+    return generators_of(plan, datasets_of(step), models)
 
 
 def generators_of(plan: Plan, datasets: Collection[str], models: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
@@ -64,7 +59,7 @@ def generators_of(plan: Plan, datasets: Collection[str], models: Mapping[str, Se
         seen.add(name)
         dataset = generated_datasets[name]
         found.update(f"{ask.role} {model}" for ask in dataset.asks for model in models.get(ask.role, ()))
-        waiting |= (_taken(list(expressions_of(dataset))) & generated_datasets.keys()) - seen
+        waiting |= (datasets_of(dataset) & generated_datasets.keys()) - seen
     return tuple(sorted(found))
 
 
@@ -74,10 +69,6 @@ def generation_binding(
     """Return the binding of everything asked and decided for a generated data set: its name without the slot. It names
     all makers, since one maker is told what another one's attempt was rejected for."""
     return digest(["made", fingerprint, *generators_of(plan, [made.name], models)])
-
-
-def _taken(exprs: Sequence[Expr]) -> set[str]:
-    return {part.dataset for expr in exprs for part in subexpressions(expr) if isinstance(part, Data)}
 
 
 class BindingError(TriposError):
