@@ -68,13 +68,13 @@ if TYPE_CHECKING:
 # Columns that measures add to a scenario
 
 
-def collect_columns(program: Program, steps: Steps, statement: Statement) -> bool:
+def collect_columns(program: Program, steps: Steps, statement: Statement) -> None:
     """Add a column to the scenario for every expression over its names in a `measure` or `expect` of it.
 
-    Call it after all steps of the scenario are lowered. Returns False if one is wrong; the scenario then counts as
-    wrong too, because the expression may have used what seems to be unused.
+    Call it after all steps of the scenario are lowered. With a wrong measure the scenario is wrong too, because the
+    expression may have used what seems to be unused.
     """
-    good = True
+    attempt = program.diagnostics.attempt()
     own = statement.name().text if statement.construct == "measure" else None
     value = statement.syntax("value" if statement.construct == "measure" else "cond")
     scenario = next(s for s in program.of("scenario") if any(inner is statement for inner in s.body))
@@ -91,29 +91,25 @@ def collect_columns(program: Program, steps: Steps, statement: Statement) -> boo
         first, known = first_name(node), {*steps.scope, *steps.elements}
         if first is not None and first.text not in known:  # measures are resolved once all are known
             program.index.scopes.append((syntax.span, dict(steps.scope)))
-            good = good and first is not syntax and first.text in program.declared["scenario"]
+            if first is syntax or first.text not in program.declared["scenario"]:
+                program.diagnostics.follows()  # it is reported with the measures
             others = True
             continue
         if figure_in(program, scenario, known, node) is not None:
             message = f"`{written_as(node)}` is made of figures, and nothing says in which cells"
             help_ = f"say what it goes by: `{written_as(node)} by …`"
             program.diagnostics.error("E0301", message, node.span, help=help_)
-            good = False
             continue
         column = lower_column(steps, f"{own or 'expect'}.{word}", node, own_where)
-        if column is None:
-            good = False
-        else:
+        if column is not None:
             program.columns[syntax.span] = column
             if own_where is not None:
                 program.columns[own_where.span] = column
             columns.append(column)
-    if columns and good and not others and not any(depends_on_reply(steps, column) for column in columns):
+    if columns and not attempt.failed and not others and not any(depends_on_reply(steps, column) for column in columns):
         help_ = "measure something that a reply of the role under test says"
         message = "this measure depends on no reply of the compared role"
         program.diagnostics.error("E0301", message, value.span, help=help_)
-        return False
-    return good
 
 
 # Measures
