@@ -212,8 +212,8 @@ class OfferedTools:
 
 
 def lower_offered_tools(steps: Steps, ask: Statement) -> OfferedTools:
-    """Return the tools of an ask; none if one is wrong."""
-    statement, attempt = ask.one_of("tools"), steps.program.diagnostics.attempt()
+    """Return the tools of an ask, without the wrong ones."""
+    statement = ask.one_of("tools")
     if statement is None:
         return OfferedTools()
     declared: dict[str, Tool] = {}
@@ -230,7 +230,7 @@ def lower_offered_tools(steps: Steps, ask: Statement) -> OfferedTools:
         message = "these tools are declared, and those of a column stand beside them"
         help_ = "take the tools of the column, or those that are declared"
         steps.program.diagnostics.error("E0107", message, statement.head, help=help_)
-    return OfferedTools() if attempt.failed else OfferedTools(tuple(declared.values()), listed)
+    return OfferedTools(tuple(declared.values()), listed)
 
 
 def _declared(steps: Steps, name: Name) -> Tool | None:
@@ -555,12 +555,10 @@ def _ask(steps: Steps, statement: Statement, when: Typed | None, listed: Element
         program.diagnostics.follows()
         return
     shots = () if is_request_wrong else lower_shots(steps, statement, question.returns)
-    plain, options, tools = (
-        lower_plain(steps, statement),
-        lower_likelihood(steps, statement),
-        lower_offered_tools(steps, statement),
-    )
-    loop = lower_state(steps, statement, tools.declared)
+    plain, options = lower_plain(steps, statement), lower_likelihood(steps, statement)
+    offered = program.diagnostics.attempt()
+    tools = lower_offered_tools(steps, statement)
+    loop = lower_state(steps, statement, tools.declared, are_tools_known=not offered.failed)
     check_logprobs(steps, statement, question.returns)
     if steps.attempt.failed:
         return

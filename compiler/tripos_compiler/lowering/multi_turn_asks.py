@@ -100,10 +100,10 @@ class ToolLoop:
     """The tools whose call ends the loop."""
 
 
-def lower_state(steps: Steps, statement: Statement, tools: Sequence[Tool]) -> ToolLoop | None:
-    """Return the tool loop of an ask; None without one."""
+def lower_state(steps: Steps, statement: Statement, tools: Sequence[Tool], *, are_tools_known: bool) -> ToolLoop | None:
+    """Return the tool loop of an ask; None without one. If one of the tools is wrong, they are not all known."""
     written, user = statement.one_of("state"), _user(steps, statement)
-    ends = _ending_tools(steps, statement, tools)
+    ends = _ending_tools(steps, statement, tools, are_tools_known)
     if written is None:
         return None
     program = steps.program
@@ -120,7 +120,7 @@ def lower_state(steps: Steps, statement: Statement, tools: Sequence[Tool]) -> To
         if tool.name in TOOL_LOOP_FIELDS:
             help_ = "the reply has a value of that name already; take another"
             program.diagnostics.error("E0207", f"no tool can be called `{tool.name}` here", written.head, help=help_)
-    if statement.of("tools") and not tools:
+    if statement.of("tools") and not tools and are_tools_known:
         help_ = "name tools of this file; those of a column have no functions"
         program.diagnostics.error("E0107", "`state` needs tools that are declared", written.head, help=help_)
     state = steps.check(value)
@@ -130,7 +130,7 @@ def lower_state(steps: Steps, statement: Statement, tools: Sequence[Tool]) -> To
     return ToolLoop(state, count_of(program, written), user, ends)
 
 
-def _ending_tools(steps: Steps, statement: Statement, tools: Sequence[Tool]) -> tuple[str, ...]:
+def _ending_tools(steps: Steps, statement: Statement, tools: Sequence[Tool], are_tools_known: bool) -> tuple[str, ...]:
     """Return the tools whose call ends the loop of an ask."""
     program, role = steps.program, statement.name("role").text
     found: list[str] = []
@@ -139,12 +139,14 @@ def _ending_tools(steps: Steps, statement: Statement, tools: Sequence[Tool]) -> 
         if not statement.of("state"):
             message, help_ = "no call is made here, so none ends anything", "write a `state`, or remove this line"
             program.diagnostics.error("E0107", message, each.head, help=help_)
+        elif role not in program.roles:
+            program.diagnostics.follows()
         elif caller.text != role:
             message, help_ = f"`{caller.text}` calls no tools here", f"write `until {role} calls {tool.text}`"
             program.diagnostics.error("E0201", message, caller.span, help=help_, unknown=caller.text)
         elif not program.is_declared("tool", tool):
             continue
-        elif tool.text not in [one.name for one in tools]:
+        elif tool.text not in [one.name for one in tools] and are_tools_known:
             message, help_ = f"`{tool.text}` is none of the tools of this ask", "name it after `tools` too"
             program.diagnostics.error("E0201", message, tool.span, help=help_, unknown=tool.text)
         elif tool.text in found:

@@ -329,9 +329,12 @@ def lower_scenarios(program: Program, memory: Memory | None = None) -> None:
             own = fork_program(program)
             lowered = program_additions(program, own, _scenario(own, statement))
             cache.keep(statement, lowered)
+        if program.declared["scenario"].get(statement.name().text) is not statement.name():
+            program.diagnostics.extend(lowered.diagnostics, lowered.failures)  # its name is repeated
+            continue
         lowered.add_to(program)
         scenario: Scenario | None = lowered.result
-        if scenario is not None and scenario.name not in program.scenarios:
+        if scenario is not None:
             program.scenarios[scenario.name] = scenario
 
 

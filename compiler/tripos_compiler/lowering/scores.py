@@ -495,8 +495,10 @@ def _paired(steps: Steps) -> Scope:
     and `second`.
     """
     whose = {step.name for step in steps.lowered if steps.compared(Ref(path=(step.name,)))}
+    wrong = {key: binding for key, binding in steps.scope.items() if binding.is_error}
     bindings = {key: binding for key, binding in steps.scope.items() if key in whose or _depends(steps, binding)}
     shared = {key: binding for key, binding in steps.scope.items() if key not in bindings}
+    bindings |= wrong  # it may depend on a reply or not
     sides = {
         side: Binding((side,), None, {key: _below(side, binding, whose) for key, binding in bindings.items()})
         for side in SIDES

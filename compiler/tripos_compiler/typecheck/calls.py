@@ -352,7 +352,8 @@ def arguments(
             elaborator.error("E0303", "this argument is one too many or misnamed", argument.span, help_)
         elif len(argument.elements) != 1 and not is_comprehension((argument,), named=True):
             elaborator.error("E0303", *several_values(argument, help_))
-        elif not (typed := _argument(elaborator, argument, parameter, checked_arguments)).is_error:
+        else:
+            typed = _argument(elaborator, argument, parameter, checked_arguments)
             checked_arguments.append(CheckedArgument(parameter, typed, argument.name is not None))
     many = {
         checked_argument.parameter.name for checked_argument in checked_arguments if checked_argument.parameter.many
@@ -390,11 +391,15 @@ def _argument(elaborator: Checker, argument: Argument, parameter: Parameter, giv
         typed = check_comprehension(elaborator, argument)
         return typed if type_ is None else elaborator.typed_as(typed, element, type_, f"`{parameter.name}`")
     if type_ is None and given and isinstance(element, Name) and elaborator.is_value(element):
+        if given[0].typed.is_error:
+            return elaborator.follows()  # it is probably one of the values
         beside = given[0].typed.type  # `default(choice, A)`: a value of the first argument's choice
         of = beside.of if beside.kind in ("optional", "list", "set") else beside
         if of.kind == "choice":
             return elaborator.against(element, of)
     if isinstance(element, Group) and not element.arguments and given and parameter.accepts_any_type:
+        if given[-1].typed.is_error:
+            return elaborator.follows()
         beside = without_optional(given[-1].typed.type)  # `default(found, [])`: an empty list of the same type
         if beside.kind in ("list", "dialogue"):
             return Typed(Items(values=()), beside)
