@@ -203,6 +203,10 @@ def lower_context(making: GenerationLowering) -> None:
             program.index.use(name.span, declared.span if declared is not None else None)
             making.axes.append(axis)
             bind_axis(making, axis, name)
+    if any(name.text not in program.declared.get("axis", {}) for name in names):  # any axis may have been meant
+        for other in program.declared.get("axis", {}).keys() - making.scope.keys():
+            making.scope[other] = Binding((other,))
+            making.add("", other, making.statement.head, None)
     for name in names:
         axis = program.axes.get(name.text)
         for other in sorted(axes_in_guards(axis) - set(making.scope)) if axis is not None else ():
@@ -296,6 +300,8 @@ def _source_rows(making: GenerationLowering, written: Name) -> LoadedDataset | N
         making.error("E0301", f"`{written.text}` is a tree, and has no rows", written.span, help=help_)
         return None
     if not program.is_declared("dataset", written):
+        for name in program.declared.get("dataset", {}):  # any of them may have been meant
+            making.scope.setdefault(name, Binding((name,)))
         return None
     loaded = program.top_level_datasets.get(written.text)
     if loaded is None or not loaded.sound:

@@ -262,7 +262,8 @@ def _metrics(steps: Steps, scorer: Scorer, statement: Statement, name: Name | No
             return None
         return ()
     tables = [table for table in program.of("allocate") if table.name("scorer").text == scorer.name]
-    if not tables and any(not _declared(program, table) for table in program.of("allocate")):
+    has_row = steps.scenario in program.table_rows.get(scorer.name, {steps.scenario})
+    if not (tables and has_row) and any(not _declared(program, table) for table in program.of("allocate")):
         program.diagnostics.follows()  # probably the table whose scorer was reported
         return None
     if not tables:
@@ -270,7 +271,7 @@ def _metrics(steps: Steps, scorer: Scorer, statement: Statement, name: Name | No
         help_ = f"write `allocate {scorer.name} {{ | | METRIC | … }}`"
         program.diagnostics.error("E0602", message, statement.head, help=help_, unknown=scorer.name)
         return None
-    if steps.scenario not in program.table_rows.get(scorer.name, {steps.scenario}):
+    if not has_row:
         message = f"the table of `{scorer.name}` has no row for scenario `{steps.scenario}`"
         table = Label(tables[0].head, "the table")
         program.diagnostics.error("E0602", message, statement.head, table, help="add a row for it")
