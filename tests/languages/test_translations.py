@@ -108,7 +108,9 @@ def test_what_a_value_is_for_is_translated_as_a_whole() -> None:
     """The place of a value in a message about its type: no part of it is taken for a sentence of its own."""
     sources = (Path(__file__).parents[2] / "compiler/tripos_compiler/lowering").rglob("*.py")
     places = {
-        each for path in sources for each in re.findall(r'\.expression\([^\n]*, "([^"]+)"\)', path.read_text("utf-8"))
+        each
+        for path in sources
+        for each in re.findall(r'(?:\.expression|\bcheck)\([^\n]*, "([^"]+)"\)', path.read_text("utf-8"))
     }
     assert len(places) > 5
     assert {each for each in places if re.search("[a-z]", localized(each, "zh"))} == set()

@@ -83,6 +83,9 @@ class Diagnostics:
     """Blocks, and whole files, that contain skipped statements."""
     skipped_files: bool = False
     """Whether a used file could not be read; it may have declared anything."""
+    failures: int = 0
+    """Number of failures so far: each error that leaves nothing to use, and each mistake that an earlier error explains
+    and that is not shown."""
 
     def error(
         self,
@@ -94,17 +97,33 @@ class Diagnostics:
         edits: Iterable[Edit] = (),
         unknown: str | None = None,
         lacking: Span | None = None,
+        recovered: bool = False,
     ) -> None:
         """Add an error at `where`; the first place is the primary one.
 
-        `unknown` is an undeclared name, and `lacking` a block in which something is missing. Neither is reported if a
-        skipped statement may be the cause.
+        `unknown` is an undeclared name, and `lacking` a block in which something is missing. Neither is shown if a
+        skipped statement may be the cause; it is a failure all the same. An error that is `recovered` from leaves a
+        part that can be used, so it is no failure.
         """
+        self.failures += not recovered
         if unknown is not None and (self.skipped_files or unknown in self.skipped_names):
             return
         if lacking is not None and (self.skipped_files or lacking in self.skipped_blocks):
             return
         self._add("error", code, message, where, help, notes, edits)
+
+    def follows(self) -> None:
+        """Count a failure that an earlier error explains, such as the use of a name with a wrong declaration."""
+        self.failures += 1
+
+    def attempt(self) -> Attempt:
+        """Return the attempt that starts here."""
+        return Attempt(self, len(self.items), self.failures)
+
+    def extend(self, items: Iterable[Diagnostic], failures: int) -> None:
+        """Add the diagnostics of another collector with its number of failures."""
+        self.items.extend(items)
+        self.failures += failures
 
     def lose(self, block: Span, names: Iterable[str]) -> None:
         """Record that a statement of a block, with these names, was reported and skipped."""
@@ -155,6 +174,37 @@ class Diagnostics:
             return (span.source.path, span.start, item.code)
 
         return sorted(dict.fromkeys(self.items), key=place)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A stretch of a compilation that starts with `Diagnostics.attempt` and ends where it is asked about."""
+
+    diagnostics: Diagnostics
+    start: int
+    """Number of diagnostics before it."""
+    failures: int
+    """Number of failures before it."""
+
+    @property
+    def failed(self) -> bool:
+        """True if anything in it was wrong, also if an earlier error explains it."""
+        return self.diagnostics.failures > self.failures
+
+    @property
+    def reported(self) -> list[Diagnostic]:
+        """The diagnostics that it added."""
+        return self.diagnostics.items[self.start :]
+
+    def discard(self, *codes: str) -> None:
+        """Remove its diagnostics with these codes; without codes, all of them. It stays failed."""
+        kept = [item for item in self.reported if codes and item.code not in codes]
+        self.diagnostics.items[self.start :] = kept
+
+    def withdraw(self) -> None:
+        """Remove its diagnostics and its failures, as if nothing had been tried."""
+        self.discard()
+        self.diagnostics.failures = self.failures
 
 
 BREAK = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")

@@ -12,15 +12,13 @@ from dataclasses import replace
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.constructs.table import CONSTRUCTS
 from tripos_compiler.diagnostics.diagnostic import suggest
-from tripos_compiler.language.references import direct_dependencies, subexpressions, transitive_dependencies
+from tripos_compiler.language.references import direct_dependencies, paths_in, subexpressions, transitive_dependencies
 from tripos_compiler.library.calls import call, name_of
 from tripos_compiler.library.functions import lists, multiple_choice, texts
 from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.library.types import TEXTS, fits, type_notation, without_optional
 from tripos_compiler.lowering.multi_turn_asks import (
     ElementAsks,
-    PromptSequence,
-    ToolLoop,
     add_element_asks,
     add_loop_turns,
     add_prompt_turns,
@@ -66,11 +64,14 @@ from tripos_compiler.plan import (
     tool_reply_type,
 )
 from tripos_compiler.resolve.program import (
+    ERROR,
+    ERROR_TYPE,
     Binding,
     LoadedDataset,
     Program,
     Scope,
     Typed,
+    expr_of,
     has_skipped_part,
     numbers_of,
     record_fields,
@@ -79,8 +80,8 @@ from tripos_compiler.resolve.program import (
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.text import Span
 from tripos_compiler.source.tree import Name, Syntax, Text
-from tripos_compiler.typecheck.expressions import Elaborator
-from tripos_compiler.typecheck.templates import LocalizedTemplate, lower_texts
+from tripos_compiler.typecheck.expressions import Elaborator, check_condition
+from tripos_compiler.typecheck.templates import CheckedHole, LocalizedTemplate, lower_texts
 from tripos_compiler.typecheck.types import is_secret
 
 # Chats and continued conversations
@@ -89,17 +90,14 @@ SETTLED = ("system", "shots")
 """Constructs that only the first ask of a chat can have."""
 
 
-def lower_chat(steps: Steps, statement: Statement) -> Typed | bool | None:
-    """Return the dialogue of `chat`; None without one, False if it is wrong."""
+def lower_chat(steps: Steps, statement: Statement) -> Typed | None:
+    """Return the dialogue of `chat`; None without one."""
     written = statement.one_of("chat")
-    if written is None:
-        return None
-    value = written.syntax("value")
-    return steps.elaborator().expression(value, DialogueType(), "what is chatted") or False
+    return None if written is None else steps.check(written.syntax("value"), DialogueType(), "what is chatted")
 
 
-def lower_continued(steps: Steps, statement: Statement, role: Name) -> str | bool | None:
-    """Return the name of the conversation or ask that is continued; None without one, False if it is wrong."""
+def lower_continued(steps: Steps, statement: Statement, role: Name) -> str | None:
+    """Return the name of the conversation or ask that is continued; None without one, or if it is wrong."""
     written = statement.one_of("continue")
     if written is None:
         return None
@@ -107,8 +105,9 @@ def lower_continued(steps: Steps, statement: Statement, role: Name) -> str | boo
     found = next((step for step in steps.lowered if step.name == name.text), None)
     binding = steps.scope.get(name.text)
     if not isinstance(found, Ask | Converse) or binding is None:
-        if binding is not None and binding.type is None and not binding.fields:
-            return False  # it was reported
+        if binding is not None and binding.is_error:
+            program.diagnostics.follows()
+            return None
         help_ = suggest(
             name.text,
             [step.name for step in steps.lowered if isinstance(step, Ask | Converse)],
@@ -117,16 +116,17 @@ def lower_continued(steps: Steps, statement: Statement, role: Name) -> str | boo
         program.diagnostics.error(
             "E0201", f"nothing called `{name.text}` can be continued here", name.span, help=help_, unknown=name.text
         )
-        return False
+        return None
     program.index.use(name.span, binding.span)
-    if role.text not in program.roles:
-        return False  # it was reported
-    good = _can_continue(steps, statement, found) if isinstance(found, Ask) else True
-    return found.name if _took_part(steps, found, role, name) and good else False
+    if role.text in program.roles:
+        if isinstance(found, Ask):
+            _check_continued(steps, statement, found)
+        _check_took_part(steps, found, role, name)
+    return found.name
 
 
-def _took_part(steps: Steps, found: Ask | Converse, role: Name, name: Name) -> bool:
-    """Return true if the role spoke in the continued step; otherwise report it."""
+def _check_took_part(steps: Steps, found: Ask | Converse, role: Name, name: Name) -> None:
+    """Check that the role spoke in the continued step."""
     if isinstance(found, Ask):
         message, help_ = f"`{found.name}` is a reply of `{found.role}`", f"ask `{found.role}`"
         took_part = role.text == found.role
@@ -136,29 +136,24 @@ def _took_part(steps: Steps, found: Ask | Converse, role: Name, name: Name) -> b
         took_part = role.text in [speaker.role for speaker in found.speakers]
     if not took_part:
         steps.program.diagnostics.error("E0208", message, name.span, help=help_)
-    return took_part
 
 
-def _can_continue(steps: Steps, statement: Statement, found: Ask) -> bool:
-    """Return true if an ask can continue another one; otherwise report why not."""
-    program, good = steps.program, True
+def _check_continued(steps: Steps, statement: Statement, found: Ask) -> None:
+    """Check that an ask can continue another one."""
+    program = steps.program
     for construct in SETTLED:
         for form in statement.of(construct):
             message = f"an ask that continues `{found.name}` takes no `{construct}`"
             help_ = f"write it in `{found.name}`: a chat has it once, at its beginning"
             program.diagnostics.error("E0107", message, form.head, help=help_)
-            good = False
     if found.plain is not None:
         span = statement.of("continue")[0].name("step").span
         message, help_ = f"`{found.name}` is a plain text, which has no turns", "name an ask without `plain`"
         program.diagnostics.error("E0107", message, span, help=help_)
-        good = False
     if found.calls_tools:
         span = statement.of("continue")[0].name("step").span
         message = f"`{found.name}` may call tools, and a call without its result cannot be gone on from"
         program.diagnostics.error("E0107", message, span, help="name an ask without `tools`")
-        good = False
-    return good
 
 
 # Plain texts, likelihoods and token probabilities
@@ -167,8 +162,8 @@ SINGLE = ("bool", "integer", "number", "choice")
 """Types whose value is a known part of the reply, so that its tokens can be found."""
 
 
-def lower_plain(steps: Steps, ask: Statement) -> Plain | bool | None:
-    """Return how the text of an ask is joined; None for a chat, False if it is both, which is reported.
+def lower_plain(steps: Steps, ask: Statement) -> Plain | None:
+    """Return how the text of an ask is joined; None for a chat.
 
     An ask with `likelihood` is a plain text too.
     """
@@ -178,39 +173,31 @@ def lower_plain(steps: Steps, ask: Statement) -> Plain | bool | None:
             help_ = "write `plain`; any other ask is sent as a chat, and the model's server puts it into its template"
             message = "`chat_template` is for an ask with `plain` or `likelihood`"
             steps.program.diagnostics.error("E0107", message, template.head, help=help_)
-            return False
         return None
     slots = {} if statement is None else {"parted": statement.find("separator"), "link": statement.find("link")}
     return Plain(**{name: text.value for name, text in slots.items() if isinstance(text, Text)})
 
 
-def lower_likelihood(steps: Steps, ask: Statement) -> Typed | bool | None:
-    """Return the texts of `likelihood of`; None without one, False if they are wrong, which is reported."""
+def lower_likelihood(steps: Steps, ask: Statement) -> Typed | None:
+    """Return the texts of `likelihood of`; None without one."""
     statement = ask.one_of("likelihood")
     if statement is None:
         return None
     value, check = statement.syntax("options"), steps.elaborator()
     options = check.infer(value)
-    if options is not None and options.type.kind in ("text", "choice"):
-        options = replace(options, expr=Items(values=(options.expr,)), type=TEXTS)
-    elif options is not None:
-        options = check.typed_as(options, value, TEXTS, "what the likelihood is of")
-    return False if options is None else options
+    if options.type.kind in ("text", "choice"):
+        return replace(options, expr=Items(values=(options.expr,)), type=TEXTS)
+    return check.typed_as(options, value, TEXTS, "what the likelihood is of")
 
 
-def may_have_logprobs(steps: Steps, ask: Statement, returns: Type | None) -> bool:
-    """Return true if an ask has no `top_logprobs` or may have it; otherwise report why not."""
-    statement = ask.one_of("top_logprobs")
-    if (
-        statement is None or ask.one_of("likelihood") is not None
-    ):  # with a likelihood, the setting is reported elsewhere
-        return True
-    if returns is None or returns.kind in SINGLE:
-        return True
-    help_ = "ask for one value, such as `returns choice(A, B)`, or for a text"
-    message = "an ask with `top_logprobs` returns one value"
-    steps.program.diagnostics.error("E0107", message, ask.of("returns")[0].head, help=help_)
-    return False
+def check_logprobs(steps: Steps, ask: Statement, returns: Type | None) -> None:
+    """Check that an ask with `top_logprobs` may have it. With a likelihood, the setting is reported elsewhere."""
+    if ask.one_of("top_logprobs") is None or ask.one_of("likelihood") is not None:
+        return
+    if returns is not None and returns is not ERROR_TYPE and returns.kind not in SINGLE:
+        help_ = "ask for one value, such as `returns choice(A, B)`, or for a text"
+        message = "an ask with `top_logprobs` returns one value"
+        steps.program.diagnostics.error("E0107", message, ask.of("returns")[0].head, help=help_)
 
 
 # Tools
@@ -224,91 +211,86 @@ class OfferedTools:
     listed: Typed | None = None
 
 
-def lower_offered_tools(steps: Steps, ask: Statement) -> OfferedTools | None:
-    """Return the tools of an ask. Reports a mistake and returns None."""
+def lower_offered_tools(steps: Steps, ask: Statement) -> OfferedTools:
+    """Return the tools of an ask, without the wrong ones."""
     statement = ask.one_of("tools")
     if statement is None:
         return OfferedTools()
-    good = True
     declared: dict[str, Tool] = {}
     listed: Typed | None = None
     for syntax in statement.many("tools"):
         if isinstance(syntax, Name) and syntax.text not in steps.scope:
-            tool = _declared(steps, syntax)
-            good = good and tool is not None and _is_new(steps, syntax, syntax.text in declared)
-            if tool is not None:
+            if (tool := _declared(steps, syntax)) is not None:
+                _check_new(steps, syntax, syntax.text in declared)
                 declared[tool.name] = tool
-            continue
-        typed = _listed(steps, syntax)
-        good = good and typed is not None and _is_new(steps, syntax, listed is not None)
-        listed = typed
+        elif not (typed := _listed(steps, syntax)).is_error:
+            _check_new(steps, syntax, listed is not None)
+            listed = typed
     if declared and listed is not None:
         message = "these tools are declared, and those of a column stand beside them"
         help_ = "take the tools of the column, or those that are declared"
         steps.program.diagnostics.error("E0107", message, statement.head, help=help_)
-        good = False
-    return OfferedTools(tuple(declared.values()), listed) if good else None
+    return OfferedTools(tuple(declared.values()), listed)
 
 
 def _declared(steps: Steps, name: Name) -> Tool | None:
     if not steps.program.is_declared("tool", name):
         return None
-    return steps.program.tools.get(name.text)  # one that is wrong was reported
+    tool = steps.program.tools.get(name.text)
+    if tool is None:
+        steps.program.diagnostics.follows()
+    return tool
 
 
-def _listed(steps: Steps, syntax: Syntax) -> Typed | None:
-    steps.program.index.scopes.append((syntax.span, dict(steps.scope)))
-    typed = steps.elaborator().infer(syntax)
-    if typed is None:
-        return None
+def _listed(steps: Steps, syntax: Syntax) -> Typed:
+    typed = steps.check(syntax)
+    if typed.is_error:
+        return ERROR
     if typed.type != JsonType(form="tools"):
         message = f"these are no tools: `{type_notation(typed.type)}`"
         help_ = "name tools that are declared, or a column of type `tools`: `functions tools`"
         steps.program.diagnostics.error("E0301", message, syntax.span, help=help_)
-        return None
+        return ERROR
     warn_undefined(steps, typed, REQUEST_UNDEFINED)
     return typed
 
 
-def _is_new(steps: Steps, syntax: Syntax, known: bool) -> bool:
-    """Return true if a tool or column of tools is named for the first time; otherwise report it."""
+def _check_new(steps: Steps, syntax: Syntax, known: bool) -> None:
+    """Check that a tool or column of tools is named for the first time."""
     if known:
         message = "these tools are named twice" if isinstance(syntax, Name) else "only one column can have tools"
         steps.program.diagnostics.error("E0202", message, syntax.span, help="remove one")
-    return not known
 
 
 # Options: texts that are shuffled and lettered
 
 
-def lower_shown_options(steps: Steps, statement: Statement) -> bool:
+def lower_shown_options(steps: Steps, statement: Statement) -> None:
     """Lower `options NAME from OPTIONS with key KEY [shuffled by DRAW] [lettered LETTERS] [marked MARK]`."""
     name = statement.name()
-    good = steps.free(name)
+    steps.free(name)
     steps.program.index.scopes.append((statement.syntax("options").span, dict(steps.scope)))
     binding = bind_options(steps.program, steps.scope, statement)
-    if binding is None or not good:
-        steps.unknown(name)
-        return False
+    if binding is None or steps.attempt.failed:
+        return
     steps.options.append(statement)
     steps.define("options", name, None, "options, text, letters, right, letter")
     steps.scope[name.text] = binding
-    return True
 
 
 def bind_options(program: Program, scope: Scope, statement: Statement) -> Binding | None:
-    """Return the binding of the name of `options`. Reports a mistake and returns None."""
+    """Return the binding of the name of `options`; None if one of its parts is wrong."""
+    attempt = program.diagnostics.attempt()
     check = Elaborator(program, scope)
     typed = check.expression(statement.syntax("options"), TEXTS, "what is chosen from")
     key = check.expression(statement.syntax("key"))
     draw = statement.find("draw")
     by = check.expression(draw, TextType(), "what shuffles the options") if draw is not None else None
-    if key is not None and key.type.kind not in ("integer", "text", "choice"):
+    if not key.is_error and key.type.kind not in ("integer", "text", "choice"):
         message = "the key must be the position of the right option, or its letter"
         help_ = "write its position where the key is the text of the option: `rank(answer, options)`"
         program.diagnostics.error("E0301", message, statement.syntax("key").span, help=help_)
-        return None
-    if typed is None or key is None or (draw is not None and by is None):
+    if attempt.failed:
         return None
     letters, mark = _literal(statement, "letters"), _literal(statement, "mark")
     wrong = FUNCTIONS[name_of(texts.lettered)].check({name: literal.value for name, literal in mark.items()})
@@ -357,23 +339,24 @@ def letter_shown(scope: Scope, options: Sequence[Statement], told: Sequence[Expr
 # Shots
 
 
-def lower_shots(steps: Steps, statement: Statement, returns: Type | None) -> tuple[Shots, ...] | None:
-    """Lower every `shots` of an ask. Reports a mistake and returns None."""
+def lower_shots(steps: Steps, statement: Statement, returns: Type | None) -> tuple[Shots, ...]:
+    """Lower every `shots` of an ask, without those that are wrong."""
     shotses = [_shots(steps, statement, written, returns) for written in statement.of("shots")]
-    good = tuple(shots for shots in shotses if shots is not None)
-    return good if len(good) == len(shotses) else None
+    return tuple(shots for shots in shotses if shots is not None)
 
 
 def _shots(steps: Steps, ask: Statement, written: Statement, returns: Type | None) -> Shots | None:
-    """Lower one `shots`. Reports a mistake and returns None."""
+    """Lower one `shots`; None if it is wrong."""
+    attempt = steps.program.diagnostics.attempt()
     program, dataset = steps.program, written.name("dataset")
     if not program.is_declared("dataset", dataset):
         return None
     loaded = program.top_level_datasets.get(dataset.text)
     if loaded is None or not loaded.sound:
+        program.diagnostics.follows()
         return None
     count = count_of(program, written)
-    if count is None:
+    if attempt.failed:
         return None
     alias = written.find_name("alias") or dataset
     if alias.text in steps.scope:
@@ -381,26 +364,27 @@ def _shots(steps: Steps, ask: Statement, written: Statement, returns: Type | Non
         program.diagnostics.error("E0202", message, alias.span, help="give the shots another name: `as x`")
         return None
     scope = {**steps.scope, alias.text: _row(loaded, alias)}
-    where = _condition(steps, written, "filter", scope)
-    when = _condition(steps, written, "cond", dict(steps.scope))
-    drawn = _drawn(steps, written)
-    if where is False or when is False or drawn is False:
+    where = None if (node := written.find("filter")) is None else check_condition(program, node, scope)
+    when = None if (node := written.find("cond")) is None else check_condition(program, node, steps.scope)
+    drawn = None if (draw := written.find("draw")) is None else steps.check(draw, TextType(), "what draws the shots")
+    if attempt.failed:
         return None
+    if drawn is not None:
+        warn_undefined(steps, drawn, REQUEST_UNDEFINED)
     if written.block is not None:
         texts = _written(steps, written, scope)
     else:
         texts = _texts_of_ask(steps, ask, written, loaded, alias, returns)
     if texts is None:
         return None
-    expr, chosen = (each.expr if isinstance(each, Typed) else None for each in (when, where))
-    condition = all_of(expr, chosen)  # a shot that is not shown has a condition that fails
+    condition = all_of(expr_of(when), expr_of(where))  # a shot that is not shown has a condition that fails
     prompt, reply = texts
     return Shots(
         count=count,
         dataset=loaded.dataset.name,
         alias=alias.text,
         where=condition,
-        drawn=drawn.expr if isinstance(drawn, Typed) else None,
+        drawn=expr_of(drawn),
         prompt=prompt.texts,
         reply=reply.texts,
     )
@@ -411,33 +395,12 @@ def _row(loaded: LoadedDataset, alias: Name) -> Binding:
     return Binding((alias.text,), None, row_fields(loaded, alias.text), span=alias.span)
 
 
-def _drawn(steps: Steps, written: Statement) -> Typed | bool | None:
-    """Return the text that seeds the draw of the shots; None to take the first rows, False if it is wrong, which is
-    reported.
-    """
-    syntax = written.find("draw")
-    if syntax is None:
-        return None
-    steps.program.index.scopes.append((syntax.span, dict(steps.scope)))
-    typed = steps.elaborator().expression(syntax, TextType(), "what draws the shots")
-    if typed is not None:
-        warn_undefined(steps, typed, REQUEST_UNDEFINED)
-    return typed or False
-
-
-def _condition(steps: Steps, written: Statement, key: str, scope: dict[str, Binding]) -> Typed | bool | None:
-    syntax = written.find(key)
-    if syntax is None:
-        return None
-    steps.program.index.scopes.append((syntax.span, scope))
-    return Elaborator(steps.program, scope).condition(syntax) or False
-
-
 def _written(
     steps: Steps, written: Statement, scope: dict[str, Binding]
 ) -> tuple[LocalizedTemplate, LocalizedTemplate] | None:
-    """Return the texts of the shots' block."""
+    """Return the texts of the shots' block; None if one is wrong or missing."""
     templates: list[LocalizedTemplate] = []
+    attempt = steps.program.diagnostics.attempt()
     for construct, what in (("shot_prompt", "prompt"), ("reply", "reply")):
         statements = written.of(construct)
         if not statements:
@@ -446,10 +409,8 @@ def _written(
             message = f"these shots have no `{what}`"
             steps.program.diagnostics.error("E0206", message, written.head, help=help_, lacking=lacking)
             continue
-        texts = lower_texts(steps.program, scope, statements, f"the {what}")
-        if texts is not None:
-            templates.append(texts)
-    return (templates[0], templates[1]) if len(templates) == 2 else None
+        templates.append(lower_texts(steps.program, scope, statements, f"the {what}"))
+    return None if attempt.failed else (templates[0], templates[1])
 
 
 def _texts_of_ask(
@@ -465,12 +426,11 @@ def _texts_of_ask(
     help_ = 'give them texts of their own: `shots … { prompt "…", reply "…" }`'
     row = _row(loaded, alias)
     scope = _for_the_row(steps, loaded, alias, row)
-    items = program.diagnostics.items
-    mark = len(items)
+    attempt = program.diagnostics.attempt()
     prompt = lower_texts(program, scope, ask.of("prompt"), "the prompt") if ask.of("prompt") else None
-    wrong = [item for item in items[mark:] if item.severity == "error"]
-    del items[mark:]
-    if prompt is None or wrong:
+    wrong = [item for item in attempt.reported if item.severity == "error"]
+    attempt.discard()
+    if prompt is None or attempt.failed:
         reason = f": {wrong[0].message}" if wrong else ""
         message = f"the prompt cannot be filled from a row of `{loaded.dataset.name}`{reason}"
         program.diagnostics.error("E0404", message, written.head, help=help_)
@@ -504,18 +464,17 @@ def _for_the_row(steps: Steps, loaded: LoadedDataset, alias: Name, row: Binding)
     lets = {let.name().text for let in (*steps.lets, *steps.options)}
     given = {name: binding for name, binding in steps.scope.items() if name not in lets}
     scope = {**given, **{name: axis for name, axis in axes.items() if name in given}, **bindings, alias.text: row}
-    items = steps.program.diagnostics.items
-    mark = len(items)
+    attempt = steps.program.diagnostics.attempt()
     for let in steps.lets:
         name = let.name()
         typed = Elaborator(steps.program, scope).expression(let.syntax("value"))
-        if typed is not None:
+        if not typed.is_error:
             scope[name.text] = Binding((name.text,), typed.type, {}, typed.expr, name.span, typed.may)
     for options in steps.options:
         found = bind_options(steps.program, scope, options)
         if found is not None:
             scope[options.name().text] = found
-    del items[mark:]  # a mistake for such rows matters only if the prompt uses the name
+    attempt.withdraw()  # a mistake for such rows matters only if the prompt uses the name
     return scope
 
 
@@ -528,16 +487,12 @@ def _reply(steps: Steps, binding: Binding, type_: Type, span: Span, returns: Typ
     hole = Hole(expr=expr, type=type_)
     if returns is not None and without_optional(returns).kind in ("list", "set", "record", "json"):
         hole = Hole(expr=call(texts.json, expr), type=TextType())
-    from tripos_compiler.typecheck.templates import CheckedHole
-
     prompts: Texts = {language: Template(parts=(hole,)) for language in steps.program.languages}
     filled = CheckedHole(Typed(hole.expr, hole.type), span)
     return LocalizedTemplate(prompts, dict.fromkeys(steps.program.languages, (filled,)))
 
 
 def _paths(typed: Typed) -> set[tuple[str, ...]]:
-    from tripos_compiler.language.references import paths_in
-
     return {path[:2] for path in paths_in(typed.expr)}
 
 
@@ -547,8 +502,8 @@ def _paths(typed: Typed) -> set[tuple[str, ...]]:
 EXCLUDING = tuple(construct for construct in CONSTRUCTS if construct.excludes)
 
 
-def _has_no_excluded(program: Program, statement: Statement) -> bool:
-    """Return true if no construct in the block of an ask excludes another one there; otherwise report it."""
+def _check_excluded(program: Program, statement: Statement) -> None:
+    """Check that no construct in the block of an ask excludes another one there."""
     excluded: set[str] = set()
     for construct in EXCLUDING:
         if construct.name in excluded or not statement.of(construct.name):
@@ -559,125 +514,102 @@ def _has_no_excluded(program: Program, statement: Statement) -> bool:
                     message = f"an ask with `{construct.starts_with}` takes no `{other.construct}`"
                     program.diagnostics.error("E0107", message, other.head, help=exclusion.help)
             excluded |= {name for name in exclusion.constructs if statement.of(name)}
-    return not excluded
 
 
-def lower_ask(steps: Steps, statement: Statement) -> bool:
+def lower_ask(steps: Steps, statement: Statement) -> None:
     """Lower `ask NAME by ROLE [each ELEMENTS] [when COND] { … }`."""
     when = steps.condition(statement)
     if statement.find("elements") is None:
-        return _ask(steps, statement, when)
-    name, outer, listed = statement.name(), steps.scope, lower_element_asks(steps, statement)
+        _ask(steps, statement, when)
+        return
+    name, outer, listed = statement.name().text, steps.scope, lower_element_asks(steps, statement)
     if listed is None:
-        steps.unknown(name)
-        return False
+        return
     steps.scope = dict(listed.scope)
     try:
-        return _ask(steps, statement, when, listed)
+        _ask(steps, statement, when, listed)
     finally:
-        outer[name.text] = steps.scope[name.text]
+        outer |= {name: steps.scope[name]} if name in steps.scope else {}
         steps.scope = outer
 
 
-def _ask(steps: Steps, statement: Statement, when: Typed | bool | None, listed: ElementAsks | None = None) -> bool:
+def _ask(steps: Steps, statement: Statement, when: Typed | None, listed: ElementAsks | None = None) -> None:
     program, name, role = steps.program, statement.name(), statement.name("role")
-    good = all([steps.named(name), _has_no_excluded(program, statement)])
-    known = program.is_declared("role", role) and may_answer(steps, role)
+    steps.named(name)
+    _check_excluded(program, statement)
+    steps.is_asked(role)
+    request = program.diagnostics.attempt()
     question = lower_request(program, dict(steps.scope), statement, steps.rows)
+    is_request_wrong = request.failed
     chat = lower_chat(steps, statement)
     earlier = lower_continued(steps, statement, role)
     script = lower_prompts(steps, statement)
-    if not statement.of("prompt") and not statement.of("chat") and script is None:
+    if not any(statement.of(construct) for construct in ("prompt", "chat", "prompts", "ends")):
         help_ = 'write `prompt "…"` in its block'
         lacking = statement.block.span if statement.block is not None else None
         message = f"`{name.text}` asks nothing"
         program.diagnostics.error("E0206", message, statement.head, help=help_, lacking=lacking)
-        steps.unknown(name)
-        return False
-    good = _has_no_secrets(steps, statement) and good
+        return
+    _check_secrets(steps, statement)
     if has_skipped_part(program, statement):  # its reply type, chat and shots are unknown
-        steps.unknown(name)
-        return False
-    shots = lower_shots(steps, statement, question.returns) if question is not None else None
-    plain, options, tools = (
-        lower_plain(steps, statement),
-        lower_likelihood(steps, statement),
-        lower_offered_tools(steps, statement),
-    )
-    loop = lower_state(steps, statement, () if tools is None else tools.declared, may_answer)
-    good = question is None or (may_have_logprobs(steps, statement, question.returns) and good)
-    lowered = (when, chat, earlier, plain, options, script, loop)
-    if not good or not known or False in lowered or question is None or shots is None or tools is None:
-        steps.unknown(name)
-        return False
-    history = chat.expr if isinstance(chat, Typed) else None
-    returns = LIKELIHOODS if isinstance(options, Typed) else question.returns
+        program.diagnostics.follows()
+        return
+    shots = () if is_request_wrong else lower_shots(steps, statement, question.returns)
+    plain, options = lower_plain(steps, statement), lower_likelihood(steps, statement)
+    offered = program.diagnostics.attempt()
+    tools = lower_offered_tools(steps, statement)
+    loop = lower_state(steps, statement, tools.declared, are_tools_known=not offered.failed)
+    check_logprobs(steps, statement, question.returns)
+    if steps.attempt.failed:
+        return
+    returns = LIKELIHOODS if options is not None else question.returns
     returns = tool_reply_type(tools.declared) if statement.of("tools") else returns
     ask = Ask(
         name=name.text,
         role=role.text,
         system=question.system.texts if question.system else None,
         shots=shots,
-        chat=history,
-        continues=earlier if isinstance(earlier, str) else None,
+        chat=expr_of(chat),
+        continues=earlier,
         prompt=question.prompt.texts if question.prompt else None,
-        plain=plain if isinstance(plain, Plain) else None,
-        options=options.expr if isinstance(options, Typed) else None,
+        plain=plain,
+        options=expr_of(options),
         tools=tools.declared,
-        offered=tools.listed.expr if tools.listed is not None else None,
+        offered=expr_of(tools.listed),
         returns=returns,
         numbers=numbers_of(program, question.returns),
         samples=lower_samples(statement),
         settings=question.settings,
-        when=when.expr if isinstance(when, Typed) else None,
+        when=expr_of(when),
         fingerprint="",
     )
-    asked_when = when if isinstance(when, Typed) else None
-    warn_undefined_request(steps, question, asked_when)
-    if isinstance(chat, Typed):
-        warn_undefined(steps, chat, REQUEST_UNDEFINED, asked_when)
-    if isinstance(options, Typed):
-        warn_undefined(steps, options, REQUEST_UNDEFINED, asked_when)
+    warn_undefined_request(steps, question, when)
+    for typed in (chat, options):
+        if typed is not None:
+            warn_undefined(steps, typed, REQUEST_UNDEFINED, when)
     draws = [shot.drawn for shot in ask.shots]
     exprs = [expr for expr in (ask.chat, ask.options, ask.offered, *draws) if expr is not None]
     if listed is not None:
         note_shown_names(steps, question, listed.of, *exprs)
-        if not (done := add_element_asks(steps, statement, ask, listed)):
-            steps.unknown(name)
-        return done
-    if isinstance(script, PromptSequence):
+        add_element_asks(steps, statement, ask, listed)
+    elif script is not None:
         note_shown_names(steps, question, script.prompts.expr, *exprs)
-        if not (done := add_prompt_turns(steps, statement, ask, script)):
-            steps.unknown(name)
-        return done
-    if isinstance(loop, ToolLoop):
+        add_prompt_turns(steps, statement, ask, script)
+    elif loop is not None:
         note_shown_names(steps, question, loop.state.expr, *exprs)
         add_loop_turns(steps, statement, ask, loop)
-        return True
-    steps.lowered.append(ask)
-    steps.model_steps[name.text] = name
-    _bind(steps, statement, ask)
-    note_shown_names(steps, question, *exprs)
-    return True
+    else:
+        steps.lowered.append(ask)
+        steps.model_steps[name.text] = name
+        _bind(steps, statement, ask)
+        note_shown_names(steps, question, *exprs)
 
 
-def _has_no_secrets(steps: Steps, statement: Statement) -> bool:
-    """Return true if no field of the reply is marked secret; otherwise report it."""
-    marked = [inner for form in statement.of("returns") for inner in form.body if is_secret(inner)]
-    for inner in marked:
+def _check_secrets(steps: Steps, statement: Statement) -> None:
+    """Check that no field of the reply is marked secret."""
+    for inner in (inner for form in statement.of("returns") for inner in form.body if is_secret(inner)):
         help_ = "remove it: only the rows of data sets have secrets"
         steps.program.diagnostics.error("E0106", "a reply has no secrets", inner.head, help=help_)
-    return not marked
-
-
-def may_answer(steps: Steps, role: Name) -> bool:
-    """Return true if a role can be asked. A panel only grades, which is reported."""
-    if steps.kind(role.text) != "panel":
-        return True
-    message = f"`{role.text}` is a panel: it grades, and answers no questions"
-    help_ = "ask a role of its own, or declare this one without `panel`"
-    steps.program.diagnostics.error("E0208", message, role.span, help=help_)
-    return False
 
 
 def _bind(steps: Steps, statement: Statement, ask: Ask) -> None:

@@ -9,7 +9,7 @@ from dataclasses import field
 from typing import Any
 
 from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.diagnostics.diagnostic import Label
+from tripos_compiler.diagnostics.diagnostic import Attempt, Label
 from tripos_compiler.language.contexts import allowed_cells as each_cell, axes_in_guards, broken_guard, count_cells
 from tripos_compiler.language.evaluation import DATA, TREES, Unavailable, evaluate
 from tripos_compiler.language.references import names_in, subexpressions
@@ -24,6 +24,7 @@ from tripos_compiler.resolve.program import (
     LoadedRow,
     Program,
     Typed,
+    expr_of,
     has_skipped_part,
     has_skipped_values,
     product_of,
@@ -33,7 +34,7 @@ from tripos_compiler.resolve.python_functions import is_compile_time
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.text import Span
 from tripos_compiler.source.tree import Name, Syntax
-from tripos_compiler.typecheck.expressions import Elaborator
+from tripos_compiler.typecheck.expressions import check_condition
 from tripos_compiler.typecheck.types import axis_type
 
 # Context and arms
@@ -43,10 +44,12 @@ from tripos_compiler.typecheck.types import axis_type
 class ScenarioCases:
     """The cases of a scenario.
 
-    If they are not `sound`, a mistake was reported. The scope still binds every name, if need be without a type, so
-    that the steps are checked and nothing is reported twice.
+    If they are wrong, the scope still binds every name, if need be without a type, so that the steps are checked and
+    nothing is reported twice.
     """
 
+    attempt: Attempt
+    """Their lowering."""
     axes: list[Axis]
     scope: dict[str, Binding]
     cells: int = 0
@@ -61,23 +64,23 @@ class ScenarioCases:
     certain: bool = True
     """Whether `count` is exact and not only an upper bound."""
     from_file: bool = False
-    sound: bool = True
 
 
 def lower_context(program: Program, statement: Statement) -> ScenarioCases:
     """Return the axes of a scenario in order. The language is always one of them."""
-    written = statement.one_of("context")
+    attempt, written = program.diagnostics.attempt(), statement.one_of("context")
     names = product_of(program, written.syntax("axes")) if written is not None else []
     if written is None and has_skipped_part(program, statement):
         names = None  # it may have named any axis
-    cases = ScenarioCases([], {}, sound=names is not None)
+        program.diagnostics.follows()
+    cases = ScenarioCases(attempt, [], {})
     unknown = False
     for name in names or ():
         axis = program.axes.get(name.text)
         declared = program.declared.get("axis", {}).get(name.text)
         program.index.use(name.span, declared.span if declared is not None else None)
         if axis is None:
-            cases.sound = False
+            program.diagnostics.follows()
             cases.scope[name.text] = Binding((name.text,))
             if name.text not in program.declared.get("axis", {}):
                 unknown = True
@@ -85,7 +88,6 @@ def lower_context(program: Program, statement: Statement) -> ScenarioCases:
         elif axis in cases.axes:
             message = f"axis `{name.text}` is in this context twice"
             program.diagnostics.error("E0202", message, name.span, help="remove one")
-            cases.sound = False
         else:
             cases.axes.append(axis)
     language = program.axes["language"]
@@ -95,7 +97,6 @@ def lower_context(program: Program, statement: Statement) -> ScenarioCases:
             help_ = "write `context language * …`"
             message = "the benchmark has several languages, and this context does not say which"
             program.diagnostics.error("E0401", message, where, help=help_)
-            cases.sound = False
         cases.axes.insert(0, language)
     spans = {name: declared.span for name, declared in program.declared.get("axis", {}).items()}
     cases.scope |= {axis.name: Binding((axis.name,), axis_type(axis), span=spans.get(axis.name)) for axis in cases.axes}
@@ -108,7 +109,6 @@ def lower_context(program: Program, statement: Statement) -> ScenarioCases:
             message = f"`{name.text}` is restricted by `{other}`, which is not in this context"
             help_ = f"add it: `context … * {other} * {name.text}`"
             program.diagnostics.error("E0607", message, name.span, help=help_)
-            cases.sound = False
     _count(program, statement, cases)
     return cases
 
@@ -117,21 +117,20 @@ def _count(program: Program, statement: Statement, cases: ScenarioCases) -> None
     """Count the cells that the guards allow. Reports a context without a cell."""
     written = statement.one_of("context")
     try:
-        cases.cells = count_cells(cases.axes) if cases.sound else 0
+        cases.cells = 0 if cases.attempt.failed else count_cells(cases.axes)
     except Unavailable as error:
         where = (written or statement).head
         help_ = "look at the `when` conditions of the groups"
         message = f"a condition on these axes has no value: {error}"
         program.diagnostics.error("E0301", message, where, help=help_)
-        cases.sound = False
-    if cases.sound and cases.cells == 0 and written is not None:
+    if not cases.attempt.failed and cases.cells == 0 and written is not None:
         help_ = "look at the `when` conditions of the groups"
         tied = [(axis.name, " and ".join(f"`{name}`" for name in sorted(axes_in_guards(axis)))) for axis in cases.axes]
         note = ", ".join(f"`{name}` by {others}" for name, others in tied if others)
         message, notes = "no combination of these axes is allowed", [f"restricted are {note}"]
+        program.diagnostics.follows()
         if not has_skipped_values(program, *(axis.name for axis in cases.axes)):
             program.diagnostics.error("E0603", message, written.head, help=help_, notes=notes)
-        cases.sound = False
 
 
 def lower_arms_of(program: Program, statement: Statement, cases: ScenarioCases) -> ScenarioCases:
@@ -139,19 +138,17 @@ def lower_arms_of(program: Program, statement: Statement, cases: ScenarioCases) 
     written = statement.one_of("arms")
     for name in (product_of(program, written.syntax("arms"), "arms") or []) if written is not None else []:
         if not program.is_declared("arm", name):
-            cases.sound = False
             for text in (name.text, *program.declared.get("arm", {})):
                 cases.scope.setdefault(text, Binding((text,)))
             continue
         arm = program.arms.get(name.text)
-        if arm is None:  # it was reported
-            cases.sound = False
+        if arm is None:
+            program.diagnostics.follows()
             cases.scope.setdefault(name.text, Binding((name.text,)))
             continue
         if arm in cases.arms:
             message = f"arm `{name.text}` is in this scenario twice"
             program.diagnostics.error("E0202", message, name.span, help="remove one")
-            cases.sound = False
             continue
         cases.arms.append(arm)
         type_ = ChoiceType(values=tuple(value.name for value in arm.values), axis=arm.name)
@@ -192,22 +189,21 @@ def lower_rows(program: Program, statement: Statement, cases: ScenarioCases) -> 
             message = "a scenario runs over one data set, and this is its second"
             help_ = "say which: `over NAME`; move the other to the top of the file if it is shared"
             program.diagnostics.error("E0202", message, extra.name().span, label, help=help_)
-            cases.sound = False
         loaded = _local(program, statement, local[alias.text], cases)
     else:
         cases.count = cases.cells
-        if cases.sound and cases.cells <= MOST_CELLS:
+        if not cases.attempt.failed and cases.cells <= MOST_CELLS:
             cases.known_rows = [dict(cell) for cell in each_cell(cases.axes)]
         return cases
     if alias.text in cases.scope:
         message = f"`{alias.text}` is an axis or arm of this scenario already"
         program.diagnostics.error("E0202", message, alias.span, help="give the rows another name: `as x`")
-        cases.sound = False
         return cases
     cases.alias = alias.text
     cases.scope[alias.text] = Binding((alias.text,), span=alias.span)
+    if loaded is None or not loaded.sound:
+        program.diagnostics.follows()
     if loaded is None:
-        cases.sound = False
         return cases
     cases.loaded = loaded
     cases.from_file = loaded.rows_known
@@ -218,11 +214,8 @@ def lower_rows(program: Program, statement: Statement, cases: ScenarioCases) -> 
 
 def _local(program: Program, scenario: Statement, statement: Statement, cases: ScenarioCases) -> LoadedDataset | None:
     """Return the data set inside a scenario. Rows written by a role are written for every cell of its context."""
-    if not cases.sound:
-        axes: list[Axis] = []
-    else:
-        axes = cases.axes
     scope = {name: binding for name, binding in cases.scope.items() if name not in program.arms}
+    axes = [] if cases.attempt.failed else cases.axes
     return lower_scenario_dataset(program, statement, scenario.name().text, axes, scope)
 
 
@@ -237,24 +230,21 @@ def _count_rows(
     """Count the rows of the scenario, and check that each lies in an allowed cell."""
     condition = over.find("filter") if over is not None else None
     scope = {name: binding for name, binding in cases.scope.items() if name not in {arm.name for arm in cases.arms}}
-    if condition is not None:
-        program.index.scopes.append((condition.span, scope))
-    where = Elaborator(program, scope).condition(condition) if condition is not None else None
-    early = where is None or condition is None or is_compile_time(program, where.expr, condition.span)
-    cases.sound = cases.sound and loaded.sound and early and (where is not None or condition is None)
+    where = None if condition is None else check_condition(program, condition, scope)
+    if where is not None and condition is not None:
+        is_compile_time(program, where.expr, condition.span)
     _check_axis_fields(program, scenario, cases, loaded)
-    if not cases.sound:
+    if cases.attempt.failed:
         return
-    cases.rows = Rows(dataset=loaded.dataset.name, alias=alias.text, where=where.expr if where else None)
+    cases.rows = Rows(dataset=loaded.dataset.name, alias=alias.text, where=expr_of(where))
     if not loaded.rows_known:
-        _count_generated_rows(program, cases, loaded, where.expr if where else None)
+        _count_generated_rows(program, cases, loaded, expr_of(where))
     elif not _count_file_rows(program, scenario, cases, loaded, alias, where, condition):
         return
     if cases.count == 0:
         span = (over or scenario).head
         help_ = "look at `where`" if where is not None else "the file is empty"
         program.diagnostics.error("E0603", "this scenario runs over no row", span, help=help_)
-        cases.sound = False
 
 
 def _condition_data(program: Program, where: Expr, condition: Syntax) -> dict[str, Any] | None:
@@ -288,11 +278,10 @@ def _count_file_rows(
     where: Typed | None,
     condition: Syntax | None,
 ) -> bool:
-    """Count the rows of a file. Returns False if the condition is undefined for one of them, which is reported."""
+    """Count the rows of a file. Returns False if the condition cannot be evaluated for one of them."""
     cases.known_rows = []
     whole = _condition_data(program, where.expr, condition) if where is not None and condition is not None else {}
     if whole is None:
-        cases.sound = False
         return False
     for row in loaded.rows:
         cell = {axis.name: row.values.get(axis.name, axis.values[0].name) for axis in cases.axes}
@@ -303,14 +292,12 @@ def _count_file_rows(
             message = f"row {row.number} of {row.path}: this condition has no value: {error}"
             span = (condition or scenario).span
             program.diagnostics.error("E0301", message, span, help="fix the row, or guard the condition")
-            cases.sound = False
             return False
         cases.count += 1
         cases.known_rows.append({**cell, alias.text: row.values})
         broken = broken_guard(cell, cases.axes)
-        if broken is not None and cases.sound:
+        if broken is not None and not cases.attempt.failed:
             _outside(program, loaded, row, broken, cell)
-            cases.sound = False
     return True
 
 
@@ -324,7 +311,6 @@ def _check_axis_fields(program: Program, scenario: Statement, cases: ScenarioCas
             message = f"field `{axis.name}` is `{type_notation(type_)}`, and the context needs the axis of that name"
             help_ = f"write `{axis.name}` alone, with `from` where the column has another name"
             program.diagnostics.error("E0301", message, loaded.spans[axis.name], help=help_)
-            cases.sound = False
         local = loaded.generated is not None and loaded.generated.scenario is not None
         if axis.name not in names and not local and not (axis.name == "language" and len(axis.values) == 1):
             help_ = f"add `{axis.name}` to its fields, with `from` where the column has another name"
@@ -332,7 +318,6 @@ def _check_axis_fields(program: Program, scenario: Statement, cases: ScenarioCas
             statement = scenario.one_of("context")
             where_ = (statement or scenario).head
             program.diagnostics.error("E0308", message, where_, help=help_, unknown=axis.name)
-            cases.sound = False
 
 
 def _count_generated_rows(program: Program, cases: ScenarioCases, loaded: LoadedDataset, where: Expr | None) -> None:

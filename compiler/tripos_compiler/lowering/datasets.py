@@ -12,19 +12,19 @@ from decimal import Decimal
 from typing import Any
 
 from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.diagnostics.diagnostic import Label, nearest
+from tripos_compiler.diagnostics.diagnostic import Attempt, Label, nearest
 from tripos_compiler.language.exact_values import InexactJson, exact_number
 from tripos_compiler.language.rows import ABSENT, DateCell, Misfit, find_value, is_structured, item_id, read_row
 from tripos_compiler.library.media import MediumKind
 from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.library.types import type_notation, without_optional
 from tripos_compiler.plan import DataField, DataFile, Dataset, Join, Type, digest
-from tripos_compiler.resolve.program import Binding, LoadedDataset, LoadedRow, Program, Scope, Typed, row_fields
+from tripos_compiler.resolve.program import Binding, LoadedDataset, LoadedRow, Program, Typed, row_fields
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.inputs import DataError, JoinedFiles, ResolvedFile
 from tripos_compiler.source.text import Span
 from tripos_compiler.source.tree import BinaryExpr, Name, Syntax, Text
-from tripos_compiler.typecheck.expressions import Elaborator
+from tripos_compiler.typecheck.expressions import check
 from tripos_compiler.typecheck.types import axis_type, field_type, is_secret
 
 # Reading and checking files
@@ -73,11 +73,11 @@ class MissingColumn:
 
 
 def read_files(program: Program, columns: ColumnPlan, files: list[ResolvedFile]) -> RowsRead | None:
-    """Read the files of a data set. Reports mistakes and returns None."""
-    reading = _Reading(program, columns)
+    """Read the files of a data set; None if a row does not fit."""
+    attempt, reading = program.diagnostics.attempt(), _Reading(program, columns)
     described = [reading.file(file) for file in files]
     reading.finish()
-    if not reading.good:
+    if attempt.failed:
         return None
     by_folder = any(len(marks) > 1 for marks in reading.media.values())
     return RowsRead(tuple(described), tuple(reading.rows), tuple(reading.repeated), by_folder, reading.keys_of_rows())
@@ -92,7 +92,7 @@ class _Reading:
         self.fields = columns.dataset.fields
         self.rows: list[LoadedRow] = []
         self.repeated: list[LoadedRow] = []
-        self.good = True
+        self.attempt = program.diagnostics.attempt()
         declared = {name for data_field in self.fields for name in data_field.columns}
         self.keys: dict[str, list[Any]] = {
             join.column: [] for join in columns.dataset.joins if join.column not in declared
@@ -175,7 +175,7 @@ class _Reading:
         """Report what is known only after all rows."""
         for name, files in self.absent.items():
             self._no_column(next(data_field for data_field in self.fields if data_field.name == name), files)
-        if not self.good:
+        if self.attempt.failed:
             return
         for name, rows in self.parts.items():
             if rows:
@@ -185,7 +185,6 @@ class _Reading:
 
     def _error(self, code: str, message: str, *where: Span | Label, help: str) -> None:
         self.program.diagnostics.error(code, message, *where, help=help)
-        self.good = False
 
     def _has_columns(
         self,
@@ -382,11 +381,12 @@ def _columns(program: Program, file: ResolvedFile) -> tuple[set[str], int]:
 class Fields:
     """The declared fields of a data set."""
 
+    attempt: Attempt
+    """The lowering of the data set."""
     fields: list[DataField] = field(default_factory=list)
     poisoned: list[str] = field(default_factory=list)
     spans: dict[str, Span] = field(default_factory=dict)
     heads: dict[str, Span] = field(default_factory=dict)
-    sound: bool = True
 
 
 def lower_file(program: Program, statement: Statement, name: str) -> LoadedDataset:
@@ -396,9 +396,7 @@ def lower_file(program: Program, statement: Statement, name: str) -> LoadedDatas
     dataset = Dataset(name=name, source=path.value, fields=tuple(fields.fields), files=())
     loaded = _loaded(statement, fields, dataset)
     key = _key(program, statement, loaded)
-    if key is False:
-        fields.sound = False
-    elif isinstance(key, Typed):
+    if key is not None and not key.is_error:
         dataset = dataset.model_copy(update={"key": key.expr})
     places = {each: (head,) for each, head in fields.heads.items()}
     joins = lower_joins(program, statement, dataset)
@@ -406,12 +404,13 @@ def lower_file(program: Program, statement: Statement, name: str) -> LoadedDatas
 
 
 def lower_like(program: Program, statement: Statement, name: str) -> LoadedDataset | None:
-    """Lower `dataset NAME from PATH like DATASET`. Returns None if that data set is missing or was reported."""
-    other = statement.name("dataset")
+    """Lower `dataset NAME from PATH like DATASET`; None if the fields of that data set are unknown."""
+    attempt, other = program.diagnostics.attempt(), statement.name("dataset")
     if not program.is_declared("dataset", other):
         return None
     model = program.top_level_datasets.get(other.text)
     if model is None:
+        program.diagnostics.follows()
         return None
     if model.generated is not None or not model.dataset.source:
         help_ = "name one that is read from a file, or list the fields in a block"
@@ -421,8 +420,9 @@ def lower_like(program: Program, statement: Statement, name: str) -> LoadedDatas
     path = statement.text("path")
     given = model.dataset
     dataset = given.model_copy(update={"name": name, "source": path.value, "files": ()})
-    fields = Fields(list(given.fields), list(model.poisoned), dict(model.spans), {})
-    fields.sound = not model.poisoned and bool(given.fields)
+    fields = Fields(attempt, list(given.fields), list(model.poisoned), dict(model.spans), {})
+    if model.poisoned or not given.fields or model.joined is None:
+        program.diagnostics.follows()
     places = {
         data_field.name: (path.span, Label(model.spans[data_field.name], "the field")) for data_field in given.fields
     }
@@ -484,7 +484,7 @@ def _read(
     columns: ColumnPlan,
     joins: FoundJoins | None,
 ) -> LoadedDataset:
-    """Return a data set with the rows of its files. Without `joins`, which were reported, it is not read."""
+    """Return a data set with the rows of its files. A wrong one, such as one without `joins`, is not read."""
     if joins is not None:
         dataset = dataset.model_copy(update={"joins": joins.joins})
         columns = replace(columns, dataset=dataset)
@@ -495,7 +495,7 @@ def _read(
         program.diagnostics.error("E0307", error.message, columns.where, help=error.hint)
         return unsound
     rows_read = None
-    if fields.sound and joins is not None:
+    if joins is not None and not fields.attempt.failed:
         rows_read = read_files(program, columns, [replace(file, joined=joins.files) for file in files])
     if rows_read is None or joins is None:
         likely = tuple(name for name in columns.suggestions if name not in fields.spans)
@@ -521,7 +521,7 @@ def _read(
 
 
 def _fields(program: Program, statement: Statement, name: str) -> Fields:
-    fields = Fields()
+    fields = Fields(program.diagnostics.attempt())
     for inner in statement.of("field"):
         written = inner.name()
         declared = _field(program, inner)
@@ -529,7 +529,6 @@ def _fields(program: Program, statement: Statement, name: str) -> Fields:
             earlier = Label(fields.spans[written.text], "first declared here")
             message = f"field `{written.text}` is declared twice"
             program.diagnostics.error("E0202", message, inner.head, earlier, help="rename one")
-            fields.sound = False
             continue
         fields.spans[written.text] = written.span
         fields.heads[written.text] = inner.head
@@ -537,14 +536,12 @@ def _fields(program: Program, statement: Statement, name: str) -> Fields:
         program.index.define("field", written.text, written.span, f"dataset {bare_name(name)}", detail)
         if declared is None:
             fields.poisoned.append(written.text)
-            fields.sound = False
-            continue
-        fields.fields.append(declared)
-    if not fields.fields and fields.sound:
+        else:
+            fields.fields.append(declared)
+    if not fields.fields and not fields.attempt.failed:
         help_ = "write a field a line: `question text`"
         block = statement.block.span if statement.block is not None else None
         program.diagnostics.error("E0206", "this data set has no fields", statement.head, help=help_, lacking=block)
-        fields.sound = False
     return fields
 
 
@@ -560,6 +557,7 @@ def _field(program: Program, statement: Statement) -> DataField | None:
         declared = program.declared.get("axis", {}).get(name.text)
         program.index.use(name.span, declared.span if declared is not None else None)
     elif name.text in program.declared.get("axis", {}):
+        program.diagnostics.follows()
         type_ = None
     else:
         close = nearest(name.text, program.axes)
@@ -587,17 +585,10 @@ def _column_names(program: Program, syntax: Syntax | None, name: Name) -> tuple[
     return None
 
 
-def _key(program: Program, statement: Statement, loaded: LoadedDataset) -> Typed | bool | None:
-    """Return the expression of `key`, which groups rows; None without one, False if it is wrong."""
+def _key(program: Program, statement: Statement, loaded: LoadedDataset) -> Typed | None:
+    """Return the expression of `key`, which groups rows; None without one."""
     written = statement.one_of("key")
     if written is None:
         return None
     own, fields = statement.name().text, row_fields(loaded)
-    return lower_key(program, written, {**fields, own: Binding((), None, fields, span=loaded.span)})
-
-
-def lower_key(program: Program, statement: Statement, scope: Scope) -> Typed | bool:
-    """Return the value of `key`, an expression of the row's fields; False if it is wrong."""
-    value = statement.syntax("value")
-    program.index.scopes.append((value.span, scope))
-    return Elaborator(program, scope).expression(value) or False
+    return check(program, written.syntax("value"), {**fields, own: Binding((), None, fields, span=loaded.span)})

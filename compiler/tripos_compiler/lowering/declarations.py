@@ -40,7 +40,6 @@ from tripos_compiler.plan import (
 from tripos_compiler.resolve.program import (
     Binding,
     Program,
-    forget_diagnostics,
     has_skipped_part,
     has_skipped_values,
     locale_of,
@@ -49,7 +48,7 @@ from tripos_compiler.resolve.python_functions import is_compile_time, read_tool_
 from tripos_compiler.source.inputs import DataError, ResolvedFile
 from tripos_compiler.source.text import Span
 from tripos_compiler.source.tree import Name, Number, RangeExpr, Syntax, Text
-from tripos_compiler.typecheck.expressions import Elaborator
+from tripos_compiler.typecheck.expressions import check_condition
 from tripos_compiler.typecheck.types import axis_type, field_type, type_parts
 
 # Titles
@@ -270,25 +269,23 @@ def lower_arms(program: Program) -> None:
         if _is_reserved(program, "arm", name):
             continue
         values: dict[str, ArmValue] = {}
-        good = True
+        attempt = program.diagnostics.attempt()
         for value in statement.of("value"):
             own = value.name()
             program.index.define("value", own.text, own.span, f"arm {name.text}")
             if own.text in values:
                 message = f"`{own.text}` is a value of `{name.text}` twice"
                 program.diagnostics.error("E0202", message, own.span, help="rename one")
-                good = False
                 continue
             labels = _labels(program, value)
             program.value_spans.setdefault((name.text, own.text), own.span)
-            good = good and labels is not None
             values[own.text] = ArmValue(name=own.text, labels=labels or {})
-        if len(values) < 2 and good:
+        if len(values) < 2 and not attempt.failed:
             help_ = f"write `arm {name.text} {{ without, with }}`"
             lacking = statement.block.span if statement.block is not None else None
             message = f"arm `{name.text}` compares nothing: it needs two values"
             program.diagnostics.error("E0603", message, statement.head, help=help_, lacking=lacking)
-        elif good:
+        elif not attempt.failed:
             program.arms.setdefault(name.text, Arm(name=name.text, values=tuple(values.values())))
 
 
@@ -309,10 +306,10 @@ def _value_statements(axis: Statement) -> list[Statement]:
 
 
 def _axis(program: Program, statement: Statement, scope: dict[str, Binding]) -> Axis | None:
-    """Lower an axis. Reports mistakes and returns None."""
+    """Lower an axis; None if it is wrong."""
+    attempt = program.diagnostics.attempt()
     values: list[AxisValue] = []
     statements: dict[str, Statement] = {}
-    good = True
     for inner in statement.body:
         guard: Expr | None = None
         group: str | None = None
@@ -323,11 +320,9 @@ def _axis(program: Program, statement: Statement, scope: dict[str, Binding]) -> 
             condition = inner.find("cond")
             if condition is not None:
                 bindings = {name: binding for name, binding in scope.items() if name != statement.name().text}
-                program.index.scopes.append((condition.span, bindings))
-                typed = Elaborator(program, bindings).condition(condition)
-                good = good and typed is not None
-                guard = typed.expr if typed is not None else None
-                good = good and (guard is None or is_compile_time(program, guard, condition.span))
+                typed = check_condition(program, condition, bindings)
+                guard = typed.expr
+                is_compile_time(program, guard, condition.span)
         for value in members:
             name = value.name()
             earlier = statements.setdefault(name.text, value)
@@ -335,19 +330,17 @@ def _axis(program: Program, statement: Statement, scope: dict[str, Binding]) -> 
                 label = Label(earlier.head, "first written here")
                 message = f"`{name.text}` is a value of `{statement.name().text}` twice"
                 program.diagnostics.error("E0202", message, name.span, label, help="rename one")
-                good = False
                 continue
             program.value_spans.setdefault((statement.name().text, name.text), name.span)
             labels = _labels(program, value)
             program.index.define("value", name.text, name.span, f"axis {statement.name().text}", _shown(labels))
-            good = good and labels is not None
             values.append(AxisValue(name=name.text, labels=labels or {}, group=group, guard=guard))
     if not values:
         message = f"axis `{statement.name().text}` has no values"
         if not has_skipped_values(program, statement.name().text):
             program.diagnostics.error("E0603", message, statement.head, help="write one value a line in its block")
         return None
-    return Axis(name=statement.name().text, values=tuple(values)) if good else None
+    return None if attempt.failed else Axis(name=statement.name().text, values=tuple(values))
 
 
 def _shown(labels: dict[str, str] | None) -> str:
@@ -399,14 +392,14 @@ def _metric(program: Program, dimension: str, statement: Statement) -> Metric | 
         return None
     bounds = _bounds(program, scale.syntax("range"))
     labels = [label for ask in asks for label in ask.labels()]
-    mark = len(program.diagnostics.items)
+    text = program.diagnostics.attempt()
     question = program.localised(labels, asks[0].head, f"the question of `{name}`")
     if has_skipped_part(program, statement):
-        forget_diagnostics(program, mark, "E0402")
-    mark = len(program.diagnostics.items)
+        text.discard("E0402")
+    scale_levels = program.diagnostics.attempt()
     levels = _levels(program, statement, bounds)
     if has_skipped_part(program, statement):
-        forget_diagnostics(program, mark, "E0604")
+        scale_levels.discard("E0604")
     if title is None or bounds is None or question is None or levels is None:
         return None
     return Metric(
@@ -551,9 +544,9 @@ def _is_name(program: Program, statement: Statement) -> bool:
 
 
 def _parameters(program: Program, tool: Statement) -> tuple[ToolParameter, ...] | None:
+    attempt = program.diagnostics.attempt()
     parameters: dict[str, ToolParameter] = {}
     spans: dict[str, Label] = {}
-    good = True
     for statement in tool.of("tool_parameter"):
         name = statement.name()
         earlier = spans.setdefault(name.text, Label(name.span, "first declared here"))
@@ -562,20 +555,18 @@ def _parameters(program: Program, tool: Statement) -> tuple[ToolParameter, ...] 
         if earlier.span is not name.span:
             message = f"parameter `{name.text}` is declared twice"
             program.diagnostics.error("E0202", message, name.span, earlier, help="rename one")
-            good = False
         elif type_ is None or about is None:
-            good = False
+            continue
         elif wrong := next(
             (type_part for type_part in type_parts(type_) if type_part.kind not in GIVEN or _is_form(type_part)), None
         ):
             message = f"an argument cannot be `{type_notation(wrong)}`"
             help_ = "write text, integer, number, bool, 1..5, choice(A, B), list<…>, { … } or json"
             program.diagnostics.error("E0302", message, statement.head, help=help_)
-            good = False
         else:
             program.index.define("parameter", name.text, name.span, f"tool {tool.name().text}", type_notation(type_))
             parameters[name.text] = ToolParameter(name=name.text, type=type_, about=about)
-    return tuple(parameters.values()) if good else None
+    return None if attempt.failed else tuple(parameters.values())
 
 
 def _is_form(type_: Type) -> bool:

@@ -21,7 +21,7 @@ from tripos_compiler.diagnostics.diagnostic import Label, suggest
 from tripos_compiler.language.contexts import count_cells
 from tripos_compiler.language.evaluation import evaluate
 from tripos_compiler.language.rendering import media_printed
-from tripos_compiler.library.types import TURN, fits, type_notation
+from tripos_compiler.library.types import TURN, fits, type_notation, without_optional
 from tripos_compiler.lowering.measures.aggregates import find_measure, find_operand
 from tripos_compiler.lowering.measures.dimensions import (
     Groupable,
@@ -38,7 +38,6 @@ from tripos_compiler.plan import (
     BoolType,
     ChoiceType,
     Export,
-    Expr,
     ListType,
     Literal_,
     NumberType,
@@ -61,13 +60,14 @@ from tripos_compiler.resolve.program import (
     Program,
     Scope,
     Typed,
+    expr_of,
     path_beside,
     record_fields,
     row_binding,
 )
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.tree import Name, Number, Syntax, free_names
-from tripos_compiler.typecheck.expressions import Elaborator
+from tripos_compiler.typecheck.expressions import check, check_condition
 from tripos_compiler.typecheck.templates import free_variables_of, lower_texts
 from tripos_compiler.typecheck.types import axis_type
 
@@ -192,6 +192,7 @@ def rows_of_file(program: Program, dataset: Name, reason: str) -> LoadedDataset 
         return None
     loaded = program.top_level_datasets.get(dataset.text)
     if loaded is None or not loaded.sound:
+        program.diagnostics.follows()
         return None
     if not loaded.rows_known:
         message = f"`{dataset.text}` is made by a run, and {reason}"
@@ -217,9 +218,8 @@ def lower_partner(
     where = None
     if (node := statement.find("filter")) is not None:
         bindings = {**scope, alias.text: binding}
-        program.index.scopes.append((node.span, bindings))
-        typed = Elaborator(program, bindings).condition(node)
-        if typed is None:
+        typed = check_condition(program, node, bindings)
+        if typed.is_error:
             return None
         where = typed.expr
     return Partner(dataset=loaded.dataset.name, alias=alias.text, where=where), loaded, binding
@@ -237,7 +237,8 @@ def lower_scenario_request(
     if not program.is_declared("scenario", named):
         return None
     scenario = program.scenarios.get(named.text)
-    if scenario is None:  # it has a mistake
+    if scenario is None:
+        program.diagnostics.follows()
         return None
     about = statement.find_name("alias")
     if about is not None and about.text not in rows:
@@ -261,9 +262,8 @@ def _treatment(program: Program, statement: Statement, scenario: Scenario, step:
             for name in scenario.arms
         }
         scope = {name: Binding((name,), type_) for name, type_ in arms.items()}
-        program.index.scopes.append((condition.span, scope))
-        typed = Elaborator(program, scope).condition(condition)
-        if typed is None:
+        typed = check_condition(program, condition, scope)
+        if typed.is_error:
             return None
         treatments = tuple(treatment for treatment in treatments if evaluate(typed.expr, treatment.arms))
     asking = [
@@ -330,11 +330,12 @@ NOT_PAIRED = ("best", "pairs", "rows", "only", "format")
 """Constructs of exports of replies only."""
 
 
-def report_misplaced(program: Program, statement: Statement) -> bool:
-    """Report constructs of the other kind of export. Returns true if there are any."""
+def report_misplaced(program: Program, statement: Statement) -> None:
+    """Report constructs of the other kind of export."""
     paired = statement.one_of("pairs_from") is not None or statement.one_of("examples_from") is not None
-    statements = [inner for inner in statement.body if inner.construct in (NOT_PAIRED if paired else ONLY_PAIRED)]
-    for inner in statements:
+    for inner in statement.body:
+        if inner.construct not in (NOT_PAIRED if paired else ONLY_PAIRED):
+            continue
         if paired:
             message = "this export is of the rows of a data set, and this is said of replies of models"
             help_ = "make two exports"
@@ -342,11 +343,11 @@ def report_misplaced(program: Program, statement: Statement) -> bool:
             message = "this is said of the rows of a data set, and the export is of replies of models"
             help_ = "write `pairs from DATASET`, or make two exports"
         program.diagnostics.error("E0202", message, inner.head, help=help_)
-    return bool(statements)
 
 
 def lower_pairing(program: Program, statement: Statement, pairs: Statement) -> Pairing | None:
-    """Return an export of pairs or examples from a data set. Reports a mistake and returns None."""
+    """Return an export of pairs or examples from a data set; None if it is wrong."""
+    attempt = program.diagnostics.attempt()
     name, dataset = statement.name(), pairs.name("dataset")
     loaded = rows_of_file(program, dataset, "pairs are of the rows of a file")
     if loaded is None:
@@ -360,11 +361,11 @@ def lower_pairing(program: Program, statement: Statement, pairs: Statement) -> P
     if asked is None:
         return None
     asks, partner = asked
-    lowering = _Lowering(program, scope)
-    where = lowering.value(pairs.find("filter"), None, "a condition", condition=True)
-    groups = [lowering.value(each.syntax("value"), TextType(), "a group") for each in statement.of("pair_group")]
+    where = None if (node := pairs.find("filter")) is None else check_condition(program, node, scope)
+    values = [each.syntax("value") for each in statement.of("pair_group")]
+    groups = [check(program, value, scope, TextType(), "a group") for value in values]
     prompt = _prompt(program, scope, statement)
-    replies = [lowering.reply(each) for each in statement.of("pair_reply")]
+    replies = [_reply(program, scope, each) for each in statement.of("pair_reply")]
     held = _held_out_datasets(program, statement)
     margin = pairs.find("number")
     use = statement.one_of("pair_use")
@@ -374,28 +375,26 @@ def lower_pairing(program: Program, statement: Statement, pairs: Statement) -> P
         help_ = "say what is answered: `reply d.answer`" if examples else help_
         lacking = statement.block.span if statement.block is not None else None
         program.diagnostics.error("E0206", message, statement.head, help=help_, lacking=lacking)
-    elif examples and prompt is None and asks is None:
+    elif examples and not statement.of("pair_prompt") and asks is None:
         lacking = statement.block.span if statement.block is not None else None
         message = f"export `{name.text}` does not say what is answered"
         help_ = 'write `prompt "…"`, or `asks STEP of SCENARIO`'
         program.diagnostics.error("E0206", message, statement.head, help=help_, lacking=lacking)
-        return None
     elif not examples and len(replies) == 1 and statement.of("pair_reply")[0].find("list") is None:
         head = statement.of("pair_reply")[0].head
         help_ = "write another `reply`, or take one `from` a list"
         program.diagnostics.error("E0206", "one reply makes no pair", head, help=help_)
-        return None
-    if not lowering.good or prompt is False or not replies or held is None:
+    if attempt.failed:
         return None
     return Pairing(
         name=name.text,
         kind="examples" if examples else "paired",
         dataset=loaded.dataset.name,
         alias=alias.text,
-        where=where,
+        where=expr_of(where),
         margin=float(margin.value) if isinstance(margin, Number) else 0.0,
-        groups=tuple(group for group in groups if group is not None),
-        prompt=prompt if isinstance(prompt, Template) else None,
+        groups=tuple(group.expr for group in groups),
+        prompt=prompt,
         asks=asks,
         beside=partner,
         replies=tuple(reply for reply in replies if reply is not None),
@@ -408,9 +407,7 @@ def _asked(
     program: Program, statement: Statement, scope: dict[str, Binding], rows: dict[str, LoadedDataset], examples: bool
 ) -> tuple[ScenarioRequest | None, Partner | None] | None:
     """Return the request of a scenario that replaces the prompt, and the partner row, which is added to `scope` and
-    `rows`.
-
-    Reports a mistake and returns None.
+    `rows`; None if one is wrong.
     """
     asked_as, partner = statement.one_of("asked_as"), statement.one_of("partner")
     for each in (asked_as, partner):
@@ -436,25 +433,25 @@ def _asked(
     return None if asks is None else (asks, beside)
 
 
-def _held_out_datasets(program: Program, statement: Statement) -> tuple[str, ...] | None:
-    """Return the data sets whose texts are held out; None if one is not read from a file, which is reported."""
+def _held_out_datasets(program: Program, statement: Statement) -> tuple[str, ...]:
+    """Return the data sets whose texts are held out. Reports one that is not read from a file."""
     holds = statement.one_of("holds")
     if holds is None:
         return ()
     names = holds.many("subsets")
     if not check_own_line(program, names, ("pairs", "examples", "for", "group", "prompt", "reply")):
-        return None
+        return ()
     found = []
     for name in names:
-        if not isinstance(name, Name) or not program.is_declared("dataset", name):
-            if not isinstance(name, Name):
-                program.diagnostics.error("E0106", "name a data set", name.span, help="`holds out DATASET`")
-            return None
-        loaded = program.loaded.get(name.text)
-        if loaded is None:
+        if not isinstance(name, Name):
+            program.diagnostics.error("E0106", "name a data set", name.span, help="`holds out DATASET`")
+            break
+        if not program.is_declared("dataset", name):
+            break
+        if program.loaded.get(name.text) is None:
             message = f"`{name.text}` is made by a run, and its texts are not known yet"
             program.diagnostics.error("E0301", message, name.span, help="name a data set that is read from a file")
-            return None
+            break
         found.append(name.text)
     return tuple(found)
 
@@ -468,125 +465,74 @@ def _check_not_evaluated(program: Program, dataset: str, written: Name) -> bool:
     return False
 
 
-def _prompt(program: Program, scope: Scope, statement: Statement) -> Template | bool | None:
-    """Return the template of the prompt; None without one, False if it is wrong."""
+def _prompt(program: Program, scope: Scope, statement: Statement) -> Template | None:
+    """Return the template of the prompt; None without one, or if it is wrong."""
     statements = statement.of("pair_prompt")
     if not statements:
         return None
-    texts = lower_texts(program, scope, statements, f"the prompt of export `{statement.name().text}`")
-    if texts is None:
-        return False
-    template = texts.texts[program.languages[0]]
-    if media_printed(template):
+    texts = lower_texts(program, scope, statements, f"the prompt of export `{statement.name().text}`").texts
+    template = texts.get(program.languages[0])
+    if template is not None and media_printed(template):
         message = f"the prompt of export `{statement.name().text}` shows images or files, and training data are texts"
         program.diagnostics.error("E0301", message, statements[0].head, help="print texts alone")
-        return False
     return template
 
 
-class _Lowering:
-    """Lowering of the values of one export. `good` becomes false with the first mistake."""
-
-    def __init__(self, program: Program, scope: Scope) -> None:
-        self.program = program
-        self.scope = scope
-        self.good = True
-
-    def value(
-        self,
-        syntax: Syntax | None,
-        wanted: Type | None,
-        what: str,
-        scope: Scope | None = None,
-        *,
-        condition: bool = False,
-    ) -> Expr | None:
-        """Return the expression; None without one, or if it is wrong."""
-        if syntax is None:
+def _reply(program: Program, scope: Scope, statement: Statement) -> PairedReply | None:
+    """Lower `reply VALUE [from LIST as ALIAS] [by WHO] [worth WORTH] [when COND]`; None if it is wrong."""
+    attempt = program.diagnostics.attempt()
+    each, alias, listed = None, statement.find_name("alias"), statement.find("list")
+    if listed is not None and alias is not None:
+        each = check(program, listed, scope)
+        element = _element(each.type)
+        if alias.text in scope:
+            message = f"`{alias.text}` is the row already"
+            program.diagnostics.error("E0202", message, alias.span, help="give it another name: `as x`")
+        elif element is None and not each.is_error:
+            message = f"`{type_notation(each.type)}` holds nothing to reply with"
+            program.diagnostics.error("E0301", message, listed.span, help="name a list or a dialogue")
+        if element is None or attempt.failed:
             return None
-        typed = self._typed(syntax, wanted, what, scope, condition=condition)
-        return typed.expr if typed is not None else None
-
-    def _typed(
-        self,
-        syntax: Syntax,
-        wanted: Type | None,
-        what: str,
-        scope: Scope | None = None,
-        *,
-        condition: bool = False,
-    ) -> Typed | None:
-        bindings = self.scope if scope is None else scope
-        self.program.index.scopes.append((syntax.span, bindings))
-        elaborator = Elaborator(self.program, bindings)
-        typed = elaborator.condition(syntax) if condition else elaborator.expression(syntax, wanted, what)
-        self.good = self.good and typed is not None
-        return typed
-
-    def reply(self, statement: Statement) -> PairedReply | None:
-        """Lower `reply VALUE [from LIST as ALIAS] [by WHO] [worth WORTH] [when COND]`."""
-        scope, expr, alias = self.scope, None, statement.find_name("alias")
-        listed = statement.find("list")
-        if listed is not None and alias is not None:
-            typed = self._typed(listed, None, "this")
-            element = _element(typed.type) if typed is not None else None
-            if typed is None or element is None or alias.text in self.scope:
-                self._no_list(listed, typed, alias)
-                return None
-            expr = typed.expr
-            fields = record_fields((alias.text,), element, alias.span)
-            scope = {**scope, alias.text: Binding((alias.text,), element, fields, span=alias.span)}
-        text = self._text(statement.syntax("value"), scope)
-        worth = self._worth(statement.find("worth"), scope)
-        by = self.value(statement.find("who"), TextType(), "who wrote a reply", scope)
-        when = self.value(statement.find("cond"), None, "a condition", scope, condition=True)
-        if not self.good or text is None:
-            return None
-        return PairedReply(
-            text=text,
-            each=expr,
-            alias=alias.text if alias is not None else None,
-            worth=worth if worth is not None else Literal_(value=0),
-            by=by,
-            when=when,
-        )
-
-    def _worth(self, syntax: Syntax | None, scope: Scope) -> Expr | None:
-        """Return a number, or a list of criteria, whose value is the number of those met."""
-        if syntax is None:
-            return None
-        typed = self._typed(syntax, None, "what a reply is worth", scope)
-        if typed is None:
-            return None
-        if fits(typed.type, NumberType()) or (isinstance(typed.type, ListType) and fits(typed.type.of, BoolType())):
-            return typed.expr
-        self.good = False
-        message = f"the worth of a reply must be `number`, or a list of criteria, this is `{type_notation(typed.type)}`"
-        self.program.diagnostics.error("E0301", message, syntax.span)
+        fields = record_fields((alias.text,), element, alias.span)
+        scope = {**scope, alias.text: Binding((alias.text,), element, fields, span=alias.span)}
+    text = _text(program, scope, statement.syntax("value"))
+    worth = None if (node := statement.find("worth")) is None else _worth(program, scope, node)
+    by = (
+        None
+        if (node := statement.find("who")) is None
+        else check(program, node, scope, TextType(), "who wrote a reply")
+    )
+    when = None if (node := statement.find("cond")) is None else check_condition(program, node, scope)
+    if attempt.failed:
         return None
+    return PairedReply(
+        text=text.expr,
+        each=expr_of(each),
+        alias=alias.text if alias is not None else None,
+        worth=Literal_(value=0) if worth is None else worth.expr,
+        by=expr_of(by),
+        when=expr_of(when),
+    )
 
-    def _text(self, syntax: Syntax, scope: Scope) -> Expr | None:
-        """Return a text. If it may be missing, such a row has no reply."""
-        typed = self._typed(syntax, None, "a reply", scope)
-        if typed is None:
-            return None
-        of = typed.type.of if typed.type.kind == "optional" else typed.type
-        if fits(of, TextType()):
-            return typed.expr
-        self.good = False
+
+def _worth(program: Program, scope: Scope, syntax: Syntax) -> Typed:
+    """Return a number, or a list of criteria, whose value is the number of those met."""
+    typed = check(program, syntax, scope)
+    is_criteria = isinstance(typed.type, ListType) and fits(typed.type.of, BoolType())
+    if not typed.is_error and not is_criteria and not fits(typed.type, NumberType()):
+        message = f"the worth of a reply must be `number`, or a list of criteria, this is `{type_notation(typed.type)}`"
+        program.diagnostics.error("E0301", message, syntax.span)
+    return typed
+
+
+def _text(program: Program, scope: Scope, syntax: Syntax) -> Typed:
+    """Return a text. If it may be missing, such a row has no reply."""
+    typed = check(program, syntax, scope)
+    if not typed.is_error and not fits(without_optional(typed.type), TextType()):
         help_ = "take one of each: `reply t from LIST as t`" if typed.type.kind in ("list", "dialogue") else None
         message = f"a reply must be `text`, this is `{type_notation(typed.type)}`"
-        self.program.diagnostics.error("E0301", message, syntax.span, help=help_)
-        return None
-
-    def _no_list(self, syntax: Syntax, found: Typed | None, alias: Name) -> None:
-        self.good = False
-        if alias.text in self.scope:
-            message = f"`{alias.text}` is the row already"
-            self.program.diagnostics.error("E0202", message, alias.span, help="give it another name: `as x`")
-        elif found is not None:
-            message = f"`{type_notation(found.type)}` holds nothing to reply with"
-            self.program.diagnostics.error("E0301", message, syntax.span, help="name a list or a dialogue")
+        program.diagnostics.error("E0301", message, syntax.span, help=help_)
+    return typed
 
 
 def _element(type_: Type) -> Type | None:
@@ -613,9 +559,11 @@ def lower_exports(program: Program) -> None:
 
 
 def _export(program: Program, reading: FigureContext, statement: Statement) -> Export | Pairing | None:
-    """Lower one export. Reports mistakes and returns None."""
+    """Lower one export; None if it is wrong."""
+    attempt = program.diagnostics.attempt()
     name = statement.name()
-    if report_misplaced(program, statement):
+    report_misplaced(program, statement)
+    if attempt.failed:
         return None
     paired, examples = statement.one_of("pairs_from"), statement.one_of("examples_from")
     if paired is not None and examples is not None:
@@ -632,7 +580,8 @@ def _export(program: Program, reading: FigureContext, statement: Statement) -> E
     holds = statement.one_of("holds")
     if holds is not None and not check_own_line(program, holds.many("subsets"), CLAUSES):
         return None
-    if not _whole(program, statement, best, pairs, rows):
+    _check_kind(program, statement, best, pairs, rows)
+    if attempt.failed:
         return None
     every = statement.one_of("every")
     if every is not None and best is None:
@@ -649,7 +598,7 @@ def _export(program: Program, reading: FigureContext, statement: Statement) -> E
     )
     margin = _margin(program, chosen)
     held = _held_out_subsets(program, holds)
-    if not role or not step or where is False or measure is None or margin is None or held is None:
+    if attempt.failed or measure is None:
         return None
     format_: Literal["chat", "completion"] = "chat"
     written = statement.one_of("format")
@@ -665,32 +614,28 @@ def _export(program: Program, reading: FigureContext, statement: Statement) -> E
         margin=margin,
         rows=rows.name("step").text,
         format=format_,
-        where=where if not isinstance(where, bool) else None,
+        where=expr_of(where),
         holds_out=held,
     )
 
 
-def _whole(
+def _check_kind(
     program: Program, statement: Statement, best: Statement | None, pairs: Statement | None, rows: Statement | None
-) -> bool:
+) -> None:
+    """Check that an export says what it exports, and whose replies."""
     name = statement.name().text
     lacking = statement.block.span if statement.block is not None else None
-    good = True
     if best is not None and pairs is not None:
         label = Label(best.head, "the first")
         message = f"export `{name}` is of the best replies or of pairs, not both"
         program.diagnostics.error("E0202", message, pairs.head, label, help="make two exports")
-        good = False
     if best is None and pairs is None:
         message = f"export `{name}` does not say what it exports"
         help_ = "write `best of ROLE by MEASURE`, `pairs of ROLE by SCORE`, or `pairs` or `examples from DATASET`"
         program.diagnostics.error("E0206", message, statement.head, help=help_, lacking=lacking)
-        good = False
     if rows is None:
         message = f"export `{name}` does not say whose replies it exports"
         program.diagnostics.error("E0206", message, statement.head, help="write `rows STEP`", lacking=lacking)
-        good = False
-    return good
 
 
 def _role(program: Program, role: Name) -> bool:
@@ -706,7 +651,7 @@ def _role(program: Program, role: Name) -> bool:
 
 
 def _step(program: Program, step: Name, role: Name | None) -> bool:
-    """Return true if a scenario asks the role in a step of that name; otherwise report it."""
+    """Return true if a scenario asks the role in a step of that name; otherwise report it, if no scenario is wrong."""
     asks = [ask for scenario in program.scenarios.values() for ask in scenario.steps if isinstance(ask, Ask)]
     same = [ask for ask in asks if step.text in (ask.name, ask.script)]
     if not same:
@@ -716,6 +661,7 @@ def _step(program: Program, step: Name, role: Name | None) -> bool:
             help_ = suggest(step.text, names, f"there is {some}")
             message = f"no scenario asks `{step.text}`"
             program.diagnostics.error("E0201", message, step.span, help=help_, unknown=step.text)
+        program.diagnostics.follows()
         return False
     for statement in program.of("scenario"):
         for inner in statement.of("ask"):
@@ -802,28 +748,26 @@ def _listed(found: Operand) -> str:
     return " and ".join(f"`{name}`" for name in sorted(found.of))
 
 
-def _margin(program: Program, statement: Statement) -> float | None:
+def _margin(program: Program, statement: Statement) -> float:
     node = statement.find("number")
     if not isinstance(node, Number):
         return 0.0
     if node.value < 0:
         message = "the better reply of a pair is better by 0 at least"
         program.diagnostics.error("E0301", message, node.span, help="write a margin above 0, or none")
-        return None
     return float(node.value)
 
 
-def _held_out_subsets(program: Program, statement: Statement | None) -> tuple[str, ...] | None:
-    """Return the subsets that are held out; None if one is wrong."""
+def _held_out_subsets(program: Program, statement: Statement | None) -> tuple[str, ...]:
+    """Return the subsets that are held out."""
     if statement is None:
         return ()
     names = [node for node in statement.many("subsets") if isinstance(node, Name)]
-    known = [program.is_declared("subset", name) for name in names]
-    return tuple(dict.fromkeys(name.text for name in names)) if all(known) else None
+    return tuple(dict.fromkeys(name.text for name in names if program.is_declared("subset", name)))
 
 
-def _where(program: Program, statement: Statement | None) -> Expr | bool | None:
-    """Return the condition over `scenario` and the axes; None without one, False if it is wrong."""
+def _where(program: Program, statement: Statement | None) -> Typed | None:
+    """Return the condition over `scenario` and the axes; None without one."""
     if statement is None:
         return None
     names = tuple(program.declared.get("scenario", {}))
@@ -831,10 +775,7 @@ def _where(program: Program, statement: Statement | None) -> Expr | bool | None:
     for name, declared in program.declared.get("axis", {}).items():
         scope[name] = replace(scope.get(name, Binding((name,))), span=declared.span)
     scope["scenario"] = Binding(("scenario",), ChoiceType(values=names, axis="scenario"))
-    condition = statement.syntax("filter")
-    program.index.scopes.append((condition.span, scope))
-    typed = Elaborator(program, scope).condition(condition)
-    return typed.expr if typed is not None else False
+    return check_condition(program, statement.syntax("filter"), scope)
 
 
 # Subsets

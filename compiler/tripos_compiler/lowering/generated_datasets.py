@@ -17,7 +17,7 @@ from tripos_compiler.language.references import (
 )
 from tripos_compiler.library.types import element_type, type_notation, without_optional
 from tripos_compiler.lowering.call_counts import may_be_undefined
-from tripos_compiler.lowering.datasets import lower_file, lower_key, lower_like
+from tripos_compiler.lowering.datasets import lower_file, lower_like
 from tripos_compiler.lowering.dependency_order import in_order
 from tripos_compiler.lowering.generation_sources import (
     GenerationLowering,
@@ -31,7 +31,7 @@ from tripos_compiler.lowering.generation_sources import (
     lower_start,
     walk_calls,
 )
-from tripos_compiler.lowering.requests import Request, count_of, lower_request, lower_returns, returned_record
+from tripos_compiler.lowering.requests import Request, count_of, lower_request, returned_record
 from tripos_compiler.plan import (
     Ask,
     Axis,
@@ -63,10 +63,12 @@ from tripos_compiler.resolve.program import (
     Program,
     Scope,
     Typed,
+    expr_of,
     has_skipped_part,
     numbers_of,
 )
 from tripos_compiler.source.tree import Name, Number, free_names
+from tripos_compiler.typecheck.expressions import check, check_condition
 from tripos_compiler.typecheck.templates import free_variables_of
 from tripos_compiler.typecheck.types import is_secret
 
@@ -77,29 +79,24 @@ ABOVE = 0.8
 
 
 def lower_distinct(making: GenerationLowering) -> tuple[Distinct, ...]:
-    """Return every `distinct VALUE from OTHERS [above NUMBER]` of a data set. Reports mistakes.
+    """Return every `distinct VALUE from OTHERS [above NUMBER]` of a data set, without the wrong ones.
 
     The run compares the texts and shows them to nobody, so the other texts may be secret.
     """
-    statements = making.statement.of("distinct")
-    distincts = [
-        distinct
-        for distinct in (_lower_distinct(making, statement) for statement in statements)
-        if distinct is not None
-    ]
-    making.sound = making.sound and len(distincts) == len(statements)
-    return tuple(distincts)
+    distincts = (_lower_distinct(making, statement) for statement in making.statement.of("distinct"))
+    return tuple(distinct for distinct in distincts if distinct is not None)
 
 
 def _lower_distinct(making: GenerationLowering, statement: Statement) -> Distinct | None:
     value, node = statement.syntax("value"), statement.syntax("others")
-    typed = making.elaborator(making.row(), value.span).expression(value, TextType(), "what is compared")
+    attempt = making.program.diagnostics.attempt()
+    typed = check(making.program, value, making.row(), TextType(), "what is compared")
     above = _above(making, statement)
     if making.too_early(free_names(node)):
         return None
     # Equal for every row, so no row or axis is in scope: `raw.stem` is a column, even if `raw` is the source.
-    among = making.elaborator({}, node.span).infer(node)
-    if typed is None or among is None or above is None:
+    among = check(making.program, node, {})
+    if attempt.failed:
         return None
     of = element_type(among.type)
     if of is None or without_optional(of).kind != "text":
@@ -109,14 +106,13 @@ def _lower_distinct(making: GenerationLowering, statement: Statement) -> Distinc
     return Distinct(value=typed.expr, others=among.expr, above=above)
 
 
-def _above(making: GenerationLowering, statement: Statement) -> float | None:
+def _above(making: GenerationLowering, statement: Statement) -> float:
     node = statement.find("number")
     if not isinstance(node, Number):
         return ABOVE
     if not 0 < node.value <= 1:
         help_ = "write a share of what two texts have in common, such as `above 0.8`"
         making.error("E0301", f"{node.value} is not above 0 and at most 1", node.span, help=help_)
-        return None
     return float(node.value)
 
 
@@ -141,24 +137,25 @@ def lower_author(making: GenerationLowering) -> None:
             )
             making.open = True
         return
-    making.may_generate(role)
+    making.check_author(role)
     texts = [inner for inner in statement.body if inner.construct in ("prompt", "system", *SETTINGS)]
     making.too_early(name for inner in texts for name in free_variables_of(inner))
     question = _question(making, making.scope, statement)
-    record = _returned(making, statement, question)
+    record = returned_record(making.program, statement, question.returns)
     if record is None:
         making.open = making.open or statement.one_of("returns") is None
     _written(making, statement, record)
-    if not _prompted(making, statement, f"`{role.text}` is asked nothing") or question is None or record is None:
-        making.sound = False
+    _check_prompted(making, statement, f"`{role.text}` is asked nothing")
+    if record is None or making.attempt.failed:
         return
     making.steps.append(_ask(making, "prompt", role, question, record))
 
 
 def lower_walk(making: GenerationLowering, statement: Statement) -> None:
     """Lower `walk NAME through TREE by ROLE { … }`."""
+    attempt = making.program.diagnostics.attempt()
     name, tree, role = statement.name(), statement.name("tree"), statement.name("role")
-    may = making.may_generate(role)
+    making.check_author(role)
     declared = making.program.is_declared("tree", tree)
     scope = making.row()
     if "branches" in scope:
@@ -167,14 +164,13 @@ def lower_walk(making: GenerationLowering, statement: Statement) -> None:
     scope["branches"] = Binding(("branches",), BRANCHES)
     start = lower_start(making, statement, tree) if declared else None
     question = _question(making, scope, statement)
-    prompted = _prompted(making, statement, f"`{role.text}` is asked nothing")
+    _check_prompted(making, statement, f"`{role.text}` is asked nothing")
     returns = _beside(making, statement, question)
-    added = making.add("walk", name.text, name.span, ListType(of=PathType()))
-    if question is None or returns is None or not may or not declared or not prompted or not added:
-        making.sound = False
+    making.add("walk", name.text, name.span, ListType(of=PathType()))
+    if returns is None or attempt.failed:
         return
-    if tree.text not in making.program.trees:  # it was reported
-        making.sound = False
+    if tree.text not in making.program.trees:
+        making.program.diagnostics.follows()
     if not any("branches" in names_in(hole.typed.expr) for hole in question.revealed_holes):
         head = statement.of("prompt")[0].head
         message = "this prompt does not show the branches to choose among"
@@ -184,40 +180,39 @@ def lower_walk(making: GenerationLowering, statement: Statement) -> None:
     making.steps.append(Walk(tree=tree.text, ask=ask, below=below, starts=starts))
 
 
-def _beside(making: GenerationLowering, statement: Statement, question: Request | None) -> Type | None:
-    """Return the type of a walk's reply: the chosen branches, and the other fields of `returns`.
+def _beside(making: GenerationLowering, statement: Statement, question: Request) -> Type | None:
+    """Return the type of a walk's reply, the chosen branches and the other fields of `returns`; None if it is wrong.
 
     These fields are stored with the reply and are not fields of the row.
     """
     written = statement.one_of("returns")
     if written is None:
         return CHOSEN
-    if question is None:
-        return None
+    attempt = making.program.diagnostics.attempt()
     record = returned_record(making.program, statement, question.returns)
-    name, sound = statement.name(), record is not None
+    name = statement.name()
     for inner in written.body:
         if is_secret(inner):
             help_ = "remove it: only what is written into the rows can be secret"
             making.error("E0106", "the reply of a walk has no secret fields", inner.head, help=help_)
-            sound = False
         if inner.name().text == name.text:
             message = f"`{name.text}` is what the walk calls the branches that it chose"
             making.error("E0202", message, inner.name().span, help="take another name")
-            sound = False
-    return RecordType(fields={name.text: CHOSEN, **record.fields}) if record is not None and sound else None
+    if record is None or attempt.failed:
+        return None
+    return RecordType(fields={name.text: CHOSEN, **record.fields})
 
 
 def lower_derived(making: GenerationLowering, statement: Statement) -> None:
     """Lower `let NAME = VALUE`: a field computed from the row."""
     name, value = statement.name(), statement.syntax("value")
-    typed = making.elaborator(making.row(), value.span).expression(value)
-    type_: Type | None = typed.type if typed is not None else None
+    typed = check(making.program, value, making.row())
+    type_: Type | None = None if typed.is_error else typed.type
     if type_ is not None and type_.kind in ("tree", "metrics"):
         making.error("E0301", f"a row cannot hold `{type_.kind}`", value.span, help="take some value of it")
         type_ = None
-    added = making.add("let", name.text, name.span, type_)
-    if typed is not None and type_ is not None and added:
+    making.add("let", name.text, name.span, type_)
+    if not making.attempt.failed:
         making.steps.append(Derived(name=name.text, value=typed.expr))
 
 
@@ -225,10 +220,10 @@ def lower_verify(making: GenerationLowering, statement: Statement, number: int) 
     """Lower `verify by ROLE { … }`, the `number`th of this data set."""
     role = statement.name("role")
     title = "verify" if number == 1 else f"verify_{number}"
-    may = making.may_generate(role)
+    making.check_author(role)
     scope = making.row()
     question = _question(making, scope, statement)
-    record = _returned(making, statement, question)
+    record = returned_record(making.program, statement, question.returns)
     for written in statement.of("returns"):
         for inner in written.body:
             name = inner.name()
@@ -246,61 +241,35 @@ def lower_verify(making: GenerationLowering, statement: Statement, number: int) 
         lacking = statement.block.span if statement.block is not None else None
         message = "nothing is required of what is said of a row"
         making.error("E0206", message, statement.head, help="write `require CONDITION` in its block", lacking=lacking)
-    exprs = [expr for expr in required if expr is not None]
-    prompted = _prompted(making, statement, f"`{role.text}` is asked nothing")
-    if question is None or record is None or not may or not prompted or len(exprs) < len(required):
-        making.sound = False
+    _check_prompted(making, statement, f"`{role.text}` is asked nothing")
+    if record is None or making.attempt.failed:
         return
-    making.steps.append(Verify(ask=_ask(making, title, role, question, record), require=tuple(exprs)))
+    making.steps.append(Verify(ask=_ask(making, title, role, question, record), require=tuple(required)))
 
 
 def lower_conditions(making: GenerationLowering) -> tuple[tuple[Expr, ...], tuple[Expr, ...]]:
     """Return the conditions of `require` and the values of `unique`."""
     scope = making.row()
-    required = [_condition(making, scope, inner) for inner in making.statement.of("require")]
-    single: list[Expr | None] = []
-    for inner in making.statement.of("unique"):
-        value = inner.syntax("value")
-        typed = making.elaborator(scope, value.span).expression(value)
-        single.append(typed.expr if typed is not None else None)
-    known = tuple(expr for expr in required if expr is not None), tuple(expr for expr in single if expr is not None)
-    making.sound = making.sound and len(known[0]) == len(required) and len(known[1]) == len(single)
-    return known
+    required = tuple(_condition(making, scope, inner) for inner in making.statement.of("require"))
+    single = (check(making.program, inner.syntax("value"), scope) for inner in making.statement.of("unique"))
+    return required, tuple(typed.expr for typed in single)
 
 
-def _condition(making: GenerationLowering, scope: Scope, statement: Statement) -> Expr | None:
-    condition = statement.syntax("cond")
-    typed = making.elaborator(scope, condition.span).condition(condition)
-    return typed.expr if typed is not None else None
+def _condition(making: GenerationLowering, scope: Scope, statement: Statement) -> Expr:
+    return check_condition(making.program, statement.syntax("cond"), scope).expr
 
 
-def _question(making: GenerationLowering, scope: Scope, statement: Statement) -> Request | None:
+def _question(making: GenerationLowering, scope: Scope, statement: Statement) -> Request:
     """Lower the request to a role."""
     question = lower_request(making.program, dict(scope), statement)
-    if question is not None:
-        making.mention(question)
+    making.mention(question)
     return question
 
 
-def _prompted(making: GenerationLowering, statement: Statement, message: str) -> bool:
-    if statement.of("prompt"):
-        return True
-    lacking = statement.block.span if statement.block is not None else None
-    making.error("E0206", message, statement.head, help='write `prompt "…"` in its block', lacking=lacking)
-    return False
-
-
-def _returned(making: GenerationLowering, statement: Statement, question: Request | None) -> RecordType | None:
-    """Return the record type of a reply, even if another part of the request is wrong."""
-    if question is not None:
-        return returned_record(making.program, statement, question.returns)
-    items = making.program.diagnostics.items
-    mark = len(items)
-    returns = lower_returns(making.program, statement)
-    del items[mark:]  # it was reported with the question
-    if returns is False:
-        return None
-    return returned_record(making.program, statement, None if isinstance(returns, bool) else returns)
+def _check_prompted(making: GenerationLowering, statement: Statement, message: str) -> None:
+    if not statement.of("prompt"):
+        lacking = statement.block.span if statement.block is not None else None
+        making.error("E0206", message, statement.head, help='write `prompt "…"` in its block', lacking=lacking)
 
 
 def _written(making: GenerationLowering, statement: Statement, record: RecordType | None) -> None:
@@ -348,8 +317,7 @@ def lower_generated(
 ) -> LoadedDataset | None:
     """Lower `dataset NAME [by ROLE] [from SOURCE] [as ALIAS] [where FILTER] { … }`. `name` is its name in the plan.
 
-    Inside a scenario, `axes` and `scope` are those of its context. Returns None if the fields of its rows are unknown
-    because of a reported mistake.
+    Inside a scenario, `axes` and `scope` are those of its context. Returns None if the fields of its rows are unknown.
     """
     making = GenerationLowering(program, statement, name, [], {})
     if scenario is None:
@@ -376,16 +344,14 @@ def lower_generated(
     count, retries = _count(making), _retries(making)
     _language(making)
     _mentions(making)
-    if where is False or key is False or (source is None and statement.find("source") is not None):
-        making.sound = False
-    condition = where.expr if isinstance(where, Typed) else None
-    rows = count_rows(making, source, condition, count) if making.sound else 0
-    if making.sound and rows == 0:
+    condition = expr_of(where)
+    rows = 0 if making.attempt.failed else count_rows(making, source, condition, count)
+    if not making.attempt.failed and rows == 0:
         place = statement.find("filter") or statement.find("source")
         help_ = "look at `where`" if statement.find("filter") is not None else "its source is empty"
         making.error("E0603", "this data set has no row", place.span if place else statement.head, help=help_)
     dataset: GeneratedDataset | None = None
-    if making.sound:
+    if not making.attempt.failed:
         dataset = GeneratedDataset(
             name=name,
             scenario=scenario,
@@ -400,7 +366,7 @@ def lower_generated(
             require=require,
             unique=unique,
             distinct=distinct,
-            key=key.expr if isinstance(key, Typed) else None,
+            key=expr_of(key),
             rows=rows,
             fingerprint="",
         )
@@ -414,7 +380,7 @@ def _loaded(making: GenerationLowering, made: GeneratedDataset | None) -> Loaded
         (),
         making.spans,
         tuple(making.poisoned),
-        sound=making.sound,
+        sound=not making.attempt.failed,
         span=making.statement.name().span,
         generated=made,
         count=made.rows if made is not None else 0,
@@ -449,19 +415,17 @@ def _given_context(making: GenerationLowering, axes: list[Axis], scope: Scope) -
         making.error("E0107", "inside a scenario the scenario's context holds", context.head, help=help_)
 
 
-def _key(making: GenerationLowering) -> Typed | bool | None:
-    """Return the key that groups rows, an expression of their fields; None without one, False if it is wrong."""
+def _key(making: GenerationLowering) -> Typed | None:
+    """Return the key that groups rows, an expression of their fields; None without one, or for unknown fields."""
     statement = making.statement.one_of("key")
-    if statement is None:
+    if statement is None or making.open:
         return None
-    if making.open:
-        return False
     fields = making.bindings()
     scope = {**fields, making.row_name: Binding((), None, fields, span=making.statement.name().span)}
     if making.alias is not None and making.alias.text not in scope:
         below = {name: fields[name] for name in making.scope[making.alias.text].fields if name in fields}
         scope[making.alias.text] = Binding((), None, below, span=making.alias.span)
-    return lower_key(making.program, statement, scope)
+    return check(making.program, statement.syntax("value"), scope)
 
 
 def _require_content(making: GenerationLowering) -> None:
@@ -488,12 +452,13 @@ def _count(making: GenerationLowering) -> int:
     value = statement.syntax("count") if statement is not None else None
     if statement is None or not isinstance(value, Number):
         return 1
+    attempt = making.program.diagnostics.attempt()
     count = count_of(making.program, statement)
-    if count is not None and making.statement.find_name("role") is None and not making.statement.of("walk"):
+    if not attempt.failed and making.statement.find_name("role") is None and not making.statement.of("walk"):
         help_ = "say who writes them: `by ROLE`, or leave it out"
         message = "nobody writes these rows, so all of a `count` would be the same"
         making.error("E0107", message, statement.head, help=help_)
-    return count or 1
+    return count
 
 
 def _retries(making: GenerationLowering) -> int:
@@ -524,7 +489,7 @@ def _language(making: GenerationLowering) -> None:
 def _mentions(making: GenerationLowering) -> None:
     """Report every axis of the data set's own context that no prompt mentions."""
     context = making.statement.one_of("context")
-    if context is None or not making.sound or not _asks(making):
+    if context is None or making.attempt.failed or not _asks(making):
         return
     for axis in making.axes:
         languages = making.program.languages
@@ -669,8 +634,7 @@ def lower_scenario_dataset(
 ) -> LoadedDataset | None:
     """Return a data set inside a scenario, called `scenario.name` in the plan.
 
-    `axes` and `scope` are those of the scenario's context. Returns None if its fields are unknown because of a reported
-    mistake.
+    `axes` and `scope` are those of the scenario's context. Returns None if its fields are unknown.
     """
     name = f"{scenario}.{statement.name().text}"
     program.index.define("dataset", statement.name().text, statement.name().span, f"scenario {scenario}")

@@ -40,7 +40,6 @@ from tripos_compiler.resolve.program import (
     Binding,
     LoadedDataset,
     Program,
-    Scope,
     Typed,
     has_skipped_values,
     record_fields,
@@ -50,7 +49,7 @@ from tripos_compiler.resolve.python_functions import is_compile_time
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.text import Span
 from tripos_compiler.source.tree import BinaryExpr, Name, Syntax, free_names
-from tripos_compiler.typecheck.expressions import Elaborator
+from tripos_compiler.typecheck.expressions import check, check_condition
 from tripos_compiler.typecheck.types import axis_type
 
 # State of the lowering
@@ -62,8 +61,8 @@ GenerationStep = Ask | Walk | Derived | Verify
 class GenerationLowering:
     """A generated data set while it is lowered.
 
-    `scope` binds the axes and the source's rows. If `open`, the rows may have fields with unknown names because of a
-    reported mistake. `sound` becomes false with the first mistake.
+    `scope` binds the axes and the source's rows. If `open`, the rows may have fields with unknown names because
+    something is wrong.
     """
 
     program: Program
@@ -79,9 +78,9 @@ class GenerationLowering:
     mentioned: dict[str, set[str]] = field(default_factory=dict)
     """By language, the names that its prompts print."""
     open: bool = False
-    sound: bool = True
 
     def __post_init__(self) -> None:
+        self.attempt = self.program.diagnostics.attempt()
         self.prints = StepFingerprints(self.program, self.name, kind="dataset")
 
     @property
@@ -100,12 +99,11 @@ class GenerationLowering:
     ) -> None:
         """Report a mistake."""
         self.program.diagnostics.error(code, message, *where, help=help, unknown=unknown, lacking=lacking)
-        self.sound = False
 
     def add(
         self, kind: str, name: str, span: Span, type_: Type | None, where: Span | None = None, secret: bool = False
-    ) -> bool:
-        """Add a field; without a type if it is unknown. Returns false and reports a name that is taken.
+    ) -> None:
+        """Add a field; without a type if it is unknown. Reports a name that is taken.
 
         `where` is the place of that report if it differs from the declaration. `kind` is the kind of declaration, empty
         for a field that is taken over from the source.
@@ -116,17 +114,16 @@ class GenerationLowering:
             if any(axis.name == name for axis in self.axes):
                 help_ = f"rows that say their `{name}` are made where no context adds it: at the top of the file"
             self.error("E0202", f"the rows have a field `{name}` already", where or span, label, help=help_)
-            return False
+            return
         self.spans[name] = span
         if kind:
             owner = f"dataset {self.row_name}"
             self.program.index.define(kind, name, span, owner, type_notation(type_) if type_ is not None else "")
         if type_ is None:
             self.poisoned.append(name)
-            self.sound = False
-            return True
-        self.fields.append(DataField(name=name, type=type_, columns=(), secret=secret))
-        return True
+            self.program.diagnostics.follows()
+        else:
+            self.fields.append(DataField(name=name, type=type_, columns=(), secret=secret))
 
     def bindings(self, *path: str) -> dict[str, Binding]:
         """Return the bindings of the fields so far. `path` names the row."""
@@ -155,27 +152,20 @@ class GenerationLowering:
             self.error("E0201", f"the rows of `{self.row_name}` are not there yet", name.span, help=help_)
         return bool(own)
 
-    def elaborator(self, scope: Scope, span: Span) -> Elaborator:
-        """Return a checker for the expression at `span`."""
-        self.program.index.scopes.append((span, scope))
-        return Elaborator(self.program, scope)
-
-    def may_generate(self, role: Name) -> bool:
-        """Return true if a role may generate rows, which must be the same for all compared models; otherwise
-        report it.
-        """
+    def check_author(self, role: Name) -> None:
+        """Check that a role may generate rows, which must be the same for all compared models."""
         if not self.program.is_declared("role", role):
-            self.sound = False
-            return False
+            return
         declared = self.program.roles.get(role.text)
+        if declared is None:
+            self.program.diagnostics.follows()
         if declared is None or declared.kind == "single":
-            return declared is not None
+            return
         if declared.kind == "compared":
             message = f"`{role.text}` is compared, and each of its models would have rows of its own"
         else:
             message = f"`{role.text}` is a panel, and its members would each make other rows"
         self.error("E0208", message, role.span, help="declare a role of its own: `role author`")
-        return False
 
     def mention(self, question: Request) -> None:
         """Record the names that a request prints."""
@@ -202,7 +192,6 @@ def lower_context(making: GenerationLowering) -> None:
         axis = program.axes.get(name.text)
         declared = program.declared.get("axis", {}).get(name.text)
         if axis is None:
-            making.sound = False
             making.scope[name.text] = Binding((name.text,))
             making.add("", name.text, name.span, None)
             if declared is None:
@@ -214,13 +203,17 @@ def lower_context(making: GenerationLowering) -> None:
             program.index.use(name.span, declared.span if declared is not None else None)
             making.axes.append(axis)
             bind_axis(making, axis, name)
+    if any(name.text not in program.declared.get("axis", {}) for name in names):  # any axis may have been meant
+        for other in program.declared.get("axis", {}).keys() - making.scope.keys():
+            making.scope[other] = Binding((other,))
+            making.add("", other, making.statement.head, None)
     for name in names:
         axis = program.axes.get(name.text)
         for other in sorted(axes_in_guards(axis) - set(making.scope)) if axis is not None else ():
             message = f"`{name.text}` is restricted by `{other}`, which is not in this context"
             making.error("E0607", message, name.span, help=f"add it: `context … * {other} * {name.text}`")
-    if statement is not None and making.sound and count_context(making, statement) == 0:
-        making.sound = False
+    if statement is not None and not making.attempt.failed and count_context(making, statement) == 0:
+        program.diagnostics.follows()
         if has_skipped_values(making.program, *(axis.name for axis in making.axes)):
             return
         message = "no combination of these axes is allowed"
@@ -261,7 +254,7 @@ def _product(making: GenerationLowering, syntax: Syntax) -> Iterator[Name]:
 def lower_source(making: GenerationLowering) -> Expr | None:
     """Lower `from SOURCE [as ALIAS]`. The rows' fields are taken over, or the values themselves under the alias.
 
-    Returns None without a source, or if it was reported.
+    Returns None without a source, or if it is wrong.
     """
     statement = making.statement
     node, alias = statement.find("source"), statement.find_name("alias")
@@ -281,13 +274,13 @@ def lower_source(making: GenerationLowering) -> Expr | None:
             return None
         _carry_rows(making, loaded)
         return Data(dataset=loaded.dataset.name)
-    typed = making.elaborator(dict(making.scope), node.span).infer(node)
+    typed = check(making.program, node, making.scope)
     if alias is None:
         help_ = f"write `dataset {making.row_name} from … as x`"
         making.error("E0106", "the values that rows are made from need a name", node.span, help=help_)
     elif not _named(making, alias):
         return None
-    if typed is None or alias is None:
+    if typed.is_error or alias is None:
         _unknown(making)
         return None
     of = element_type(typed.type)
@@ -307,11 +300,12 @@ def _source_rows(making: GenerationLowering, written: Name) -> LoadedDataset | N
         making.error("E0301", f"`{written.text}` is a tree, and has no rows", written.span, help=help_)
         return None
     if not program.is_declared("dataset", written):
+        for name in program.declared.get("dataset", {}):  # any of them may have been meant
+            making.scope.setdefault(name, Binding((name,)))
         return None
     loaded = program.top_level_datasets.get(written.text)
-    if loaded is None:
-        return None
-    making.sound = making.sound and loaded.sound
+    if loaded is None or not loaded.sound:
+        program.diagnostics.follows()
     return loaded
 
 
@@ -332,7 +326,7 @@ def _named(making: GenerationLowering, alias: Name) -> bool:
 def _unknown(making: GenerationLowering) -> None:
     """Mark the fields of the source as unknown."""
     making.open = True
-    making.sound = False
+    making.program.diagnostics.follows()
 
 
 def _carry_rows(making: GenerationLowering, loaded: LoadedDataset) -> None:
@@ -358,15 +352,16 @@ def _carry_values(making: GenerationLowering, alias: Name, typed: Typed) -> None
         making.add("field", alias.text, alias.span, of)
 
 
-def lower_filter(making: GenerationLowering) -> Typed | bool | None:
-    """Return the condition of `where FILTER`; None without one, False if it is wrong."""
+def lower_filter(making: GenerationLowering) -> Typed | None:
+    """Return the condition of `where FILTER`; None without one, or if it names the data set itself."""
     node = making.statement.find("filter")
     if node is None or making.statement.find("source") is None:
         return None
     if making.too_early(free_names(node)):
-        return False
-    typed = making.elaborator(dict(making.scope), node.span).condition(node)
-    return typed if typed is not None and is_compile_time(making.program, typed.expr, node.span) else False
+        return None
+    typed = check_condition(making.program, node, making.scope)
+    is_compile_time(making.program, typed.expr, node.span)
+    return typed
 
 
 def count_rows(making: GenerationLowering, source: Expr | None, where: Expr | None, count: int) -> int:
@@ -447,14 +442,13 @@ def lower_start(making: GenerationLowering, statement: Statement, tree: Name) ->
     """Return the expression of `below START`, and for the values of a choice the top branches they mean, by name or
     label.
 
-    Returns None without one, or if it was reported.
+    Returns None without one, or if it is wrong.
     """
     node = statement.find("start")
     if node is None:
         return None
-    typed = making.elaborator(making.row(), node.span).infer(node)
-    if typed is None:
-        making.sound = False
+    typed = check(making.program, node, making.row())
+    if typed.is_error:
         return None
     type_ = typed.type
     if type_.kind not in ("text", "path", "choice"):

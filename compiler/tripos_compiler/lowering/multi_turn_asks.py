@@ -100,109 +100,88 @@ class ToolLoop:
     """The tools whose call ends the loop."""
 
 
-MayAnswer = Callable[[Steps, Name], bool]
-
-
-def lower_state(
-    steps: Steps, statement: Statement, tools: Sequence[Tool], may_answer: MayAnswer
-) -> ToolLoop | bool | None:
-    """Return the tool loop of an ask; None without one, False if it is wrong, which is reported."""
-    written, user = statement.one_of("state"), _user(steps, statement, may_answer)
-    ends = _ending_tools(steps, statement, tools)
+def lower_state(steps: Steps, statement: Statement, tools: Sequence[Tool], *, are_tools_known: bool) -> ToolLoop | None:
+    """Return the tool loop of an ask; None without one. If one of the tools is wrong, they are not all known."""
+    written, user = statement.one_of("state"), _user(steps, statement)
+    ends = _ending_tools(steps, statement, tools, are_tools_known)
     if written is None:
-        return None if user is None and ends is not None else False
-    program, good = steps.program, user is not False and ends is not None
+        return None
+    program = steps.program
     value = written.syntax("value")
     if not statement.of("tools"):
         help_ = "name tools that have functions: `tools find_order, cancel_order`"
         program.diagnostics.error("E0206", "no tool reads or changes this state", written.head, help=help_)
-        good = False
     for tool in tools:
         name = tool_function_name(tool.name)
-        if name not in program.plugins and name not in program.diagnostics.skipped_names:
+        if name not in program.plugins:
             help_ = f'write `tool {tool.name} from "tools.py:{tool.name}" "…" {{ … }}`'
             message = f"`{tool.name}` has no function, so nothing comes of its calls"
-            program.diagnostics.error("E0206", message, written.head, help=help_)
-        good = good and name in program.plugins
+            program.diagnostics.error("E0206", message, written.head, help=help_, unknown=name)
         if tool.name in TOOL_LOOP_FIELDS:
             help_ = "the reply has a value of that name already; take another"
             program.diagnostics.error("E0207", f"no tool can be called `{tool.name}` here", written.head, help=help_)
-            good = False
-    if statement.of("tools") and not tools:
+    if statement.of("tools") and not tools and are_tools_known:
         help_ = "name tools of this file; those of a column have no functions"
         program.diagnostics.error("E0107", "`state` needs tools that are declared", written.head, help=help_)
-        good = False
-    program.index.scopes.append((value.span, dict(steps.scope)))
-    state = steps.elaborator().infer(value)
-    if state is not None and state.type != JsonType():
+    state = steps.check(value)
+    if not state.is_error and state.type != JsonType():
         message = f"this is no state: `{type_notation(state.type)}`"
         program.diagnostics.error("E0301", message, value.span, help="take a column of type `json`")
-        state = None
-    most = count_of(program, written)
-    other = user if isinstance(user, LoopUser) else None
-    return ToolLoop(state, most, other, ends or ()) if state is not None and most is not None and good else False
+    return ToolLoop(state, count_of(program, written), user, ends)
 
 
-def _ending_tools(steps: Steps, statement: Statement, tools: Sequence[Tool]) -> tuple[str, ...] | None:
-    """Return the tools whose call ends the loop of an ask. Reports a mistake and returns None."""
+def _ending_tools(steps: Steps, statement: Statement, tools: Sequence[Tool], are_tools_known: bool) -> tuple[str, ...]:
+    """Return the tools whose call ends the loop of an ask."""
     program, role = steps.program, statement.name("role").text
     found: list[str] = []
-    good = True
     for each in statement.of("called"):
         caller, tool = each.name("role"), each.name("tool")
         if not statement.of("state"):
             message, help_ = "no call is made here, so none ends anything", "write a `state`, or remove this line"
             program.diagnostics.error("E0107", message, each.head, help=help_)
-            good = False
+        elif role not in program.roles:
+            program.diagnostics.follows()
         elif caller.text != role:
             message, help_ = f"`{caller.text}` calls no tools here", f"write `until {role} calls {tool.text}`"
             program.diagnostics.error("E0201", message, caller.span, help=help_, unknown=caller.text)
-            good = False
         elif not program.is_declared("tool", tool):
-            good = False
-        elif tool.text not in [one.name for one in tools]:
+            continue
+        elif tool.text not in [one.name for one in tools] and are_tools_known:
             message, help_ = f"`{tool.text}` is none of the tools of this ask", "name it after `tools` too"
             program.diagnostics.error("E0201", message, tool.span, help=help_, unknown=tool.text)
-            good = False
         elif tool.text in found:
             message = f"the call of `{tool.text}` ends this loop already"
             program.diagnostics.error("E0202", message, each.head, help="remove one")
-            good = False
         else:
             found.append(tool.text)
-    return tuple(found) if good else None
+    return tuple(found)
 
 
-def _user(steps: Steps, statement: Statement, may_answer: MayAnswer) -> LoopUser | bool | None:
-    """Return the user of a loop; None without one, False if it is wrong, which is reported."""
-    program, written, good = steps.program, statement.one_of("user"), True
+def _user(steps: Steps, statement: Statement) -> LoopUser | None:
+    """Return the user of a loop; None without one, or if its role is wrong."""
+    program, written = steps.program, statement.one_of("user")
     if written is None or not statement.of("state"):
-        stray = [*statement.of("user"), *statement.of("until")]
-        for each in stray:
+        for each in (*statement.of("user"), *statement.of("until")):
             message = "only an ask with a `state` has a user" if statement.of("user") else "this ask has no user"
             program.diagnostics.error("E0107", message, each.head, help="write a `state`, and `user ROLE { … }`")
-        return False if stray else None
+        return None
     role = written.name("role")
-    if not program.is_declared("role", role) or not may_answer(steps, role):
-        return False
+    if not steps.is_asked(role):
+        return None
     if role.text == statement.name("role").text:
         help_ = "declare a role for the user; one model may fill both"
         program.diagnostics.error("E0202", f"`{role.text}` cannot be its own user", role.span, help=help_)
-        good = False
     ends: list[str] = []
     for each in statement.of("until"):
         speaker, text = each.name("role"), each.text("string")
         if speaker.text != role.text:
             message, help_ = f"`{speaker.text}` is not the user", f"write `until {role.text} says …`"
             program.diagnostics.error("E0201", message, speaker.span, help=help_, unknown=speaker.text)
-            good = False
         elif not text.value.strip():
             message = "every turn would end it: this text is empty"
             program.diagnostics.error("E0803", message, text.span, help='write what is said: "done"')
-            good = False
         ends.append(text.value)
-    question = lower_request(program, dict(steps.scope), written, steps.rows)
-    return LoopUser(role, question, tuple(ends)) if question is not None and good else False
+    return LoopUser(role, lower_request(program, dict(steps.scope), written, steps.rows), tuple(ends))
 
 
 def add_loop_turns(steps: Steps, statement: Statement, first: Ask, loop: ToolLoop) -> None:
@@ -341,29 +320,22 @@ class PromptSequence:
     most: int
 
 
-def lower_prompts(steps: Steps, statement: Statement) -> PromptSequence | bool | None:
-    """Return the prompts of an ask with several; None without `prompts`, False if they are wrong, which is reported."""
+def lower_prompts(steps: Steps, statement: Statement) -> PromptSequence | None:
+    """Return the prompts of an ask with several; None without `prompts`."""
     written = statement.one_of("prompts")
-    program, good = steps.program, True
     if written is None:
         for end in statement.of("ends"):
             help_ = "write `prompts LIST at most COUNT`, or leave it out"
-            program.diagnostics.error("E0107", "`until` ends an ask with several `prompts`", end.head, help=help_)
-            good = False
-        return None if good else False
-    value = written.syntax("list")
-    program.index.scopes.append((value.span, dict(steps.scope)))
-    prompts = steps.elaborator().expression(value, TEXTS, "what is asked")
-    most = count_of(program, written)
-    return PromptSequence(prompts, most) if prompts is not None and most is not None and good else False
+            message = "`until` ends an ask with several `prompts`"
+            steps.program.diagnostics.error("E0107", message, end.head, help=help_)
+        return None
+    prompts = steps.check(written.syntax("list"), TEXTS, "what is asked")
+    return PromptSequence(prompts, count_of(steps.program, written))
 
 
-def add_prompt_turns(steps: Steps, statement: Statement, first: Ask, script: PromptSequence) -> bool:
-    """Add an ask for each possible prompt. `first` has what they share, and what comes before them.
-
-    Returns False if a condition that ends them is wrong, which is reported.
-    """
-    name, languages, items = statement.name(), steps.program.languages, steps.program.diagnostics.items
+def add_prompt_turns(steps: Steps, statement: Statement, first: Ask, script: PromptSequence) -> None:
+    """Add an ask for each possible prompt. `first` has what they share, and what comes before them."""
+    name, languages = statement.name(), steps.program.languages
     prompts, most = script.prompts.expr, script.most
     warn_undefined(steps, script.prompts, REQUEST_UNDEFINED)
     count = call(lists.length, prompts)
@@ -387,21 +359,19 @@ def add_prompt_turns(steps: Steps, statement: Statement, first: Ask, script: Pro
         steps.lowered.append(turn)
         steps.model_steps[turn.name] = name
         if number + 1 < most:
-            mark = len(items)
-            end = _end(steps, statement, turns, prompts)
-            if end is None:
-                return False
+            attempt = steps.program.diagnostics.attempt()
+            ends += _end(steps, statement, turns, prompts)
             if number:  # reported with the first turn
-                del items[mark:]
-            ends += end
+                attempt.discard()
+            if attempt.failed:
+                return
     steps.repeat_bounds.append(RepeatBound(statement.of("prompts")[0].syntax("count").span, prompts, most, "prompts"))
     steps.scope[name.text] = _prompts_binding(name, turns, prompts, ends)
     steps.define("ask", name, TextType())
-    return True
 
 
-def _end(steps: Steps, statement: Statement, turns: Sequence[Ask], prompts: Expr) -> list[Expr] | None:
-    """Return the conditions of `until` after these turns; None if one is wrong."""
+def _end(steps: Steps, statement: Statement, turns: Sequence[Ask], prompts: Expr) -> list[Expr]:
+    """Return the conditions of `until` after these turns."""
     name, exprs = statement.name(), list[Expr]()
     outer = steps.scope
     steps.scope = {**outer, name.text: _prompts_binding(name, turns, prompts, [])}
@@ -411,8 +381,6 @@ def _end(steps: Steps, statement: Statement, turns: Sequence[Ask], prompts: Expr
             if len(turns) == 1:
                 steps.program.index.scopes.append((condition.span, steps.scope))
             typed = Elaborator(steps.program, steps.scope, VerdictBuilder(steps)).condition(condition)
-            if typed is None:
-                return None
             warn_undefined(steps, typed, CONDITION_UNDEFINED)
             exprs.append(typed.expr)
     finally:
@@ -478,7 +446,7 @@ class ElementAsks:
 
 
 def lower_element_asks(steps: Steps, statement: Statement) -> ElementAsks | None:
-    """Return the list of `each NAME in LIST [where COND] [at most COUNT]`. Reports a mistake and returns None."""
+    """Return the list of `each NAME in LIST [where COND] [at most COUNT]`; None if it is wrong."""
     program, elaborator = steps.program, steps.elaborator()
     for construct, keyword in (("prompts", "prompts"), ("ends", "until"), ("state", "state")):
         for other in statement.of(construct):
@@ -529,11 +497,8 @@ def _most_elements(steps: Steps, written: LoopSyntax, loop: Loop, of: Expr) -> i
     return most
 
 
-def add_element_asks(steps: Steps, statement: Statement, ask: Ask, listed: ElementAsks) -> bool:
-    """Add an ask for each possible element. `ask` refers to the element by its name.
-
-    Returns False if a field of the result would have the element's name, which is reported.
-    """
+def add_element_asks(steps: Steps, statement: Statement, ask: Ask, listed: ElementAsks) -> None:
+    """Add an ask for each possible element. `ask` refers to the element by its name."""
     name, own = statement.name(), listed.name
     shown: dict[str, Type] = {own.text: listed.element}
     read: dict[str, Type] = {} if ask.options is not None else {"text": TextType()}
@@ -542,7 +507,7 @@ def add_element_asks(steps: Steps, statement: Statement, ask: Ask, listed: Eleme
     if own.text in read:
         message = f"a reply has a field `{own.text}`, which the element would be called too"
         steps.program.diagnostics.error("E0202", message, own.span, help="take another name for the element")
-        return False
+        return
     count, records = call(lists.length, listed.of), list[Expr]()
     for place in range(listed.most):
         element = listed.replied[place] if place < len(listed.replied) else call(lists.nth, listed.of, lit(place))
@@ -565,7 +530,6 @@ def add_element_asks(steps: Steps, statement: Statement, ask: Ask, listed: Eleme
     type_ = ListType(of=RecordType(fields={**shown, **read}))
     steps.scope[name.text] = Binding((name.text,), type_, {}, value, name.span, most=listed.most)
     steps.define("ask", name, type_)
-    return True
 
 
 def _substitute_element(places: dict[int, tuple[object, Span]], alias: str, element: Expr, part: Expr) -> Expr:

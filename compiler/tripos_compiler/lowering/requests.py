@@ -36,10 +36,10 @@ from tripos_compiler.plan import (
     canonical,
 )
 from tripos_compiler.replies.text import nfkc
-from tripos_compiler.resolve.program import Binding, Program, Scope, forget_diagnostics, has_skipped_part
+from tripos_compiler.resolve.program import ERROR_TYPE, Binding, Program, Scope, has_skipped_part
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.tree import Name, Number, Text
-from tripos_compiler.typecheck.expressions import Elaborator
+from tripos_compiler.typecheck.expressions import check_condition
 from tripos_compiler.typecheck.templates import CheckedHole, LocalizedTemplate, lower_texts
 from tripos_compiler.typecheck.types import read_type, record_type, type_parts
 
@@ -269,19 +269,16 @@ class _ReadSettings:
     cases: list[SettingCase] = field(default_factory=list)
     conditions: dict[str, CheckedHole] = field(default_factory=dict)
     """By source text: the same condition is one condition, whatever settings have it."""
-    sound: bool = True
 
     def condition(self, statement: Statement) -> Expr | None:
-        """Return the condition of a line; None without one, or if it is wrong, which is reported."""
+        """Return the condition of a line; None without one, or if it is wrong."""
         node = statement.find("cond")
         if node is None:
             return None
         text = node.span.source.text[node.span.start : node.span.end]
         if text not in self.conditions:
-            self.program.index.scopes.append((node.span, self.scope))
-            typed = Elaborator(self.program, self.scope).condition(node)
-            if typed is None:
-                self.sound = False
+            typed = check_condition(self.program, node, self.scope)
+            if typed.is_error:
                 return None
             self.conditions[text] = CheckedHole(typed, node.span, condition=True)
         return self.conditions[text].typed.expr
@@ -293,11 +290,8 @@ class _ReadSettings:
 
 def lower_settings(
     program: Program, scope: Scope, statement: Statement, rows: RowSelection = ANY_ROWS
-) -> LoweredSettings | None:
-    """Return the settings in a block; None if a condition is wrong.
-
-    Values that no model accepts are reported and left out. Checks `samples` too.
-    """
+) -> LoweredSettings:
+    """Return the settings in a block, without those that are wrong. Checks `samples` too."""
     for name in COUNTED:
         _in_range(program, statement.one_of(name), Setting("COUNT", "", 1))
     found: dict[str, Any] = {}
@@ -315,10 +309,7 @@ def lower_settings(
                 found[name] = value
             elif when is not None:
                 reading.add(name, value, when)
-        if reading.sound:
-            check_lines(program, scope, name, lines, rows)
-    if not reading.sound:
-        return None
+        check_lines(program, scope, name, lines, rows)
     return LoweredSettings(DeclaredSettings(**found, cases=tuple(reading.cases)), tuple(reading.conditions.values()))
 
 
@@ -357,15 +348,15 @@ def _in_range(program: Program, statement: Statement | None, setting: Setting) -
     text = "samples" if statement.construct in COUNTED else statement.construct
     message = f"`{text}` must be {bounds}"
     help_ = f"write `{text} {nearest:g}`, or leave it out"
-    program.diagnostics.error("E0301", message, number.span, help=help_)
+    program.diagnostics.error("E0301", message, number.span, help=help_, recovered=True)
     return None
 
 
 BOUNDED_COUNTS = {construct.name: construct for construct in CONSTRUCTS if construct.counts is not None}
 
 
-def count_of(program: Program, statement: Statement) -> int | None:
-    """Return the `COUNT` of a statement. Reports one out of the bounds of its construct and returns None."""
+def count_of(program: Program, statement: Statement) -> int:
+    """Return the `COUNT` of a statement; the least for one out of the bounds of its construct, which is reported."""
     construct, count = BOUNDED_COUNTS[statement.construct], statement.syntax("count")
     assert construct.counts is not None
     least, most = construct.counts
@@ -379,7 +370,7 @@ def count_of(program: Program, statement: Statement) -> int | None:
     else:
         message = f"`{word}` must be between {least:g} and {most:g}"
         program.diagnostics.error("E0803", message, count.span, help=f"write a number up to {most}")
-    return None
+    return least
 
 
 def lower_samples(statement: Statement) -> int:
@@ -449,28 +440,23 @@ class Request:
         return [hole for part in (self.prompt, self.system) if part is not None for hole in part.all_holes()]
 
 
-def lower_request(
-    program: Program, scope: Scope, statement: Statement, rows: RowSelection = ANY_ROWS
-) -> Request | None:
-    """Return the request of a block with `prompt`, `system`, `returns` and settings. Reports mistakes and returns None.
+def lower_request(program: Program, scope: Scope, statement: Statement, rows: RowSelection = ANY_ROWS) -> Request:
+    """Return the request of a block with `prompt`, `system`, `returns` and settings.
 
     Whether a prompt is required is checked by the caller.
     """
     prompts, systems = statement.of("prompt"), statement.of("system")
-    mark = len(program.diagnostics.items)
+    attempt = program.diagnostics.attempt()
     prompt = lower_texts(program, scope, prompts, "the prompt") if prompts else None
     system = lower_texts(program, scope, systems, "the system message") if systems else None
     if has_skipped_part(program, statement):
-        forget_diagnostics(program, mark, "E0402")  # the skipped part may be the text in the other language
-    returns = lower_returns(program, statement)
-    settings = lower_settings(program, scope, statement, rows)
-    if (prompts and prompt is None) or (systems and system is None) or returns is False or settings is None:
-        return None
-    return Request(system, prompt, None if isinstance(returns, bool) else returns, settings)
+        attempt.discard("E0402")  # the skipped part may be the text in the other language
+    returns = _lower_returns(program, statement)
+    return Request(system, prompt, returns, lower_settings(program, scope, statement, rows))
 
 
-def lower_returns(program: Program, statement: Statement) -> Type | bool | None:
-    """Return the type of the reply; None for plain text, False if it is wrong."""
+def _lower_returns(program: Program, statement: Statement) -> Type | None:
+    """Return the type of the reply; None for plain text."""
     returns = statement.one_of("returns")
     if returns is None:
         return None
@@ -481,27 +467,28 @@ def lower_returns(program: Program, statement: Statement) -> Type | bool | None:
         else:
             assert returns.block is not None
             type_ = record_type(program, returns.body, returns.block.span)
-        if type_ is not None and holds_media(type_):
+        if type_ is None:
+            return ERROR_TYPE
+        if holds_media(type_):
             help_ = "let it return what it says of one, as a text or a choice"
             message = "a model replies with no image, recording or file"
             program.diagnostics.error("E0302", message, returns.head, help=help_)
-            return False
-        parts = type_parts(type_) if type_ is not None else ()
-        form = next((part.form for part in parts if part.kind == "json" and part.form != "json"), None)
+            return ERROR_TYPE
+        form = next((part.form for part in type_parts(type_) if part.kind == "json" and part.form != "json"), None)
         if form is not None:
             message, help_ = f"a reply is not read as `{form}`", "write `json`, and read its parts by `json_part(…)`"
             program.diagnostics.error("E0302", message, returns.head, help=help_)
-            return False
-        alike = next((pair for part in type_parts(type_) for pair in _read_alike(part)), None) if type_ else None
+            return ERROR_TYPE
+        alike = next((pair for part in type_parts(type_) for pair in _read_alike(part)), None)
         if alike is not None:
             message = f"`{alike[0]}` and `{alike[1]}` are one field to the reader of a reply"
             help_ = "rename one: case, spaces and punctuation tell no fields apart"
             program.diagnostics.error("E0202", message, returns.head, help=help_)
-            return False
-        return type_ or False
+            return ERROR_TYPE
+        return type_
     help_ = "write `returns TYPE` or `returns { field type }`"
     program.diagnostics.error("E0106", "`returns` takes a type or a block", returns.head, help=help_)
-    return False
+    return ERROR_TYPE
 
 
 def _read_alike(type_: Type) -> Iterator[tuple[str, str]]:
@@ -515,7 +502,9 @@ def _read_alike(type_: Type) -> Iterator[tuple[str, str]]:
 
 
 def returned_record(program: Program, statement: Statement, returns: Type | None) -> RecordType | None:
-    """Return the record that a role must return to write rows. Reports other types and returns None."""
+    """Return the record that a role must return to write rows; None for other types."""
+    if returns is ERROR_TYPE:
+        return None
     if returns is not None and returns.kind == "record":
         return returns
     written = statement.one_of("returns")

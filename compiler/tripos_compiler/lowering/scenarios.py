@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from itertools import product
 
 from tripos_compiler.constructs.signature import Statement
@@ -170,7 +170,6 @@ def _not_held(steps: Steps, name: str, missing: str, chosen: Mapping[str, str], 
     help_ = f"give `{name}` the condition of `{missing}`, or that part of its text"
     span = steps.model_steps[name].span
     steps.program.diagnostics.error("E0609", message, span, help=help_)
-    steps.good = False
 
 
 def _asks_nothing(steps: Steps, name: str, chosen: Mapping[str, str], reported: set[tuple[str, str]]) -> None:
@@ -181,7 +180,6 @@ def _asks_nothing(steps: Steps, name: str, chosen: Mapping[str, str], reported: 
     message = f"`{name}` asks nothing where {where}"
     help_ = "give it a prompt there, or the whole step the condition of its prompt"
     steps.program.diagnostics.error("E0206", message, steps.model_steps[name].span, help=help_)
-    steps.good = False
 
 
 def _scores_nothing(steps: Steps, step: Step, chosen: Mapping[str, str], reported: set[tuple[str, str]]) -> None:
@@ -194,7 +192,6 @@ def _scores_nothing(steps: Steps, step: Step, chosen: Mapping[str, str], reporte
     help_ = "score the row in a scenario whose role replies, without this arm"
     span = next((span for name, span in steps.baselines if name.text == step.name), steps.scores[step.name][0].span)
     steps.program.diagnostics.error("E0609", message, span, help=help_)
-    steps.good = False
 
 
 def _samples(step: Step, samples: Mapping[str, int]) -> int:
@@ -245,14 +242,14 @@ def _is_replied(step: Step, kept: Sequence[Step]) -> bool:
 
 # Scenarios
 
-LOWERED = {
+LOWERED: dict[str, Callable[[Steps, Statement], None]] = {
     "ask": lower_ask,
     "converse": lower_converse,
     "retrieve": lower_retrieve,
     "let": Steps.let,
     "options": lower_shown_options,
     "score": lower_score,
-    "grade": lambda steps, statement: lower_grade(steps, statement, None),
+    "grade": lower_grade,
     "compare": lower_compare,
 }
 """The functions that lower the steps of a scenario, by construct."""
@@ -276,9 +273,12 @@ def lower_scenarios(program: Program, memory: Memory | None = None) -> None:
             own = fork_program(program)
             lowered = program_additions(program, own, _scenario(own, statement))
             cache.keep(statement, lowered)
+        if program.declared["scenario"].get(statement.name().text) is not statement.name():
+            program.diagnostics.extend(lowered.diagnostics, lowered.failures)  # its name is repeated
+            continue
         lowered.add_to(program)
         scenario: Scenario | None = lowered.result
-        if scenario is not None and scenario.name not in program.scenarios:
+        if scenario is not None:
             program.scenarios[scenario.name] = scenario
 
 
@@ -294,39 +294,44 @@ def _surroundings(program: Program) -> tuple[object, ...]:
 
 
 def _scenario(program: Program, statement: Statement) -> Scenario | None:
-    """Lower a scenario in a fork of the program. Reports mistakes and returns None."""
+    """Lower a scenario in a fork of the program; None if it is wrong."""
     name = statement.name().text
     title = plain_title(statement, program.languages) if statement.labels() else name.replace("_", " ")
     program.numbers = locale_in(program, statement)
+    attempt = program.diagnostics.attempt()
     cases = lower_rows(program, statement, lower_arms_of(program, statement, lower_context(program, statement)))
+    are_cases_wrong = attempt.failed
     key = cases.loaded.dataset.key if cases.loaded is not None else None
     known = frozenset(
         {*(axis.name for axis in cases.axes), *([cases.alias] if cases.alias and cases.from_file else [])}
     )
     where = cases.rows.where if cases.rows is not None else None
     steps = Steps(program, name, cases.scope, cases.alias, where, key, known, cases=cases.known_rows)
+    attempt = program.diagnostics.attempt()
     for inner in statement.body:
         if inner.construct in LOWERED:
-            done = LOWERED[inner.construct](steps, inner)
-            steps.good = steps.good and done
-    steps.good = steps.good and check_baselines(steps)  # a wrong step may be the missing namesake
+            steps.lower(inner, LOWERED[inner.construct])
+    if not attempt.failed:  # otherwise a wrong step may be the missing namesake
+        check_baselines(steps)
     for measure in statement.of("measure"):
-        steps.good = collect_columns(program, steps, measure) and steps.good
+        collect_columns(program, steps, measure)
+    are_steps_wrong = attempt.failed
     for expect in statement.of("expect"):
         collect_columns(program, steps, expect)
     scored = any(
         inner.construct in SCORING_CONSTRUCTS or has_unknown_aggregate(program, inner) for inner in statement.body
     )
-    if not scored and not any(isinstance(step, Column) for step in steps.lowered) and steps.good:
+    if not scored and not any(isinstance(step, Column) for step in steps.lowered) and not are_steps_wrong:
         help_ = "add `score NAME = …` or `score SCORER(…)`"
         lacking = statement.block.span if statement.block is not None else None
         message = f"nothing scores scenario `{name}`"
         program.diagnostics.error("E0601", message, statement.head, help=help_, lacking=lacking)
         return None
-    if not cases.sound or not steps.good:
+    if are_cases_wrong or are_steps_wrong:
         return None
+    attempt = program.diagnostics.attempt()
     found = treatments(steps, cases.arms)
-    if not steps.good:
+    if attempt.failed:
         return None
     if not any(isinstance(step, Score | Grade | Compare | Column) for treatment in found for step in treatment.steps):
         if not any(has_unknown_aggregate(program, inner) for inner in statement.body):

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Literal
 
 from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.diagnostics.diagnostic import Label, nearest, suggest
+from tripos_compiler.diagnostics.diagnostic import Label, suggest
 from tripos_compiler.language.aggregates import AGGREGATES
 from tripos_compiler.language.intervals import INTERVAL_ENDS
 from tripos_compiler.language.references import names_in, template_expressions
@@ -23,7 +23,7 @@ from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.library.types import fits, type_notation
 from tripos_compiler.lowering.dependency_order import in_order
-from tripos_compiler.lowering.requests import lower_samples, lower_settings
+from tripos_compiler.lowering.requests import lower_request, lower_samples
 from tripos_compiler.plan import (
     DeclaredSettings,
     DialogueType,
@@ -43,14 +43,14 @@ from tripos_compiler.plan import (
 )
 from tripos_compiler.resolve.files import scorer_name
 from tripos_compiler.resolve.program import (
+    ERROR,
     KINDS,
     Binding,
     FormulaScorer,
     Program,
     Scope,
     Typed,
-    forget_diagnostics,
-    has_skipped_part,
+    expr_of,
     numbers_of,
 )
 from tripos_compiler.resolve.python_functions import SHIPPED, PythonFunction, ShippedProgram, read_program, read_python
@@ -71,8 +71,8 @@ from tripos_compiler.source.tree import (
     walk,
 )
 from tripos_compiler.typecheck.calls import DEEPEST_FORMULA, is_score
-from tripos_compiler.typecheck.expressions import Elaborator, holds_texts, join_call
-from tripos_compiler.typecheck.templates import CheckedHole, LocalizedTemplate, lower_texts
+from tripos_compiler.typecheck.expressions import Elaborator, check, holds_texts, join_call
+from tripos_compiler.typecheck.templates import CheckedHole, LocalizedTemplate
 from tripos_compiler.typecheck.types import named_choice, read_type
 
 # Parameters, functions and aggregates in Python
@@ -97,16 +97,15 @@ class Parameters:
 
 
 def lower_parameters(program: Program, owner: str, arguments: tuple[Argument, ...]) -> Parameters | None:
-    """Return the parameters. Reports a mistake and returns None."""
+    """Return the parameters; None if one is wrong."""
     types: dict[str, Type] = {}
     names: dict[str, Name] = {}
     places: dict[str, Span] = {}
-    good = True
+    attempt = program.diagnostics.attempt()
     for argument in arguments:
         if argument.name is None or len(argument.elements) != 1:
             help_ = "it is written `name: type`"
             program.diagnostics.error("E0106", "a parameter needs a name and a type", argument.span, help=help_)
-            good = False
             continue
         name, node = argument.name, argument.elements[0]
         type_ = read_type(program, node)
@@ -114,15 +113,14 @@ def lower_parameters(program: Program, owner: str, arguments: tuple[Argument, ..
         if earlier is not name:
             message = f"parameter `{name.text}` is declared twice"
             label = Label(earlier.span, "first declared here")
-            program.diagnostics.error("E0202", message, name.span, label, help="rename one")
+            program.diagnostics.error("E0202", message, name.span, label, help="rename one", recovered=True)
             continue
-        good = good and type_ is not None
         if type_ is not None:
             types[name.text] = type_
             places[name.text] = node.span
             program.index.define("parameter", name.text, name.span, owner, type_notation(type_))
             program.value_spans.setdefault((owner, name.text), name.span)
-    return Parameters(types, names, places) if good else None
+    return None if attempt.failed else Parameters(types, names, places)
 
 
 def lower_functions(program: Program) -> None:
@@ -253,7 +251,7 @@ def _agrees(
 
     `returns` is the place of the declared type.
     """
-    mark = len(program.diagnostics.items)
+    attempt = program.diagnostics.attempt()
 
     def differs(message: str, where: Span, help_: str) -> None:
         notes = [f"declared: `{plugin_shown(plugin)}`", f"in Python: `{python.notation}`"]
@@ -282,7 +280,7 @@ def _agrees(
         if python.returns.kind == "optional":
             help_ = "let the function raise an error where there is no score"
         differs(message, returns, help_)
-    return len(program.diagnostics.items) == mark
+    return not attempt.failed
 
 
 # Rewards and similarities
@@ -307,8 +305,8 @@ class ScorerOutput:
         return type_notation(self.type) if self.source == "reply" else self.source
 
 
-def is_fair(program: Program, statement: Statement, role: Name, gives: ScorerOutput) -> bool:
-    """Return true if this role can give this output. Warns of a judge that is itself under test."""
+def check_fair(program: Program, statement: Statement, role: Name, gives: ScorerOutput) -> None:
+    """Check that this role can give this output. Warns of a judge that is itself under test."""
     declared = program.roles.get(role.text)
     compared = declared is not None and declared.kind == "compared"
     if gives.source == "reply":
@@ -316,21 +314,20 @@ def is_fair(program: Program, statement: Statement, role: Name, gives: ScorerOut
             message = f"`{role.text}` is under test and judges itself"
             help_ = "let a role of its own judge: `role judge`"
             program.diagnostics.warning("W0703", message, role.span, help=help_)
-        return True
+        return
     if compared:
         message = f"`{role.text}` is compared, and a reward is given by a model that is not"
         help_ = "declare a role for the reward model: `role critic`"
         program.diagnostics.error("E0705", message, role.span, help=help_)
-        return False
-    settings = [each for each in statement.body if each.construct in (*Settings.model_fields, "repeats", "unsure")]
-    for setting in settings:
-        message = f"a reward model writes no text, so `{_written(setting)}` changes nothing"
-        program.diagnostics.error("E0705", message, setting.head, help="remove it")
-    return not settings
+        return
+    for setting in statement.body:
+        if setting.construct in (*Settings.model_fields, "repeats", "unsure"):
+            message = f"a reward model writes no text, so `{_written(setting)}` changes nothing"
+            program.diagnostics.error("E0705", message, setting.head, help="remove it")
 
 
-def lower_chat(program: Program, scope: Scope, statement: Statement, gives: ScorerOutput | None) -> Expr | bool | None:
-    """Return the dialogue that a reward model judges; None without one, False if it is wrong."""
+def lower_chat(program: Program, scope: Scope, statement: Statement, gives: ScorerOutput | None) -> Typed | None:
+    """Return the dialogue that a reward model judges; None without one."""
     written = statement.one_of("chat")
     if written is None:
         return None
@@ -338,9 +335,8 @@ def lower_chat(program: Program, scope: Scope, statement: Statement, gives: Scor
         help_ = "put it into the prompt: `{{ transcript(…) }}`"
         message = "a judge that writes is sent no dialogue as messages: it would go on with it"
         program.diagnostics.error("E0705", message, written.head, help=help_)
-        return False
-    typed = Elaborator(program, scope).expression(written.syntax("value"), DialogueType(), "what is chatted")
-    return False if typed is None else typed.expr
+        return None
+    return check(program, written.syntax("value"), scope, DialogueType(), "what is chatted")
 
 
 def gives_similarity(statement: Statement) -> bool:
@@ -416,7 +412,7 @@ def _program_agrees(
     """Return true if a program of Tripos takes the parameters of a scorer and returns its type; reports every
     difference.
     """
-    mark = len(program.diagnostics.items)
+    attempt = program.diagnostics.attempt()
     listed = ", ".join(f"{key}: {type_notation(of)}" for key, of in shipped.parameters.items())
     notes = [f"`{plugin.function}` takes: {listed}"]
     report = program.diagnostics.error
@@ -436,7 +432,7 @@ def _program_agrees(
         given = " or ".join(f"`{each}`" for each in shipped.returns)
         message = f"`{plugin.name}` gives `{type_notation(plugin.returns)}`, and the program gives {given}"
         report("E0313", message, returns, help=f"write `-> {shipped.returns[0]}`", notes=notes)
-    return len(program.diagnostics.items) == mark
+    return not attempt.failed
 
 
 # Formulas and `let`
@@ -444,14 +440,12 @@ def _program_agrees(
 
 def expand_text_holes(program: Program, value: Syntax) -> tuple[Syntax, tuple[Syntax, ...]] | None:
     """Return the value of a `let` with every text with holes replaced by the equivalent call of `join`, and the
-    expressions in the holes.
-
-    Reports a malformed hole and returns None.
+    expressions in the holes; None if a hole is malformed.
     """
-    mark = len(program.diagnostics.items)
+    attempt = program.diagnostics.attempt()
     holes: list[Syntax] = []
     node = transform(value, partial(_joined_text, program, holes))
-    return None if len(program.diagnostics.items) > mark else (node, tuple(holes))
+    return None if attempt.failed else (node, tuple(holes))
 
 
 def _joined_text(program: Program, holes: list[Syntax], node: Node) -> Node | None:
@@ -515,13 +509,11 @@ def lower_formulas(program: Program, formulas: list[tuple[FormulaScorer, Paramet
 
 def _check(program: Program, formula: FormulaScorer, parameters: Parameters, depth: int) -> None:
     name = formula.name
-    program.index.scopes.append((formula.value.span, parameters.scope))
     judge = _JudgePlaceholder(program) if formula.scores else None  # only a score can ask a judge
-    elaborator = Elaborator(program, parameters.scope, judge)
-    if not holds_texts(elaborator, formula.holes):
+    if not holds_texts(Elaborator(program, parameters.scope, judge), formula.holes):
         return
-    typed = elaborator.expression(formula.value)
-    if typed is None:
+    typed = check(program, formula.value, parameters.scope, judge=judge)
+    if typed.is_error:
         return
     if formula.scores and typed.type.kind == "optional" and is_score(typed.type.of):
         help_ = "give a default: `default(…, 0)`"
@@ -552,12 +544,12 @@ class _JudgePlaceholder:
         """Return the placeholder itself."""
         return self
 
-    def __call__(self, call: CallExpr, scorer: Scorer, given: dict[str, Typed]) -> Typed | None:
+    def __call__(self, call: CallExpr, scorer: Scorer, given: dict[str, Typed]) -> Typed:
         if scorer.gives is not None:
             return Typed(Ref(path=(scorer.name,)), named_choice(scorer.value_type or scorer.gives))
         message = f"`{scorer.name}` gives several metrics, which is no value"
         self.program.diagnostics.error("E0301", message, call.span, help="use a scorer that gives one value")
-        return None
+        return ERROR
 
 
 def _named(syntax: Syntax) -> set[str]:
@@ -638,8 +630,8 @@ def lower_scorers(program: Program, waiting: DeferredScorers) -> None:
 
 
 def _judge(program: Program, statement: Statement, name: Name, parameters: Parameters | None) -> None:
-    """Lower a judge or reward model. Reports mistakes."""
-    role = statement.name("role")
+    """Lower a judge or reward model."""
+    attempt, role = program.diagnostics.attempt(), statement.name("role")
     role_known = program.is_declared("role", role)
     gives, prompts = statement.one_of("gives"), statement.of("prompt")
     if gives is None or not prompts:
@@ -650,7 +642,8 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
         program.diagnostics.error("E0206", message, statement.head, help=help_, lacking=lacking)
         return
     output = _gives(program, gives)
-    fair = output is None or is_fair(program, statement, role, output)
+    if output is not None:
+        check_fair(program, statement, role, output)
     if parameters is None or not role_known:
         return
     scope = dict(parameters.scope)
@@ -661,34 +654,23 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
         scope["metrics"] = Binding(("metrics",), MetricsType())
     if output is None:
         scope.setdefault("metrics", Binding(("metrics",)))  # what it gives was reported
-    mark = len(program.diagnostics.items)
-    prompt = lower_texts(program, scope, prompts, "the prompt")
-    systems = statement.of("system")
-    system = lower_texts(program, scope, systems, "the system message") if systems else None
-    if has_skipped_part(program, statement):
-        forget_diagnostics(program, mark, "E0402")  # the skipped part may be the text in the other language
-    lowered = lower_settings(program, scope, statement)
-    if lowered is None:
-        return
-    settings = lowered.declared
+    request = lower_request(program, scope, statement)
+    prompt, system, settings = request.prompt, request.system, request.settings
     _check_repeats(program, statement, name, settings)
-    cascaded = is_cascade(statement)
     weighs = settings.top_logprobs is not None
     if not _may_weigh(program, gives, name, output, weighs):
         return
     agreement = Agreement(lower_samples(statement), weighs, output.type if output is not None else None)
-    cascade = lower_cascade(program, statement, role, agreement) if cascaded else None
+    cascade = lower_cascade(program, statement, role, agreement) if is_cascade(statement) else None
     chat = lower_chat(program, scope, statement, output)
-    unclear = chat is False or (systems and system is None) or (cascaded and cascade is None)
-    if prompt is None or output is None or not fair or unclear:
+    if attempt.failed or prompt is None or output is None:
         return
     if output.type is None and not _mentions_metrics(prompt.holes, system.holes if system else {}):
         help_ = "put `{{ metrics }}` into the prompt"
         message = f"scorer `{name.text}` gives metrics, and no text tells the judge which"
         program.diagnostics.error("E0701", message, prompts[0].head, help=help_)
         return
-    history = None if isinstance(chat, bool) else chat
-    exprs = [*lowered.expressions, *([] if history is None else [history])]
+    exprs = [*request.lowered.expressions, *([] if chat is None else [chat.expr])]
     _check_arguments_shown(program, name, parameters, prompt, system, exprs)
     program.index.define("scorer", name.text, name.span, detail=f"{parameters.shown(name.text)} -> {output.shown}")
     scorer = Scorer(
@@ -697,7 +679,7 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
         params=parameters.types,
         system=system.texts if system else None,
         prompt=prompt.texts,
-        chat=history,
+        chat=expr_of(chat),
         gives=output.type,
         weighted=output.weighted,
         source=output.source,
@@ -944,7 +926,8 @@ def _gives_metrics(program: Program, name: Name) -> bool:
 
 
 def _table(program: Program, statement: Statement) -> dict[str, Weights] | None:
-    """Return the weights of an allocation table by scenario. Reports mistakes and returns None."""
+    """Return the weights of an allocation table by scenario; None if it is wrong."""
+    attempt = program.diagnostics.attempt()
     assert statement.block is not None
     rows: list[TableRow] = []
     whole = True
@@ -961,16 +944,16 @@ def _table(program: Program, statement: Statement) -> dict[str, Weights] | None:
     header, *body = rows
     scenarios = program.declared["scenario"]
     meant = {row.cells[0].text for row in body}
-    meant |= {nearest(name, scenarios) or name for name in meant - set(scenarios)}
+    if not meant <= set(scenarios):  # an unknown name may mean any of them
+        meant |= set(scenarios)
     program.table_rows.setdefault(statement.name("scorer").text, set()).update(meant)
     columns = header.cells[1:]
-    good = all([program.is_declared("metric", column) for column in columns])  # noqa: C419 - report every one
     names: dict[str, Name] = {}
     for column in columns:
+        program.is_declared("metric", column)
         if names.setdefault(column.text, column) is not column:
             message = f"metric `{column.text}` has two columns"
             program.diagnostics.error("E0202", message, column.span, help="remove one")
-            good = False
     table: dict[str, Weights] = {}
     for row in body:
         metrics = _weights(program, columns, row)
@@ -978,16 +961,12 @@ def _table(program: Program, statement: Statement) -> dict[str, Weights] | None:
         if scenario.text in table:
             message = f"scenario `{scenario.text}` has two rows"
             program.diagnostics.error("E0202", message, scenario.span, help="remove one")
-            good = False
-        if not program.is_declared("scenario", scenario) or metrics is None:
-            good = False
-        elif not metrics:
+        if program.is_declared("scenario", scenario) and not metrics and metrics is not None:
             help_ = "mark a metric with `x`, or remove the row and the scorer from the scenario"
             message = f"scenario `{scenario.text}` is given no metric"
             program.diagnostics.error("E0602", message, scenario.span, help=help_)
-            good = False
         table[scenario.text] = metrics or {}
-    return table if good else None
+    return None if attempt.failed else table
 
 
 def _row(program: Program, entry: Entry) -> list[TableRow]:
@@ -1002,19 +981,21 @@ def _row(program: Program, entry: Entry) -> list[TableRow]:
 
 
 def _weights(program: Program, columns: tuple[Name, ...], row: TableRow) -> Weights | None:
+    """Return the weights of a row; None if it is wrong."""
+    attempt = program.diagnostics.attempt()
     cells = row.cells[1:]
     if len(cells) != len(columns):
         message = f"this row has {len(cells)} cells for {len(columns)} metrics"
         program.diagnostics.error("E0602", message, row.span, help="give every metric an `x` or a `.`")
         return None
     found = [_cell(program, cell) for cell in cells]
-    if False in found:
+    if attempt.failed:
         return None
     return {column.text: weight for column, weight in zip(columns, found, strict=True) if weight}
 
 
-def _cell(program: Program, cell: Name) -> float | bool | None:
-    """Return the weight in a cell; None if the metric does not apply, False for other text, which is reported."""
+def _cell(program: Program, cell: Name) -> float | None:
+    """Return the weight in a cell; None if the metric does not apply. Reports other text."""
     if cell.text in MARKS:
         return MARKS[cell.text]
     if NUMBER.fullmatch(cell.text):
@@ -1023,12 +1004,12 @@ def _cell(program: Program, cell: Name) -> float | bool | None:
             return weight
         help_ = "write `.` where the metric does not apply" if weight == 0 else "write a smaller number"
         program.diagnostics.error("E0708", f"a metric cannot count {cell.text}", cell.span, help=help_)
-        return False
+        return None
     if MEANT_AS_NUMBER.match(cell.text):
         help_ = "write what the metric counts as a number above 0, such as `2` or `0.5`"
         program.diagnostics.error("E0708", f"`{cell.text}` is no weight", cell.span, help=help_)
-        return False
+        return None
     message = f"`{cell.text}` is not a mark" if cell.text else "this cell is empty"
     help_ = "write `x` or a weight where the metric applies, `.` where it does not"
     program.diagnostics.error("E0602", message, cell.span, help=suggest(cell.text, MARKS, help_))
-    return False
+    return None

@@ -36,32 +36,33 @@ from tripos_compiler.plan import (
     serialized_form,
 )
 from tripos_compiler.resolve.files import scorer_name
-from tripos_compiler.resolve.program import Binding, NamedColumn, Program, Scope, Typed
+from tripos_compiler.resolve.program import ERROR, Binding, NamedColumn, Program, Scope, expr_of
 from tripos_compiler.source.text import Span
 from tripos_compiler.source.tree import CallExpr, Name, Syntax, free_names
 from tripos_compiler.typecheck.calls import LoopSyntax, element_values, is_score, scored_loop, scorer_arguments
-from tripos_compiler.typecheck.expressions import Elaborator
+from tripos_compiler.typecheck.expressions import Elaborator, check_condition
 
 # Scores
 
 
-def lower_score(steps: Steps, statement: Statement) -> bool:
+def lower_score(steps: Steps, statement: Statement) -> None:
     """Lower `score NAME = VALUE [when COND]`."""
     value, name = statement.syntax("value"), statement.name()
     if not is_score_name_available(steps, name, statement):
-        return False
+        return
     steps.define("score", name, None, "a score")
     if not statement.has("each") and _judge_of(steps, value) is not None:
-        return lower_grade(steps, statement, name)
-    return _scored_value(steps, statement, name, value)
+        lower_grade(steps, statement, name)
+    else:
+        _scored_value(steps, statement, name, value)
 
 
-def _scored_value(steps: Steps, statement: Statement, name: Name, value: Syntax) -> bool:
+def _scored_value(steps: Steps, statement: Statement, name: Name, value: Syntax) -> None:
     """Lower a score that is an expression, possibly for each element of a list."""
     when = steps.condition(statement)
-    condition = when.expr if isinstance(when, Typed) else None
+    condition = expr_of(when)
     steps.program.index.scopes.append((value.span, dict(steps.scope)))
-    judging = VerdictBuilder(steps, when if isinstance(when, Typed) else None, programs=True)
+    judging = VerdictBuilder(steps, when, programs=True)
     elaborator = steps.elaborator(judging)
     loop = scored_loop(elaborator, statement) if statement.has("each") else None
     listed = element_values(elaborator, value, loop) if loop is not None else None
@@ -69,27 +70,27 @@ def _scored_value(steps: Steps, statement: Statement, name: Name, value: Syntax)
         of_name = steps.elements.setdefault(loop.name.text, [])
         if listed is not None and isinstance(listed.all.expr, Each):
             of_name.append((loop, listed.all.expr.loop))
-    typed = elaborator.expression(value) if not statement.has("each") else listed.one if listed is not None else None
-    if typed is None or when is False:
-        return False
+    typed = elaborator.expression(value) if not statement.has("each") else ERROR if listed is None else listed.one
+    if steps.attempt.failed:
+        return
     type_ = without_optional(typed.type)
     chosen = type_ if isinstance(type_, ChoiceType) else None
     if typed.type.kind == "optional" and (is_score(type_) or chosen is not None):
         help_ = f"give a default: `default(…, {'0' if chosen is None else chosen.values[0]})`"
         steps.program.diagnostics.error("E0306", "this score may be missing", value.span, help=help_)
-        return False
+        return
     if not is_score(type_) and chosen is None:
         help_ = "a score is a bool, a number or a choice"
         message = f"this is `{type_notation(typed.type)}`, not a score"
         steps.program.diagnostics.error("E0301", message, value.span, help=help_)
-        return False
+        return
     whole = typed if listed is None else listed.all
     judge = None if chosen is None else _judge_in(steps, typed.expr)
     if condition is not None and not steps.compared(condition, whole.expr):
         steps.baselines.append((name, value.span))
     elif not depends_on_compared_role(steps, value.span, condition, whole.expr):
-        return False
-    warn_undefined(steps, whole, "this score may be undefined", when if isinstance(when, Typed) else None)
+        return
+    warn_undefined(steps, whole, "this score may be undefined", when)
     steps.lowered.append(
         Score(
             name=name.text,
@@ -104,7 +105,6 @@ def _scored_value(steps: Steps, statement: Statement, name: Name, value: Syntax)
             fingerprint="",
         )
     )
-    return True
 
 
 def _judge_in(steps: Steps, expr: Expr) -> Scorer | None:
@@ -162,7 +162,8 @@ def depends_on_compared_role(steps: Steps, span: Span, *exprs: Expr | None) -> b
     if steps.compared(*exprs) or _of_row(steps, *exprs):
         return True
     if all(role.kind != "compared" for role in steps.program.roles.values()):
-        return False  # reported already
+        steps.program.diagnostics.follows()
+        return False
     help_ = "score something that depends on a reply of the role under test, such as `answer.text`"
     message = "this score depends on no reply of the compared role"
     steps.program.diagnostics.error("E0301", message, span, help=help_)
@@ -177,18 +178,13 @@ def _of_row(steps: Steps, *exprs: Expr | None) -> bool:
     return asked and bool(used) and all(isinstance(step, Verdict) for step in used)
 
 
-def check_baselines(steps: Steps) -> bool:
-    """Return true if every conditional score that depends on no reply of the compared role has a namesake that does.
-
-    Reports the others.
-    """
+def check_baselines(steps: Steps) -> None:
+    """Check that every conditional score that depends on no reply of the compared role has a namesake that does."""
     scores = [step for step in steps.lowered if isinstance(step, Score | Grade)]
     about = {step.name for step in scores if steps.compared(*_looked_at(step))}
-    good = True
     for name, span in steps.baselines:
         if name.text not in about:
-            good = depends_on_compared_role(steps, span) and good
-    return good
+            depends_on_compared_role(steps, span)
 
 
 def _looked_at(step: Score | Grade) -> list[Expr | None]:
@@ -198,40 +194,45 @@ def _looked_at(step: Score | Grade) -> list[Expr | None]:
 # Grades
 
 
-def lower_grade(steps: Steps, statement: Statement, name: Name | None) -> bool:
+def lower_grade(steps: Steps, statement: Statement, name: Name | None = None) -> None:
     """Lower `score SCORER(…)` or `score NAME = SCORER(…)`."""
     program = steps.program
     call = statement.syntax("value") if name is not None else statement.syntax("call")
     if not isinstance(call, CallExpr) or not isinstance(call.function, Name):
         help_ = "it is written `score NAME = VALUE` or `score SCORER(…)`"
         program.diagnostics.error("E0106", "this is not a scorer applied", call.span, help=help_)
-        return False
+        return
     function = call.function
     if not program.is_declared("scorer", function):
-        return False
+        return
     if function.text in program.formulas or function.text in program.plugins:
-        return is_score_name_available(steps, function, statement) and _scored_value(steps, statement, function, call)
+        if is_score_name_available(steps, function, statement):
+            _scored_value(steps, statement, function, call)
+        return
     title = name.text if name is not None else function.text
     when = steps.condition(statement)
     scorer = program.scorers.get(function.text)
-    if scorer is None or when is False:
-        return False
+    if scorer is None:
+        program.diagnostics.follows()
+    if scorer is None or steps.attempt.failed:
+        return
     program.index.scopes.append((call.span, dict(steps.scope)))
     args = scorer_arguments(steps.elaborator(), call, scorer)
     if args is None:
-        return False
+        return
     if name is None and not is_score_name_available(steps, function, statement):
-        return False
+        return
     metrics = _metrics(steps, scorer, statement, name)
-    condition = when.expr if isinstance(when, Typed) else None
+    condition = expr_of(when)
     exprs = {key: typed.expr for key, typed in args.items()}
     of_row = any(names_in(expr) for expr in exprs.values()) and not steps.uses(condition, *exprs.values())
     if name is not None and scorer.gives is not None and scorer.then is None and of_row:
-        return _scored_value(steps, statement, name, call)  # the verdict is on the row alone
+        _scored_value(steps, statement, name, call)  # the verdict is on the row alone
+        return
     if metrics is None or not depends_on_compared_role(steps, call.span, condition, *exprs.values()):
-        return False
+        return
     for argument in args.values():
-        warn_undefined(steps, argument, JUDGE_INPUT_UNDEFINED, when if isinstance(when, Typed) else None)
+        warn_undefined(steps, argument, JUDGE_INPUT_UNDEFINED, when)
     weights = program.weights.get(scorer.name, {}).get(steps.scenario, ()) if metrics else ()
     program.index.judged.setdefault((steps.scenario, title), call.span)
     steps.lowered.append(
@@ -248,13 +249,10 @@ def lower_grade(steps: Steps, statement: Statement, name: Name | None) -> bool:
             fingerprint="",
         )
     )
-    return True
 
 
 def _metrics(steps: Steps, scorer: Scorer, statement: Statement, name: Name | None) -> tuple[str, ...] | None:
-    """Return the allocated metrics of a grade; empty if the scorer gives one value. Reports a mistake and
-    returns None.
-    """
+    """Return the allocated metrics of a grade; empty if the scorer gives one value, and None if they are wrong."""
     program = steps.program
     if scorer.gives is not None:
         if name is None:
@@ -264,24 +262,25 @@ def _metrics(steps: Steps, scorer: Scorer, statement: Statement, name: Name | No
             return None
         return ()
     tables = [table for table in program.of("allocate") if table.name("scorer").text == scorer.name]
-    if not tables and any(not _declared(program, table) for table in program.of("allocate")):
-        return None  # probably the table whose scorer was reported
+    has_row = steps.scenario in program.table_rows.get(scorer.name, {steps.scenario})
+    if not (tables and has_row) and any(not _declared(program, table) for table in program.of("allocate")):
+        program.diagnostics.follows()  # probably the table whose scorer was reported
+        return None
     if not tables:
         message = f"no table allocates the metrics of `{scorer.name}`"
         help_ = f"write `allocate {scorer.name} {{ | | METRIC | … }}`"
         program.diagnostics.error("E0602", message, statement.head, help=help_, unknown=scorer.name)
         return None
-    if steps.scenario not in program.table_rows.get(scorer.name, {steps.scenario}):
+    if not has_row:
         message = f"the table of `{scorer.name}` has no row for scenario `{steps.scenario}`"
         table = Label(tables[0].head, "the table")
         program.diagnostics.error("E0602", message, statement.head, table, help="add a row for it")
         return None
-    declared = program.allocation.get(scorer.name)
-    if declared is None:
+    declared = program.allocation.get(scorer.name, {}).get(steps.scenario)
+    if declared is None or any(metric not in program.metrics for metric in declared):
+        program.diagnostics.follows()
         return None
-    if any(metric not in program.metrics for metric in declared[steps.scenario]):
-        return None
-    return declared[steps.scenario]
+    return declared
 
 
 def _declared(program: Program, table: Statement) -> bool:
@@ -292,27 +291,21 @@ def _declared(program: Program, table: Statement) -> bool:
 
 
 def lower_column(steps: Steps, hint: str, syntax: Syntax, where: Syntax | None = None) -> NamedColumn | None:
-    """Return the column of a measure's argument, for the replies for which `where` holds. Reports a mistake and returns
-    None.
-    """
+    """Return the column of a measure's argument, for the replies for which `where` holds; None if it is wrong."""
+    attempt = steps.program.diagnostics.attempt()
     steps.program.index.scopes.append((syntax.span, dict(steps.scope)))
+    elaborator = steps.elaborator(VerdictBuilder(steps))
     loop = _loop_of_column(steps, syntax, where)
-    if loop is False:
+    listed = None if loop is None else element_values(elaborator, syntax, loop)
+    if attempt.failed:
         return None
-    listed = (
-        element_values(steps.elaborator(VerdictBuilder(steps)), syntax, loop) if isinstance(loop, LoopSyntax) else None
-    )
-    if isinstance(loop, LoopSyntax):
-        typed = listed.one if listed is not None else None
-    else:
-        typed = steps.elaborator(VerdictBuilder(steps)).expression(syntax)
-    if typed is None or not _kept(steps, typed.type, syntax):
+    typed = elaborator.expression(syntax) if listed is None else listed.one
+    if typed.is_error or not _kept(steps, typed.type, syntax):
         return None
     whole, when = typed if listed is None else listed.all, None
     if where is not None and listed is None:
-        steps.program.index.scopes.append((where.span, dict(steps.scope)))
-        condition = steps.elaborator().condition(where)
-        if condition is None:
+        condition = check_condition(steps.program, where, steps.scope)
+        if condition.is_error:
             return None
         warn_undefined(steps, condition, "this condition may have no value, and what it decides on is undefined then")
         when = condition.expr
@@ -352,24 +345,25 @@ def computed_score(steps: Steps, scenario: Statement, name: Syntax) -> Syntax | 
     return None
 
 
-def _loop_of_column(steps: Steps, syntax: Syntax, where: Syntax | None) -> LoopSyntax | bool | None:
-    """Return the loop over the elements that a measure's argument refers to.
+def _loop_of_column(steps: Steps, syntax: Syntax, where: Syntax | None) -> LoopSyntax | None:
+    """Return the loop over the elements that a measure's argument refers to; None if it refers to a reply as a whole.
 
-    Returns None if it refers to a reply as a whole, and False for elements of two lists, which is reported.
+    Reports elements of two lists.
     """
     names = [name for node in (syntax, where) for name in free_names(node)]
     used = {name.text: name for name in names if name.text in steps.elements and name.text not in steps.scope}
     if not used:
         return None
     if not all(steps.elements[text] for text in used):
-        return False
+        steps.program.diagnostics.follows()
+        return None
     loops = {serialized_form(loop.of).model_dump_json() for text in used for _, loop in steps.elements[text]}
     if len(loops) > 1:
         name = next(iter(used.values()))
         message = "this looks at elements of two lists, which are no pairs"
         help_ = "give the elements of each list a name of their own, and look at those of one"
         steps.program.diagnostics.error("E0301", message, name.span, help=help_)
-        return False
+        return None
     loop, _ = steps.elements[next(iter(used))][0]
     return replace(loop, where=where)
 
@@ -405,41 +399,43 @@ def _kept(steps: Steps, type_: Type, syntax: Syntax) -> bool:
 # Comparisons
 
 
-def lower_compare(steps: Steps, statement: Statement) -> bool:
+def lower_compare(steps: Steps, statement: Statement) -> None:
     """Lower `compare NAME using SCORER(…) [when COND]`."""
     program, name, call = steps.program, statement.name(), statement.syntax("call")
     if not isinstance(call, CallExpr) or not isinstance(call.function, Name):
         help_ = "it is written `compare NAME using SCORER(…)`"
         program.diagnostics.error("E0106", "this is not a scorer applied", call.span, help=help_)
-        return False
+        return
     if not is_score_name_available(steps, name, statement) or not program.is_declared("scorer", call.function):
-        return False
+        return
     for side in SIDES:
         if side in steps.scope:
             declared = steps.scope[side].span
             labels = () if declared is None else (Label(declared, "declared here"),)
             program.diagnostics.error("E0202", NOT_A_SIDE.format(side), statement.head, *labels, help="rename it")
-            return False
+            return
     steps.define("compare", name, None, "a comparison of every two compared models")
     scorer = program.scorers.get(call.function.text)
     scope = _paired(steps)
     elaborator = Elaborator(program, scope)
-    when = _condition(statement, scope, elaborator)
-    if when is False:
-        return False
+    condition = statement.find("cond")
+    when = None if condition is None else check_condition(program, condition, scope)
+    if steps.attempt.failed:
+        return
     if scorer is None:
+        program.diagnostics.follows()
         if call.function.text in program.formulas or call.function.text in program.plugins:
             help_ = "compare by a judge that `gives choice(first, second, tie)`"
             program.diagnostics.error("E0301", f"`{call.function.text}` is no judge", call.function.span, help=help_)
-        return False
+        return
     if not _compares(program, call.function, scorer):
-        return False
+        return
     program.index.scopes.append((call.span, scope))
     args = scorer_arguments(elaborator, call, scorer)
     if args is None:
-        return False
+        return
     for argument in args.values():
-        warn_undefined(steps, argument, JUDGE_INPUT_UNDEFINED, when if isinstance(when, Typed) else None)
+        warn_undefined(steps, argument, JUDGE_INPUT_UNDEFINED, when)
     exprs = {key: typed.expr for key, typed in args.items()}
     sides = _sides(exprs.values())
     if sides != set(SIDES):
@@ -447,8 +443,7 @@ def lower_compare(steps: Steps, statement: Statement) -> bool:
         help_ = f"name the reply of each: `{missing}.{_compared_ask(steps)}.text`"
         message = f"this compares nothing of the {missing} model"
         program.diagnostics.error("E0303", message, call.span, help=help_)
-        return False
-    condition = when.expr if isinstance(when, Typed) else None
+        return
     program.index.judged.setdefault((steps.scenario, name.text), call.span)
     steps.lowered.append(
         Compare(
@@ -457,12 +452,11 @@ def lower_compare(steps: Steps, statement: Statement) -> bool:
             args=exprs,
             of="",
             needs=(),
-            when=condition,
+            when=expr_of(when),
             judgement="",
             fingerprint="",
         )
     )
-    return True
 
 
 def _compares(program: Program, name: Name, scorer: Scorer) -> bool:
@@ -497,22 +491,15 @@ def _compared_ask(steps: Steps) -> str:
     return asks[-1] if asks else "answer"
 
 
-def _condition(statement: Statement, scope: Scope, elaborator: Elaborator) -> Typed | bool | None:
-    """Return the condition of the comparison; None without one, False if it is wrong."""
-    condition = statement.find("cond")
-    if condition is None:
-        return None
-    elaborator.program.index.scopes.append((condition.span, scope))
-    return elaborator.condition(condition) or False
-
-
 def _paired(steps: Steps) -> Scope:
     """Return the scope of a comparison: everything that depends on a reply of the compared role is a field of `first`
     and `second`.
     """
     whose = {step.name for step in steps.lowered if steps.compared(Ref(path=(step.name,)))}
+    wrong = {key: binding for key, binding in steps.scope.items() if binding.is_error}
     bindings = {key: binding for key, binding in steps.scope.items() if key in whose or _depends(steps, binding)}
     shared = {key: binding for key, binding in steps.scope.items() if key not in bindings}
+    bindings |= wrong  # it may depend on a reply or not
     sides = {
         side: Binding((side,), None, {key: _below(side, binding, whose) for key, binding in bindings.items()})
         for side in SIDES

@@ -5,7 +5,7 @@ A `let` leaves no step: its name is replaced by its value.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
 from typing import Any
@@ -39,18 +39,20 @@ from tripos_compiler.plan import (
     Type,
     Verdict,
 )
-from tripos_compiler.resolve.program import Binding, Program, Scope, Typed, record_fields, undefined_in
+from tripos_compiler.resolve.program import ERROR, Binding, Program, Typed, expr_of, record_fields, undefined_in
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.text import Span
 from tripos_compiler.source.tree import CallExpr, Name, Syntax
 from tripos_compiler.typecheck.calls import Judge, LoopSyntax
-from tripos_compiler.typecheck.expressions import Elaborator, rows_binding
+from tripos_compiler.typecheck.expressions import Elaborator, check, check_condition, rows_binding
 from tripos_compiler.typecheck.types import named_choice
 
 # Steps of a scenario
 
 SIDES = ("first", "second")
 """The names of the two models in a comparison."""
+NAMED_STEPS = ("ask", "converse", "retrieve", "let", "options")
+"""The constructs of a scenario whose names are used in expressions."""
 NOT_A_SIDE = "`{}` names a side of the comparisons of this scenario"
 JUDGE_INPUT_UNDEFINED = "what the judge is given may have no value, and it is not asked then"
 REQUEST_UNDEFINED = "what is asked may have no value, and nothing is asked then"
@@ -78,7 +80,7 @@ def list_length(listed: Expr, names: Mapping[str, Any]) -> int | None:
 
 @dataclass
 class Steps:
-    """The steps of one scenario while they are lowered. `good` becomes false with the first mistake."""
+    """The steps of one scenario while they are lowered."""
 
     program: Program
     scenario: str
@@ -92,7 +94,6 @@ class Steps:
     known_names: frozenset[str] = frozenset()
     """The names whose values are known before a run: the axes, and the rows if they are read from a file."""
     lowered: list[Step] = field(default_factory=list)
-    good: bool = True
     mentioned: dict[str, set[str]] = field(default_factory=dict)
     """By language, the names that the texts print."""
     spans: dict[str, Label] = field(default_factory=dict)
@@ -123,72 +124,84 @@ class Steps:
         """The rows that the steps ask about."""
         return RowSelection(self.alias, self.where)
 
-    def named(self, name: Name) -> bool:
-        """Return true if a step that calls a model can have this name; otherwise report it."""
+    def __post_init__(self) -> None:
+        self.attempt = self.program.diagnostics.attempt()
+        """The lowering of the current statement."""
+
+    def lower(self, statement: Statement, lower: Callable[[Steps, Statement], None]) -> None:
+        """Lower a statement. The name of a wrong one stands for something wrong, so that its uses are not reported."""
+        self.attempt = self.program.diagnostics.attempt()
+        lower(self, statement)
+        name = statement.find_name("name")
+        if name is not None and self.attempt.failed and statement.construct in NAMED_STEPS:
+            self.scope.setdefault(name.text, Binding((name.text,), span=name.span))
+
+    def named(self, name: Name) -> None:
+        """Check that a step that calls a model can have this name."""
         scored = self.scores.get(name.text)
         if scored is not None:
             message = f"`{name.text}` is a score of this scenario already"
             self.program.diagnostics.error("E0202", message, name.span, scored[0], help="rename one")
-        return self.free(name) and scored is None
+        self.free(name)
 
-    def free(self, name: Name) -> bool:
-        """Return true if no step, row, axis or arm has this name; otherwise report it."""
+    def free(self, name: Name) -> None:
+        """Check that no step, row, axis or arm has this name."""
         earlier = self.spans.setdefault(name.text, Label(name.span, "first declared here"))
         if earlier.span is not name.span:
             message = f"`{name.text}` is declared twice in this scenario"
             self.program.diagnostics.error("E0202", message, name.span, earlier, help="rename one")
-            return False
-        if name.text in self.scope:
+        elif name.text in self.scope:
             message = f"`{name.text}` is a name of this scenario's rows, axes or arms"
             self.program.diagnostics.error("E0202", message, name.span, help="take another name")
-            return False
-        if name.text in SIDES and any(isinstance(step, Compare) for step in self.lowered):
+        elif name.text in SIDES and any(isinstance(step, Compare) for step in self.lowered):
             self.program.diagnostics.error("E0202", NOT_A_SIDE.format(name.text), name.span, help="take another name")
-            return False
-        return True
 
     def elaborator(self, judge: Judge | None = None) -> Elaborator:
         """Return a checker of expressions in the current scope."""
         return Elaborator(self.program, self.scope, judge)
 
-    def condition(self, statement: Statement) -> Typed | bool | None:
-        """Return the condition of a step; None without one, False if it is wrong."""
+    def check(
+        self, syntax: Syntax, wanted: Type | None = None, what: str = "this", judge: Judge | None = None
+    ) -> Typed:
+        """Check an expression in the current scope."""
+        return check(self.program, syntax, self.scope, wanted, what, judge)
+
+    def is_asked(self, role: Name) -> bool:
+        """Return true if a role is declared and answers questions; a panel only grades. Otherwise report it."""
+        if not self.program.is_declared("role", role):
+            return False
+        if self.kind(role.text) != "panel":
+            return True
+        message = f"`{role.text}` is a panel: it grades, and answers no questions"
+        help_ = "ask a role of its own, or declare this one without `panel`"
+        self.program.diagnostics.error("E0208", message, role.span, help=help_)
+        return False
+
+    def condition(self, statement: Statement) -> Typed | None:
+        """Return the condition of a step; None without one."""
         condition = statement.find("cond")
         if condition is None:
             return None
-        self.program.index.scopes.append((condition.span, dict(self.scope)))
-        typed = self.elaborator(VerdictBuilder(self)).condition(condition)
-        if typed is None:
-            return False
+        typed = check_condition(self.program, condition, self.scope, VerdictBuilder(self))
         warn_undefined(self, typed, "this condition may have no value, and what it decides on is undefined then")
         return typed
 
-    def let(self, statement: Statement) -> bool:
+    def let(self, statement: Statement) -> None:
         """Lower `let NAME = VALUE`."""
         name = statement.name()
-        good = self.free(name)
-        value = statement.syntax("value")
-        self.program.index.scopes.append((value.span, dict(self.scope)))
-        typed = self.elaborator().expression(value)
-        if typed is None or not good:
-            self.unknown(name)
-            return False
+        self.free(name)
+        typed = self.check(statement.syntax("value"))
+        if self.attempt.failed:
+            return
         self.lets.append(statement)
         self.define("let", name, typed.type)
         self.program.index.mean(typed.expr, Label(name.span, f"`{name.text}` holds it"))
         self.scope[name.text] = Binding((name.text,), typed.type, {}, typed.expr, name.span, typed.may)
-        return True
 
     def define(self, kind: str, name: Name, type_: Type | None, detail: str = "") -> None:
         """Record a declared name in the index."""
-        from tripos_compiler.library.types import type_notation
-
         text = detail or (type_notation(type_) if type_ is not None else "")
         self.program.index.define(kind, name.text, name.span, f"scenario {self.scenario}", text)
-
-    def unknown(self, name: Name, returns: Type | None = None) -> None:
-        """Bind a step that was reported without a type, so that its uses are not reported."""
-        self.scope.setdefault(name.text, Binding((name.text,), span=name.span))
 
     def kind(self, role: str) -> str | None:
         """Return the kind of a role; None if it is not declared."""
@@ -231,27 +244,25 @@ class VerdictBuilder:
         """Return the checker for calls that are made for each element of a list."""
         return replace(self, loops=(*self.loops, loop))
 
-    def __call__(self, call: CallExpr, scorer: Scorer, given: dict[str, Typed]) -> Typed | None:
-        """Check a judge call and return its verdict, adding a step for a new call. Reports a mistake and
-        returns None.
-        """
+    def __call__(self, call: CallExpr, scorer: Scorer, given: dict[str, Typed]) -> Typed:
+        """Check a judge call and return its verdict, adding a step for a new call."""
         if scorer.gives is None:
             help_ = f"write `score {scorer.name}(…)`"
             message = f"`{scorer.name}` gives several metrics, which is no value"
             self.steps.program.diagnostics.error("E0301", message, call.span, help=help_)
-            return None
+            return ERROR
         if scorer.then is not None:
             message = f"`{scorer.name}` is a cascade, which grades a reply and is no value in an expression"
             help_ = f"write `score {scorer.name} = {scorer.name}(…)`"
             self.steps.program.diagnostics.error("E0301", message, call.span, help=help_)
-            return None
+            return ERROR
         if not self._needs_no_program(call, scorer, given):
-            return None
+            return ERROR
         when = self.when.expr if self.when is not None else None
         args = {key: typed.expr for key, typed in given.items()}
         loops = _looked_at(self.loops, args.values())
         if not self._is_bounded(call, loops):
-            return None
+            return ERROR
         verdicts = [step for step in self.steps.lowered if isinstance(step, Verdict) and step.scorer == scorer.name]
         aliases = tuple(loop.alias for loop in loops)
         args, loops = _as_before(verdicts, args, loops)
@@ -413,10 +424,10 @@ def note_shown_names(steps: Steps, question: Request, *more: Expr) -> None:
 # Retrieval
 
 
-def lower_retrieve(steps: Steps, statement: Statement) -> bool:
+def lower_retrieve(steps: Steps, statement: Statement) -> None:
     """Lower `retrieve NAME from SOURCE [as ALIAS] { where …, top N by VALUE [using ROLE], include … }`."""
     program, name = steps.program, statement.name()
-    good = steps.named(name)
+    steps.named(name)
     when = steps.condition(statement)
     source = _source(steps, statement, name)
     top = statement.one_of("top")
@@ -426,40 +437,33 @@ def lower_retrieve(steps: Steps, statement: Statement) -> bool:
         message = f"`{name.text}` does not say how many are kept"
         program.diagnostics.error("E0206", message, statement.head, help=help_, lacking=lacking)
     if source is None or top is None:
-        steps.unknown(name)
-        return False
+        return
     typed, alias, row = source
     element = typed.type.of if typed.type.kind in ("list", "set") else typed.type
     scope = {**steps.scope, alias.text: row}
-    where = _filter(steps, statement, scope)
-    by = _by(steps, top, scope)
+    filtering = statement.one_of("where")
+    where = None if filtering is None else check_condition(program, filtering.syntax("filter"), scope)
+    by = check(program, top.syntax("value"), scope, NumberType(), "what is ranked by")
     count = count_of(steps.program, top)
     using = _using(steps, top)
     include = [_included(steps, each, element) for each in statement.of("include")]
-    if not good or when is False or where is False or by is None or count is None or using is False:
-        steps.unknown(name)
-        return False
-    if isinstance(using, str) and not _embeds(by.expr, alias.text):
+    if not steps.attempt.failed and using is not None and not _embeds(by.expr, alias.text):
         message = "`using` embeds what `similarity` compares: a text of the row at hand with one of the element"
         help_ = f"write `top {count} by similarity(…, {alias.text}) using {using}`"
         program.diagnostics.error("E0301", message, top.syntax("value").span, help=help_)
-        steps.unknown(name)
-        return False
-    typeds = [each for each in include if each is not None]
-    if len(typeds) < len(include):
-        steps.unknown(name)
-        return False
+    if steps.attempt.failed:
+        return
     steps.lowered.append(
         Retrieve(
             name=name.text,
             source=typed.expr,
             alias=alias.text,
-            where=where.expr if isinstance(where, Typed) else None,
+            where=expr_of(where),
             top=count,
             by=by.expr,
-            using=using if isinstance(using, str) else None,
-            include=tuple(each.expr for each in typeds),
-            when=when.expr if isinstance(when, Typed) else None,
+            using=using,
+            include=tuple(each.expr for each in include),
+            when=expr_of(when),
             fingerprint="",
         )
     )
@@ -467,11 +471,10 @@ def lower_retrieve(steps: Steps, statement: Statement) -> bool:
     type_ = ListType(of=element)
     steps.scope[name.text] = Binding((name.text,), type_, span=name.span)
     steps.define("retrieve", name, type_)
-    return True
 
 
 def _source(steps: Steps, statement: Statement, name: Name) -> tuple[Typed, Name, Binding] | None:
-    """Return the source that is searched, the name of an element, and the binding of that name."""
+    """Return the source that is searched, the name of an element, and the binding of that name; None if it is wrong."""
     program, node = steps.program, statement.syntax("source")
     alias = statement.find_name("alias")
     declared = program.declared.get("dataset", {})
@@ -481,6 +484,7 @@ def _source(steps: Steps, statement: Statement, name: Name) -> tuple[Typed, Name
             return None
         loaded = program.top_level_datasets.get(node.text)
         if loaded is None or not loaded.sound:
+            program.diagnostics.follows()
             return None
         alias = alias or node
     elif alias is None:
@@ -488,7 +492,7 @@ def _source(steps: Steps, statement: Statement, name: Name) -> tuple[Typed, Name
         program.diagnostics.error("E0106", "the elements of the source need a name", node.span, help=help_)
         return None
     typed = (None if is_let else _rows(steps, node)) or steps.elaborator().expression(node)
-    if typed is None:
+    if typed.is_error:
         return None
     if typed.type.kind not in ("list", "set"):
         help_ = "name a data set, or a list such as `distinct(rows.concepts)`"
@@ -524,35 +528,16 @@ def _rows(steps: Steps, written: Syntax) -> Typed | None:
     return Typed(binding.value, binding.type)
 
 
-def _filter(steps: Steps, statement: Statement, scope: Scope) -> Typed | bool | None:
-    written = statement.one_of("where")
-    if written is None:
-        return None
-    syntax = written.syntax("filter")
-    steps.program.index.scopes.append((syntax.span, scope))
-    return Elaborator(steps.program, scope).condition(syntax) or False
-
-
-def _by(steps: Steps, top: Statement, scope: Scope) -> Typed | None:
-    value = top.syntax("value")
-    steps.program.index.scopes.append((value.span, scope))
-    elaborator = Elaborator(steps.program, scope)
-    return elaborator.expression(value, NumberType(), "what is ranked by")
-
-
-def _using(steps: Steps, top: Statement) -> str | bool | None:
-    """Return the role that embeds; None without one, False if it is wrong."""
+def _using(steps: Steps, top: Statement) -> str | None:
+    """Return the role that embeds; None without one."""
     role = top.find_name("role")
     if role is None:
         return None
-    if not steps.program.is_declared("role", role):
-        return False
-    if steps.kind(role.text) == "single":
-        return role.text
-    message = f"`{role.text}` is filled by several models, and one must embed"
-    help_ = "declare a role of its own: `role encoder`"
-    steps.program.diagnostics.error("E0208", message, role.span, help=help_)
-    return False
+    if steps.program.is_declared("role", role) and steps.kind(role.text) != "single":
+        message = f"`{role.text}` is filled by several models, and one must embed"
+        help_ = "declare a role of its own: `role encoder`"
+        steps.program.diagnostics.error("E0208", message, role.span, help=help_)
+    return role.text
 
 
 def _embeds(by: Expr, alias: str) -> bool:
@@ -570,14 +555,11 @@ def _embeds(by: Expr, alias: str) -> bool:
     )
 
 
-def _included(steps: Steps, statement: Statement, element: Type) -> Typed | None:
-    value: Syntax = statement.syntax("value")
-    typed = steps.elaborator().expression(value)
-    if typed is None:
-        return None
+def _included(steps: Steps, statement: Statement, element: Type) -> Typed:
+    value = statement.syntax("value")
+    typed = steps.check(value)
     inner = typed.type.of if typed.type.kind in ("list", "set") else typed.type
-    if fits(inner, element):
-        return typed
-    message = f"`{type_notation(typed.type)}` cannot be put among `{type_notation(element)}`"
-    steps.program.diagnostics.error("E0301", message, value.span, help="include what the source holds")
-    return None
+    if not typed.is_error and not fits(inner, element):
+        message = f"`{type_notation(typed.type)}` cannot be put among `{type_notation(element)}`"
+        steps.program.diagnostics.error("E0301", message, value.span, help="include what the source holds")
+    return typed

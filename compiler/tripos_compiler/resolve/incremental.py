@@ -31,10 +31,11 @@ class Lowered:
     datasets: dict[str, Dataset]
     loaded: dict[str, LoadedDataset]
     generated: dict[str, GeneratedDataset]
+    failures: int
 
     def add_to(self, program: Program) -> None:
         """Add everything except the result itself to a program."""
-        program.diagnostics.items.extend(self.diagnostics)
+        program.diagnostics.extend(self.diagnostics, self.failures)
         program.index.add(self.index)
         program.columns.update(self.columns)
         program.calls.extend(self.calls)
@@ -130,4 +131,5 @@ def program_additions(program: Program, own: Program, result: Any) -> Lowered:
         {name: dataset for name, dataset in own.datasets.items() if name not in program.datasets},
         {name: loaded for name, loaded in own.loaded.items() if name not in program.loaded},
         {name: dataset for name, dataset in own.generated.items() if name not in program.generated},
+        own.diagnostics.failures,
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, replace
 from pathlib import PurePosixPath
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 from tripos_compiler.constructs.signature import Labels, Statement
 from tripos_compiler.diagnostics.diagnostic import Diagnostics, Label, nearest, suggest
@@ -26,6 +26,7 @@ from tripos_compiler.plan import (
     Export,
     Expr,
     GeneratedDataset,
+    Literal_,
     Measure,
     Metric,
     Pairing,
@@ -86,8 +87,22 @@ class Binding:
     most: int | None = None
     """The upper bound of the length of a list that is known only during a run; None if the spec implies no bound."""
 
+    @property
+    def is_error(self) -> bool:
+        """True if its declaration was reported: it has neither a type nor fields."""
+        return self.type is None and not self.fields
+
 
 Scope = Mapping[str, Binding]
+
+
+class ErrorType:
+    """Type of a wrong expression. It exists during compilation only and is in no plan."""
+
+    kind = "error"
+
+
+ERROR_TYPE = cast("Type", ErrorType())
 
 
 @dataclass(frozen=True)
@@ -102,6 +117,11 @@ class Typed:
         if len(self.may) > 1:
             object.__setattr__(self, "may", _once(self.may))
 
+    @property
+    def is_error(self) -> bool:
+        """True if the expression is wrong, which counts as a failure already."""
+        return self.type is ERROR_TYPE
+
     def under(self, condition: Expr, held: bool = True) -> tuple[PossiblyUndefined, ...]:
         """Return the reasons that remain if `condition` holds, or, with `held` false, if it fails."""
         return tuple(
@@ -109,6 +129,10 @@ class Typed:
             for undefined in self.may
             for undefinedness in unguarded_undefined([undefined.lack], condition, held)
         )
+
+
+ERROR = Typed(Literal_(value=""), ERROR_TYPE)
+"""A wrong expression. An expression with a wrong part is wrong too, and nothing is reported of it again."""
 
 
 def _once(lacks: Iterable[PossiblyUndefined]) -> tuple[PossiblyUndefined, ...]:
@@ -123,6 +147,11 @@ def _once(lacks: Iterable[PossiblyUndefined]) -> tuple[PossiblyUndefined, ...]:
             of = {id(part): part for part in (*undefined.lack.of, *lack.lack.of)}
             undefineds[key] = replace(undefined, lack=replace(undefined.lack, of=tuple(of.values())))
     return tuple(undefineds.values())
+
+
+def expr_of(typed: Typed | None) -> Expr | None:
+    """Return the expression of an optional part."""
+    return None if typed is None else typed.expr
 
 
 def undefined_in(known: Iterable[Typed]) -> tuple[PossiblyUndefined, ...]:
@@ -427,12 +456,6 @@ def has_skipped_values(program: Program, *axes: str) -> bool:
     return any(has_skipped_part(program, part) for axis in statements for part in (axis, *axis.body))
 
 
-def forget_diagnostics(program: Program, mark: int, *codes: str) -> None:
-    """Remove the diagnostics with these codes that were reported after the first `mark` ones."""
-    items = program.diagnostics.items
-    items[mark:] = [item for item in items[mark:] if item.code not in codes]
-
-
 # The program
 
 ReadText = Callable[[str], str]
@@ -631,31 +654,31 @@ class Program:
         """
         texts: dict[str, Text] = {}
         general: Text | None = None
-        good = True
+        attempt = self.diagnostics.attempt()
         for language, text in labels:
             if language is None and general is not None:
                 earlier = Label(general.span, "first written here")
                 help_ = "put both into one text, or give each its language or its `when`"
-                self.diagnostics.error("E0202", f"{what} is written twice", text.span, earlier, help=help_)
-                good = False
+                message = f"{what} is written twice"
+                self.diagnostics.error("E0202", message, text.span, earlier, help=help_, recovered=True)
             elif language is None:
                 general = text
             elif language.text not in self.languages and not (for_readers and convention_of(language.text)):
+                self.diagnostics.follows()
                 if self.benchmark is not None:
                     help_ = suggest(language.text, self.languages, "add it to `languages` of the benchmark")
                     message = f"`{language.text}` is not a language of this benchmark"
                     self.diagnostics.error("E0201", message, language.span, help=help_, unknown=language.text)
-                good = False
             elif language.text in texts:
                 earlier = Label(texts[language.text].span, "first written here")
                 message = f"{what} has two texts for `{language.text}`"
-                self.diagnostics.error("E0202", message, text.span, earlier, help="remove one")
+                self.diagnostics.error("E0202", message, text.span, earlier, help="remove one", recovered=True)
             else:
                 texts[language.text] = text
         if general is not None:
             texts = {language: texts.get(language, general) for language in self.languages}
         missing = [language for language in self.languages if language not in texts]
-        if missing and good:
+        if missing and not attempt.failed:
             message = f"{what} has no text for {' and '.join(f'`{language}`' for language in missing)}"
             help_ = f'write `{missing[0]} "…"` beside it, or one text without a language'
             self.diagnostics.error("E0402", message, where, help=help_)

@@ -501,7 +501,7 @@ def parse(source: Source, diagnostics: Diagnostics, memory: ParseMemory | None =
         source.segments.append(parsed.segment)
         lines.extend(parsed.lines)
         found = parsed.diagnostics
-        diagnostics.items.extend(found.items)
+        diagnostics.extend(found.items, found.failures)
         diagnostics.skipped_names.update(found.skipped_names)
         diagnostics.skipped_files |= found.skipped_files
         slipped = slipped or any(item.code == "E0103" for item in found.items)

@@ -32,6 +32,7 @@ from tripos_compiler.plan import (
     Type,
 )
 from tripos_compiler.resolve.program import (
+    ERROR,
     Binding,
     FormulaScorer,
     PossiblyUndefined,
@@ -93,11 +94,11 @@ class CheckedLoop:
     """The type of the list."""
 
 
-def check_comprehension(elaborator: Checker, argument: Argument) -> Typed | None:
-    """Check a list comprehension. Reports a mistake and returns None."""
+def check_comprehension(elaborator: Checker, argument: Argument) -> Typed:
+    """Check a list comprehension."""
     syntax = read_loop(elaborator, argument.elements[1:], argument)
     values = element_values(elaborator, argument.elements[0], syntax) if syntax is not None else None
-    return None if values is None else values.all
+    return ERROR if values is None else values.all
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,7 @@ def element_values(elaborator: Checker, syntax: Syntax, written: LoopSyntax) -> 
         return None
     elaborator.program.index.scopes.append((syntax.span, loop.inside.scope))
     value = loop.inside.infer(syntax)
-    if value is None:
+    if value.is_error:
         return None
     where = loop.loop.where
     may = value.may if where is None else value.under(where)
@@ -172,7 +173,7 @@ def check_loop(elaborator: Checker, written: LoopSyntax) -> CheckedLoop | None:
     name, program = written.name, elaborator.program
     program.index.scopes.append((written.of.span, elaborator.scope))
     listed = elaborator.infer(written.of)
-    if listed is None:
+    if listed.is_error:
         return None
     element = element_type(listed.type)
     if element is None:
@@ -198,7 +199,7 @@ def check_loop(elaborator: Checker, written: LoopSyntax) -> CheckedLoop | None:
         program.index.scopes.append((written.where.span, scope))
         judge = elaborator.judge
         where = elaborator.inside(scope, None if judge is None else judge.for_elements(loop)).condition(written.where)
-        if where is None:
+        if where.is_error:
             return None
         loop = loop.model_copy(update={"where": where.expr})
         may = (*may, *where.may)
@@ -239,7 +240,7 @@ class Judge(Protocol):
     programs: bool
     """Whether scorers that are programs can be called too."""
 
-    def __call__(self, call: CallExpr, scorer: Scorer, given: dict[str, Typed]) -> Typed | None: ...
+    def __call__(self, call: CallExpr, scorer: Scorer, given: dict[str, Typed]) -> Typed: ...
     def for_elements(self, loop: Loop) -> Judge:
         """Return the checker of judge calls that are made for each element of a list."""
         ...
@@ -267,20 +268,21 @@ class Checker(Protocol):
     formulas: FormulaValues
 
     def binding(self, syntax: Syntax) -> Binding | None: ...
-    def infer(self, syntax: Syntax) -> Typed | None: ...
-    def expression(self, syntax: Syntax, wanted: Type | None = None, what: str = "this") -> Typed | None: ...
-    def against(self, syntax: Syntax, choice: Type) -> Typed | None: ...
+    def infer(self, syntax: Syntax) -> Typed: ...
+    def expression(self, syntax: Syntax, wanted: Type | None = None, what: str = "this") -> Typed: ...
+    def against(self, syntax: Syntax, choice: Type) -> Typed: ...
     def is_value(self, syntax: Syntax) -> bool: ...
     def locale(self) -> Typed | None: ...
-    def typed_as(self, typed: Typed | None, syntax: Syntax, wanted: Type, what: str) -> Typed | None: ...
-    def misfit(self, span: Span, given: Type, wanted: Type, what: str) -> None: ...
-    def group(self, syntax: Syntax, arguments: tuple[Argument, ...], choice: Type | None = None) -> Typed | None: ...
+    def typed_as(self, typed: Typed, syntax: Syntax, wanted: Type, what: str) -> Typed: ...
+    def misfit(self, span: Span, given: Type, wanted: Type, what: str) -> Typed: ...
+    def group(self, syntax: Syntax, arguments: tuple[Argument, ...], choice: Type | None = None) -> Typed: ...
     def within(self, scope: Scope) -> Checker: ...
     def inside(self, scope: Scope, judge: Judge | None) -> Checker: ...
-    def condition(self, syntax: Syntax) -> Typed | None: ...
+    def condition(self, syntax: Syntax) -> Typed: ...
+    def follows(self) -> Typed: ...
     def error(
         self, code: str, message: str, span: Span, help: str | None = None, unknown: str | None = None
-    ) -> None: ...
+    ) -> Typed: ...
 
 
 # Calls
@@ -299,12 +301,11 @@ class CheckedArgument:
     by_name: bool
 
 
-def check_call(elaborator: Checker, syntax: CallExpr) -> Typed | None:
-    """Check a call. Reports a mistake and returns None."""
+def check_call(elaborator: Checker, syntax: CallExpr) -> Typed:
+    """Check a call."""
     program = elaborator.program
     if not isinstance(syntax.function, Name):
-        elaborator.error("E0303", "only a function can be called", syntax.function.span, "write `name(…)`")
-        return None
+        return elaborator.error("E0303", "only a function can be called", syntax.function.span, "write `name(…)`")
     name = syntax.function.text
     if name in program.declared.get("scorer", {}):
         program.index.use(syntax.function.span, program.declared["scorer"][name].span)
@@ -318,14 +319,13 @@ def check_call(elaborator: Checker, syntax: CallExpr) -> Typed | None:
     if plugin is not None:
         return _plugged(elaborator, syntax, name, plugin)
     if name in program.declared.get("function", {}):
-        return None  # its declaration was reported
+        return elaborator.follows()
     help_ = suggest(
         name,
         [*FUNCTIONS, *program.declared.get("function", {}), *program.declared["scorer"]],
         "docs/language/functions.md lists them",
     )
-    elaborator.error("E0205", f"there is no function `{name}`", syntax.function.span, help_, name)
-    return None
+    return elaborator.error("E0205", f"there is no function `{name}`", syntax.function.span, help_, name)
 
 
 def several_values(argument: Argument, help_: str) -> tuple[str, Span, str]:
@@ -339,36 +339,29 @@ def several_values(argument: Argument, help_: str) -> tuple[str, Span, str]:
 def arguments(
     elaborator: Checker, syntax: CallExpr, parameters: Sequence[Parameter], shape: str
 ) -> list[CheckedArgument] | None:
-    """Return the checked arguments in the order of the source. Reports a mistake and returns None."""
+    """Return the checked arguments in the order of the source; None if one is wrong or missing."""
     help_ = f"it is `{shape}`"
     free = list(parameters)
     checked_arguments: list[CheckedArgument] = []
-    good = True
+    attempt = elaborator.program.diagnostics.attempt()
     for argument in syntax.arguments:
         _note_name(elaborator, syntax, argument)
         named = any(checked_argument.by_name for checked_argument in checked_arguments)
         parameter = None if named and argument.name is None else _filled(free, argument)
         if parameter is None:
             elaborator.error("E0303", "this argument is one too many or misnamed", argument.span, help_)
-            good = False
-            continue
-        if len(argument.elements) != 1 and not is_comprehension((argument,), named=True):
+        elif len(argument.elements) != 1 and not is_comprehension((argument,), named=True):
             elaborator.error("E0303", *several_values(argument, help_))
-            good = False
-            continue
-        typed = _argument(elaborator, argument, parameter, checked_arguments)
-        if typed is None:
-            good = False
         else:
+            typed = _argument(elaborator, argument, parameter, checked_arguments)
             checked_arguments.append(CheckedArgument(parameter, typed, argument.name is not None))
     many = {
         checked_argument.parameter.name for checked_argument in checked_arguments if checked_argument.parameter.many
     }
     missing = [p.name for p in free if p.required and p.implied is None and p.name not in many]
-    if missing and good:
+    if missing and not attempt.failed:
         elaborator.error("E0303", f"`{missing[0]}` is not given", syntax.span, help_)
-        good = False
-    return checked_arguments if good else None
+    return None if attempt.failed else checked_arguments
 
 
 def _note_name(elaborator: Checker, syntax: CallExpr, argument: Argument) -> None:
@@ -389,9 +382,7 @@ def _filled(free: list[Parameter], argument: Argument) -> Parameter | None:
     return parameter
 
 
-def _argument(
-    elaborator: Checker, argument: Argument, parameter: Parameter, given: Sequence[CheckedArgument]
-) -> Typed | None:
+def _argument(elaborator: Checker, argument: Argument, parameter: Parameter, given: Sequence[CheckedArgument]) -> Typed:
     element = argument.elements[0]
     type_ = parameter.type
     if parameter.is_type:
@@ -400,42 +391,44 @@ def _argument(
         typed = check_comprehension(elaborator, argument)
         return typed if type_ is None else elaborator.typed_as(typed, element, type_, f"`{parameter.name}`")
     if type_ is None and given and isinstance(element, Name) and elaborator.is_value(element):
+        if given[0].typed.is_error:
+            return elaborator.follows()  # it is probably one of the values
         beside = given[0].typed.type  # `default(choice, A)`: a value of the first argument's choice
         of = beside.of if beside.kind in ("optional", "list", "set") else beside
         if of.kind == "choice":
             return elaborator.against(element, of)
     if isinstance(element, Group) and not element.arguments and given and parameter.accepts_any_type:
+        if given[-1].typed.is_error:
+            return elaborator.follows()
         beside = without_optional(given[-1].typed.type)  # `default(found, [])`: an empty list of the same type
         if beside.kind in ("list", "dialogue"):
             return Typed(Items(values=()), beside)
     if type_ is not None and type_.kind == "choice":
         typed = elaborator.against(element, type_)
-        if typed is None or fits(typed.type, type_):
+        if typed.is_error or fits(typed.type, type_):
             return typed
         message = f"`{parameter.name}` must be `{type_notation(type_)}`, this is `{type_notation(typed.type)}`"
-        elaborator.error("E0301", message, element.span)
-        return None
+        return elaborator.error("E0301", message, element.span)
     return elaborator.expression(element, type_, f"`{parameter.name}`")
 
 
-def _type(elaborator: Checker, element: Syntax) -> Typed | None:
+def _type(elaborator: Checker, element: Syntax) -> Typed:
     """Check a type that is passed as an argument. Its value is the notation of the type."""
     type_ = read_type(elaborator.program, element)
     if type_ is None:
-        return None
+        return ERROR
     notation = type_notation(type_)
     if parse_type_notation(notation) != type_:
         help_ = "write text, integer, number, bool, 1..5, json, or list<…> of one of them or of a record of them"
-        elaborator.error("E0302", f"a part of JSON cannot be read as `{notation}`", element.span, help_)
-        return None
+        return elaborator.error("E0302", f"a part of JSON cannot be read as `{notation}`", element.span, help_)
     return Typed(Literal_(value=notation), type_)
 
 
-def _library(elaborator: Checker, syntax: CallExpr, function: Function) -> Typed | None:
+def _library(elaborator: Checker, syntax: CallExpr, function: Function) -> Typed:
     """Check a call of a library function."""
     checked_arguments = arguments(elaborator, syntax, function.parameters, function.shown)
     if checked_arguments is None:
-        return None
+        return ERROR
     types: dict[str, Type | Sequence[Type]] = {}
     for argument in checked_arguments:
         name = argument.parameter.name
@@ -445,14 +438,13 @@ def _library(elaborator: Checker, syntax: CallExpr, function: Function) -> Typed
     help_ = f"it is `{function.shown}`"
     if isinstance(returns, str):
         code = "E0306" if "may be missing" in returns else "E0301"
-        elaborator.error(code, returns, syntax.span, help_)
-        return None
+        return elaborator.error(code, returns, syntax.span, help_)
     for argument in checked_arguments:
         out = argument.parameter.written_out
         if out is not None and fits(argument.typed.type, TextType()) and not isinstance(argument.typed.expr, Literal_):
             name = argument.parameter.name
-            elaborator.error("E0303", f"`{name}` must be written out, in quotation marks", syntax.span, out.instead)
-            return None
+            message = f"`{name}` must be written out, in quotation marks"
+            return elaborator.error("E0303", message, syntax.span, out.instead)
     literals = {
         checked_argument.parameter.name: checked_argument.typed.expr.value
         for checked_argument in checked_arguments
@@ -461,8 +453,7 @@ def _library(elaborator: Checker, syntax: CallExpr, function: Function) -> Typed
     wrong = function.check(literals)
     if wrong is not None:
         error = ArgumentError("E0303", wrong, help_) if isinstance(wrong, str) else wrong
-        elaborator.error(error.code, error.message, syntax.span, error.help)
-        return None
+        return elaborator.error(error.code, error.message, syntax.span, error.help)
     implied = {name: _literal(value) for name, value in function.implied(types).items()}
     for parameter in function.parameters:
         of_locale = parameter.implied is not None and parameter.implied.by == "locale" and parameter.name not in types
@@ -507,14 +498,14 @@ def _as_call(name: str, given: Sequence[CheckedArgument], implied: Mapping[str, 
     return Call(function=name, args=positional, named={**named, **implied})
 
 
-def _plugged(elaborator: Checker, syntax: CallExpr, name: str, plugin: Plugin) -> Typed | None:
+def _plugged(elaborator: Checker, syntax: CallExpr, name: str, plugin: Plugin) -> Typed:
     """Check a call of a user's function."""
     parameters = [Parameter(key, of, key not in plugin.optional) for key, of in plugin.parameters.items()]
     listed = ", ".join(f"{parameter.name}: {type_notation(parameter.type)}" for parameter in parameters)
     shape = f"{name}({listed}) -> {type_notation(plugin.returns)}"
     checked_arguments = arguments(elaborator, syntax, parameters, shape)
     if checked_arguments is None:
-        return None
+        return ERROR
     return Typed(
         _as_call(name, checked_arguments, {}),
         plugin.returns,
@@ -522,32 +513,32 @@ def _plugged(elaborator: Checker, syntax: CallExpr, name: str, plugin: Plugin) -
     )
 
 
-def _scorer(elaborator: Checker, syntax: CallExpr, name: str) -> Typed | None:
+def _scorer(elaborator: Checker, syntax: CallExpr, name: str) -> Typed:
     program = elaborator.program
     if name in program.formulas:
         return _formula(elaborator, syntax, program.formulas[name])
     if name in program.plugins:
         plugin = program.plugins[name]
         if plugin.external is not None and (elaborator.judge is None or not elaborator.judge.programs):
-            elaborator.error("E0303", f"`{name}` is a program, which is not started here", syntax.span, IN_SCORE)
-            return None
+            message = f"`{name}` is a program, which is not started here"
+            return elaborator.error("E0303", message, syntax.span, IN_SCORE)
         return _plugged(elaborator, syntax, name, plugin)
     scorer = program.scorers.get(name)
     if scorer is None:
         if name in program.late:
-            elaborator.error("E0303", f"`{name}` {program.late[name]}, which is not done here", syntax.span, IN_SCORE)
-        return None  # else it was reported
+            message = f"`{name}` {program.late[name]}, which is not done here"
+            return elaborator.error("E0303", message, syntax.span, IN_SCORE)
+        return elaborator.follows()
     typeds = scorer_arguments(elaborator, syntax, scorer)
     if typeds is None:
-        return None
+        return ERROR
     if elaborator.judge is None:
-        elaborator.error("E0303", f"`{name}` is a judge, which is not asked here", syntax.span, IN_SCORE)
-        return None
+        return elaborator.error("E0303", f"`{name}` is a judge, which is not asked here", syntax.span, IN_SCORE)
     return elaborator.judge(syntax, scorer, typeds)
 
 
 def scorer_arguments(elaborator: Checker, syntax: CallExpr, scorer: Scorer) -> dict[str, Typed] | None:
-    """Return the checked arguments of a judge by parameter. Reports a mistake and returns None."""
+    """Return the checked arguments of a judge by parameter; None if one is wrong or missing."""
     shape = f"{scorer.name}({', '.join(f'{key}: {type_notation(of)}' for key, of in scorer.params.items())})"
     parameters = [Parameter(key, of, True) for key, of in scorer.params.items()]
     checked_arguments = arguments(elaborator, syntax, parameters, shape)
@@ -558,13 +549,15 @@ def scorer_arguments(elaborator: Checker, syntax: CallExpr, scorer: Scorer) -> d
     )
 
 
-def _formula(elaborator: Checker, syntax: CallExpr, formula: FormulaScorer) -> Typed | None:
+def _formula(elaborator: Checker, syntax: CallExpr, formula: FormulaScorer) -> Typed:
     """Check a formula scorer's expression with the arguments in place of its parameters."""
     shape = f"{formula.name.text}({', '.join(f'{key}: {type_notation(of)}' for key, of in formula.params.items())})"
     parameters = [Parameter(key, of, True) for key, of in formula.params.items()]
     checked_arguments = arguments(elaborator, syntax, parameters, shape)
-    if checked_arguments is None or elaborator.depth > DEEPEST_FORMULA:
-        return None
+    if checked_arguments is None:
+        return ERROR
+    if elaborator.depth > DEEPEST_FORMULA:
+        return elaborator.follows()
     done = elaborator.formulas
     key = done.key(formula.name.text, elaborator.judge, (argument.typed.expr for argument in checked_arguments))
     if key in done.checked:
@@ -580,23 +573,22 @@ def _formula(elaborator: Checker, syntax: CallExpr, formula: FormulaScorer) -> T
         for argument in checked_arguments
     }
     inner = elaborator.within(scope)
-    items = elaborator.program.diagnostics.items
-    mark = len(items)
+    attempt = elaborator.program.diagnostics.attempt()
     typed = inner.infer(formula.value)
-    diagnostics = items[mark:]
-    del items[mark:]  # the body was checked at its declaration
-    if typed is not None and not formula.scores:
+    diagnostics = attempt.reported
+    attempt.discard()  # the body was checked at its declaration
+    if not typed.is_error and not formula.scores:
         elaborator.program.index.mean(typed.expr, takes)
     if elaborator.judge is None and any(item.code == "E0303" for item in diagnostics):
         message = f"`{formula.name.text}` asks a judge, which is not done here"
         elaborator.error("E0303", message, syntax.span, IN_SCORE)
-    elif typed is None and any(item.code == "E0303" for item in diagnostics):
+    elif typed.is_error and any(item.code == "E0303" for item in diagnostics):
         message = f"`{formula.name.text}` needs a program, which is not started here"
         elaborator.error("E0303", message, syntax.span, IN_SCORE)
     for item in diagnostics:
         if item.code == "E0804":  # the list comes from the call, so its declaration could not report it
             elaborator.error(item.code, item.message, syntax.span, item.help)
-    if typed is not None and not diagnostics:
+    if not typed.is_error and not diagnostics:
         done.checked[key] = (elaborator.judge, typed)
     return typed
 

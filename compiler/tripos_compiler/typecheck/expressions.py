@@ -33,7 +33,7 @@ from tripos_compiler.plan import (
     Unary,
 )
 from tripos_compiler.replies.number_tokens import DEFAULT, convention_of
-from tripos_compiler.resolve.program import Binding, PossiblyUndefined, Program, Scope, Typed, undefined_in
+from tripos_compiler.resolve.program import ERROR, Binding, PossiblyUndefined, Program, Scope, Typed, undefined_in
 from tripos_compiler.source.text import Span
 from tripos_compiler.source.tree import (
     Argument,
@@ -65,15 +65,15 @@ if TYPE_CHECKING:
 # Operators
 
 
-def check_operator(checker: Checker, syntax: BinaryExpr) -> Typed | None:
-    """Check an operation with two operands. Reports a mistake and returns None."""
+def check_operator(checker: Checker, syntax: BinaryExpr) -> Typed:
+    """Check an operation with two operands."""
     operator = syntax.operator
     if operator in ("==", "!=", "in", "not in"):
         return _membership(checker, syntax) if operator.endswith("in") else _equality(checker, syntax)
     wanted: Type = BoolType() if operator in ("and", "or") else NumberType()
     typed, right = _sides(checker, syntax, wanted)
-    if typed is None or right is None:
-        return None
+    if typed.is_error or right.is_error:
+        return ERROR
     type_: Type = NumberType()
     if operator in ("and", "or", "<", "<=", ">", ">="):
         type_ = BoolType()
@@ -82,21 +82,21 @@ def check_operator(checker: Checker, syntax: BinaryExpr) -> Typed | None:
     return _operation(checker, syntax, typed, right, type_)
 
 
-def _sides(checker: Checker, syntax: BinaryExpr, wanted: Type) -> tuple[Typed | None, Typed | None]:
+def _sides(checker: Checker, syntax: BinaryExpr, wanted: Type) -> tuple[Typed, Typed]:
     """Check both operands against the wanted type. If neither fits, report it once."""
     what = f"each side of `{syntax.operator}`"
     typed = checker.infer(syntax.left)
-    if typed is not None and typed.type.kind == "choice" and checker.is_value(syntax.right):
-        right: Typed | None = Typed(Literal_(value=""), typed.type)  # a value of the choice, so not a number either
+    if typed.type.kind == "choice" and checker.is_value(syntax.right):
+        right = Typed(Literal_(value=""), typed.type)  # a value of the choice, so not a number either
     else:
         right = checker.infer(syntax.right)
-    if typed is None or right is None or any(fits(without_optional(each.type), wanted) for each in (typed, right)):
+    if typed.is_error or right.is_error or any(fits(without_optional(each.type), wanted) for each in (typed, right)):
         return checker.typed_as(typed, syntax.left, wanted, what), checker.typed_as(right, syntax.right, wanted, what)
     one, other = type_notation(typed.type), type_notation(right.type)
     these = f"both are `{one}`" if one == other else f"these are `{one}` and `{other}`"
     message = f"{what} must be `{type_notation(wanted)}`, and {these}"
-    checker.error("E0301", message, syntax.span, _instead(syntax.operator, typed.type))
-    return None, None
+    error = checker.error("E0301", message, syntax.span, _instead(syntax.operator, typed.type))
+    return error, error
 
 
 def _operation(checker: Checker, syntax: BinaryExpr, left: Typed, right: Typed, type_: Type) -> Typed:
@@ -109,74 +109,67 @@ def _operation(checker: Checker, syntax: BinaryExpr, left: Typed, right: Typed, 
     return Typed(expr, type_, may)
 
 
-def _equality(checker: Checker, syntax: BinaryExpr) -> Typed | None:
+def _equality(checker: Checker, syntax: BinaryExpr) -> Typed:
     typed, right = _pair(checker, syntax.left, syntax.right)
-    if typed is None or right is None:
-        return None
+    if typed.is_error or right.is_error:
+        return ERROR
     if not _may_be_equal(typed, right):
         message = f"{_of_kind(typed)} and {_of_kind(right)} are never equal"
-        checker.error("E0301", message, syntax.span)
-        return None
+        return checker.error("E0301", message, syntax.span)
     return _compared(checker, syntax, typed, right, right.type)
 
 
-def _compared(checker: Checker, syntax: BinaryExpr, left: Typed, right: Typed, with_: Type) -> Typed | None:
+def _compared(checker: Checker, syntax: BinaryExpr, left: Typed, right: Typed, with_: Type) -> Typed:
     """Check an equality of a value with values of the type `with_`.
 
     Reports operands that can both be missing, because two missing values would be equal.
     """
     if left.type.kind == with_.kind == "optional":
         message = "both sides may be missing here, and two that are missing would be equal"
-        checker.error("E0306", message, syntax.span, "say what stands in the place of one: `default(…, …)`")
-        return None
+        return checker.error("E0306", message, syntax.span, "say what stands in the place of one: `default(…, …)`")
     return _operation(checker, syntax, left, right, BoolType())
 
 
-def _pair(checker: Checker, first: Syntax, second: Syntax) -> tuple[Typed | None, Typed | None]:
+def _pair(checker: Checker, first: Syntax, second: Syntax) -> tuple[Typed, Typed]:
     """Check both sides of a comparison. If one side is a choice, a bare name on the other side is one of its values."""
     if checker.is_value(first) and not checker.is_value(second):
         right = checker.infer(second)
-        typed = checker.against(first, without_optional(right.type)) if right is not None else None
-        return typed, right
+        return ERROR if right.is_error else checker.against(first, without_optional(right.type)), right
     typed = checker.infer(first)
-    if typed is None:
-        return None, None
+    if typed.is_error:
+        return ERROR, ERROR
     return typed, checker.against(second, without_optional(typed.type))
 
 
-def _membership(checker: Checker, syntax: BinaryExpr) -> Typed | None:
+def _membership(checker: Checker, syntax: BinaryExpr) -> Typed:
     """Check `in` and `not in`."""
     listed = isinstance(syntax.right, Group) and not is_comprehension(syntax.right.arguments)
     if isinstance(syntax.left, Name) and syntax.left.text not in checker.scope and not listed:
         typed = checker.infer(syntax.right)  # `A in reply`: a bare name is a value of the element type
-        if typed is None:
-            return None
+        if typed.is_error:
+            return ERROR
         type_ = typed.type.of if typed.type.kind in ("list", "set") else TextType()
         left = checker.against(syntax.left, type_)
     else:
         left = checker.infer(syntax.left)
-    if left is None:
-        return None
+    if left.is_error:
+        return ERROR
     if isinstance(syntax.right, Group) and listed:
         choice = without_optional(left.type) if without_optional(left.type).kind == "choice" else TextType()
         right = checker.group(syntax.right, syntax.right.arguments, choice)
     else:
         right = checker.infer(syntax.right)
-    if right is None:
-        return None
+    if right.is_error:
+        return ERROR
     of = right.type.of if right.type.kind in ("list", "set") else None
     if of is None and without_optional(right.type).kind in ("list", "set"):
-        checker.misfit(syntax.right.span, right.type, without_optional(right.type), "what `in` looks into")
-        return None
+        return checker.misfit(syntax.right.span, right.type, without_optional(right.type), "what `in` looks into")
     if of is None:
-        checker.error(
-            "E0301", f"`in` looks into a list or set, this is `{type_notation(right.type)}`", syntax.right.span
-        )
-        return None
+        message = f"`in` looks into a list or set, this is `{type_notation(right.type)}`"
+        return checker.error("E0301", message, syntax.right.span)
     if not (fits(without_optional(left.type), of) or fits(of, without_optional(left.type))):
         message = f"`{type_notation(left.type)}` is never in `{type_notation(right.type)}`"
-        checker.error("E0301", message, syntax.span)
-        return None
+        return checker.error("E0301", message, syntax.span)
     return _compared(checker, syntax, left, right, of)
 
 
@@ -217,16 +210,14 @@ def unbounded(type_: Type) -> Type:
 HOLE = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
 
 
-def text_value(checker: Checker, text: Text) -> Typed | None:
+def text_value(checker: Checker, text: Text) -> Typed:
     """Check a text in an expression with its holes."""
     if HOLE.search(text.value) is None:
         return Typed(Literal_(value=text.value), TextType())
     diagnostics = checker.program.diagnostics
-    mark, holes = len(diagnostics.items), list[Syntax]()
+    attempt, holes = diagnostics.attempt(), list[Syntax]()
     call = join_call(text, holes, diagnostics)
-    if len(diagnostics.items) > mark or not holds_texts(checker, holes):
-        return None
-    return checker.infer(call)
+    return ERROR if attempt.failed or not holds_texts(checker, holes) else checker.infer(call)
 
 
 def join_call(text: Text, holes: list[Syntax], diagnostics: Diagnostics) -> Syntax:
@@ -249,7 +240,7 @@ def holds_texts(checker: Checker, holes: Sequence[Syntax]) -> bool:
     """
     for hole in holes:
         typed = checker.expression(hole)
-        if typed is None:
+        if typed.is_error:
             return False
         report = checker.program.diagnostics.error
         if typed.type.kind == "optional":
@@ -294,7 +285,7 @@ def _between(text: Text, start: int, end: int) -> Iterator[Syntax]:
 
 
 class Elaborator:
-    """Checker of expressions against a scope. Each mistake is reported once and yields None."""
+    """Checker of expressions against a scope. Each mistake is reported once, and yields `ERROR`."""
 
     def __init__(
         self,
@@ -335,35 +326,40 @@ class Elaborator:
             return Typed(Literal_(value=""), TextType())
         return Typed(Ref(path=self.language.path), TextType())
 
-    def expression(self, syntax: Syntax, wanted: Type | None = None, what: str = "this") -> Typed | None:
+    def expression(self, syntax: Syntax, wanted: Type | None = None, what: str = "this") -> Typed:
         """Check an expression, and its type if `wanted` is given."""
         typed = self.infer(syntax)
         return typed if wanted is None else self.typed_as(typed, syntax, wanted, what)
 
-    def condition(self, syntax: Syntax) -> Typed | None:
+    def condition(self, syntax: Syntax) -> Typed:
         """Check an expression of type `bool`."""
         return self.expression(syntax, BoolType(), "a condition")
 
-    def error(self, code: str, message: str, span: Span, help: str | None = None, unknown: str | None = None) -> None:
-        """Report a mistake at `span`."""
+    def error(self, code: str, message: str, span: Span, help: str | None = None, unknown: str | None = None) -> Typed:
+        """Report a mistake at `span` and return `ERROR`."""
         self.program.diagnostics.error(code, message, span, help=help, unknown=unknown)
+        return ERROR
 
-    def misfit(self, span: Span, given: Type, wanted: Type, what: str) -> None:
-        """Report a value that does not have the wanted type."""
+    def follows(self) -> Typed:
+        """Return `ERROR` for a mistake that an earlier error explains."""
+        self.program.diagnostics.follows()
+        return ERROR
+
+    def misfit(self, span: Span, given: Type, wanted: Type, what: str) -> Typed:
+        """Report a value that does not have the wanted type and return `ERROR`."""
         if given.kind == "optional" and fits(given.of, wanted):
             help_ = "give a default: `default(value, …)`"
-            self.error("E0306", f"{what} may be missing here", span, help_)
-        else:
-            self.error("E0301", f"{what} must be `{type_notation(wanted)}`, this is `{type_notation(given)}`", span)
+            return self.error("E0306", f"{what} may be missing here", span, help_)
+        return self.error("E0301", f"{what} must be `{type_notation(wanted)}`, this is `{type_notation(given)}`", span)
 
-    def infer(self, syntax: Syntax) -> Typed | None:
+    def infer(self, syntax: Syntax) -> Typed:
         """Check an expression of any type."""
         typed = self._any(syntax)
-        if typed is not None:
+        if not typed.is_error:
             self.program.index.place(typed.expr, syntax.span)
         return typed
 
-    def _any(self, syntax: Syntax) -> Typed | None:
+    def _any(self, syntax: Syntax) -> Typed:
         match syntax:
             case Number(value=value):
                 type_: Type = IntegerType() if isinstance(value, int) else NumberType()
@@ -381,8 +377,8 @@ class Elaborator:
             case UnaryExpr(operator=operator, value=value):
                 wanted: Type = BoolType() if operator == "not" else NumberType()
                 inner = self.expression(value, wanted, f"what `{operator}` stands before")
-                if inner is None:
-                    return None
+                if inner.is_error:
+                    return ERROR
                 return Typed(
                     Unary(operator="not" if operator == "not" else "-", value=inner.expr),
                     BoolType() if operator == "not" else unbounded(inner.type),
@@ -392,24 +388,22 @@ class Elaborator:
                 return check_operator(self, syntax)
             case CallExpr():
                 return check_call(self, syntax)
-        self.error("E0301", f"{describe_syntax(syntax)} is not a value", syntax.span)
-        return None
+        return self.error("E0301", f"{describe_syntax(syntax)} is not a value", syntax.span)
 
     # --- names ---
 
-    def _name(self, syntax: Name) -> Typed | None:
+    def _name(self, syntax: Name) -> Typed:
         if syntax.text in ("true", "false"):
             return Typed(Literal_(value=syntax.text == "true"), BoolType())
         binding = self.scope.get(syntax.text) or self._declared(syntax)
         if binding is None:
             if syntax.text in self.program.declared.get("dataset", {}):
-                return None  # it was reported
+                return self.follows()
             wholes = [*self.program.trees, *self.program.top_level_datasets]
             close = nearest(syntax.text, [*self.scope, "true", "false"]) or nearest(syntax.text, wholes)
             known = ", ".join(f"`{name}`" for name in sorted(self.scope)[:8])
             help_ = f"did you mean `{close}`?" if close else f"names here are {known or '`true` and `false`'}"
-            self.error("E0201", f"there is no `{syntax.text}` here", syntax.span, help_, syntax.text)
-            return None
+            return self.error("E0201", f"there is no `{syntax.text}` here", syntax.span, help_, syntax.text)
         return self._use(binding, syntax.span, syntax.text)
 
     def _declared(self, name: Name) -> Binding | None:
@@ -421,14 +415,14 @@ class Elaborator:
         loaded = self.program.top_level_datasets.get(name.text)
         return rows_binding(loaded) if loaded is not None else None
 
-    def _use(self, binding: Binding, span: Span, text: str) -> Typed | None:
+    def _use(self, binding: Binding, span: Span, text: str) -> Typed:
         if binding.type is None:
             self.program.index.use(span, binding.span)
             if binding.fields and binding.value is None:  # a data set without a type was reported
                 example = next(iter(binding.fields))
                 message = f"`{text}` has several fields, name one"
-                self.error("E0301", message, span, f"for example `{text}.{example}`")
-            return None
+                return self.error("E0301", message, span, f"for example `{text}.{example}`")
+            return self.follows()
         self.program.index.use(span, binding.span, type_notation(binding.type))
         return Typed(binding.value or Ref(path=binding.path), binding.type, binding.may)
 
@@ -445,11 +439,11 @@ class Elaborator:
             return found
         return None
 
-    def _member(self, syntax: Member) -> Typed | None:
+    def _member(self, syntax: Member) -> Typed:
         """Check a field of a binding, a record, or every record of a list."""
         outer = self.binding(syntax.of)
-        if outer is not None and outer.type is None and not outer.fields:
-            return None  # its declaration was reported
+        if outer is not None and outer.is_error:
+            return self.follows()
         if outer is not None and syntax.name.text in outer.fields:
             self.program.index.use(syntax.of.span, outer.span)
             field = outer.fields[syntax.name.text]
@@ -459,8 +453,8 @@ class Elaborator:
         typed = None
         if outer is None or outer.type is not None:
             typed = self.infer(syntax.of)
-            if typed is None:
-                return None
+            if typed.is_error:
+                return ERROR
             of = typed.type
             if of.kind == "record":
                 if syntax.name.text in of.fields:
@@ -475,45 +469,42 @@ class Elaborator:
                     return replace(typed, expr=Get(of=typed.expr, field=syntax.name.text), type=inner)
                 known += [name for name in record.fields if name not in known]
             elif of.kind == "optional" and of.of.kind == "record":
-                self.error("E0306", f"`{dotted_name(syntax.of)}` may be missing here", syntax.of.span)
-                return None
+                return self.error("E0306", f"`{dotted_name(syntax.of)}` may be missing here", syntax.of.span)
         listed = ", ".join(f"`{name}`" for name in known[:10])
         help_ = suggest(syntax.name.text, known, f"it has {listed}" if listed else "it has no fields")
         if typed is not None and without_optional(typed.type) == JsonType():
             help_ = f'write the type that it has: `json_part({dotted_name(syntax.of)}, "{syntax.name.text}", text)`'
         message = f"`{dotted_name(syntax.of)}` has no field `{syntax.name.text}`"
-        self.error("E0308", message, syntax.name.span, help_, syntax.name.text)
-        return None
+        return self.error("E0308", message, syntax.name.span, help_, syntax.name.text)
 
     # --- lists and comparisons ---
 
-    def group(self, syntax: Syntax, arguments: tuple[Argument, ...], choice: Type | None = None) -> Typed | None:
+    def group(self, syntax: Syntax, arguments: tuple[Argument, ...], choice: Type | None = None) -> Typed:
         """Check a list in brackets, or the single value in parentheses. With `choice`, bare names are values of it."""
         alone = len(arguments) == 1 and arguments[0].name is None and len(arguments[0].elements) == 1
         if alone and choice is None and not (isinstance(syntax, Group) and syntax.listed):
             return self.infer(arguments[0].elements[0])
-        items = [self._argument(argument, choice) for argument in arguments]
-        typeds = [item for item in items if item is not None]
-        if not items:
-            self.error("E0301", "this list is empty, and its type is not known", syntax.span, "write what it holds")
-        if len(typeds) < len(items) or not typeds:
-            return None
+        typeds = [self._argument(argument, choice) for argument in arguments]
+        if not typeds:
+            message = "this list is empty, and its type is not known"
+            return self.error("E0301", message, syntax.span, "write what it holds")
+        if any(typed.is_error for typed in typeds):
+            return ERROR
         of = next((item.type for item in typeds if all(fits(other.type, item.type) for other in typeds)), None)
         if of is None and all(fits(item.type, TextType()) for item in typeds):
             of = TextType()
         if of is None:
-            self.error("E0301", "the values of a list must be of one type", syntax.span)
-            return None
+            return self.error("E0301", "the values of a list must be of one type", syntax.span)
         return Typed(Items(values=tuple(item.expr for item in typeds)), ListType(of=of), undefined_in(typeds))
 
-    def _argument(self, argument: Argument, choice: Type | None) -> Typed | None:
+    def _argument(self, argument: Argument, choice: Type | None) -> Typed:
         if argument.name is not None or len(argument.elements) != 1:
-            self.error("E0303", "this is not a single value", argument.span, "write values with commas between them")
-            return None
+            help_ = "write values with commas between them"
+            return self.error("E0303", "this is not a single value", argument.span, help_)
         element = argument.elements[0]
         return self.against(element, choice) if choice is not None else self.infer(element)
 
-    def against(self, syntax: Syntax, choice: Type) -> Typed | None:
+    def against(self, syntax: Syntax, choice: Type) -> Typed:
         """Check a value that is compared with a choice: a bare name is one of the choice's values."""
         if isinstance(syntax, Name) and choice.kind == "choice":
             if syntax.text in choice.values:
@@ -522,28 +513,43 @@ class Elaborator:
             if syntax.text not in self.scope:
                 what = f"`{choice.axis}`" if choice.axis else "this choice"
                 help_, message = _values_of(choice, syntax.text), f"{what} has no value `{syntax.text}`"
-                self.error("E0201", message, syntax.span, help_, syntax.text)
-                return None
+                return self.error("E0201", message, syntax.span, help_, syntax.text)
         if isinstance(syntax, Text) and choice.kind == "choice" and syntax.value not in choice.values:
             help_ = _values_of(choice, syntax.value)
-            self.error("E0301", f'"{syntax.value}" is none of its values', syntax.span, help_)
-            return None
+            return self.error("E0301", f'"{syntax.value}" is none of its values', syntax.span, help_)
         if isinstance(syntax, Text) and choice.kind == "choice":
             self.program.index.use(syntax.span, self.program.value_spans.get((choice.axis or "", syntax.value)))
         return self.infer(syntax)
 
-    def typed_as(self, typed: Typed | None, syntax: Syntax, wanted: Type, what: str) -> Typed | None:
-        """Return the checked expression if it has the wanted type; otherwise report it and return None."""
-        if typed is None or fits(typed.type, wanted):
+    def typed_as(self, typed: Typed, syntax: Syntax, wanted: Type, what: str) -> Typed:
+        """Return the checked expression if it has the wanted type; otherwise report it and return `ERROR`."""
+        if typed.is_error or fits(typed.type, wanted):
             return typed
-        self.misfit(syntax.span, typed.type, wanted, what)
-        return None
+        return self.misfit(syntax.span, typed.type, wanted, what)
 
     def is_value(self, syntax: Syntax) -> bool:
         """Return true if a bare name can only be a value of a choice."""
         if not isinstance(syntax, Name) or syntax.text in ("true", "false"):
             return False
         return syntax.text not in self.scope and self._declared(syntax) is None
+
+
+def check(
+    program: Program,
+    syntax: Syntax,
+    scope: Scope,
+    wanted: Type | None = None,
+    what: str = "this",
+    judge: Judge | None = None,
+) -> Typed:
+    """Check an expression, and record its scope for editors."""
+    program.index.scopes.append((syntax.span, dict(scope)))
+    return Elaborator(program, scope, judge).expression(syntax, wanted, what)
+
+
+def check_condition(program: Program, syntax: Syntax, scope: Scope, judge: Judge | None = None) -> Typed:
+    """Check a condition, and record its scope for editors."""
+    return check(program, syntax, scope, BoolType(), "a condition", judge)
 
 
 def _listed_record(type_: Type) -> RecordType | None:

@@ -124,6 +124,10 @@ class LocalizedTemplate:
         return list({hole.span: hole for holes in self.holes.values() for hole in holes}.values())
 
 
+WRONG_TEXTS = LocalizedTemplate({}, {})
+"""Stands for texts with a mistake."""
+
+
 @dataclass
 class TextVariants:
     """Statements with the same condition: one text in several languages."""
@@ -137,15 +141,15 @@ def lower_texts(
     scope: Scope,
     statements: list[Statement],
     what: str,
-) -> LocalizedTemplate | None:
-    """Return the template of `prompt` or `system` statements, at most one for each language and condition. Returns None
-    if one is wrong.
+) -> LocalizedTemplate:
+    """Return the template of `prompt` or `system` statements, at most one for each language and condition; without
+    texts if one is wrong.
     """
     groups = list(_groups(statements))
-    lowered = [_group(program, scope, group, what) for group in groups]
-    passages = [localized_template for localized_template in lowered if localized_template is not None]
-    if len(passages) < len(lowered):
-        return None
+    attempt = program.diagnostics.attempt()
+    passages = [_group(program, scope, group, what) for group in groups]
+    if attempt.failed:
+        return WRONG_TEXTS
     if len(groups) == 1 and groups[0].condition is None:
         return passages[0]
     merged: Texts = {}
@@ -171,23 +175,18 @@ def _groups(statements: list[Statement]) -> Iterable[TextVariants]:
     return groups.values()
 
 
-def _group(program: Program, scope: Scope, group: TextVariants, what: str) -> LocalizedTemplate | None:
-    """Lower the texts of one condition. Reports a mistake and returns None."""
+def _group(program: Program, scope: Scope, group: TextVariants, what: str) -> LocalizedTemplate:
+    """Lower the texts of one condition."""
+    attempt = program.diagnostics.attempt()
     labels: Labels = [label for statement in group.statements for label in statement.labels()]
     texts = program.localised(labels, group.statements[0].head, what)
     lowered = {id(text): lower_template(program, scope, text) for _, text in labels}
-    when: Typed | None = None
-    if group.condition is not None:
-        when = Elaborator(program, scope).condition(group.condition)
-        if when is None:
-            return None
-    if texts is None or any(template is None for template in lowered.values()):
-        return None
+    when = None if group.condition is None else Elaborator(program, scope).condition(group.condition)
+    if attempt.failed or texts is None:
+        return WRONG_TEXTS
     found: dict[str, tuple[Template, tuple[CheckedHole, ...]]] = {}
     for language, text in texts.items():
-        pair = lowered[id(text)]
-        assert pair is not None
-        template, holes = pair
+        template, holes = lowered[id(text)]
         if when is not None and group.condition is not None:
             plain = tuple(part for part in template.parts if not isinstance(part, Passage))
             template = Template(parts=(Passage(when=when.expr, parts=plain),))
@@ -201,12 +200,12 @@ def _group(program: Program, scope: Scope, group: TextVariants, what: str) -> Lo
     )
 
 
-def lower_template(program: Program, scope: Scope, text: Text) -> tuple[Template, tuple[CheckedHole, ...]] | None:
-    """Return the template of a text and its holes. Reports a wrong hole and returns None."""
+def lower_template(program: Program, scope: Scope, text: Text) -> tuple[Template, tuple[CheckedHole, ...]]:
+    """Return the template of a text and its holes, without the wrong ones."""
     parts: list[str | Hole] = []
     holes: list[CheckedHole] = []
     end = 0
-    good = True
+    attempt = program.diagnostics.attempt()
     source = text.span.source
     program.index.scopes.append((text.span, scope))
     elaborator = Elaborator(program, scope)
@@ -217,31 +216,27 @@ def lower_template(program: Program, scope: Scope, text: Text) -> tuple[Template
         elements = parse_hole(source, text, match.start(1), match.end(1), program.diagnostics)
         span = Span(source, text.offsets[match.start()], text.offsets[match.end() - 1] + 1)
         if elements is None:
-            good = False
             continue
         if len(elements) != 1:
             help_ = "a hole holds one expression: `{{ item.question }}`"
             program.diagnostics.error("E0403", "this hole holds more than one expression", span, help=help_)
-            good = False
             continue
         typed = elaborator.expression(elements[0])
-        if typed is None or not _printable(program, scope, typed, span):
-            good = False
+        if typed.is_error or not _printable(program, scope, typed, span):
             continue
         parts.append(Hole(expr=typed.expr, type=typed.type))
         program.index.place(parts[-1], span)
         holes.append(CheckedHole(typed, span))
-    if good:
+    if not attempt.failed:
         warn_of_foreign_holes(program, scope, text)
     rest = text.value[end:]
     if "{{" in rest:
         start = end + rest.index("{{")
         span = Span(source, text.offsets[start], text.offsets[start] + 2)
         program.diagnostics.error("E0403", "this hole is never closed", span, help="close it with `}}`")
-        good = False
     if rest:
         parts.append(rest)
-    return (Template(parts=tuple(parts)), tuple(holes)) if good else None
+    return Template(parts=tuple(parts)), tuple(holes)
 
 
 def _printable(program: Program, scope: Scope, typed: Typed, span: Span) -> bool:

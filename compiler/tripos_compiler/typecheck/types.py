@@ -68,7 +68,7 @@ def axis_type(axis: Axis) -> Type:
 
 
 def read_type(program: Program, syntax: Syntax, *, valued: bool = False) -> Type | None:
-    """Return the type written in the source. Reports other syntax and returns None.
+    """Return the type written in the source; None if it is wrong.
 
     With `valued`, the names of a choice can have numbers, as in what a judge `gives`.
     """
@@ -125,28 +125,26 @@ def named_choice(type_: Type) -> Type:
 def record_type(
     program: Program, fields: tuple[Statement, ...], block: Span, *, nested: bool = False
 ) -> RecordType | None:
-    """Return the record type of the fields in a block. In a `nested` record no single field can be secret. Reports a
-    mistake and returns None.
+    """Return the record type of the fields in a block; None if one is wrong. In a `nested` record no single field can
+    be secret.
     """
+    attempt = program.diagnostics.attempt()
     if not fields:
         help_ = "write a field and its type: `value integer`"
         program.diagnostics.error("E0206", "this record has no fields", block, help=help_, lacking=block)
     types: dict[str, Type] = {}
-    good = True
     for field in fields:
         name = field.name()
         if nested and is_secret(field):
             help_ = "mark the whole field that the record is in"
             program.diagnostics.error("E0106", "a part of a record has no secrets", field.head, help=help_)
-            good = False
         inner = field_type(program, field)
         if name.text in types:
-            program.diagnostics.error("E0202", f"field `{name.text}` is declared twice", name.span, help="rename one")
-        if inner is None:
-            good = False
-        else:
+            message = f"field `{name.text}` is declared twice"
+            program.diagnostics.error("E0202", message, name.span, help="rename one", recovered=True)
+        if inner is not None:
             types[name.text] = inner
-    return RecordType(fields=types) if good and types else None
+    return None if attempt.failed else RecordType(fields=types)
 
 
 def is_secret(field: Statement) -> bool:
@@ -156,7 +154,7 @@ def is_secret(field: Statement) -> bool:
 
 
 def field_type(program: Program, field: Statement) -> Type | None:
-    """Return the type of a field, from its notation or its block. Reports a mistake and returns None."""
+    """Return the type of a field, from its notation or its block; None if it is wrong."""
     name, node = field.name(), field.find("type")
     if is_secret(field) and not field.has("secret"):
         node = None
@@ -185,7 +183,8 @@ def _named(program: Program, syntax: Name, text: str) -> Type | None:
     if text in program.axes:
         return axis_type(program.axes[text])
     if text in program.declared.get("axis", {}):
-        return None  # the axis itself was reported
+        program.diagnostics.follows()
+        return None
     if text in GENERIC:
         help_ = f"write what it holds: `{text}<text>`"
     else:

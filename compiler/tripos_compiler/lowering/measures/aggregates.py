@@ -84,23 +84,20 @@ class Arguments:
 
 
 def given_arguments(reading: FigureContext, call: CallExpr, function: AggregateFunction) -> Arguments | None:
-    """Match arguments with parameters. Reports mistakes and returns None."""
-    arguments = Arguments()
+    """Match arguments with parameters; None if one is wrong or missing."""
+    attempt, arguments = reading.program.diagnostics.attempt(), Arguments()
     columns: dict[str, tuple[Syntax, tuple[Syntax, ...] | None]] = {}
     free = list(function.parameters)
-    good = True
     for argument in _joined(call.arguments):
         if argument.name is not None and argument.name.text == "missing":
-            good = _missing(reading, argument, function) and good
+            _missing(reading, argument, function)
             continue
         if argument.name is not None and argument.name.text == "where":
             arguments.where = argument.elements[0]
             if len(argument.elements) > 1:
                 reading.error("E0303", *several_values(argument, "write one condition: `where: a and b`"))
-                good = False
             continue
         if (parameter := _parameter(reading, argument, free, function)) is None:
-            good = False
             continue
         free.remove(parameter)
         by = parameter.column and is_by(argument)
@@ -109,18 +106,16 @@ def given_arguments(reading: FigureContext, call: CallExpr, function: AggregateF
             arguments.places[parameter.name] = argument.elements[0].span.to(argument.elements[-1].span)
         elif len(argument.elements) > 1 and not by:
             reading.error("E0303", *several_values(argument, f"it is `{function.shown}`"))
-            good = False
         elif parameter.column:
             columns[parameter.name] = (argument.elements[0], argument.elements[2:] if by else None)
         else:
             arguments.places[parameter.name] = argument.elements[0].span
-            good = _setting(reading, argument.elements[0], parameter, function, arguments) and good
+            _setting(reading, argument.elements[0], parameter, function, arguments)
     missing = [parameter for parameter in free if parameter.required]
-    if missing and good:
+    if missing and not attempt.failed:
         reading.error("E0303", f"`{missing[0].name}` is not given", call.span, f"it is `{function.shown}`")
-        return None
     arguments.columns = [columns[parameter.name] for parameter in function.parameters if parameter.name in columns]
-    return arguments if good else None
+    return None if attempt.failed else arguments
 
 
 def _joined(arguments: tuple[Argument, ...]) -> list[Argument]:
@@ -165,31 +160,28 @@ def _parameter(
 
 def _setting(
     reading: FigureContext, value: Syntax, parameter: AggregateParameter, function: AggregateFunction, found: Arguments
-) -> bool:
-    """Check the value of a setting and store it in `found`. Returns false for a mistake."""
+) -> None:
+    """Check the value of a setting and store it in `found`."""
+    word = _word(value)
     if parameter.kind == "count":
         if isinstance(value, Number) and isinstance(value.value, int) and value.value > 0:
             found.named[parameter.name] = value.value
-            return True
-        message = f"`{parameter.name}` is a whole number above 0, and {describe_syntax(value)} is none"
-        reading.error("E0301", message, value.span, f"it is `{function.shown}`")
-        return False
-    if parameter.kind == "rate":
+        else:
+            message = f"`{parameter.name}` is a whole number above 0, and {describe_syntax(value)} is none"
+            reading.error("E0301", message, value.span, f"it is `{function.shown}`")
+    elif parameter.kind == "rate":
         if isinstance(value, Number) and 0 <= value.value <= 1:
             found.named[parameter.name] = float(value.value)
-            return True
-        message = f"`{parameter.name}` is a number from 0 to 1, and {describe_syntax(value)} is none"
-        reading.error("E0301", message, value.span, f"it is `{function.shown}`")
-        return False
-    word = _word(value)
-    if word is not None and not parameter.words:
+        else:
+            message = f"`{parameter.name}` is a number from 0 to 1, and {describe_syntax(value)} is none"
+            reading.error("E0301", message, value.span, f"it is `{function.shown}`")
+    elif word is not None and not parameter.words:
         found.named[parameter.name] = word == "true" if word in ("true", "false") else word
-        return True
-    close = nearest(str(word), parameter.words) if word is not None else None
-    some = ", ".join(f"`{each}`" for each in parameter.words)
-    help_ = f"did you mean `{close}`?" if close else f"it is one of {some}" if some else "name a value"
-    reading.error("E0301", f"{describe_syntax(value)} is no value of `{parameter.name}`", value.span, help_)
-    return False
+    else:
+        close = nearest(str(word), parameter.words) if word is not None else None
+        some = ", ".join(f"`{each}`" for each in parameter.words)
+        help_ = f"did you mean `{close}`?" if close else f"it is one of {some}" if some else "name a value"
+        reading.error("E0301", f"{describe_syntax(value)} is no value of `{parameter.name}`", value.span, help_)
 
 
 def _joined_word(argument: Argument) -> str:
@@ -206,10 +198,8 @@ def _word(value: Syntax) -> str | int | float | None:
     return None
 
 
-def _missing(reading: FigureContext, argument: Argument, function: AggregateFunction) -> bool:
-    """Record the treatment of missing scores, which must be the same in the whole measure. Returns false for a
-    mistake.
-    """
+def _missing(reading: FigureContext, argument: Argument, function: AggregateFunction) -> None:
+    """Record the treatment of missing scores, which must be the same in the whole measure."""
     value = argument.elements[0]
     word = _word(value) if len(argument.elements) == 1 else None
     chosen = next((each for each in MISSING if each == word and each in function.missing), None)
@@ -220,18 +210,15 @@ def _missing(reading: FigureContext, argument: Argument, function: AggregateFunc
         if word in MISSING:
             message = f"nothing stands for a missing value of `{function.name}`"
         reading.error("E0301", message, value.span, help_)
-        return False
-    if chosen == "paired" and not reading.program.arms:
+    elif chosen == "paired" and not reading.program.arms:
         help_ = "declare one, or say `skip`"
         reading.error("E0301", "`missing: paired` pairs items between arms, and there is no arm", value.span, help_)
-        return False
-    if reading.missing not in (None, chosen):
+    elif reading.missing not in (None, chosen):
         message = f"one part of this figure takes missing scores as `{reading.missing}`, another as `{chosen}`"
         help_ = "make them measures of their own, each with its own `missing`"
         reading.error("E0303", message, value.span, help_)
-        return False
-    reading.missing = chosen
-    return True
+    else:
+        reading.missing = chosen
 
 
 # Types of operands
@@ -432,9 +419,9 @@ def find_across(
     call: CallExpr,
     function: AggregateFunction,
     operands: list[tuple[Operand | TypedFigure, Syntax]] | None,
-) -> Name | bool | None:
-    """Return the role whose models the aggregate compares; None if it compares none, False if it is wrong, which is
-    reported.
+) -> str | None:
+    """Return the role whose models the aggregate compares; None if it compares none. The operands are None if they are
+    wrong.
     """
     role, two = reading.across, operands is not None and len(operands) > 1
     if function.across == "forbidden" or (two and role is None):
@@ -444,33 +431,30 @@ def find_across(
             second = f"; or name what to compare it with: `{function.shown}`" if function.across == "optional" else ""
             help_ = f"say whose: `measure … = {written_as(call)} across ROLE`{second}"
             reading.error("E0623", f"`{function.name}` compares the models of a role", call.span, help_)
-        return False
+        return None
     reading.uses_across = True
     if operands is None or role.text not in reading.program.roles:
-        return False
+        reading.program.diagnostics.follows()
+        return None
+    value, syntax = operands[0]
     if two:
         message = f"this compares two columns, and so nothing across `{role.text}`"
         reading.error("E0623", message, role.span, "leave out one or the other")
-        return False
-    value, syntax = operands[0]
-    if not isinstance(value, Operand):
+    elif not isinstance(value, Operand):
         return None
-    if not value.complete:
-        return False  # the other judges are unknown
-    if not value.judges:
+    elif not value.complete:  # the other judges are unknown
+        reading.program.diagnostics.follows()
+    elif not value.judges:
         help_ = "name what a judge gives"
         reading.error("E0623", f"nobody judges {value.shown}: it is computed", syntax.span, help_)
-        return False
-    if role.text not in value.judges:
+    elif role.text not in value.judges:
         judge = value.judges[0]
         message = f"{value.shown} is given by `{judge}`, not by `{role.text}`"
         reading.error("E0623", message, role.span, f"write `across {judge}`")
-        return False
-    if reading.program.roles[role.text].kind != "panel":
+    elif reading.program.roles[role.text].kind != "panel":
         message = f"`{role.text}` is a single role, and nobody agrees with themselves"
         reading.error("E0623", message, role.span, f"let several grade: `role {role.text} panel`")
-        return False
-    return role
+    return role.text
 
 
 # What a name means as an operand
@@ -641,7 +625,7 @@ def _measure(reading: FigureContext, name: Name, declared: MeasureDeclaration) -
 
 
 def find_measure(reading: FigureContext, syntax: Syntax) -> LoweredMeasure | None:
-    """Return the measure that a name means in a formula; None if there is none, which is reported."""
+    """Return the measure that a name means in a formula; None if there is none."""
     program = reading.program
     match syntax:
         case Name():
@@ -694,9 +678,7 @@ def _shown(reading: FigureContext, declared: MeasureDeclaration) -> str:
 
 
 def find_choice(reading: FigureContext, syntax: Syntax) -> Operand | LoweredMeasure | None:
-    """Return the operand of an aggregate, which may be a condition on a judge's choice; None if there is none, which is
-    reported.
-    """
+    """Return the operand of an aggregate, which may be a condition on a judge's choice; None if it is wrong."""
     of = chosen_from(syntax)
     if of is None or syntax.span in reading.program.columns:
         return find_operand(reading, syntax)
@@ -714,7 +696,7 @@ def find_choice(reading: FigureContext, syntax: Syntax) -> Operand | LoweredMeas
 
 
 def chosen_names(reading: FigureContext, syntax: Syntax, operand: Operand) -> tuple[str, ...] | None:
-    """Return the choices for which a condition holds. Reports an unknown one and returns None."""
+    """Return the choices for which a condition holds; None if it is wrong."""
     assert isinstance(syntax, BinaryExpr)
     values = choices_of(reading, operand)
     if not values:
@@ -744,9 +726,7 @@ def chosen_names(reading: FigureContext, syntax: Syntax, operand: Operand) -> tu
 def find_among(
     reading: FigureContext, arguments: Arguments, scored: list[tuple[Operand, Syntax]]
 ) -> tuple[str, ...] | None:
-    """Return the choices that count according to `where:` on the operand; empty if all count, None if it is wrong,
-    which is reported.
-    """
+    """Return the choices that count according to `where:` on the operand; empty if all count, None if it is wrong."""
     where, operand = arguments.where, scored[0][0]
     if where is None or where.span in reading.program.columns:
         return ()
@@ -803,7 +783,7 @@ Read = Callable[[FigureContext, Syntax], TypedFigure | None]
 
 
 def read_aggregate(reading: FigureContext, call: CallExpr, read: Read) -> TypedFigure | None:
-    """Check a call of an aggregate, in each cell of the statement. Reports a mistake and returns None."""
+    """Check a call of an aggregate, in each cell of the statement; None if it is wrong."""
     assert isinstance(call.function, Name)
     program, name, by = reading.program, call.function, reading.by
     function = find_aggregate(program, name.text)
@@ -816,8 +796,9 @@ def read_aggregate(reading: FigureContext, call: CallExpr, read: Read) -> TypedF
         return None
     arguments = given_arguments(reading, call, function)
     operands = _operands(reading, function, arguments, read) if arguments is not None else None
-    across = find_across(reading, call, function, operands)
-    if arguments is None or operands is None or across is False:
+    attempt = program.diagnostics.attempt()
+    judge = find_across(reading, call, function, operands)
+    if arguments is None or operands is None or attempt.failed:
         return None
     first = operands[0][0]
     if isinstance(first, TypedFigure):
@@ -835,7 +816,6 @@ def read_aggregate(reading: FigureContext, call: CallExpr, read: Read) -> TypedF
         help_ = "take it `by metric`, or give the metrics one scale"
         reading.error("E0702", f"this {what} metrics of different scales", call.span, help_)
         return None
-    judge = across.text if isinstance(across, Name) else None
     if values[0].type.kind == "choice" and not values[0].type.worth:
         for parameter in function.parameters:
             if parameter.of_names is not None:
@@ -980,7 +960,7 @@ def _of_cells(
 def _operands(
     reading: FigureContext, function: AggregateFunction, arguments: Arguments, read: Read
 ) -> list[tuple[Operand | TypedFigure, Syntax]] | None:
-    """Return the operands: scores, columns, or a figure with cells. Reports mistakes and returns None."""
+    """Return the operands: scores, columns, or a figure with cells; None if one is wrong."""
     found: list[tuple[Operand | TypedFigure, Syntax]] = []
     for syntax, dims in arguments.columns:
         if dims is not None or (is_aggregate(reading.program, syntax) and syntax.span not in reading.program.columns):

@@ -138,7 +138,7 @@ def _path(syntax: Syntax) -> list[Name] | None:
 
 
 def _groups_of(program: Program, axis: Name, word: Name, parted: Sequence[Groupable]) -> str | None:
-    """Return the dimension of the groups of an axis. Reports a mistake and returns None."""
+    """Return the dimension of the groups of an axis; None if it is wrong."""
     if word.text != GROUP:
         message, help_ = f"an axis has no `{word.text}`", f"go by its values, `{axis.text}`, or by `{axis.text}.group`"
         program.diagnostics.error("E0201", message, word.span, help=help_, unknown=word.text)
@@ -216,7 +216,7 @@ def _knows(program: Program, parted: Groupable, syntax: Syntax) -> bool:
 
 
 def _single_name(program: Program, name: Name, parted: Sequence[Groupable]) -> str | None:
-    """Check a dimension of one name: a built-in one, an axis or an arm. Reports a mistake and returns None."""
+    """Check a dimension of one name: a built-in one, an axis or an arm; None if it is wrong."""
     text = name.text
     for kind, table in (("axis", program.axes), ("arm", program.arms)):
         declared = program.declared.get(kind, {}).get(text)
@@ -275,7 +275,7 @@ def _out_of_place(program: Program, name: Name, message: str, parted: Sequence[G
 
 
 def _of_rows(program: Program, path: Sequence[Name], parted: Sequence[Groupable]) -> str | None:
-    """Check a dotted dimension: a field of rows or of elements. Reports a mistake and returns None."""
+    """Check a dotted dimension: a field of rows or of elements; None if it is wrong."""
     alias, field, *further = path if len(path) > 1 else [path[0], path[0]]
     for groupable in parted:
         if alias.text in groupable.elements:

@@ -63,7 +63,8 @@ from tripos_compiler.source.tree import (
 
 
 def read_slice(reading: FigureContext, syntax: IndexExpr) -> TypedFigure | None:
-    """Check a slice of a measure. Reports a mistake and returns None."""
+    """Check a slice of a measure; None if it is wrong."""
+    attempt = reading.program.diagnostics.attempt()
     if not isinstance(syntax.of, Name | Member):
         help_ = "give it a name first: `measure NAME = …`"
         reading.error("E0301", "only a measure that has a name can be sliced", syntax.of.span, help_)
@@ -72,18 +73,17 @@ def read_slice(reading: FigureContext, syntax: IndexExpr) -> TypedFigure | None:
     if measure is None:
         return None
     fixed: dict[str, str] = {}
-    good = bool(syntax.arguments)
     if not syntax.arguments:
         reading.error("E0303", "this slice fixes nothing", syntax.span, "write `[arm: value]`")
     for argument in syntax.arguments:
         pair = _fixed(reading, measure, argument)
-        if pair is not None and pair[0] in fixed:
+        if pair is None:
+            reading.program.diagnostics.follows()
+        elif pair[0] in fixed:
             reading.error("E0202", f"this slice fixes `{pair[0]}` twice", argument.span, "remove one")
-            pair = None
-        good = good and pair is not None
-        if pair is not None:
+        else:
             fixed[pair[0]] = pair[1]
-    if not good:
+    if attempt.failed:
         return None
     keys = frozenset(fixed)
     cells = tuple(dim for dim in measure.measure.by if dim not in keys)
@@ -105,7 +105,7 @@ def read_slice(reading: FigureContext, syntax: IndexExpr) -> TypedFigure | None:
 
 
 def _fixed(reading: FigureContext, known: LoweredMeasure, argument: Argument) -> tuple[str, str] | None:
-    """Return the dimension that an argument of a slice fixes, and its value. Reports a mistake and returns None."""
+    """Return the dimension that an argument of a slice fixes, and its value; None if it is wrong."""
     if argument.name is None or len(argument.elements) != 1:
         reading.error("E0303", "a slice names what it fixes", argument.span, "write `[arm: value]`")
         return None
@@ -219,7 +219,7 @@ LARGEST_FIGURE = "figures and scores are numbers from -1e70 to 1e70"
 
 
 def read_figure(reading: FigureContext, syntax: Syntax) -> TypedFigure | None:
-    """Check a figure or a part of one. Reports a mistake and returns None."""
+    """Check a figure or a part of one; None if it is wrong."""
     match syntax:
         case Number(value=value):
             return _number(reading, syntax, value)
@@ -268,7 +268,7 @@ def read_whole(reading: FigureContext, syntax: Syntax) -> TypedFigure | None:
 
 
 def read_difference(reading: FigureContext, left: Syntax, right: Syntax, whole: Syntax) -> TypedFigure | None:
-    """Check the difference of two whole figures. Reports a mistake and returns None."""
+    """Check the difference of two whole figures; None if it is wrong."""
     one, other = read_whole(reading, left), read_whole(reading, right)
     if one is None or other is None:
         return None
@@ -398,18 +398,14 @@ def _computed(operator: str, one: float, other: float) -> float:
 
 
 def _function(reading: FigureContext, call: CallExpr, name: str) -> TypedFigure | None:
-    """Check a function of figures. Reports a mistake and returns None."""
+    """Check a function of figures; None if it is wrong."""
     parts: list[TypedFigure] = []
-    good = True
     for argument in call.arguments:
         if argument.name is not None or len(argument.elements) != 1:
             reading.error("E0303", f"`{name}` takes figures", argument.span, _shape(name))
-            good = False
-            continue
-        part = read_figure(reading, argument.elements[0])
-        good = good and part is not None
-        parts += [part] if part is not None else []
-    if not good:
+        elif (part := read_figure(reading, argument.elements[0])) is not None:
+            parts.append(part)
+    if len(parts) < len(call.arguments):
         return None
     if any(vanishes(reading, part) for part in parts):
         return None

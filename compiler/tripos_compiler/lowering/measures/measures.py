@@ -68,13 +68,13 @@ if TYPE_CHECKING:
 # Columns that measures add to a scenario
 
 
-def collect_columns(program: Program, steps: Steps, statement: Statement) -> bool:
+def collect_columns(program: Program, steps: Steps, statement: Statement) -> None:
     """Add a column to the scenario for every expression over its names in a `measure` or `expect` of it.
 
-    Call it after all steps of the scenario are lowered. Returns False if one is wrong; the scenario then counts as
-    wrong too, because the expression may have used what seems to be unused.
+    Call it after all steps of the scenario are lowered. With a wrong measure the scenario is wrong too, because the
+    expression may have used what seems to be unused.
     """
-    good = True
+    attempt = program.diagnostics.attempt()
     own = statement.name().text if statement.construct == "measure" else None
     value = statement.syntax("value" if statement.construct == "measure" else "cond")
     scenario = next(s for s in program.of("scenario") if any(inner is statement for inner in s.body))
@@ -91,29 +91,25 @@ def collect_columns(program: Program, steps: Steps, statement: Statement) -> boo
         first, known = first_name(node), {*steps.scope, *steps.elements}
         if first is not None and first.text not in known:  # measures are resolved once all are known
             program.index.scopes.append((syntax.span, dict(steps.scope)))
-            good = good and first is not syntax and first.text in program.declared["scenario"]
+            if first is syntax or first.text not in program.declared["scenario"]:
+                program.diagnostics.follows()  # it is reported with the measures
             others = True
             continue
         if figure_in(program, scenario, known, node) is not None:
             message = f"`{written_as(node)}` is made of figures, and nothing says in which cells"
             help_ = f"say what it goes by: `{written_as(node)} by …`"
             program.diagnostics.error("E0301", message, node.span, help=help_)
-            good = False
             continue
         column = lower_column(steps, f"{own or 'expect'}.{word}", node, own_where)
-        if column is None:
-            good = False
-        else:
+        if column is not None:
             program.columns[syntax.span] = column
             if own_where is not None:
                 program.columns[own_where.span] = column
             columns.append(column)
-    if columns and good and not others and not any(depends_on_reply(steps, column) for column in columns):
+    if columns and not attempt.failed and not others and not any(depends_on_reply(steps, column) for column in columns):
         help_ = "measure something that a reply of the role under test says"
         message = "this measure depends on no reply of the compared role"
         program.diagnostics.error("E0301", message, value.span, help=help_)
-        return False
-    return good
 
 
 # Measures
@@ -218,8 +214,8 @@ def _measures_in_order(
 
 
 def _measure(program: Program, reading: FigureContext, each: MeasureDeclaration) -> LoweredMeasure | None:
-    """Lower a measure. Reports a mistake and returns None."""
-    statement = each.statement
+    """Lower a measure; None if it is wrong."""
+    attempt, statement = program.diagnostics.attempt(), each.statement
     role_known = reading.across is None or program.is_declared("role", reading.across)
     figured = read_whole(reading, statement.syntax("value"))
     if figured is None:
@@ -250,8 +246,9 @@ def _measure(program: Program, reading: FigureContext, each: MeasureDeclaration)
     by = find_cells(reading, figured)
     if by is None:
         return None
-    corrected = human_corrected(reading, statement.syntax("value"), figured, statement.has("corrected"))
-    if corrected is None:
+    corrected = statement.has("corrected")
+    check_corrected(reading, statement.syntax("value"), figured, corrected)
+    if attempt.failed:
         return None
     random = random_facets(reading, statement, figured)
     if random is None:
@@ -350,21 +347,20 @@ EVERYBODY = frozenset(("evaluator", "pair"))
 """Dimensions that distinguish evaluators."""
 
 
-def human_corrected(reading: FigureContext, value: Syntax, figured: TypedFigure, says_so: bool) -> bool | None:
-    """Return true if people correct a figure, false if it does not say so; None if they cannot, which is reported."""
+def check_corrected(reading: FigureContext, value: Syntax, figured: TypedFigure, corrected: bool) -> None:
+    """Check that people can correct a figure that says so, and that one which builds on such a figure says so."""
     named = dict.fromkeys(name for name in measures_in(reading, value) if name in reading.measures)
     builds_on = [name for name in named if reading.measures[name].measure.corrected]
-    if builds_on and not says_so:
+    if corrected:
+        _check_correctable(reading, value.span, figured)
+    elif builds_on:
         message = f"people correct `{builds_on[0]}`, and this builds on it without them"
         reading.error(CODE, message, value.span, "write `corrected by people` behind the figure")
-        return None
-    return (_can_be_corrected(reading, value.span, figured) or None) if says_so else False
 
 
-def is_expected_of_people(reading: FigureContext, value: Syntax, figured: TypedFigure) -> bool | None:
-    """Return true if an expectation is about measures that people correct, false if it is about none.
-
-    Reports a mixture with figures of judges alone, and returns None.
+def is_expected_of_people(reading: FigureContext, value: Syntax, figured: TypedFigure) -> bool:
+    """Return true if an expectation is about measures that people correct. Reports a mixture with figures of judges
+    alone.
     """
     named = [reading.measures[name] for name in measures_in(reading, value) if name in reading.measures]
     corrected = [measure for measure in named if measure.measure.corrected]
@@ -374,15 +370,15 @@ def is_expected_of_people(reading: FigureContext, value: Syntax, figured: TypedF
     if sum(_judges(leaf.scored) for leaf in figured.leaves) > ours:
         message = f"people correct `{corrected[0].measure.name}`, and what stands beside it is of judges alone"
         reading.error(CODE, message, value.span, "declare `measure NAME = … corrected by people`, and expect that")
-        return None
-    return True if _can_be_corrected(reading, value.span, figured) else None
+    else:
+        _check_correctable(reading, value.span, figured)
+    return True
 
 
-def _can_be_corrected(reading: FigureContext, span: Span, figured: TypedFigure) -> bool:
+def _check_correctable(reading: FigureContext, span: Span, figured: TypedFigure) -> None:
     told = _why_not(reading, figured)
     if told is not None:
         reading.error(CODE, f"people cannot correct this: {told[0]}", span, told[1])
-    return told is None
 
 
 def _why_not(reading: FigureContext, figured: TypedFigure) -> tuple[str, str] | None:
@@ -518,7 +514,7 @@ def lower_expectations(program: Program) -> None:
 
 
 def _coverage(reading: FigureContext, statement: Statement) -> float | None:
-    """Return the coverage that an `expect` requires; None without one, or if it is out of range, which is reported."""
+    """Return the coverage that an `expect` requires; None without one, or if it is out of range."""
     node = statement.find("number")
     if not isinstance(node, Number):
         return None
@@ -619,7 +615,7 @@ def _compared_figures(
 
 
 def _sum_of(reading: FigureContext, numbers: Sequence[tuple[int, Syntax]]) -> float | None:
-    """Return the sum of signed numbers, exact in decimal notation. Reports a mistake and returns None."""
+    """Return the sum of signed numbers, exact in decimal notation; None if one is wrong."""
     total = Fraction(0)
     for sign, syntax in numbers:
         number = read_figure(reading, syntax)
@@ -668,7 +664,8 @@ def _compared_end(
 def _lowered(
     reading: FigureContext, condition: Syntax, figured: TypedFigure, operator: Operator, value: float
 ) -> Expectation | None:
-    """Return the expectation of a figure and a number. Reports a mistake and returns None."""
+    """Return the expectation of a figure and a number; None if it is wrong."""
+    attempt = reading.program.diagnostics.attempt()
     if reading.missing is not None:
         help_ = "declare `measure NAME = …` with it, and expect that"
         reading.error("E0303", "`missing` is said of a measure", condition.span, help_)
@@ -678,7 +675,7 @@ def _lowered(
         return None
     corrected = is_expected_of_people(reading, condition, figured)
     random = inherited_facets(reading, condition, figured)
-    if corrected is None or random is None:
+    if random is None or attempt.failed:
         return None
     low, high = bounds_of(figured)
     return Expectation(

@@ -409,21 +409,20 @@ def _over_all(part: TypedFigure, cells: Sequence[str]) -> TypedFigure:
 
 
 def find_cells(reading: FigureContext, figured: TypedFigure) -> tuple[str, ...] | None:
-    """Return the dimensions that a figure goes by. Reports a mistake and returns None.
+    """Return the dimensions that a figure goes by; None if one is wrong.
 
     At least one part must go by all of them: the meaning of `by_level - by_kind` for a level and a kind would be
     ambiguous.
     """
-    good = True
+    attempt = reading.program.diagnostics.attempt()
     for syntax in reading.dimensions:
         free = [leaf.groupable for leaf in figured.leaves if dimension_text(syntax) not in leaf.fixed]
-        if free:
-            good = read_dimension(reading.program, syntax, free) is not None and good
-        else:
+        if not free:
             message = f"`{dimension_text(syntax)}` is fixed already, so there is nothing to go by"
             reading.error("E0621", message, syntax.span, "leave it out here, or in the slice")
-            good = False
-    return _joined(reading, figured) if good else None
+        elif read_dimension(reading.program, syntax, free) is None:
+            reading.program.diagnostics.follows()
+    return None if attempt.failed else _joined(reading, figured)
 
 
 def _joined(reading: FigureContext, figured: TypedFigure) -> tuple[str, ...] | None:
@@ -752,10 +751,9 @@ OF_JUDGES = frozenset(("evaluator", "pair"))
 
 def random_facets(reading: FigureContext, statement: Statement, figured: TypedFigure) -> tuple[str, ...] | None:
     """Return the roles and arms that a measure treats as a sample; without any, those of the measure it is another name
-    of.
-
-    Reports a mistake and returns None.
+    of. None if one is wrong.
     """
+    attempt = reading.program.diagnostics.attempt()
     node = statement.find("facets")
     if node is None:
         return inherited_facets(reading, statement.syntax("value"), figured)
@@ -770,14 +768,12 @@ def random_facets(reading: FigureContext, statement: Statement, figured: TypedFi
         message = f"judges and prompts are a sample for means alone, and `{figured.named}` is none"
         reading.error(CODE, message, node.span, "take the `mean` of scores, or the mean of the cells of such")
         return None
-    good = True
     for place, name in enumerate(names):
         if name.text in [each.text for each in names[:place]]:
             reading.error("E0202", f"`{name.text}` is named twice", name.span, "remove one")
-            good = False
         else:
-            good = _is_facet(reading, name, figured) and good
-    return tuple(name.text for name in names) if good else None
+            _check_facet(reading, name, figured)
+    return None if attempt.failed else tuple(name.text for name in names)
 
 
 def inherited_facets(reading: FigureContext, value: Syntax, figured: TypedFigure) -> tuple[str, ...] | None:
@@ -807,20 +803,18 @@ def _is_mean(reading: FigureContext, figured: TypedFigure) -> bool:
     return False
 
 
-def _is_facet(reading: FigureContext, name: Name, figured: TypedFigure) -> bool:
-    """Return true if a name is a role that gives the operands, or an arm under which all of them are asked; otherwise
-    report it.
-    """
+def _check_facet(reading: FigureContext, name: Name, figured: TypedFigure) -> None:
+    """Check that a name is a role that gives the operands, or an arm under which all of them are asked."""
     program = reading.program
     roles, arms = (program.declared.get(kind, {}) for kind in ("role", "arm"))
     if name.text in program.declared.get("axis", {}):
         message = f"`{name.text}` is an axis: each item lies in one of its values, and none is a sample of prompts"
         reading.error(CODE, message, name.span, "name an arm, under whose values each item is asked")
-        return False
+        return
     if name.text not in roles and name.text not in arms:
         help_ = "name a role that judges, or an arm"
         reading.error("E0201", f"there is no role or arm `{name.text}`", name.span, help_, name.text)
-        return False
+        return
     kind = "role" if name.text in roles else "arm"
     program.is_declared(kind, name)
     dims = {*reading.by, *figured.cells, *(dim for aggregate in _aggregates(reading, figured) for dim in aggregate.by)}
@@ -828,11 +822,10 @@ def _is_facet(reading: FigureContext, name: Name, figured: TypedFigure) -> bool:
     if apart:
         message = f"it goes by `{apart[0]}`, so no cell has a sample of {_listed((name.text,))}"
         reading.error(CODE, message, name.span, f"leave out `{apart[0]}`, or `as sample`")
-        return False
+        return
     told = next((why for leaf in figured.leaves if (why := _why_not(reading, name.text, kind, leaf)) is not None), None)
     if told is not None:
         reading.error(CODE, told[0], name.span, told[1])
-    return told is None
 
 
 def _why_not(reading: FigureContext, name: str, kind: str, leaf: AggregateTerm) -> tuple[str, str] | None:
