@@ -37,6 +37,7 @@ from tripos_runtime.models.catalog import (
     entry_of,
     has_capability,
     is_local_endpoint,
+    provider_named,
     variable,
     variables_of,
 )
@@ -178,7 +179,7 @@ NO_PAGE = (404, 405)
 
 
 class DirectModel:
-    """A model of one of `PROVIDERS`. Raises `ModelError` R0102 if the key is not set, and R0101 if the address is
+    """A model of a provider in `DIRECT`. Raises `ModelError` R0102 if the key is not set, and R0101 if the address is
     unknown.
 
     `own_price`: the price is the user's and overrides the cost that the provider states. `sent_as` is the name sent to
@@ -201,7 +202,7 @@ class DirectModel:
         self.own_price = own_price
         provider_name, _, model = name.partition("/")
         self._model = sent_as or model
-        self._provider = PROVIDERS[provider_name] if sent_as is None else PROVIDERS["openai"]
+        self._provider = provider_named(provider_name) if sent_as is None else PROVIDERS["openai"]
         base_url = base_url_of(name, self._provider, endpoint)
         variable, key = key_of(name, self._provider, endpoint)
         self.endpoint = f"{base_url} {variable}".strip()

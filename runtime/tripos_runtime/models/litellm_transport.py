@@ -25,6 +25,7 @@ from tripos_runtime.models.catalog import (
     REASONING_MODELS,
     has_capability,
     is_local_endpoint,
+    provider_named,
     variables_of,
 )
 from tripos_runtime.models.chat_completions import (
@@ -216,7 +217,7 @@ class CarriedModel:
         self.price = price or _known_price(name, self._provider)
         self.own_price = own_price
         self._timeout_s = timeout_s
-        provider = NATIVE_PROVIDERS.get(self._provider) or PROVIDERS[self._provider]
+        provider = provider_named(self._provider)
         base_url = base_url_of(name, provider, endpoint)
         variable, self._key = key_of(name, provider, endpoint)
         self.endpoint = f"{base_url} {variable}".strip()
