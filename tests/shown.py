@@ -119,7 +119,7 @@ def _all_read_from(connection: duckdb.DuckDBPyConnection, run: RunRecord | None)
     opening: Mapping[str, Callable[..., Any]] = {
         "tripos_warehouse.report.named_boards.connect": lambda store, **_: connection.cursor(),
         "tripos.cli.report.connect_run": lambda *of, **_: (connection.cursor(), run),
-        "tripos.cli.exports.export.connect_run": lambda *of, **_: (connection.cursor(), run),
+        "tripos.cli.exports.connect_run": lambda *of, **_: (connection.cursor(), run),
         "tripos_warehouse.measures.evaluation.query_rows": once,
         "tripos_warehouse.exports.every_eval_ever.check": lambda document, name: (
             None

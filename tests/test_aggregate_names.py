@@ -31,7 +31,7 @@ OTHER_WORDS = tuple(
         (
             "compiler/tripos_compiler/library",
             "tripos/importing",
-            "tripos/cli/exports",
+            "tripos/exporting",
             "warehouse/tripos_warehouse/exports",
         ),
     )

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import SHARED_DATA, Command
-from tripos.cli.exports.training_data import pairings_of
 from tripos.runs.compilation import find_spec
-from tripos.training.reward_pairs import pairs_of
+from tripos.training.reward_pairs import pairings_of, pairs_of
 from tripos_compiler.plan import Ask, Plan
 from tripos_runtime.asking.prompts import ask_messages, grade_messages
 from tripos_runtime.asking.questions import Question, text_reader

@@ -76,8 +76,8 @@ def test_a_model_can_learn_from_them(folder: Path, tripos: Callable[..., Any]) -
 
 
 def test_they_are_no_pairs(folder: Path, tripos: Callable[..., Any]) -> None:
-    from tripos.cli.exports.training_data import pairings_of
     from tripos.runs.compilation import find_spec
+    from tripos.training.reward_pairs import pairings_of
 
     plan = find_spec(str(folder / "s.tripos")).compile().plan
     assert plan is not None

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tripos.cli.parser import GROUPS, build_parser
+from tripos.cli.parser import GROUPS, Parser, build_parser
 from tripos.settings.option import Option
 
 FOLDER = Path(__file__).parents[2] / "docs/reference/commands"
@@ -97,6 +97,10 @@ def _page(name: str, help_text: str, parser: argparse.ArgumentParser) -> str:
             parts += [f"## tripos {name} {action_name}\n", _sentence(helps[action_name]) + "\n", *_usage(subparser)]
     else:
         parts += _usage(parser)
+    if isinstance(parser, Parser) and parser.listed[0]:
+        heading, rows = parser.listed_words()
+        table = "".join(f"| `{word}` | {_cell(text)} |\n" for word, text in rows.items())
+        parts.append(f"## {_sentence(heading).rstrip('.')}\n\n| name | is |\n| --- | --- |\n{table}")
     return "\n".join(parts)
 
 

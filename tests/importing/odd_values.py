@@ -15,7 +15,7 @@ from typing import Any
 
 from tripos.importing import datasets
 from tripos.importing.datasets import propose
-from tripos.importing.logs.opening import find_logs, open_logs, source_of
+from tripos.importing.logs.opening import find_logs, open_logs
 from tripos.importing.logs.runs import LogCollector
 from tripos.importing.rows import parse_constants, read_mapping, read_table
 from tripos.importing.tasks.lm_eval import group_of, read_folder, read_task, spec_of, spec_of_group
@@ -238,10 +238,11 @@ def _whole(made: Any) -> object:
 
 def _log(path: Path) -> object:
     for file in find_logs(path):
-        for log in open_logs(file) or ():
+        opened = open_logs(file)
+        for log in opened.logs if opened is not None else ():
             gathering = LogCollector("log", path.parent / "imported")
             try:
-                gathered = gathering.take(log, source_of(file))
+                gathered = gathering.take(log, opened.source)
                 list(gathered.check.differences(log.header.figures))
                 gathered.check.means_without_scores(log.header.figures)
                 json.dumps([gathered.left.to_json(), log.header.about], default=str)

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from tests.conftest import Command
 from tests.lengths import sized
-from tripos.importing.logs.inspect import LETTERS, WORDS
+from tripos.importing.logs.formats.inspect import LETTERS, WORDS
 
 NAMES = st.sampled_from(["match", "Match!", "exact", "and", "数学", "a/b", "reply", "mean"])
 TEXTS = st.text(max_size=12) | st.sampled_from(["", "\ud800", "绿", "a\nb", "\x00", "{{ x }}", "=1+1"])

@@ -110,7 +110,8 @@ def _logs(path: Path, **given: Any) -> None:
     from tripos.importing.logs.log import Skipped
 
     for file in find_logs(path, **given):
-        for log in open_logs(file) or ():
+        opened = open_logs(file)
+        for log in opened.logs if opened is not None else ():
             list(log.samples(Skipped()))
 
 

@@ -28,6 +28,7 @@ from tripos_runtime.drivers.engine import Engine, Share, work_name
 from tripos_runtime.drivers.lookup import MOST_UNITS
 from tripos_runtime.drivers.sequential_stopping import BATCHES, LIVE, CaseReader, StoppingRule
 from tripos_runtime.models.base import Model, ModelError
+from tripos_runtime.models.catalog import plugin_of
 from tripos_runtime.program.binding import RoleBinding
 from tripos_runtime.scheduling.budget import Budget, Stopped
 from tripos_runtime.scheduling.calling import Caller, open_callers, snapshot
@@ -285,6 +286,9 @@ class Job:
             chosen["drawn"] = drawn
         if withheld := self.source.withheld_counts(selection):
             chosen["withheld"] = withheld
+        models = self.binding.all_models
+        if plugins := {model.partition("/")[0]: package for model in models if (package := plugin_of(model))}:
+            chosen["plugins"] = plugins
         scenarios = selection.chosen(self.plan)
         names = [scenario.name for scenario in scenarios]
         row = run_row(self.plan, self.binding, self.run_id, items_of, names, chosen, self.store.next_time())

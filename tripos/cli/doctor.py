@@ -21,6 +21,8 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
+from tripos.exporting import EMITTERS, EXPORTERS
+from tripos.importing.logs.opening import IMPORTERS
 from tripos.runs.records import REPLAY_PREFIX as RECORDED, open_recording
 from tripos.settings.config import SETTINGS_FILE, Config
 from tripos.settings.env_file import UNKNOWN_VARIABLE, env_files, load_env, split_env
@@ -36,10 +38,12 @@ from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.diagnostics.text_format import counted, display_width, duration, file_size, usd, wrap
 from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.plan import Settings
+from tripos_compiler.source.entry_points import BrokenPlugin, entry_points_by_name, package_version
 from tripos_runtime.asking.functions.protocol import NO_SANDBOX
+from tripos_runtime.datasets.trust import Trust
 from tripos_runtime.models.base import Message, Model, ModelError, Request
 from tripos_runtime.models.baselines import ANSWERS, MAJORITY
-from tripos_runtime.models.catalog import LOOPBACK, all_variables, entry_of, path_of
+from tripos_runtime.models.catalog import DIRECT, LOOPBACK, all_variables, entry_of, path_of
 from tripos_runtime.models.families import open_model
 from tripos_runtime.models.kinds import kind_of
 from tripos_runtime.models.prices import price_of
@@ -171,7 +175,7 @@ def _checks(options: Namespace, roles: dict[str, list[str]]) -> tuple[list[Check
         checks.append(failed_check(failure))
         readable = False
     config = with_options(chosen.config, options)
-    checks.insert(of_machine, sandbox_check(config))
+    checks[of_machine:of_machine] = [sandbox_check(config), *plugin_checks(trust_of(options))]
     table = role_table(config, listed_names(options.model), roles)
     if readable or table:  # unreadable settings may name models
         checks += model_checks(table, config, environ, ask=options.ask)
@@ -381,6 +385,25 @@ def sandbox_check(config: Config) -> CheckResult:
         return warning(MACHINE, "sandbox", f"{fault}, and code runs without", "install bubblewrap")
     name = next(name for name, program_config in executing.items() if not program_config.unsandboxed)
     return problem(MACHINE, "sandbox", f"[{NO_SANDBOX}] {fault}", no_sandbox_hint(name))
+
+
+def plugin_checks(trust: Trust) -> Iterator[CheckResult]:
+    """List the plug-ins of installed packages, and load each if the benchmark is trusted."""
+    for registry in (IMPORTERS, EXPORTERS, EMITTERS, DIRECT):
+        for name, entries in entry_points_by_name(registry.group).items():
+            subject = f"plug-in {name}"
+            told = f"{registry.noun} of {' and '.join(map(package_version, entries))}"
+            if name not in registry.plugins:
+                taken = f"{told}; not used, since Tripos has one of that name"
+                yield warning(MACHINE, subject, taken, "rename its entry point")
+                continue
+            try:
+                if not trust.untrusted:
+                    registry.get(name)
+            except BrokenPlugin as error:
+                yield problem(MACHINE, subject, f"[{error.code}] {error.message}", error.hint)
+            else:
+                yield ok(MACHINE, subject, told)
 
 
 def _wrong_packages() -> Iterator[tuple[str, str]]:

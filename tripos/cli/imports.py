@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from tripos.cli.context import open_store
 from tripos.cli.init import STATEMENT_NAME, add_to_spec, apply_insertions, insert_below, own_sources
 from tripos.cli.tables import printed_lines
-from tripos.importing.logs.opening import find_logs, open_logs, source_of
+from tripos.importing.logs.opening import IMPORTERS, find_logs, open_logs
 from tripos.importing.logs.runs import CollectedLog, LogCollector, LogRecorder
 from tripos.importing.logs.spec_text import identifier, spec_of
 from tripos.importing.rows import FileRows, RowError, parse_constants, read_mapping, read_table, report_row_errors
@@ -424,7 +424,6 @@ def _print_proposal(proposal: ProposedDataset) -> None:
         show_message(f"languages of the rows: {', '.join(proposal.languages)}", stderr=True)
 
 
-TOOLS = ("Inspect", "lm-eval", "HELM", "promptfoo", "Every Eval Ever", "OpenAI evals")
 FOLDER, LOCK = "imported", ".lock"
 UNREADABLE, CHANGED, EDITED = "S0501", "S0505", "S0507"
 SHOWN = 8
@@ -494,10 +493,11 @@ def _files(options: Namespace) -> Iterator[SourceFile]:
 
 def _gather(options: Namespace, file: SourceFile, outcome: _Imported, locks: ExitStack) -> None:
     try:
-        logs = open_logs(file)
-        if logs is None:
+        opened = open_logs(file, trust_of(options))
+        if opened is None:
             outcome.rejected.append(str(file.path))
-        for log in logs or ():
+            return
+        for log in opened.logs:
             name = identifier(options.name or log.header.name, "log")
             if name not in outcome.gatherings:
                 if not outcome.gatherings and not options.dry_run:
@@ -507,7 +507,8 @@ def _gather(options: Namespace, file: SourceFile, outcome: _Imported, locks: Exi
                 outcome.gatherings[name] = LogCollector(
                     name, folder, None if plan is None else spec_of(plan), options.model, _names(options.score)
                 )
-            outcome.gatherings[name].take(log, source_of(file))
+            with IMPORTERS.guarded(opened.importer, OSError, ValueError):
+                outcome.gatherings[name].take(log, opened.source)
     except (OSError, ValueError) as error:
         outcome.unread[str(file.path)] = str(getattr(error, "strerror", None) or error)
 
@@ -715,7 +716,7 @@ def _no_logs(paths: Sequence[str], found: _Imported) -> TriposError:
     if found.unread:
         path, reason = next(iter(found.unread.items()))
         return TriposError(UNREADABLE, f"cannot read `{path}`: {reason}", "give a log as the tool wrote it")
-    hint = f"logs of these tools are read: {', '.join(TOOLS)}"
+    hint = f"logs of these tools are read: {', '.join(importer.tool for _, importer in IMPORTERS.items())}"
     return TriposError(UNREADABLE, f"there is no log at {', '.join(f'`{path}`' for path in paths[:SHOWN])}", hint)
 
 

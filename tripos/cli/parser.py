@@ -74,8 +74,14 @@ GROUPS = {
         "annotate": Command("assign replies to a person, and import the grades", "annotate"),
         "import": Command("import scores, replies, logs, trees, data sets or tasks", "imports"),
         "approve": Command("mark a drafted tree as reviewed", "imports", "approve_main"),
-        "export": Command("export training data, Every Eval Ever, or tables", "exports.export"),
-        "emit": Command("write a spec in the form of another tool", "exports.export", "emit_main"),
+        "export": Command(
+            "export training data, Every Eval Ever, or tables",
+            "exports",
+            listed=("kinds", "tripos.exporting:EXPORTERS"),
+        ),
+        "emit": Command(
+            "write a spec in the form of another tool", "exports", "emit_main", ("forms", "tripos.exporting:EMITTERS")
+        ),
         "train": Command("train a model on exported data", "train"),
     },
     "share a benchmark": {
@@ -113,6 +119,22 @@ class Parser(argparse.ArgumentParser):
 
     parameters: type[Parameters] | None = None
     """What is declared of its options, if it has any."""
+    listed: tuple[str, str] = ("", "")
+    """What its help lists below the options, as in `Command`."""
+
+    def listed_words(self) -> tuple[str, dict[str, str]]:
+        """Return the heading of the list, and the help of each word in it. They are imported only now."""
+        heading, table = self.listed
+        module, _, name = table.partition(":")
+        return heading, {word: each.help for word, each in getattr(importlib.import_module(module), name).items()}
+
+    def format_help(self) -> str:
+        """Return the help, with the list below the options if there is one."""
+        if self.listed[0]:
+            heading, words = self.listed_words()
+            lines = command_lines([(heading, words.items())], max(map(len, words)))
+            self.formatter_class, self.epilog = argparse.RawDescriptionHelpFormatter, "\n".join(lines).lstrip("\n")
+        return super().format_help()
 
     def _get_formatter(self) -> argparse.HelpFormatter:
         if reader_language() == "en":
@@ -211,13 +233,7 @@ def _add_command(parser: Parser, name: str) -> None:
             add_parameters(actions.add_parser(action, help=help_text), inner)
     else:
         add_parameters(parser, parameters)
-    heading, listed = COMMANDS[name].listed
-    if heading:
-        module, _, table = listed.partition(":")
-        words = {word: each.help for word, each in getattr(importlib.import_module(module), table).items()}
-        parser.formatter_class = argparse.RawDescriptionHelpFormatter
-        lines = command_lines([(heading, words.items())], max(map(len, words)))
-        parser.epilog = "\n".join(lines).lstrip("\n")
+    parser.listed = COMMANDS[name].listed
 
 
 def add_parameters(parser: Parser, parameters: type[Parameters]) -> None:
@@ -255,7 +271,7 @@ def reader(option: Option[Any]) -> Callable[[str], Any]:
         except (ValueError, OverflowError) as error:
             hint = str(error) if isinstance(error, Refusal) else f"it takes a {kind.noun}"
             raise TriposError("R0202", f"`{option}` cannot be `{given}`", hint) from error
-        if kind.choices and value not in kind.choices:
+        if not kind.allows(value):
             raise _unknown_word(option.flag, value, kind.choices)
         if fault := kind.fault(value, option.flag):
             raise TriposError("R0202", fault, f"give another `{option}`")

@@ -119,11 +119,11 @@ def warn_of_open_roles(roles: Sequence[str]) -> None:
 def lock_main(options: Namespace) -> ExitCode:
     """Write the lock file. Return exit code 2 if the spec does not compile."""
     config = chosen_settings(options).config
-    compilation, _ = compile_command_spec(options, config)
+    compilation, folders = compile_command_spec(options, config)
     plan = compilation.plan
     if plan is None:
         return ExitCode.USAGE
-    binding, _ = bind_roles(request_of(options), options.path, config, plan, compilation.releases)
+    binding, _ = bind_roles(request_of(options), options.path, config, plan, compilation.releases, folders.trust)
     path = Path(options.output)
     lock = make_lock(plan, binding, config, served=True)
     try:

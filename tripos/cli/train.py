@@ -8,13 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tripos.cli.exports.training_data import compiled_pairs, named_pairings, pairings_of
+from tripos.cli.exports import compiled_pairs
 from tripos.settings.option import listed_names
 from tripos.settings.options import ROLE, TrainRewardParameters
 from tripos.terminal import print_json, print_stderr, show_diagnostic, show_message
 from tripos.training.environment import DATA, NOT_MODEL_FILES, REPORT_FILE, require_extra, silence_libraries
 from tripos.training.recipe import Recipe, settings_of
 from tripos.training.reward_learners import RewardRecipe
+from tripos.training.reward_pairs import named_pairings, pairings_of
 from tripos_compiler.diagnostics.text_format import counted, duration
 from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.plan import Pairing, Plan
@@ -106,7 +107,8 @@ def _recipe(options: Namespace) -> Recipe:
 def _exported(options: Namespace, path: Path) -> Path:
     """Export the training data of a spec or a run, and return the path."""
     from tripos.cli.context import compile_command_spec, open_store
-    from tripos.cli.exports.training_data import export_training
+    from tripos.exporting import OpenRun
+    from tripos.exporting.training_data import export_replies
     from tripos.settings.load import chosen_settings
     from tripos_warehouse.views.connect import connect_run
 
@@ -125,14 +127,16 @@ def _exported(options: Namespace, path: Path) -> Path:
             else "declare one: `export NAME { best of … }`"
         )
         raise TriposError("S0601", what, hint)
-    connection, run = connect_run(open_store(options), options.run, plan)
+    store = open_store(options)
+    connection, run = connect_run(store, options.run, plan)
     nothing: dict[str, list[str]] = {
         each: [] for each in ("per", "rows", "models", "scenario", "only", "hold_out", "apart_from", "replies_of")
     }
     said = {"what": name, "output": str(path), "by": None, "margin": None, "format": None, "json": False}
     wanted = Namespace(**said, every=False, **nothing)
     with connection:
-        export_training(connection, plan, run, wanted, "distillation")
+        for line in export_replies(OpenRun(store, connection, plan, run), wanted, "best").lines:
+            show_message(line)
     return path
 
 

@@ -626,7 +626,7 @@ def preview_run(spec: CompiledSpec, choices: RunRequest, config: Config, items: 
     source, selection = select_cases(spec, choices)
     binding = None
     if names_any_model(choices, config):
-        binding, _ = bind_roles(choices, spec.path, config, spec.plan, spec.compilation.releases)
+        binding, _ = bind_roles(choices, spec.path, config, spec.plan, spec.compilation.releases, spec.folders.trust)
     unasked: list[Case] = []
     previews = _prompts(spec.plan, source, selection, binding, items, unasked)
     looked_at = {*(preview.scenario for preview in previews), *(case_.scenario.name for case_ in unasked)}

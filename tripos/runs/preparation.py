@@ -23,7 +23,7 @@ from tripos_runtime.asking.progress import RunProgress
 from tripos_runtime.datasets.selection import Shard
 from tripos_runtime.drivers.prepared import PreparedRun, RunInputs, prepare_run
 from tripos_runtime.models.base import Model
-from tripos_runtime.models.catalog import PROVIDERS, variables_of
+from tripos_runtime.models.catalog import DIRECT, variables_of
 from tripos_runtime.models.embeddings import open_embedding
 from tripos_runtime.models.families import (
     IgnoredSettingsOf,
@@ -89,8 +89,9 @@ def known_addresses(models: Iterable[str], config: Config, environ: Mapping[str,
     for name in models:
         provider = name.partition("/")[0]
         set_here = config.endpoints.get(name) or config.endpoints.get(provider)
-        variables = variables_of(PROVIDERS[provider], environ) if provider in PROVIDERS else {}
-        names = PROVIDERS[provider].base_urls if variables else ()
+        direct = DIRECT.get(provider)
+        variables = {} if direct is None else variables_of(direct, environ)
+        names = direct.base_urls if direct is not None and variables else ()
         address = set_here.base_url if set_here is not None else next(filter(None, map(variables.get, names)), None)
         if address is not None:
             addresses[name] = _bare(address)
@@ -162,7 +163,7 @@ def prepare(
     Raises `TriposError`.
     """
     plan, releases = spec.plan, spec.compilation.releases
-    binding, recording = bind_roles(choices, spec.path, config, plan, releases)
+    binding, recording = bind_roles(choices, spec.path, config, plan, releases, spec.folders.trust)
     artefacts = local_artefacts(choices, spec.path, config, plan, releases)
     check_people(people.keys(), binding, choices)
     source, selection = select_cases(spec, choices)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Mapping, Sequence, Set as AbstractSet
 from dataclasses import field, replace
+from itertools import chain
 from pathlib import Path
 
 from tripos.releases.artefacts import artefact_folders, with_artefacts
@@ -37,6 +38,8 @@ from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.inputs import ResolvedRelease
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.selection import Selection, Shard, StopRule
+from tripos_runtime.datasets.trust import TRUSTED, Trust
+from tripos_runtime.models.catalog import plugin_of
 from tripos_runtime.models.trained_rewards import pinned_name
 from tripos_runtime.program.binding import RoleBinding, bind
 
@@ -84,12 +87,18 @@ def request_of(options: Namespace) -> RunRequest:
 
 
 def bind_roles(
-    choices: RunRequest, path: str, config: Config, plan: Plan, extended: Sequence[ResolvedRelease] = ()
+    choices: RunRequest,
+    path: str,
+    config: Config,
+    plan: Plan,
+    extended: Sequence[ResolvedRelease] = (),
+    trust: Trust = TRUSTED,
 ) -> tuple[RoleBinding, Recording | None]:
     """Return the models of every role, and the recording that they reply from, if any.
 
     Options take precedence over the recording, and the recording over `tripos.toml`. Reward models of a release, and of
-    `extended` releases, fill their roles. Raises `TriposError` if a role has no model.
+    `extended` releases, fill their roles. Raises `TriposError` if a role has no model, and R0270 for the provider of a
+    plug-in if the benchmark is untrusted.
     """
     flags = choices.roles
     compared = next(role.name for role in plan.roles if role.kind == "compared")
@@ -116,6 +125,9 @@ def bind_roles(
     others = {name: tuple(map(pinned_name, each)) for name, each in {**shared, **others}.items() if name != compared}
     by_hand = flags if recording is None else others
     others = with_artefacts(path, plan, extended, others, by_hand)
+    for name in (*models, *chain.from_iterable(others.values())) if trust.untrusted else ():
+        if package := plugin_of(name):
+            trust.check(f"the plug-in of {package}, which serves `{name}`", f"run it without {RunParameters.untrusted}")
     binding = bind(plan, models, others)
     binding = with_identities(binding, config)
     if recording is not None:

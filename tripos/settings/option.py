@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar, overload
 
 from tripos_compiler.errors import TriposError
@@ -42,7 +42,7 @@ class Kind(Generic[T]):
         most: float | None = None,
         above: bool = False,
         pattern: str = "",
-        choices: tuple[str, ...] | str = (),
+        choices: Collection[str] = (),
         completes: str = "",
         place: str = "",
         python: Any = str,
@@ -65,10 +65,18 @@ class Kind(Generic[T]):
     @property
     def choices(self) -> tuple[str, ...]:
         """The only values, or none if others are possible too."""
+        return tuple(self._table)
+
+    @property
+    def _table(self) -> Collection[str]:
         if isinstance(self._choices, str):
             module, _, name = self._choices.partition(":")
-            self._choices = tuple(getattr(importlib.import_module(module), name))
+            self._choices = getattr(importlib.import_module(module), name)
         return self._choices
+
+    def allows(self, value: Any) -> bool:
+        """Return true if a value is one of the choices, or of the plug-ins beside them, or if there are none."""
+        return not self.choices or value in self._table
 
     def fault(self, value: Any, name: str) -> str:
         """Return a message on what is wrong with a value of the option or setting `name`, or an empty text.
@@ -80,7 +88,7 @@ class Kind(Generic[T]):
             return f"`{name}` must be a whole number"
         if self.python is float and (not hasattr(value, "__float__") or not math.isfinite(value)):
             return f"`{name}` must be a number"
-        if self.choices and value not in self.choices:
+        if not self.allows(value):
             return f"`{name}` cannot be `{value}`"
         if self.least is not None and value <= self.least and (self.above or value < self.least):
             return f"`{name}` must be {'more than' if self.above else 'at least'} {self.least:g}{self.unit}"

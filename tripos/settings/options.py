@@ -63,11 +63,6 @@ LENGTH = Kind(length_pt, "LENGTH", noun="length such as 8.4cm")
 RATE = number(0, above=True)
 KUBERNETES_NAME = text("NAME", pattern=r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$")
 
-TRAINING_EXPORTS = ("distillation", "preferences")
-TABLE_EXPORTS = ("csv", "parquet", "xlsx")
-TOOL_EXPORTS = ("eee", "inspect", "lm-eval", "hub")
-EXPORTS = (*TRAINING_EXPORTS, *TOOL_EXPORTS, "otel", *TABLE_EXPORTS)
-"""The kinds of exports of a run. A spec may name others."""
 PLOTS = ("leaderboard", "runs", "heatmap", "radar", "gain", "judges", "calibration", "power", "cost")
 """The kinds of plots. They are repeated here because importing `tripos.plots` takes longer than most commands."""
 
@@ -849,69 +844,50 @@ class ExportParameters(Parameters):
 
     what = argument(
         text("KIND"),
-        "distillation, preferences, eee, inspect, lm-eval, hub, otel, csv, parquet, xlsx, "
-        "or the name of an `export` of the spec",
+        "the kind, or the name of an `export` of the spec",
     )
     run = RUN
     output = option(
         text("PATH", completes="file", place="local"),
         "the file, or the folder, to write",
         short="o",
-        only_for=(*TRAINING_EXPORTS, *TOOL_EXPORTS, *TABLE_EXPORTS),
     )
     spec = option(SPEC_PATH, "export pairs from the data of this spec, without a run")
     data = DATA.but("with --spec: search this folder for data too", needs=("spec",))
     untrusted = UNTRUSTED
-    by = option(text("NAME"), "measure or score that ranks models, or replies", only_for=TRAINING_EXPORTS)
+    by = option(text("NAME"), "measure or score that ranks models, or replies")
     per = repeated(
         text("DIM[,DIM]"),
         "choose the best model in each of these: scenario, metric, an axis, an arm",
-        only_for=("distillation",),
     )
-    every = flag(
-        "export all replies of a model that is best in any cell, not only those of the cell", only_for=("distillation",)
-    )
+    every = flag("export all replies of a model that is best in any cell, not only those of the cell")
     replies_of = repeated(
         text("RUN[,RUN]", completes="run"),
         "export replies of these runs, graded or not; RUN determines the best models",
-        only_for=("distillation",),
     )
-    margin = option(
-        number(0, metavar="N"), "leave out pairs with a smaller difference (default: 0)", only_for=("preferences",)
-    )
-    rows = repeated(
-        text("STEP[,STEP]"), "export the replies of these asks (default: the scored ones)", only_for=TRAINING_EXPORTS
-    )
-    format = option(choice("chat", "completion"), "set the format of a line (default: chat)", only_for=TRAINING_EXPORTS)
-    models = repeated(
-        MODEL_NAMES, "export replies of these models only (default: all models under test)", only_for=TRAINING_EXPORTS
-    )
-    scenario = SCENARIO.but("export replies of this scenario only; may be repeated", only_for=TRAINING_EXPORTS)
-    only = ONLY.but("export replies with this value of an axis or arm only; may be repeated", only_for=TRAINING_EXPORTS)
+    margin = option(number(0, metavar="N"), "leave out pairs with a smaller difference (default: 0)")
+    rows = repeated(text("STEP[,STEP]"), "export the replies of these asks (default: the scored ones)")
+    format = option(choice("chat", "completion"), "set the format of a line (default: chat)")
+    models = repeated(MODEL_NAMES, "export replies of these models only (default: all models under test)")
+    scenario = SCENARIO.but("export replies of this scenario only; may be repeated")
+    only = ONLY.but("export replies with this value of an axis or arm only; may be repeated")
     hold_out = repeated(
         text("NAME[,NAME]"),
         "leave out the items of these subsets (default: all of the spec's)",
-        only_for=TRAINING_EXPORTS,
     )
     apart_from = repeated(
         text("RUN[,RUN]", completes="run"),
         "leave out the items of these runs, which may be of other benchmarks",
-        only_for=TRAINING_EXPORTS,
     )
-    table = repeated(
-        text("NAME[,NAME]"), "export these tables only: items, samples, scores, measures", only_for=TABLE_EXPORTS
-    )
-    raw = flag("write texts unchanged, also those that a spreadsheet takes for formulas", only_for=("csv",))
-    organization = option(text("NAME"), "organization that ran the benchmark, for eee and hub", only_for=("eee", "hub"))
-    dataset = option(text("OWNER/NAME"), "data set of the benchmark on the Hub, for hub", only_for=("hub",))
-    source = option(text("URL"), "address where the results can be read, for hub", only_for=("hub",))
-    to = option(text("URL"), "endpoint of OTLP over HTTP, for otel", only_for=("otel",))
-    content = flag(
-        "write or send messages and replies of the models under test too, for hub and otel", only_for=("otel", "hub")
-    )
+    table = repeated(text("NAME[,NAME]"), "export these tables only: items, samples, scores, measures")
+    raw = flag("write texts unchanged, also those that a spreadsheet takes for formulas")
+    organization = option(text("NAME"), "organization that ran the benchmark")
+    dataset = option(text("OWNER/NAME"), "data set of the benchmark on the Hub")
+    source = option(text("URL"), "address where the results can be read")
+    to = option(text("URL"), "endpoint of OTLP over HTTP")
+    content = flag("write or send messages and replies of the models under test too")
     secrets = flag(
         "write secrets too, and the prompts and replies of other roles",
-        only_for=(*TOOL_EXPORTS, "otel", *TABLE_EXPORTS),
     )
     store, profile, json = STORE, PROFILE, JSON
 
@@ -920,8 +896,8 @@ class EmitParameters(Parameters):
     """Options of `tripos emit`."""
 
     form = argument(
-        choice("jsonschema", "lm-eval", "openai-evals", "promptfoo", metavar="FORM"),
-        "the form: jsonschema, lm-eval, openai-evals or promptfoo",
+        choice(of="tripos.exporting:EMITTERS", metavar="FORM"),
+        "the form",
     )
     path = argument(text("SPEC"), "a spec, a folder with one, or a release")
     output = OUTPUT.but("the folder to write")

@@ -338,6 +338,22 @@ def replies_of(reply: PairedReply, names: Mapping[str, Any]) -> Iterator[RatedRe
             yield RatedReply(str(text).strip(), float(worth or 0) if met is None else sum(met), by, met)
 
 
+def pairings_of(plan: Plan) -> list[Pairing]:
+    """Return the exports of a plan that form pairs of its data."""
+    return [export for export in plan.exports if isinstance(export, Pairing) and export.kind == "paired"]
+
+
+def named_pairings(plan: Plan, names: Sequence[str]) -> list[Pairing]:
+    """Return the exports of these names. Raises `TriposError` S0601 if one is unknown."""
+    pairings = {pairing.name: pairing for pairing in pairings_of(plan)}
+    for name in names:
+        if name not in pairings:
+            some = ", ".join(f"`{each}`" for each in pairings) or "none"
+            hint = suggest(name, pairings, f"there is {some}")
+            raise TriposError("S0601", f"the spec makes no pairs called `{name}`", hint)
+    return [pairings[name] for name in names]
+
+
 def write_pairs(plan: Plan, pairings: Sequence[Pairing], source: CaseSource, path: Path) -> dict[str, Any]:
     """Write the pairs of all `pairings` as JSON Lines and their provenance next to them, which is returned.
 

@@ -145,6 +145,7 @@ CODES: dict[str, str] = {
     "R0264": "withheld items not here",
     "R0270": "refused without trust",
     "R0271": "more time than an untrusted benchmark has",
+    "R0280": "broken plug-in",
     "R0301": "Python function not loaded",
     "R0302": "Python function changed",
     "R0303": "program not allowed",

@@ -48,7 +48,7 @@ from tripos_compiler.plan import (
 from tripos_compiler.resolve.program import Program, path_beside
 from tripos_compiler.resolve.purity import why_impure
 from tripos_compiler.source.data_classes import dataclass
-from tripos_compiler.source.inputs import package_of
+from tripos_compiler.source.entry_points import package_of, package_version
 from tripos_compiler.source.text import Source, Span
 
 if TYPE_CHECKING:
@@ -670,7 +670,7 @@ def _packaged(name: str, found: tuple[EntryPoint, ...]) -> Plugin:
         name=name,
         path=None,
         function=entry.value,
-        version=f"{package_of(entry)} {entry.dist.version}" if entry.dist is not None else entry.value,
+        version=package_version(entry),
         parameters=signature.parameters,
         optional=signature.optional,
         returns=signature.returns,

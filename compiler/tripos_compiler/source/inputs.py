@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from tripos_compiler.errors import TriposError
 from tripos_compiler.source.data_classes import dataclass
+from tripos_compiler.source.entry_points import entry_points_by_name
 
 if TYPE_CHECKING:  # 20 ms, for the few specs that name a function of a package
     from importlib.metadata import EntryPoint
@@ -128,19 +129,7 @@ class Packages:
     @cached_property
     def entries(self) -> dict[str, tuple[EntryPoint, ...]]:
         """Entry points by the name that a spec uses; those of one package are listed once."""
-        from importlib.metadata import entry_points
-
-        found: dict[str, tuple[EntryPoint, ...]] = {}
-        for entry in sorted(entry_points(group=GROUP), key=package_of):
-            same = found.get(entry.name, ())
-            if all(package_of(entry) != package_of(other) for other in same):  # the path may lead to it twice
-                found[entry.name] = (*same, entry)
-        return found
-
-
-def package_of(entry: EntryPoint) -> str:
-    """Return the name of the package that owns an entry point."""
-    return entry.dist.name if entry.dist is not None else entry.module
+        return entry_points_by_name(GROUP)
 
 
 Origin = Literal["spec", "given", "shipped"]

@@ -15,6 +15,7 @@ import orjson
 
 from tripos_compiler.plan import Settings
 from tripos_runtime.models.base import Model, ModelError, Reply, Request
+from tripos_runtime.models.catalog import NATIVE_PROVIDERS, PROVIDERS, provider_named
 from tripos_runtime.models.chat_completions import DirectModel
 from tripos_runtime.models.completions import ContinuingModel
 from tripos_runtime.models.embeddings import embeds
@@ -427,12 +428,15 @@ def _line(line: BatchLine) -> bytes:
 
 
 SERVICES: Mapping[str, type[OpenaiBatches] | type[AnthropicBatches]] = {
-    "openai": OpenaiBatches,
-    "hosted_vllm": OpenaiBatches,
-    "groq": OpenaiBatches,
-    "anthropic": AnthropicBatches,
+    "file": OpenaiBatches,
+    "list": AnthropicBatches,
 }
-"""The batch API of each provider that has one."""
+"""The batch API of each form of batches."""
+
+
+def _service_of(name: str) -> type[OpenaiBatches] | type[AnthropicBatches] | None:
+    """Return the batch API of the provider of a model; None if it has none."""
+    return SERVICES.get(provider_named(name.partition("/")[0]).batches)
 
 
 def takes_batches(name: str) -> bool:
@@ -441,7 +445,7 @@ def takes_batches(name: str) -> bool:
     >>> [takes_batches(name) for name in ("openai/gpt-4o", "anthropic/claude-haiku-4-5", "mistral/mistral-large")]
     [True, True, False]
     """
-    return name.partition("/")[0] in SERVICES
+    return _service_of(name) is not None
 
 
 def batch_limits(name: str) -> tuple[int, int] | None:
@@ -450,7 +454,7 @@ def batch_limits(name: str) -> tuple[int, int] | None:
     >>> batch_limits("openai/gpt-4o"), batch_limits("mock/careful")
     ((50000, 190000000), None)
     """
-    service = None if asked_live(name) else SERVICES.get(name.partition("/")[0])
+    service = None if asked_live(name) else _service_of(name)
     return None if service is None else (service.most_lines, service.most_bytes)
 
 
@@ -465,10 +469,10 @@ def asked_live(name: str) -> bool:
 
 def open_batches(model: Model, timeout_s: float) -> BatchedModel:
     """Return a model that is asked in batches. Raises `ModelError` R0121 if its provider has none."""
-    provider = model.name.partition("/")[0]
-    service = SERVICES.get(provider)
+    service = _service_of(model.name)
     if service is None or not isinstance(model, DirectModel | CarriedModel) or isinstance(model, ContinuingModel):
-        known = ", ".join(f"`{name}/…`" for name in SERVICES)
+        providers = {**PROVIDERS, **NATIVE_PROVIDERS}.items()
+        known = ", ".join(f"`{name}/…`" for name, provider in providers if provider.batches)
         message = f"`{model.name}` cannot be asked in batches"
         hint = f"leave out --batch, or give its role a chat model of {known}"
         raise ModelError(NO_BATCHES, message, hint, fatal=True)

@@ -2,9 +2,10 @@
 model.
 
 litellm's map of models is read from its file, without importing litellm. `PROVIDERS` describes the providers that are
-asked in OpenAI's form; tests/runtime/test_transport_contract.py compares it with litellm, so that a model answers the
-same on every route. `LITELLM` describes what litellm's calls need; tests/runtime/test_providers.py compares
-it with the installed litellm, and docs/reference/providers.md prints it. `path_of` alone decides the route to a model.
+asked in OpenAI's form, and plug-ins may add others; tests/runtime/test_transport_contract.py compares it with litellm,
+so that a model answers the same on every route. `LITELLM` describes what litellm's calls need;
+tests/runtime/test_providers.py compares it with the installed litellm, and docs/reference/providers.md prints it.
+`path_of` alone decides the route to a model.
 
 Variables from `.env` files never become part of `os.environ`, so that no child process, cloud client or library sees
 them. Code that reads keys and addresses asks `variable` and `variables_of`."""
@@ -26,6 +27,8 @@ from urllib.parse import urlsplit
 import orjson
 
 from tripos_compiler.source.data_classes import dataclass
+from tripos_compiler.source.entry_points import Registry
+from tripos_runtime.models.kinds import KINDS
 
 if TYPE_CHECKING:
     from tripos_runtime.models.base import Endpoint
@@ -451,6 +454,10 @@ class Provider:
     """How many replies one request may ask for, if the prompt is billed once."""
     more: tuple[str, ...] = ()
     """Further variables."""
+    batches: Literal["", "file", "list"] = ""
+    """How it takes batches: as a file of requests, as OpenAI does, or as a list; empty if it does not."""
+    dear_from_threshold: bool = False
+    """True if its higher rates apply from the threshold itself; elsewhere the prompt must be longer."""
 
     @property
     def other_variables(self) -> tuple[str, ...]:
@@ -470,6 +477,7 @@ PROVIDERS: Mapping[str, Provider] = {
         ),
         lacks=frozenset({"top_k"}),
         samples=SAMPLES,
+        batches="file",
     ),
     "hosted_vllm": Provider(
         None,
@@ -478,6 +486,7 @@ PROVIDERS: Mapping[str, Provider] = {
         key_unset="fake-api-key",
         structured=True,
         samples=SAMPLES,
+        batches="file",
     ),
     "mistral": Provider(
         "https://api.mistral.ai/v1",
@@ -495,7 +504,11 @@ PROVIDERS: Mapping[str, Provider] = {
         lacks=frozenset({"top_k"}),
     ),
     "groq": Provider(
-        "https://api.groq.com/openai/v1", ("GROQ_API_KEY",), ("GROQ_API_BASE",), lacks=frozenset({"top_k"})
+        "https://api.groq.com/openai/v1",
+        ("GROQ_API_KEY",),
+        ("GROQ_API_BASE",),
+        lacks=frozenset({"top_k"}),
+        batches="file",
     ),
     "together_ai": Provider(
         "https://api.together.ai/v1",
@@ -515,12 +528,16 @@ PROVIDERS: Mapping[str, Provider] = {
         ("XAI_API_BASE",),
         without=(re.compile(r"grok-3-mini|grok-4|grok-code-fast"), frozenset({"stop", "frequency_penalty"})),
         lacks=frozenset({"top_k"}),
+        dear_from_threshold=True,
     ),
 }
 
 NATIVE_PROVIDERS: Mapping[str, Provider] = {
     "anthropic": Provider(
-        "https://api.anthropic.com/v1/messages", ("ANTHROPIC_API_KEY",), ("ANTHROPIC_API_BASE", "ANTHROPIC_BASE_URL")
+        "https://api.anthropic.com/v1/messages",
+        ("ANTHROPIC_API_KEY",),
+        ("ANTHROPIC_API_BASE", "ANTHROPIC_BASE_URL"),
+        batches="list",
     ),
     "azure": Provider(
         None,
@@ -543,6 +560,20 @@ KEYED: Mapping[str, tuple[str, ...]] = {
 """The keys that a `.env` file may give to providers that only litellm reaches."""
 
 
+RESERVED = frozenset((*LITELLM, *NATIVE_PROVIDERS, *(kind.prefix.partition("/")[0] for kind in KINDS)))
+DIRECT = Registry("tripos.providers", "provider", Provider, declared=PROVIDERS, reserved=RESERVED)
+"""The providers that are asked in OpenAI's form: those of `PROVIDERS`, and plug-ins for names that nobody else has."""
+
+
+def plugin_of(model: str) -> str:
+    """Return the package and version of the plug-in that has the provider of a model; empty if there is none.
+
+    >>> plugin_of("openai/gpt-4o"), plugin_of("mock/careful")
+    ('', '')
+    """
+    return DIRECT.package(model.partition("/")[0])
+
+
 def provider_named(name: str) -> Provider:
     """Return a provider's description; for a provider that only litellm reaches, the names of its variables.
 
@@ -551,7 +582,7 @@ def provider_named(name: str) -> Provider:
     """
     upper = name.upper()
     unlisted = Provider(None, KEYED.get(name, ()), (f"{upper}_API_BASE", f"{upper}_BASE_URL"))
-    return PROVIDERS.get(name) or NATIVE_PROVIDERS.get(name) or unlisted
+    return NATIVE_PROVIDERS.get(name) or DIRECT.get(name) or unlisted
 
 
 def key_names() -> frozenset[str]:
@@ -644,7 +675,7 @@ def path_of(name: str, endpoints: Mapping[str, Endpoint] = {}) -> Route:
     if (completion_name(name) or "").startswith(OPENAI_COMPLETION):
         return "direct"
     provider, _, model = name.partition("/")
-    if provider not in PROVIDERS or not _is_chat(provider, model):
+    if provider not in DIRECT or not _is_chat(provider, model):
         return "litellm"
     if provider != "openai":
         return "direct"

@@ -32,13 +32,12 @@ from tripos_runtime.models.base import (
     Request,
 )
 from tripos_runtime.models.catalog import (
-    NATIVE_PROVIDERS,
-    PROVIDERS,
     Provider,
     check_address,
     entry_of,
     has_capability,
     is_local_endpoint,
+    provider_named,
     variable,
     variables_of,
 )
@@ -201,7 +200,7 @@ class ServedModel(Model):
         kind, _, model = name.partition("/")
         provider = "openai" if sent_as is not None else kind
         self._provider_name, self._model = kind, sent_as or model
-        self._provider = NATIVE_PROVIDERS.get(provider) or PROVIDERS[provider]
+        self._provider = provider_named(provider)
         base_url = base_url_of(name, self._provider, endpoint)
         variable, self._key = key_of(name, self._provider, endpoint)
         self.endpoint = f"{base_url} {variable}".strip()

@@ -248,7 +248,6 @@ def ignored_settings_by_name(name: str, endpoints: Mapping[str, Endpoint] = {}) 
 
 def _of_provider(name: str, endpoints: Mapping[str, Endpoint]) -> IgnoredSettingsOf:
     from tripos_runtime.models.catalog import (
-        NATIVE_PROVIDERS,
         OPENAI_COMPLETION,
         PROVIDERS,
         completion_name,
@@ -267,7 +266,7 @@ def _of_provider(name: str, endpoints: Mapping[str, Endpoint]) -> IgnoredSetting
         if completes is not None:
             provider, model = PROVIDERS["openai"], completes.removeprefix(OPENAI_COMPLETION)
         else:
-            provider = NATIVE_PROVIDERS.get(provider_name) or PROVIDERS[provider_name]
+            provider = provider_named(provider_name)
         unknown = ignored_settings_at(provider_name, provider, model, base_url_of(name, provider, endpoint))
     if direct:
         return lambda settings: tuple(each for each in settings.given if each in unknown)

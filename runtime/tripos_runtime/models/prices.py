@@ -21,12 +21,9 @@ from typing import Any, NamedTuple
 from tripos_compiler.library.media import Medium
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.models.base import Price
-from tripos_runtime.models.catalog import entry_of
+from tripos_runtime.models.catalog import entry_of, provider_named
 
 ABOVE = re.compile(r"^(?:in|out)put_cost_per_token_above_(\d+)(k?)_tokens$")
-FROM_THE_THRESHOLD_ON = ("xai",)
-"""Providers whose higher rates apply from the threshold itself; elsewhere the prompt must be longer."""
-
 CACHED_AT_HALF = ("fireworks_ai",)
 """Providers that charge half for a cached prompt token if the map has no price for it."""
 
@@ -120,7 +117,7 @@ def _halved(price: Price) -> Price:
 def tariff(entry: Mapping[str, Any], provider: str) -> Price | None:
     """Return the price in an entry of the map; `None` if it has none for tokens."""
     most_out = entry.get("max_output_tokens")
-    steps = _tiers(entry) or _thresholds(entry, 1 if provider in FROM_THE_THRESHOLD_ON else 0)
+    steps = _tiers(entry) or _thresholds(entry, int(provider_named(provider).dear_from_threshold))
     base = steps[-1] if steps and steps[-1].above < 0 else _rates(entry, "", -1, None)
     if base is None:
         return None

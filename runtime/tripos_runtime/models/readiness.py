@@ -14,8 +14,6 @@ from tripos_runtime.models.base import ModelError
 from tripos_runtime.models.catalog import (
     EXPORTED_ADDRESS,
     LITELLM,
-    NATIVE_PROVIDERS,
-    PROVIDERS,
     LitellmProvider,
     SignIn,
     provider_named,
@@ -135,8 +133,8 @@ def needs_of(provider: str) -> LitellmProvider:
     """
     if provider in LITELLM:
         return LITELLM[provider]
-    ours = PROVIDERS.get("openai" if provider == OF_OPENAI else provider) or NATIVE_PROVIDERS.get(provider)
-    if ours is None:
+    ours = provider_named("openai" if provider == OF_OPENAI else provider)
+    if not ours.keys:
         return LitellmProvider((f"{provider.upper().replace('-', '_')}_API_KEY",), untested="newer than the tables")
     address = ours.base_urls if ours.base_url is None else ()
     return LitellmProvider(ours.keys, keyless=ours.key_unset is not None, address=address)

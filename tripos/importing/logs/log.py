@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from tripos.source_files import read_json
+from tripos.source_files import SourceFile, read_json
 from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.plan import FUNCTION_ERROR
 from tripos_compiler.plan.outcomes import NOT_ASKED, OK, PARSE_FAILURE, PROVIDER_ERROR, REFUSED, TRUNCATED
@@ -49,12 +49,19 @@ class LoggedItem:
     history: tuple[Turn, ...] = ()
     target: str | None = None
 
+    @property
+    def messages(self) -> list[dict[str, str]]:
+        """The messages of the request."""
+        first = [("system", self.system)] if self.system else []
+        return as_messages([*first, *self.history, *([("user", self.question)] if self.question else [])])
+
 
 @dataclass
 class LoggedSample:
     """A reply to an item, with its scores. `place` is its position in the log. `number` counts the replies to the item
-    from 0, or is None if the log has no numbers. `columns` are columns of `samples`; a reply of None has an `error`.
-    With `further`, the reply occurred before, and these are more scores of it."""
+    from 0, or is None if the log has no numbers. `columns` are columns of `samples`. A reply of None has an `error`.
+    `messages` are those of the item if the log does not have others. With `further`, the reply occurred before, and
+    these are more scores of it."""
 
     place: str
     task: str
@@ -131,6 +138,30 @@ class Log:
     def shown(self) -> str:
         """The file, and the part if there are several."""
         return f"{self.path} ({self.part})" if self.part else self.path
+
+
+def nothing(_: Any) -> bool:
+    """Return false for every file and value."""
+    return False
+
+
+@dataclass(frozen=True)
+class Importer:
+    """A log format of a tool, named `tool` in texts.
+
+    A file is a log if `has_name` accepts it by its name and its neighbours, or `has_value` accepts its content: the
+    value of a JSON file, or of the first line of a `.jsonl` file. `read` gets the file and that value, or None if it
+    was accepted by its name. It returns the logs, none for a file that belongs to another one, and raises `OSError` and
+    `ValueError` if it cannot be read. `suffixes` are those of files that are logs in a folder. `identified_by` returns
+    the file whose digest identifies the log.
+    """
+
+    tool: str
+    read: Callable[[SourceFile, Any], list[Log]]
+    has_name: Callable[[SourceFile], bool] = nothing
+    has_value: Callable[[Any], bool] = nothing
+    suffixes: tuple[str, ...] = (".json",)
+    identified_by: Callable[[SourceFile], SourceFile] = lambda file: file
 
 
 # Untrusted values

@@ -29,7 +29,7 @@ from typing import IO, Any, NamedTuple
 import orjson
 
 from tripos.files import MOST_DATA_BYTES, read_untrusted_lines
-from tripos.importing.logs.inspect import MEAN, is_reducer, reduced_measure, reduced_value
+from tripos.importing.logs.formats.inspect import MEAN, is_reducer, reduced_measure, reduced_value
 from tripos.importing.logs.log import Log, LoggedFigure, LoggedItem, LoggedScore, LogHeader, Skipped
 from tripos.importing.logs.spec_text import RATER, STEP, LoggedTask, LogSpec, identifier, items_file
 from tripos.importing.replies import is_store
@@ -505,7 +505,8 @@ class LogCollector:
                 collected_log.scores += score.value is not None
                 collected_log.unscored += score.value is None
             collected_log.models[model] = None
-            at = self._keep([sample.place, model, number, to_valid_utf8(sample.columns), scores])
+            columns = {"messages": sample.item.messages, **sample.columns}
+            at = self._keep([sample.place, model, number, to_valid_utf8(columns), scores])
             collected_log.samples.setdefault(task, array("Q")).append(place << PLACE_BITS | at)
         collected_log.samples = {task: array("Q", sorted(places)) for task, places in collected_log.samples.items()}
         self.logs.append(collected_log)

@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from tripos.importing.logs.inspect import MEAN, is_reducer, reduced_measure
+from tripos.importing.logs.formats.inspect import MEAN, is_reducer, reduced_measure
 from tripos.importing.spec_text import unused_name
 from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.plan import Ask, Grade, Plan

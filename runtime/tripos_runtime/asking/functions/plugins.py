@@ -24,6 +24,7 @@ from types import MappingProxyType, ModuleType
 from typing import Any
 
 from tripos_compiler.plan import Plan, Plugin
+from tripos_compiler.source.entry_points import entry_points_by_name, package_of, package_version
 from tripos_compiler.source.inputs import GROUP
 from tripos_runtime.asking.functions.calling import LoadedPlugin, PluginError
 from tripos_runtime.asking.functions.external import ExternalScorer
@@ -209,25 +210,18 @@ def _function(module: ModuleType, plugin: Plugin) -> Callable[..., Any]:
 
 
 def _from_package(plugin: Plugin) -> Callable[..., Any]:
-    from importlib.metadata import entry_points  # takes 20 ms, and few plans have a function of a package
-
     package = plugin.version.rpartition(" ")[0]
-    found = [
-        entry
-        for entry in entry_points(group=GROUP, name=plugin.name)
-        if entry.value == plugin.function and entry.dist is not None and entry.dist.name == package
-    ]
-    if not found:
+    installed = entry_points_by_name(GROUP).get(plugin.name, ())
+    entry = next((each for each in installed if (each.value, package_of(each)) == (plugin.function, package)), None)
+    if entry is None or entry.dist is None:
         message = f"the function `{plugin.name}` of the package {package} is not installed"
         raise PluginError("R0301", message, f"install {package}")
-    dist = found[0].dist
-    assert dist is not None
-    if f"{dist.name} {dist.version}" != plugin.version:
-        message = f"{dist.name} is {dist.version} here, and the spec was compiled with {plugin.version}"
+    if package_version(entry) != plugin.version:
+        message = f"{package} is {entry.dist.version} here, and the spec was compiled with {plugin.version}"
         raise PluginError("R0302", message, "run again")
     try:
         with contextlib.redirect_stdout(sys.stderr):
-            python = found[0].load()
+            python = entry.load()
     except (Exception, SystemExit) as error:
         message = f"cannot load `{plugin.function}` of {package}: {type(error).__name__}: {error}"
         raise PluginError("R0301", message, f"install {package} again") from error

@@ -1,28 +1,23 @@
-"""`tripos export distillation`, `preferences` and `--spec`: training data from replies, or pairs from a spec's data."""
+"""Training data from the replies of a run: what the exporters of chats and of pairs have in common."""
 
 from __future__ import annotations
 
 import json
 from argparse import Namespace
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Literal
 
-from tripos.cli.context import compile_command_spec, open_store
+from tripos.exporting import OpenRun, Written
 from tripos.runs.selection import RunRequest, chosen_cases
-from tripos.settings.load import load_config
 from tripos.settings.option import listed_names
 from tripos.settings.options import MARGIN, ExportParameters
-from tripos.settings.trust import trust_of
-from tripos.terminal import print_json, show_json, show_message, show_text, table_width
-from tripos.training.examples import find_examples, write_examples
-from tripos.training.reward_pairs import write_pairs
+from tripos.terminal import table_width
 from tripos_compiler.diagnostics.diagnostic import suggest
-from tripos_compiler.errors import ExitCode, TriposError
+from tripos_compiler.errors import TriposError
 from tripos_compiler.language.evaluation import Unavailable, evaluate
-from tripos_compiler.plan import Binary, Call, Export, Expr, Items, Literal_, Pairing, Plan, Ref, Unary
-from tripos_runtime.datasets.cases import CaseSource
+from tripos_compiler.plan import Binary, Call, Export, Expr, Items, Literal_, Plan, Ref, Unary
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports.replies import ReplyFilter, ReplyQuery, asked_steps
 from tripos_warehouse.exports.training import (
@@ -35,13 +30,25 @@ from tripos_warehouse.exports.training import (
     score_names,
 )
 from tripos_warehouse.files import provenance_path, write_lines
-from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.report.run_report import STAND_IN_PREFIXES
 from tripos_warehouse.report.tables import label_columns
+from tripos_warehouse.store.store import Store
 from tripos_warehouse.tables.model import Column, Table
 from tripos_warehouse.tables.text import table_lines
 from tripos_warehouse.views.connect import connect_run
 from tripos_warehouse.views.runs import RunRecord, get_plan
+
+REPLY_OPTIONS = (
+    ExportParameters.output,
+    ExportParameters.by,
+    ExportParameters.rows,
+    ExportParameters.format,
+    ExportParameters.models,
+    ExportParameters.scenario,
+    ExportParameters.only,
+    ExportParameters.hold_out,
+    ExportParameters.apart_from,
+)
 
 
 # Filters
@@ -123,38 +130,35 @@ REASONS = {
 
 
 # Replies of a run
-def export_training(connection: Connection, plan: Plan, run: RunRecord, options: Namespace, kind: str) -> None:
+def export_replies(run: OpenRun, options: Namespace, kind: Literal["best", "pairs"]) -> Written:
     """Write the training data and its provenance. Raises `StoreError`, S0603 if there is none."""
-    path = Path(options.output)
-    query = reply_query(options, plan, run, kind)
+    path, plan, connection = Path(options.output), run.plan, run.connection
+    query = reply_query(options, plan, run.record, kind)
     with ExitStack() as opened:
-        replied = [_replied(options, name, opened) for name in listed_names(options.replies_of)]
+        replied = [_replied(run.store, name, opened) for name in listed_names(options.replies_of)]
         training = (
-            best_replies(connection, plan, run, query, replied)
+            best_replies(connection, plan, run.record, query, replied)
             if query.kind == "best"
-            else preference_pairs(connection, plan, run, query)
+            else preference_pairs(connection, plan, run.record, query)
         )
     if not training.examples:
         text = "; ".join(_left_out(training)) or "the run has no replies to these steps"
         raise StoreError("S0603", f"nothing to export: {text}", _empty_export_hint(query, training))
     written = write_lines(path, (example.line for example in training.examples))
-    data = provenance(plan, run, query, training, written)
+    data = provenance(plan, run.record, query, training, written)
     write_lines(provenance_path(path), [json.dumps(data, ensure_ascii=False, indent=2).encode()])
-    if options.json:
-        print_json({name: value for name, value in data.items() if name != "lines"})
-    else:
-        for line in _summary_lines(plan, query, training, path):
-            show_message(line)
+    summary = {name: value for name, value in data.items() if name != "lines"}
+    return Written(summary, tuple(_summary_lines(plan, query, training, path)))
 
 
-def _replied(options: Namespace, name: str, opened: ExitStack) -> SourceRun:
+def _replied(store: Store, name: str, opened: ExitStack) -> SourceRun:
     """Return a run whose replies are exported, open as long as `opened` is."""
-    connection, run = connect_run(open_store(options), name)
+    connection, run = connect_run(store, name)
     opened.enter_context(connection)
     return SourceRun(connection, get_plan(connection, run), run)
 
 
-def reply_query(options: Namespace, plan: Plan, run: RunRecord, kind: str) -> ReplyQuery:
+def reply_query(options: Namespace, plan: Plan, run: RunRecord, kind: Literal["best", "pairs"]) -> ReplyQuery:
     """Return the query for replies: the options, applied to the named export of the spec. Raises `TriposError` and
     `StoreError`."""
     declared = next(
@@ -167,7 +171,7 @@ def reply_query(options: Namespace, plan: Plan, run: RunRecord, kind: str) -> Re
     models = listed_names(options.models) or run.models
     margin = options.margin if options.margin is not None else declared.margin if declared is not None else 0.0
     return ReplyQuery(
-        kind="best" if kind == "distillation" else "pairs",
+        kind=kind,
         by=options.by or (declared.measure if declared is not None else _default_criterion(plan, kind, per)),
         rows=rows,
         models=models,
@@ -201,13 +205,11 @@ def _default_criterion(plan: Plan, kind: str, per: tuple[str, ...]) -> str:
     graded = dict.fromkeys(
         step.scorer for scenario in plan.scenarios for step in scenario.steps if step.step == "grade"
     )
-    fitting = (
-        [measure.name for measure in plan.measures if set(measure.by) == set(per)] if kind == "distillation" else []
-    )
+    fitting = [measure.name for measure in plan.measures if set(measure.by) == set(per)] if kind == "best" else []
     for found in (list(graded), fitting, score_names(plan)):
         if len(found) == 1:
             return found[0]
-    names = [*fitting, *score_names(plan)] if kind == "distillation" else score_names(plan)
+    names = [*fitting, *score_names(plan)] if kind == "best" else score_names(plan)
     some = ", ".join(f"`{name}`" for name in dict.fromkeys(names)) or "none"
     raise TriposError(
         "R0202", "there is no measure or score to rank replies", f"give `{ExportParameters.by} NAME`; there is {some}"
@@ -263,75 +265,3 @@ def _empty_export_hint(wanted: ReplyQuery, made: TrainingSet) -> str:
     if "filtered" in made.left_out:
         return "take out a filter"
     return "`tripos report` shows the results of the replies"
-
-
-NO_EXAMPLE_REASONS = {**REASONS, "alone": "rows without another beside them"}
-"""Reasons why rows yield no example, in words."""
-
-
-# Pairs and examples of a spec
-def export_pairs(options: Namespace) -> ExitCode:
-    """Write the pairs and their provenance, and print their number. Raises `TriposError` and `StoreError`."""
-    plan, source = compiled_pairs(options, options.spec)
-    path = Path(options.output)
-    named = listed_names([options.what])
-    if (examples := find_examples(plan, named)) is not None:
-        return _export_examples(options, plan, source, examples, path)
-    said = write_pairs(plan, named_pairings(plan, named), source, path)
-    if options.json:
-        show_json(json.dumps({name: value for name, value in said.items() if name != "lines"}, indent=2))
-        return ExitCode.SUCCESS
-    topics = {group for line in said["lines"] for group in line["groups"]}
-    grouped = f" of {len(topics):,} topic{'' if len(topics) == 1 else 's'}" if topics else ""
-    show_message(f"{said['examples']:,} pair{'' if said['examples'] == 1 else 's'}{grouped}, written to {path}")
-    wrote = Counter(name for line in said["lines"] for name in set(line["by"]) if name)
-    for name, count in wrote.most_common():
-        show_message(f"  with a reply of {name}: {count:,}")
-    for reason, count in said["left_out"].items():
-        show_message(f"  left out, {REASONS.get(reason, reason)}: {count:,}")
-    show_message(f"where it comes from: {provenance_path(path)}")
-    return ExitCode.SUCCESS
-
-
-def _export_examples(
-    options: Namespace, plan: Plan, source: CaseSource, exports: Sequence[Pairing], path: Path
-) -> ExitCode:
-    said = write_examples(plan, exports, source, path)
-    if options.json:
-        show_json(json.dumps({name: value for name, value in said.items() if name != "lines"}, indent=2))
-        return ExitCode.SUCCESS
-    count = said["examples"]
-    show_message(f"{count:,} {'example' if count == 1 else 'examples'}, written to {path}")
-    if len(exports) > 1:
-        for name, lines in Counter(line["export"] for line in said["lines"]).items():
-            show_text(f"  {name}: {lines:,}")
-    for reason, count in said["left_out"].items():
-        show_message(f"  left out, {NO_EXAMPLE_REASONS.get(reason, reason)}: {count:,}")
-    show_message(f"where it comes from: {provenance_path(path)}")
-    return ExitCode.SUCCESS
-
-
-def compiled_pairs(options: Namespace, path: str) -> tuple[Plan, CaseSource]:
-    """Return the plan of a spec, and the source of its rows. Raises `TriposError` S0821 if it has errors."""
-
-    spec = Namespace(**{**vars(options), "path": path})
-    compilation, folders = compile_command_spec(spec, load_config(Path.cwd(), trust=trust_of(options)))
-    if compilation.plan is None:
-        raise TriposError("S0821", f"`{path}` has mistakes, so nothing is made of it", "fix those above")
-    return compilation.plan, CaseSource(compilation.plan, folders, tuple(source.path for source in compilation.sources))
-
-
-def pairings_of(plan: Plan) -> list[Pairing]:
-    """Return the exports of a plan that form pairs of its data."""
-    return [export for export in plan.exports if isinstance(export, Pairing) and export.kind == "paired"]
-
-
-def named_pairings(plan: Plan, names: Sequence[str]) -> list[Pairing]:
-    """Return the exports of these names. Raises `TriposError` S0601 if one is unknown."""
-    pairings = {pairing.name: pairing for pairing in pairings_of(plan)}
-    for name in names:
-        if name not in pairings:
-            some = ", ".join(f"`{each}`" for each in pairings) or "none"
-            hint = suggest(name, pairings, f"there is {some}")
-            raise TriposError("S0601", f"the spec makes no pairs called `{name}`", hint)
-    return [pairings[name] for name in names]

@@ -14,6 +14,7 @@ from typing import Any
 
 from tripos.importing.logs.log import (
     MEAN as LOG_MEAN,
+    Importer,
     Log,
     LoggedFigure,
     LoggedItem,
@@ -105,6 +106,7 @@ def reduced_value(reducer: str, right: int, count: int) -> float | None:
 TOOL = "inspect"
 HEADER, STARTED = "header.json", "_journal/start.json"
 SAMPLES = "samples/"
+ARCHIVE = ".eval"
 LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 WORDS = {"yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}
 """The values of letters and words, as in Inspect's `value_to_float`."""
@@ -120,10 +122,20 @@ REASONS = {
 ATTACHMENT_PREFIX = "attachment://"
 
 
+def is_archive(file: SourceFile) -> bool:
+    """Return true if the name of a file is that of an archive of Inspect."""
+    return file.path.suffix == ARCHIVE
+
+
 def is_inspect(value: Any) -> bool:
     """Return true if a JSON value is a log of Inspect."""
     head = as_dict(value)
     return isinstance(head.get("eval"), dict) and "task" in head["eval"]
+
+
+def open_inspect(file: SourceFile, value: Any) -> list[Log]:
+    """Return the log of an archive, or of a JSON file with its value."""
+    return [open_eval(file) if is_archive(file) else open_json(file, value)]
 
 
 def open_eval(file: SourceFile) -> Log:
@@ -415,3 +427,6 @@ class _SampleReader:
             with suppress(ValueError):
                 value = float(value)
         return as_float(value)
+
+
+IMPORTER = Importer("Inspect", open_inspect, is_archive, is_inspect, suffixes=(ARCHIVE, ".json"))

@@ -7,7 +7,8 @@ from typing import Any
 
 import orjson
 
-from tripos.cli.exports.questions import SpecQuestions
+from tripos.exporting import Emitter
+from tripos.exporting.questions import SpecQuestions
 from tripos_compiler.plan import Ask, DataField, OptionalType, RecordType
 from tripos_runtime.reading.schema import schema_of
 from tripos_warehouse.files import write_lines
@@ -60,3 +61,6 @@ def _rows(emission: SpecQuestions, dataset: str, fields: tuple[DataField, ...]) 
 def _write(path: Path, title: str, schema: dict[str, Any]) -> Path:
     document = {"$schema": DRAFT, "title": title, **schema}
     return write_lines(path, [orjson.dumps(document, option=orjson.OPT_INDENT_2)]).path
+
+
+EMITTER = Emitter("JSON Schemas of rows and of structured replies", write_schemas, reads_rows=False)

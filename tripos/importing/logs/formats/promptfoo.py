@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from tripos.importing.logs.log import (
+    Importer,
     Log,
     LoggedFigure,
     LoggedSample,
@@ -196,3 +197,6 @@ def _scores(row: Mapping[str, Any], place: str, left: Skipped) -> Iterator[Logge
     for title, said in as_dict(row.get("namedScores")).items():
         if title not in seen:
             yield LoggedScore(str(title), f"{TOOL}/named", as_float(said), to_json_text(said))
+
+
+IMPORTER = Importer("promptfoo", open_promptfoo, has_value=is_promptfoo)

@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from tripos.importing.logs.log import (
+    Importer,
     Log,
     LoggedFigure,
     LoggedSample,
@@ -49,9 +50,17 @@ OF_PERTURBATIONS = ("name", "robustness", "fairness", "computed_on", "seed")
 SETTINGS = ("temperature", "max_tokens", "num_outputs", "max_train_instances", "num_train_trials", "method")
 
 
-def open_helm(file: SourceFile) -> list[Log]:
-    """Return the log of a run's folder, given its `run_spec.json`. Raises `OSError` and `ValueError` if it cannot be
-    read."""
+def is_helm(file: SourceFile) -> bool:
+    """Return true if a file is part of a run."""
+    name = file.path.name
+    return name == RUN_SPEC or (name in RUN_FILES and file.sibling(RUN_SPEC).is_there)
+
+
+def open_helm(file: SourceFile, _: Any = None) -> list[Log]:
+    """Return the log of a run's folder for its `run_spec.json`, and none for its other files. Raises `OSError` and
+    `ValueError` if it cannot be read."""
+    if file.path.name != RUN_SPEC:
+        return []
     spec = as_dict(file.json())
     path = file.path
     adapter = as_dict(spec.get("adapter_spec"))
@@ -203,3 +212,6 @@ def _scores(stats: Sequence[Any], place: str, left: Skipped) -> Iterator[LoggedS
             if value is None:
                 left.note(f"score of `{name}` without a value", place)
             yield LoggedScore(name, f"{TOOL}/{name}", value, to_json_text(stat))
+
+
+IMPORTER = Importer("HELM", open_helm, is_helm, identified_by=lambda run_spec: run_spec.sibling(STATE))

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from tripos.importing.logs.log import (
+    Importer,
     Log,
     LoggedFigure,
     LoggedSample,
@@ -36,7 +37,7 @@ def is_openai_evals(first: Any) -> bool:
     return "completion_fns" in spec or "eval_name" in spec
 
 
-def open_openai_evals(file: SourceFile) -> list[Log]:
+def open_openai_evals(file: SourceFile, _: Any = None) -> list[Log]:
     """Return the log of a file of events."""
     spec: dict[str, Any] = {}
     report: dict[str, Any] = {}
@@ -146,3 +147,6 @@ def _scores(event: Mapping[str, Any], place: str, left: Skipped) -> Iterator[Log
                 left.note(f"metric `{name}` that is no number", place)
     elif kind != ERROR:
         left.note(f"event `{kind}`", place)
+
+
+IMPORTER = Importer("OpenAI evals", open_openai_evals, has_value=is_openai_evals, suffixes=(".jsonl",))

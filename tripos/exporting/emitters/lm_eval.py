@@ -14,7 +14,8 @@ from typing import Any
 
 import yaml
 
-from tripos.cli.exports.questions import Check, EmittedQuestion, SpecQuestions
+from tripos.exporting import Emitter
+from tripos.exporting.questions import Check, EmittedQuestion, SpecQuestions
 from tripos_warehouse.files import export_path, write_lines
 
 GENERATION = {"max_tokens": "max_gen_toks", "temperature": "temperature", "top_p": "top_p", "stop": "until"}
@@ -173,3 +174,6 @@ def _write(path: Path, config: Mapping[str, Any]) -> Path:
     with export_path(path) as new:
         new.write_text(yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True), "utf-8")
     return path
+
+
+EMITTER = Emitter("tasks of the LM Evaluation Harness", write_lm_eval)

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal
 
+from tripos.exporting import Emitter
 from tripos_compiler.language.evaluation import NoValue, evaluate
 from tripos_compiler.language.references import paths_in
 from tripos_compiler.language.scored_values import mean_in
@@ -210,6 +212,23 @@ def collect(plan: Plan, source: CaseSource) -> SpecQuestions:
                 f"{name}.{step_name}", "no prompt can be shown: its rows are yet to be made, or there are none"
             )
     return emission
+
+
+@dataclass(frozen=True)
+class EmittedSpec:
+    """The files that were written, the number of questions in them, and what the form cannot express."""
+
+    files: tuple[Path, ...]
+    questions: int
+    losses: tuple[Unsupported, ...]
+
+
+def emit(emitter: Emitter, plan: Plan, source: CaseSource, folder: Path) -> EmittedSpec:
+    """Write a spec in a form to a folder. Raises `DataError` if a data file has changed since the plan was made, and
+    `StoreError` S0604 if a file cannot be written."""
+    emission = collect(plan, source) if emitter.reads_rows else SpecQuestions(plan)
+    files = emitter.write(emission, folder)
+    return EmittedSpec(tuple(files), len(emission.questions), tuple(emission.losses))
 
 
 def _question(emission: SpecQuestions, prompt: PromptPreview, step: Ask, values: Mapping[str, Any]) -> EmittedQuestion:

@@ -8,7 +8,8 @@ from typing import Any
 
 import yaml
 
-from tripos.cli.exports.questions import Check, EmittedQuestion, SpecQuestions
+from tripos.exporting import Emitter
+from tripos.exporting.questions import Check, EmittedQuestion, SpecQuestions
 from tripos_warehouse.files import export_path, write_lines
 
 CLASSES = {"equals": "evals.elsuite.basic.match:Match", "contains": "evals.elsuite.basic.includes:Includes"}
@@ -69,3 +70,6 @@ def _sample(question: EmittedQuestion, check: Check) -> dict[str, Any]:
     messages = [{"role": message.role, "content": message.content} for message in question.messages]
     ideal = check.target if isinstance(check.target, str) else json.dumps(check.target)
     return {"input": messages, "ideal": ideal, "metadata": question.about}
+
+
+EMITTER = Emitter("a registry of OpenAI Evals", write_openai_evals)

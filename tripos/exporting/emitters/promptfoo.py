@@ -12,7 +12,8 @@ from typing import Any
 
 import yaml
 
-from tripos.cli.exports.questions import Check, EmittedQuestion, SpecQuestions
+from tripos.exporting import Emitter
+from tripos.exporting.questions import Check, EmittedQuestion, SpecQuestions
 from tripos_warehouse.files import export_path, write_lines
 
 SENT_ROLES = frozenset({"system", "user", "assistant"})
@@ -91,3 +92,6 @@ def assertion(check: Check) -> str:
 
 def _literal(value: object) -> str:
     return json.dumps(value).replace("{", "\\u007b")
+
+
+EMITTER = Emitter("a configuration of promptfoo", write_promptfoo)

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from tripos.importing.logs.log import (
+    Importer,
     Log,
     LoggedFigure,
     LoggedItem,
@@ -32,6 +33,12 @@ TOOL = "every-eval-ever"
 SAMPLES = "_samples.jsonl"
 
 
+def is_samples_file(file: SourceFile) -> bool:
+    """Return true if a file has the samples of the results beside it."""
+    name = file.path.name
+    return name.endswith(SAMPLES) and file.sibling(name.removesuffix(SAMPLES) + ".json").is_there
+
+
 def is_every_eval_ever(value: Any) -> bool:
     """Return true if a JSON value is a results file of Every Eval Ever."""
     head = as_dict(value)
@@ -51,6 +58,8 @@ def find_samples_file(results: SourceFile, head: Mapping[str, Any]) -> SourceFil
 
 def open_every_eval_ever(file: SourceFile, value: Any) -> list[Log]:
     """Return the log of a results file. It has no samples if their file is missing."""
+    if is_samples_file(file):
+        return []
     head = as_dict(value)
     model = text(as_dict(head.get("model_info")).get("id")) or "unknown"
     name = text(head.get("evaluation_id")) or file.path.stem
@@ -179,3 +188,8 @@ def _whole(said: Any) -> int | None:
         except ValueError:
             return None
     return count(said)
+
+
+IMPORTER = Importer(
+    "Every Eval Ever", open_every_eval_ever, is_samples_file, is_every_eval_ever, suffixes=(".json", ".jsonl")
+)

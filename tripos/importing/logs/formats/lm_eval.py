@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from tripos.importing.logs.log import (
+    Importer,
     Log,
     LoggedFigure,
     LoggedItem,
@@ -51,6 +52,14 @@ STORED_SETTINGS = ("model", "model_args", "batch_size", "limit", "gen_kwargs", "
         "torch_seed", "fewshot_seed")  # fmt: skip
 
 
+def is_samples_file(file: SourceFile) -> bool:
+    """Return true if a file has samples, and the folder has the results for them: both names end in the same time."""
+    if file.path.suffix != ".jsonl" or not file.path.name.startswith(SAMPLES):
+        return False
+    times = (path.stem.removeprefix(RESULTS) for path in file.path.parent.glob(f"{RESULTS}*.json"))
+    return any(file.path.stem.endswith(time) for time in times)
+
+
 def is_lm_eval(value: Any) -> bool:
     """Return true if a JSON value is a results file of lm-eval."""
     head = as_dict(value)
@@ -59,6 +68,8 @@ def is_lm_eval(value: Any) -> bool:
 
 def open_results(file: SourceFile, value: Any) -> list[Log]:
     """Return the logs of a results file: one for each group, and one for each task outside groups."""
+    if is_samples_file(file):
+        return []
     head = as_dict(value)
     within = {str(name): [str(each) for each in as_list(tasks)] for name, tasks in _groups(head)}
     below = {task for tasks in within.values() for task in tasks}
@@ -325,3 +336,6 @@ def _likelihood(said: Any) -> tuple[float | None, bool]:
 def _first(value: Any) -> Any:
     """Return the first entry of a list, and any other value unchanged."""
     return value[0] if isinstance(value, list) and value else value
+
+
+IMPORTER = Importer("lm-eval", open_results, is_samples_file, is_lm_eval, suffixes=(".json", ".jsonl"))

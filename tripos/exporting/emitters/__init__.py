@@ -1,0 +1,1 @@
+"""Forms of specs: a module for each, which declares its `EMITTER`."""

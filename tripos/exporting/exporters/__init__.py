@@ -1,0 +1,1 @@
+"""Forms of results: a module for each, which declares its `EXPORTER`."""
