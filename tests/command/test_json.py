@@ -102,9 +102,7 @@ def folder(quiz: Path, tripos: Command, once: Command) -> Path:
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_one_document_is_printed(
-    name: str, folder: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_document_is_printed(name: str, folder: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tripos.cli.help.HANDBOOK", folder / "handbook")
     monkeypatch.setattr("tripos.cli.help.BUILDER", folder / "none.py")
     [key] = tripos("sql", "select sample_id from samples order by all limit 1", "--json").data
