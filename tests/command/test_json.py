@@ -95,6 +95,8 @@ def folder(quiz: Path, tripos: Command, once: Command) -> Path:
     (quiz / "handbook").mkdir()
     (quiz / "handbook" / "index.html").write_text("", "utf-8")
     (quiz / "handbook" / "redirects.json").write_text("{}", "utf-8")
+    text = (quiz / "quiz.tripos").read_text("utf-8")
+    (quiz / "quiz.tripos").write_text(text.replace("languages en", 'languages en\n  license "CC-BY-4.0"'), "utf-8")
     for command in (RUN, ("release", "quiz.tripos"), ("annotate", "--name", "anna")):
         done = once(*command)
         assert done.code == 0, done.err

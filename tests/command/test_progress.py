@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pytest
 from rich.console import Console
 
-from tripos.api.job import POLL_S, Job, observed
+from tripos.api.job import POLL_S, Job, RunObserver, observed
 from tripos.cli.progress import (
     Pace,
     ProgressLines,
@@ -142,7 +142,7 @@ def test_there_is_no_time_left_to_tell_where_nothing_moves() -> None:
     assert (pace.rate(), pace.left_s(tally)) == (0.0, None)
 
 
-class Observer:
+class Observer(RunObserver):
     """An observer that keeps what it saw."""
 
     def __init__(self) -> None:

@@ -6,6 +6,7 @@ so that the command can be run again without the damaged rows.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import sys
@@ -51,19 +52,13 @@ if TYPE_CHECKING:
 class Styled(str):
     """A line whose colours are ours. In any other line, control characters are escaped."""
 
-    __slots__ = ()
-
 
 class Output(str):
     """A text for another program, printed unchanged and without a line end of ours."""
 
-    __slots__ = ()
-
 
 class Remark(str):
     """A line for standard error."""
-
-    __slots__ = ()
 
 
 class Outcome(NamedTuple):
@@ -82,7 +77,15 @@ class Outcome(NamedTuple):
     failure: TriposError | None = None
 
     def show(self, form: str, interval: Any = None) -> None:
-        """Print the outcome in a form: `text`, `json`, or another value of `--format`."""
+        """Print the outcome in a form: `text`, `json`, or another value of `--format`. If the reader of standard output
+        closes it, as `| head` does, discard the rest."""
+        try:
+            self._print(form, interval)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            discard_output(sys.stdout)
+
+    def _print(self, form: str, interval: Any) -> None:
         if form in JSON_FORMATS:
             if self.data is not None:
                 show_json(json_text(self.data()))
@@ -182,11 +185,7 @@ class Context:
     def show(self, outcome: Outcome) -> ExitCode:
         """Print an outcome, and return the exit code: that of the outcome, or `SOME_FAILED` for a success whose answer
         lacks committed rows of a damaged store. Raises the failure of the outcome."""
-        try:
-            outcome.show(self.form, INTERVAL.of(self.options))
-            sys.stdout.flush()
-        except BrokenPipeError:  # as `| head` does: the exit code still reports the outcome
-            discard_output(sys.stdout)
+        outcome.show(self.form, INTERVAL.of(self.options))
         if outcome.failure is not None:
             raise outcome.failure
         lacks_rows = any(error.code in COMMITTED_DAMAGE for error in self._damage)
@@ -313,15 +312,14 @@ class Context:
         return any(found)
 
     def first_damage(self) -> StoreError | None:
-        """Return the first damage in a store of the command: a possible reason of an unforeseen failure. If the command
-        opened none through its context, this is the store of its settings."""
-        from tripos_warehouse.store.store import Store
-
+        """Return the first damage in a store of the command: a possible reason of an unforeseen failure. A command with
+        `--store` that opened none through its context, such as a run, has the store of its settings."""
         stores = [*self._read, *self._written]
-        try:
-            stores = stores or [Store.open(self.config.store, create=False, tolerant=True)]
-        except TriposError:
-            return None
+        if not stores and hasattr(self.options, STORE.name):
+            from tripos_warehouse.store.store import Store
+
+            with contextlib.suppress(TriposError):
+                stores = [Store.open(self.config.store, create=False, tolerant=True, writes=False)]
         return next(filter(None, (store.first_damage() for store in stores)), None)
 
     def _report_damage(self, error: StoreError) -> None:
