@@ -138,10 +138,10 @@ PAPER_FORMATS = ("md", "latex", "html")
 
 def output_format(options: Namespace) -> str:
     """Return the output format. Raises `TriposError` R0202 if `--json` or `--interval` does not apply to it."""
-    given = str(getattr(options, "format", None) or "text")
-    form = "json" if JSON.of(options) else given
-    if JSON.of(options) and given not in ("text", "table", "json"):
-        raise TriposError("R0202", f"`{JSON}` and `{FORMAT} {given}` exclude each other", "give one of them")
+    form = str(getattr(options, "format", None) or "text")
+    if JSON.of(options) and form not in ("text", "table", "json"):
+        raise TriposError("R0202", f"`{JSON}` and `{FORMAT} {form}` exclude each other", "give one of them")
+    form = "json" if JSON.of(options) else form
     if INTERVAL.of(options) is not None and form not in PAPER_FORMATS:
         message = f"`{INTERVAL}` has no use with `{FORMAT} {form}`"
         raise TriposError(
@@ -308,8 +308,8 @@ class Context:
     def found_damage(self) -> bool:
         """Check the stores that this command reads, and return true if rows are damaged. The command then skips these
         rows."""
-        found = [store.sweep() for store in self._read]  # every store, also after a damaged one
-        return any(found)
+        damaged = [store.sweep() for store in self._read]  # every store, also after a damaged one
+        return any(damaged)
 
     def first_damage(self) -> StoreError | None:
         """Return the first damage in a store of the command: a possible reason of an unforeseen failure. A command with

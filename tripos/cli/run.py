@@ -11,7 +11,7 @@ import shutil
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, TextIO
@@ -184,6 +184,10 @@ class _Run(RunObserver):
         ended = self._ended(ending, failure, time.monotonic() - started)
         if self.events is not None:
             self.events.finished(_summary_json(ended, report))
+        remarks = self._cut_remarks() if cut else []
+        if self.options.json:  # which prints no lines
+            for remark in remarks:
+                print_stderr(remark)
         code = ExitCode.SUCCESS if report is None else exit_code_of(report)
         if cut or ending.status == "interrupted":
             code = ExitCode.INTERRUPTED
@@ -193,22 +197,27 @@ class _Run(RunObserver):
             code = ExitCode.SOME_FAILED  # the next run may fix it; until then the expectations do not count
         return Outcome(
             None if self._events_on_stdout else lambda: _summary_json(ended, report),
-            self._lines(ended, report, cut),
+            self._lines(ended, report, remarks),
             exit_code=code,
             failure=failure,
         )
 
-    def _lines(self, ended: RunSummary, report: Report | None, cut: bool) -> Iterator[str]:
-        """Yield the summary and the headline. If the report was `cut`, say that the results are saved, and name the
-        command that makes it."""
+    def _lines(self, ended: RunSummary, report: Report | None, remarks: Sequence[Remark]) -> Iterator[str]:
+        """Yield the summary, the headline, and remarks."""
         yield Remark("\n".join(summary_lines(ended)))
         if report is not None and self.job.tally.samples and not self._events_on_stdout:
             yield from headline_lines(report, self.options)
-        if cut:
-            where = store_options(self.options)
-            again = " ".join(["tripos", "report", self.job.run_id, *([where] if where else [])])
-            yield Remark(localized("interrupted after the last call: all results are kept, and nothing is asked again"))
-            yield Remark(localized(f"  for the figures: {again}"))
+        yield from remarks
+
+    def _cut_remarks(self) -> list[Remark]:
+        """Return that the results are saved, and the command that makes the interrupted report."""
+        where = store_options(self.options)
+        again = " ".join(["tripos", "report", self.job.run_id, *([where] if where else [])])
+        texts = (
+            "interrupted after the last call: all results are kept, and nothing is asked again",
+            f"  for the figures: {again}",
+        )
+        return [Remark(localized(text)) for text in texts]
 
     @property
     def _events_on_stdout(self) -> bool:
