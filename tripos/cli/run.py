@@ -11,26 +11,33 @@ import shutil
 import sys
 import time
 from argparse import Namespace
-from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, TextIO
 
-from tripos.api.job import Job, RunResult
-from tripos.api.run import Run, open_run
-from tripos.api.workers.pool import worker_pool
-from tripos.cli.context import compile_command_spec, warning_printer, with_mock_models
-from tripos.cli.progress import Events, RunSummary, shown_progress, summary_data, summary_lines, wrap_labelled
-from tripos.cli.report import show_headline, store_options, write_junit
+from tripos.api.run import Run, conclude, open_run
+from tripos.cli.context import Context, Outcome, Remark, with_mock_models
+from tripos.cli.progress import (
+    Events,
+    ProgressMonitor,
+    RunSummary,
+    summary_data,
+    summary_lines,
+    views_of,
+    wrap_labelled,
+)
+from tripos.cli.report import exit_code_of, headline_lines, store_options, write_junit
 from tripos.errors import is_interrupt
 from tripos.releases.frozen import withheld_note
 from tripos.runs.clusters import Sharding, array_script, job_manifest, manifest_text, run_shards, shard_command, submit
 from tripos.runs.compilation import CompiledSpec
 from tripos.runs.interrupts import interrupt_handler
-from tripos.runs.preparation import RunWarning, binding_warnings, prepare
-from tripos.runs.selection import request_of
+from tripos.runs.job import Job, RunObserver, RunResult
+from tripos.runs.preparation import binding_warnings, prepare
+from tripos.runs.selection import RunRequest
 from tripos.settings.config import Config
-from tripos.settings.load import ChosenSettings, chosen_settings
+from tripos.settings.load import ChosenSettings
 from tripos.settings.options import (
     DRY_RUN,
     EVENTS,
@@ -48,23 +55,11 @@ from tripos.settings.options import (
 )
 from tripos.settings.runtime import check_divisible, limits_of
 from tripos.settings.secrets import without_keys
-from tripos.terminal import (
-    discard_output,
-    escape_controls,
-    hanging_indent,
-    print_json,
-    print_stderr,
-    show_json,
-    show_message,
-    show_text,
-    terminal_width,
-)
-from tripos_compiler.compile import Compilation
+from tripos.terminal import escape_controls, hanging_indent, message, print_stderr, show_message, terminal_width
 from tripos_compiler.diagnostics.i18n import localized, reader_language
 from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.plan import Plan
 from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.datasets.data_files import DataFolders
 from tripos_runtime.drivers.human import HumanModel
 from tripos_runtime.drivers.prepared import PreparedRun
 from tripos_runtime.models.base import Message, Model
@@ -76,74 +71,65 @@ from tripos_warehouse.tables.text import fold
 
 
 # One run
-def main(options: Namespace) -> ExitCode:
+def run_one(context: Context, path: str) -> Outcome:
     """Run a benchmark.
 
-    Return exit code 1 if calls failed or the run had to stop, 100 if an `expect` failed, 130 if it was interrupted.
+    The exit code is 1 if calls failed or the run had to stop, 100 if an `expect` failed, 130 if it was interrupted.
     """
-    chosen = chosen_settings(options)
-    compilation, folders = compile_command_spec(options, chosen.config)
-    return run_compiled(options, chosen, compilation, folders)
+    return run_compiled(context, context.compiled(path), context.request, context.settings)
 
 
 def run_compiled(
-    options: Namespace,
+    context: Context,
+    spec: CompiledSpec,
+    request: RunRequest,
     chosen: ChosenSettings,
-    compilation: Compilation,
-    folders: DataFolders,
     *,
     people: Mapping[str, Model] = {},
     budget: Budget | None = None,
-) -> ExitCode:
-    """Run a compiled benchmark, and return the exit code as `main` does. `people` maps names of people who take part to
+) -> Outcome:
+    """Run a compiled benchmark, with an exit code as that of `run_one`. `people` maps names of people who take part to
     their models. `budget` is one that earlier runs have spent from; by default it is that of the settings. Raises
     `TriposError`."""
-    plan = compilation.plan
-    if plan is None:
-        return ExitCode.USAGE
-    chosen = with_mock_models(options, chosen, compilation)
+    options = context.options
+    chosen = with_mock_models(request, chosen, spec)
     config = chosen.config
-    spec, warn = CompiledSpec(options.path, compilation, plan, folders), warning_printer(options, config)
-    choices = request_of(options)
-    prepared = prepare(spec, choices, config, people=people, budget=budget, locked=options.locked)
+    prepared = prepare(spec, request, config, people=people, budget=budget, locked=options.locked)
     if options.dry_run:
-        return _dry_run(prepared, options, config, warn)
-    pool = worker_pool(spec, choices, config, RunParameters.workers.of(options))
-    run = open_run(spec, prepared, config, warn, pool, detach=RunParameters.detach.of(options))
+        return _dry_run(context, prepared, config)
+    workers, detach = RunParameters.workers.of(options), RunParameters.detach.of(options)
+    run = open_run(spec, request, prepared, config, context.warn, workers=workers, detach=detach)
     with contextlib.ExitStack() as stack:
         stack.callback(prepared.wiring.close)
         events = stack.enter_context(Events.open(options.events, chosen.secrets)) if options.events else None
-        code = _Run(run, options, chosen, events, interactive=bool(people)).go()
-    run.check_served()
-    return code
+        return _Run(run, options, chosen, events, interactive=bool(people)).go()
 
 
-def _dry_run(prepared: PreparedRun, options: Namespace, config: Config, warn: Callable[[RunWarning], None]) -> ExitCode:
-    """Print the forecast of a run as text or JSON, without making calls or creating a store. Raises `TriposError` if
-    the store or a data file cannot be read."""
+def _dry_run(context: Context, prepared: PreparedRun, config: Config) -> Outcome:
+    """Return the forecast of a run, without making calls or creating a store. Raises `TriposError` if the store or a
+    data file cannot be read."""
     from tripos.cli.forecast_text import forecast_lines
-    from tripos.runs.forecast import check_model_names, forecast_batches, forecast_json, forecast_run
+    from tripos.runs.forecast import check_model_names, forecast_batches, forecast_data, forecast_run
     from tripos.runs.planning import headline_detection
     from tripos.runs.preparation import damage_warning
 
     check_model_names([name for name in prepared.binding.all_models if name not in prepared.wiring.recorded], config)
     for warning in binding_warnings(prepared):
-        warn(warning)
-    detection = headline_detection(prepared.plan, prepared.source, prepared.selection) if options.json else None
-    estimate, budget = forecast_run(prepared, config, lambda error: warn(damage_warning(error))), prepared.budget
-    withheld = prepared.source.withheld_counts(prepared.selection)
-    batches = forecast_batches(estimate, prepared, config)
-    if options.json:
-        detects = None if detection is None else detection.to_json()
-        show_json(forecast_json(estimate, budget, withheld, batches, detects))
-    else:
-        show_text("\n".join(forecast_lines(estimate, prepared.plan, terminal_width(), budget, batches)))
-    return ExitCode.SUCCESS
+        context.warn(warning)
+    estimate = forecast_run(prepared, config, lambda error: context.warn(damage_warning(error)))
+    budget, batches = prepared.budget, forecast_batches(estimate, prepared, config)
+
+    def data() -> dict[str, Any]:
+        detection = headline_detection(prepared.plan, prepared.source, prepared.selection)
+        withheld = prepared.source.withheld_counts(prepared.selection)
+        return forecast_data(estimate, budget, withheld, batches, None if detection is None else detection.to_json())
+
+    return Outcome(data, forecast_lines(estimate, prepared.plan, terminal_width(), budget, batches))
 
 
-@dataclass(frozen=True)
-class _Run:
-    """One run, with its output to the terminal and to the event log."""
+@dataclass
+class _Run(RunObserver):
+    """One run, with its output to the terminal and to the event log. It is the observer of the calls."""
 
     run: Run
     options: Namespace
@@ -151,6 +137,8 @@ class _Run:
     events: Events | None
     interactive: bool = False
     """True if a person replies in the terminal, so that no progress may be drawn there."""
+    _handlers: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
+    _monitor: ProgressMonitor | None = None
 
     @property
     def job(self) -> Job:
@@ -169,69 +157,66 @@ class _Run:
         else:
             write_junit(report, self.options.junit)
 
-    def go(self) -> ExitCode:
-        """Run, print the summary and the headline, and return the exit code."""
+    def go(self) -> Outcome:
+        """Run, and return the summary and the headline."""
         job, started = self.job, time.monotonic()
         self._header()
         try:
-            ending = asyncio.run(self.run.go(self._progress))
+            ending = asyncio.run(self.run.go(self))
         except StoreError as error:
             error.exit_code = ExitCode.SOME_FAILED
             raise
-        report, unreported, cut = None, None, False
-        if ending.failure is None:
+        report, failure, cut = None, ending.failure, False
+        if failure is None:
             try:
-                report = self._report()
+                report = conclude(self.run)
             except StoreError as error:  # the summary of calls and cost is still printed
-                unreported = error.with_exit_code(ExitCode.SOME_FAILED)
+                failure = error.with_exit_code(ExitCode.SOME_FAILED)
+            except TriposError as error:
+                report, failure = self.run.report(), error
             except BaseException as error:
                 if not is_interrupt(error):
                     raise
                 cut = True
         if self.options.junit and not cut:
             self._write_junit(report)
-        failure = ending.failure or unreported
         ended = self._ended(ending, failure, time.monotonic() - started)
         if self.events is not None:
             self.events.finished(_summary_json(ended, report))
-        try:
-            self._tell(ended, report)
-        except BrokenPipeError:  # as `| head` does: the exit code still reports the run
-            discard_output(sys.stdout)
-        if failure is not None:
-            raise failure
-        if cut:
-            self._tell_cut()
+        remarks = self._cut_remarks() if cut else []
+        if self.options.json:  # which prints no lines
+            for remark in remarks:
+                print_stderr(remark)
+        code = ExitCode.SUCCESS if report is None else exit_code_of(report)
         if cut or ending.status == "interrupted":
-            return ExitCode.INTERRUPTED
-        if ending.status == "submitted":
-            return ExitCode.SUBMITTED
-        if job.tally.failed or job.failed_functions():
-            return ExitCode.SOME_FAILED  # the next run may fix it; until then the expectations do not count
-        if report is not None and report.failed:
-            return ExitCode.SOME_FAILED
-        return ExitCode.SUCCESS if report is None or report.passed else ExitCode.EXPECTATION_FAILED
+            code = ExitCode.INTERRUPTED
+        elif ending.status == "submitted":
+            code = ExitCode.SUBMITTED
+        elif job.tally.failed or job.failed_functions():
+            code = ExitCode.SOME_FAILED  # the next run may fix it; until then the expectations do not count
+        return Outcome(
+            None if self._events_on_stdout else lambda: _summary_json(ended, report),
+            self._lines(ended, report, remarks),
+            exit_code=code,
+            failure=failure,
+        )
 
-    def _tell(self, ended: RunSummary, report: Report | None) -> None:
-        """Print the summary and the headline. Raises `BrokenPipeError` if standard output is closed."""
-        if self.options.json and not self._events_on_stdout:
-            print_json(_summary_json(ended, report))
-        elif not self.options.json:
-            print_stderr("\n".join(summary_lines(ended)))
-            if report is not None and self.job.tally.samples and not self._events_on_stdout:
-                show_headline(report, sql=self.options.sql, options=self.options)
-                sys.stdout.flush()
+    def _lines(self, ended: RunSummary, report: Report | None, remarks: Sequence[Remark]) -> Iterator[str]:
+        """Yield the summary, the headline, and remarks."""
+        yield Remark("\n".join(summary_lines(ended)))
+        if report is not None and self.job.tally.samples and not self._events_on_stdout:
+            yield from headline_lines(report, self.options)
+        yield from remarks
 
-    def _tell_cut(self) -> None:
-        """Print that the results are saved, and the command that makes the interrupted report."""
+    def _cut_remarks(self) -> list[Remark]:
+        """Return that the results are saved, and the command that makes the interrupted report."""
         where = store_options(self.options)
         again = " ".join(["tripos", "report", self.job.run_id, *([where] if where else [])])
-        print_stderr(localized("interrupted after the last call: all results are kept, and nothing is asked again"))
-        print_stderr(localized(f"  for the figures: {again}"))
-
-    def _report(self) -> Report:
-        """Return the report, and store its measures. Raises `StoreError`."""
-        return self.run.keep_report()
+        texts = (
+            "interrupted after the last call: all results are kept, and nothing is asked again",
+            f"  for the figures: {again}",
+        )
+        return [Remark(localized(text)) for text in texts]
 
     @property
     def _events_on_stdout(self) -> bool:
@@ -276,27 +261,34 @@ class _Run:
             command=without_keys(shlex.join(["tripos", *sys.argv[1:]]), self.chosen.secrets),
         )
 
-    @contextlib.asynccontextmanager
-    async def _progress(self, job: Job) -> AsyncIterator[None]:
-        """Show progress while the run makes calls. The first Ctrl-C finishes the calls in progress; the second stops at
-        once."""
+    def started(self, job: Job) -> None:
+        """Show progress from now on. The first Ctrl-C finishes the calls in progress; the second stops at once."""
 
         def interrupted() -> None:
             if job.interrupt():
                 print_stderr(localized("\nfinishing the calls under way; Ctrl-C again stops at once"))
 
-        progress = shown_progress(
+        self._handlers.enter_context(interrupt_handler(interrupted))
+        quiet = self.options.json or self._events_on_stdout or self.interactive
+        self._monitor = ProgressMonitor(
             job.tally,
-            endpoints=job.endpoints,
-            budget=job.budget,
-            verbose=self.options.verbose,
-            events=self.events,
-            quiet=self.options.json or self._events_on_stdout or self.interactive,
-            secrets=self.chosen.secrets,
+            views_of(self.events, quiet=quiet),
+            job.endpoints,
+            job.budget,
+            self.options.verbose,
+            self.chosen.secrets,
         )
-        with interrupt_handler(interrupted):
-            async with progress:
-                yield
+
+    def progress(self, job: Job, elapsed_s: float) -> None:
+        """Show the state of the run."""
+        if self._monitor is not None:
+            self._monitor.look(elapsed_s, job.new_notes())
+
+    def finished(self) -> None:
+        """Remove the display of the progress."""
+        if self._monitor is not None:
+            self._monitor.close()
+        self._handlers.close()
 
 
 def _summary_json(ended: RunSummary, report: Report | None) -> dict[str, Any]:
@@ -322,61 +314,54 @@ PROGRAMS = {"slurm": ("sbatch",), "k8s": ("kubectl", "create", "-f", "-")}
 
 
 # A run on a cluster
-def run_on_cluster(options: Namespace) -> ExitCode:
-    """Write the script or the manifest of a run, and submit it with `--submit`. The first shard is prepared here, so
+def run_on_cluster(context: Context) -> Outcome:
+    """Return the script or the manifest of a run, and submit it with `--submit`. The first shard is prepared here, so
     that its mistakes are reported before anything is submitted. Raises `TriposError`."""
+    options = context.options
     if len(options.paths) > 1:
         raise TriposError(
             "R0202", f"`{RunParameters.on} {options.on}` takes one benchmark at a time", "submit each by itself"
         )
-    options.path = options.paths[0]
     for option in (SHARD, JUNIT, EVENTS):
         if option.is_in(options):
             hint = f"give it to the command that ends the run, without {RunParameters.on}"
             raise TriposError("R0202", f"`{option}` is not shared by shards", hint)
-    chosen = chosen_settings(options)
-    sharding = _sharding(options, chosen)
-    if sharding is None:
-        return ExitCode.USAGE
+    sharding = _sharding(context, options.paths[0])
     if options.on == "ray":
-        return _run_on_ray(options, sharding)
-    text = _text(options.on, sharding, chosen)
+        return _run_on_ray(context, sharding)
+    script = _text(options.on, sharding, context.settings)
     if options.write is not None:
-        _write(Path(options.write), text)
-    if options.submit and not options.dry_run:
-        show_message(submit(PROGRAMS[options.on], text))
-    elif options.write is None:
-        show_text(text.rstrip("\n"))
-    show_message(
-        f"when its {SHARDS.setting_in(sharding.config)} shards are done: {sharding.whole_command}", stderr=True
+        _write(Path(options.write), script)
+    submits = options.submit and not options.dry_run
+    reply = submit(PROGRAMS[options.on], script) if submits else None
+    shards = SHARDS.setting_in(sharding.config)
+    shown = [message(reply)] if reply is not None else [script.rstrip("\n")] if options.write is None else []
+    then = message(f"when its {shards} shards are done: {sharding.whole_command}", sys.stderr)
+    return Outcome(
+        lambda: {"script": script, "submitted": reply, "shards": shards, "then": sharding.whole_command},
+        [*shown, Remark(then)],
     )
-    return ExitCode.SUCCESS
 
 
-def _sharding(options: Namespace, chosen: ChosenSettings) -> Sharding | None:
-    """Return the shards of a run, or None if the spec has errors. Raises `TriposError` if the first shard cannot be
-    prepared."""
-    config = chosen.config
-    compilation, folders = compile_command_spec(options, config)
-    if compilation.plan is None:
-        return None
-    command = shard_command(options.arguments, chosen.secrets)
+def _sharding(context: Context, path: str) -> Sharding:
+    """Return the shards of a run. Raises `TriposError` if the first shard cannot be prepared."""
+    config, spec = context.config, context.compiled(path)
+    command = shard_command(context.arguments, context.settings.secrets)
     check_divisible(limits_of(config, {}), SHARDS.setting_in(config), "shards")
-    first = replace(request_of(options), shard=f"1/{SHARDS.setting_in(config)}", divide=True)
-    spec = CompiledSpec(options.path, compilation, compilation.plan, folders)
-    prepare(spec, first, config, locked=options.locked).wiring.close()
-    return Sharding(compilation.plan.benchmark.name, command, config)
+    first = replace(context.request, shard=f"1/{SHARDS.setting_in(config)}", divide=True)
+    prepare(spec, first, config, locked=context.options.locked).wiring.close()
+    return Sharding(spec.plan.benchmark.name, command, config)
 
 
-def _run_on_ray(options: Namespace, sharding: Sharding) -> ExitCode:
+def _run_on_ray(context: Context, sharding: Sharding) -> Outcome:
     """Run all shards, then the whole run, which finds every result in the store. Raises `TriposError` R0413 if a shard
     failed."""
+    options = context.options
     for option in (RunParameters.submit, RunParameters.write, TIME_LIMIT, IMAGE):
         if option.is_in(options):
             raise TriposError("R0202", f"`{option}` does nothing with {RunParameters.on} ray", "leave it out")
     if options.dry_run:
-        show_text(sharding.whole_command)
-        return ExitCode.SUCCESS
+        return Outcome(lambda: {"then": sharding.whole_command}, [sharding.whole_command])
     count, ended, asked = SHARDS.setting_in(sharding.config), 0, 0
     failed: list[int] = []
     for end in run_shards(sharding, Path.cwd()):
@@ -386,10 +371,10 @@ def _run_on_ray(options: Namespace, sharding: Sharding) -> ExitCode:
         if end.error:
             show_message(f"  shard {end.number}: {end.error}", stderr=True)
     if failed:
-        message = f"{len(failed)} of {count} shards did not end well"
+        fault = f"{len(failed)} of {count} shards did not end well"
         hint = "run the same command again: what was answered is kept"
-        raise TriposError("R0413", message, hint, ExitCode.SOME_FAILED)
-    return main(options)
+        raise TriposError("R0413", fault, hint, ExitCode.SOME_FAILED)
+    return run_one(context, options.paths[0])
 
 
 def _text(on: str, sharding: Sharding, chosen: ChosenSettings) -> str:
@@ -414,8 +399,9 @@ INDENT = "  "
 
 
 # A person in place of the model
-def teach_main(options: Namespace) -> ExitCode:
+def teach_main(context: Context) -> Outcome:
     """Run a benchmark with a person in the compared role. Exit codes are those of `tripos run`."""
+    options = context.options
     name = f"human/{options.name}"
     if not options.name or "," in options.name or "/" in options.name or options.name != options.name.strip():
         raise TriposError(
@@ -431,13 +417,11 @@ def teach_main(options: Namespace) -> ExitCode:
         raise TriposError("R0202", f"nothing is taught with `{DRY_RUN}` or `{JSON}`", "use `tripos run` for these")
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")  # a byte that is not UTF-8 must not end the session
-    options.model = [name]
-    chosen = chosen_settings(options)
+    chosen, request = context.settings, replace(context.request, models=(name,))
     limits = chosen.config.limits.model_copy(update={option.key: PATIENCE_S for option in (TIMEOUT, PATIENCE)})
     chosen = replace(chosen, config=chosen.config.model_copy(update={"limits": limits}))
-    compilation, folders = compile_command_spec(options, chosen.config)
     person = HumanModel(name, Terminal(sys.stdin, sys.stdout))
-    return run_compiled(options, chosen, compilation, folders, people={name: person})
+    return run_compiled(context, context.compiled(options.path), request, chosen, people={name: person})
 
 
 @dataclass
@@ -460,8 +444,8 @@ class Terminal:
     def hear(self, messages: tuple[Message, ...]) -> None:
         """Show messages, including the person's own in a continued conversation."""
         heads = {"system": "your instructions", "user": "to you", "assistant": "you said"}
-        for message in messages:
-            self._write([localized(heads[message.role]), *_indented(message.content), ""])
+        for each in messages:
+            self._write([localized(heads[each.role]), *_indented(each.content), ""])
 
     def say(self) -> str | None:
         """Return the lines up to an empty line, of which at least one is not empty; None at the end of the input."""

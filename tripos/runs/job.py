@@ -7,7 +7,8 @@ import contextlib
 import gc
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -16,7 +17,7 @@ from tripos.runs.records import RecordedBatches, media_store, run_row, step_rows
 from tripos_compiler.diagnostics.text_format import counted
 from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.language.evaluation import EvaluationStopped
-from tripos_compiler.plan import Grade, Plan
+from tripos_compiler.plan import Plan
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.inputs import DataError
 from tripos_runtime.asking.functions.calling import LoadedPlugin
@@ -99,11 +100,20 @@ class Job:
     """The batches that contain the calls, if any."""
     settler: StoppingRule | None = None
     """The stopping rule of a run that may stop early."""
+    after: Callable[[Job], None] = lambda job: None
+    """Called after the last call of a run, before its end is committed."""
     settled: Mapping[str, Any] | None = None
     """For such a run, what was settled after how many items; set when it is over."""
     _engine: Engine | None = None
     _running: asyncio.Task[None] | None = None
     _interrupted: bool = False
+    _seen_notes: int = 0
+
+    def new_notes(self) -> list[str]:
+        """Return the notes of the run since the last call."""
+        notes = self.tally.notes[self._seen_notes :]
+        self._seen_notes += len(notes)
+        return notes
 
     def endpoints(self) -> Sequence[Snapshot]:
         """Return the state of each endpoint."""
@@ -128,16 +138,15 @@ class Job:
         if self._engine is not None:
             self._engine.look_again()
 
-    async def run(self, models: Mapping[str, Model], around: RunContext) -> RunResult:
-        """Run to the end, and return how it ended. `around` provides the context in which calls are made, such as a
-        progress display."""
+    async def run(self, models: Mapping[str, Model], observer: RunObserver) -> RunResult:
+        """Run to the end, and return how it ended. The observer looks at the calls."""
         ledger = open_ledger(self.store, self.plan.fingerprints, self.origin.release)
         ending: RunResult | None = None
         try:
             done = self._done(ledger)
             self._begin(self.run_id if done is None else done["run_id"])
             if done is None:
-                ending = await self._call(ledger, models, around)
+                ending = await self._call(ledger, models, observer)
             else:
                 self.tally.reuse(done)
                 self.settled = done.get("settled")
@@ -146,7 +155,7 @@ class Job:
                 self.settled = self.settler.state()
             try:
                 if done is None and ending.failure is None:
-                    self._carry_scores()
+                    self.after(self)
                 self._end(ending)
             except StoreError as error:  # calls and cost are still reported
                 ending = RunResult("failed", error.with_exit_code(ExitCode.SOME_FAILED))
@@ -159,14 +168,14 @@ class Job:
         return _with_losses(ending, ledger.lost)
 
     async def work(
-        self, models: Mapping[str, Model], around: RunContext, share: Share, reader: CaseReader | None = None
+        self, models: Mapping[str, Model], observer: RunObserver, share: Share, reader: CaseReader | None = None
     ) -> RunResult:
         """Make the calls of a share of a run that another process begins and ends. A `reader` replaces its stopping
         rule. Raises `StoreError` if results cannot be committed."""
         ledger = open_ledger(self.store, self.plan.fingerprints, self.origin.release)
         ending: RunResult | None = None
         try:
-            ending = await self._call(ledger, models, around, share, reader)
+            ending = await self._call(ledger, models, observer, share, reader)
         finally:
             for function in self.functions.values():
                 function.close()
@@ -183,30 +192,18 @@ class Job:
             return None
         return work
 
-    def _carry_scores(self) -> None:
-        """Write the scores of the replies by people or from a file."""
-        if any(
-            isinstance(step, Grade)
-            for scenario in self.plan.scenarios
-            for way in scenario.treatments
-            for step in way.steps
-        ):
-            from tripos.annotation.carry_over import carry_over_scores
-
-            carry_over_scores(self.store, self.plan, self.run_id)
-
     async def _call(
         self,
         ledger: RunLedger,
         models: Mapping[str, Model],
-        around: RunContext,
+        observer: RunObserver,
         share: Share | None = None,
         reader: CaseReader | None = None,
     ) -> RunResult:
         thresholds, finished = gc.get_threshold(), False
         try:
             if self.pool is not None:
-                async with around(self):
+                async with observed(self, observer):
                     return await self.pool.run(self)
             for model in models.values():
                 await model.warm_up()
@@ -245,7 +242,7 @@ class Job:
             gc.collect()
             gc.freeze()
             gc.set_threshold(20_000, 20, 50)
-            async with around(self):
+            async with observed(self, observer):
                 await self._running
             finished = not engine.stopping or (self.batches is not None and self.batches.left)
         except (ModelError, Stopped) as error:
@@ -323,8 +320,44 @@ class Job:
         ]
 
 
-RunContext = Callable[[Job], contextlib.AbstractAsyncContextManager[None]]
-"""Provides the context in which the calls of a job are made, such as a progress display."""
+POLL_S = 0.25
+"""The interval in seconds between two looks of an observer."""
+
+
+class RunObserver:
+    """An observer of the calls of a run: a terminal and an event log, a callback, or the process that started a
+    worker."""
+
+    def started(self, job: Job) -> None:
+        """Begin to observe: the calls are about to be made in the running event loop."""
+
+    def progress(self, job: Job, elapsed_s: float) -> None:
+        """Look at the counters and the new notes of a job, so many seconds after its first call."""
+
+    def finished(self) -> None:
+        """End: there are no further calls, and the last look has shown the final state."""
+
+
+@contextlib.asynccontextmanager
+async def observed(job: Job, observer: RunObserver) -> AsyncIterator[None]:
+    """Let an observer look at a job several times a second while the block runs, and once more at its end."""
+    started = time.monotonic()
+
+    async def poll() -> None:
+        while True:
+            observer.progress(job, time.monotonic() - started)
+            await asyncio.sleep(POLL_S)
+
+    observer.started(job)
+    polling = asyncio.create_task(poll())
+    try:
+        yield
+    finally:
+        polling.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await polling
+        observer.progress(job, time.monotonic() - started)
+        observer.finished()
 
 
 def _with_losses(ending: RunResult, lost: int) -> RunResult:
