@@ -203,8 +203,9 @@ def lower_context(making: GenerationLowering) -> None:
             program.index.use(name.span, declared.span if declared is not None else None)
             making.axes.append(axis)
             bind_axis(making, axis, name)
-    if any(name.text not in program.declared.get("axis", {}) for name in names):  # any axis may have been meant
-        for other in program.declared.get("axis", {}).keys() - making.scope.keys():
+    declared_axes = program.declared.get("axis", {}).keys()
+    if {name.text for name in names} - program.axes.keys() - declared_axes:  # any axis may have been meant
+        for other in sorted(declared_axes - making.scope.keys()):
             making.scope[other] = Binding((other,))
             making.add("", other, making.statement.head, None)
     for name in names:

@@ -1,8 +1,8 @@
 """The `Program`: the state of a compilation, with the symbol index, scopes and bindings, and the tables that lowering
 fills.
 
-A name that is in `Program.declared` but not in its table was already reported; uses of it are skipped without a
-message.
+A name that is in `Program.declared` but not in its table has a wrong declaration; a use of it is a failure that follows
+from that.
 """
 
 from __future__ import annotations
