@@ -545,6 +545,7 @@ def _paths(typed: Typed) -> set[tuple[str, ...]]:
 
 
 EXCLUDING = tuple(construct for construct in CONSTRUCTS if construct.excludes)
+REQUIRED = {construct.name: construct.requires for construct in CONSTRUCTS if construct.requires is not None}
 
 
 def _has_no_excluded(program: Program, statement: Statement) -> bool:
@@ -560,6 +561,17 @@ def _has_no_excluded(program: Program, statement: Statement) -> bool:
                     program.diagnostics.error("E0107", message, other.head, help=exclusion.help)
             excluded |= {name for name in exclusion.constructs if statement.of(name)}
     return not excluded
+
+
+def _has_required(program: Program, statement: Statement) -> bool:
+    """Return true if every construct in the block of an ask has the one that it requires; otherwise report it."""
+    good = True
+    for inner in statement.body:
+        need = REQUIRED.get(inner.construct)
+        if need is not None and not statement.of(need.construct):
+            program.diagnostics.error(need.code, need.message, inner.head, help=need.help)
+            good = False
+    return good
 
 
 def lower_ask(steps: Steps, statement: Statement) -> bool:
@@ -581,7 +593,7 @@ def lower_ask(steps: Steps, statement: Statement) -> bool:
 
 def _ask(steps: Steps, statement: Statement, when: Typed | bool | None, listed: ElementAsks | None = None) -> bool:
     program, name, role = steps.program, statement.name(), statement.name("role")
-    good = all([steps.named(name), _has_no_excluded(program, statement)])
+    good = all([steps.named(name), _has_no_excluded(program, statement), _has_required(program, statement)])
     known = program.is_declared("role", role) and may_answer(steps, role)
     question = lower_request(program, dict(steps.scope), statement, steps.rows)
     chat = lower_chat(steps, statement)

@@ -110,13 +110,9 @@ def lower_state(
     written, user = statement.one_of("state"), _user(steps, statement, may_answer)
     ends = _ending_tools(steps, statement, tools)
     if written is None:
-        return None if user is None and ends is not None else False
+        return None
     program, good = steps.program, user is not False and ends is not None
     value = written.syntax("value")
-    if not statement.of("tools"):
-        help_ = "name tools that have functions: `tools find_order, cancel_order`"
-        program.diagnostics.error("E0206", "no tool reads or changes this state", written.head, help=help_)
-        good = False
     for tool in tools:
         name = tool_function_name(tool.name)
         if name not in program.plugins and name not in program.diagnostics.skipped_names:
@@ -148,13 +144,9 @@ def _ending_tools(steps: Steps, statement: Statement, tools: Sequence[Tool]) -> 
     program, role = steps.program, statement.name("role").text
     found: list[str] = []
     good = True
-    for each in statement.of("called"):
+    for each in statement.of("called") if statement.of("state") else ():
         caller, tool = each.name("role"), each.name("tool")
-        if not statement.of("state"):
-            message, help_ = "no call is made here, so none ends anything", "write a `state`, or remove this line"
-            program.diagnostics.error("E0107", message, each.head, help=help_)
-            good = False
-        elif caller.text != role:
+        if caller.text != role:
             message, help_ = f"`{caller.text}` calls no tools here", f"write `until {role} calls {tool.text}`"
             program.diagnostics.error("E0201", message, caller.span, help=help_, unknown=caller.text)
             good = False
@@ -177,11 +169,7 @@ def _user(steps: Steps, statement: Statement, may_answer: MayAnswer) -> LoopUser
     """Return the user of a loop; None without one, False if it is wrong, which is reported."""
     program, written, good = steps.program, statement.one_of("user"), True
     if written is None or not statement.of("state"):
-        stray = [*statement.of("user"), *statement.of("until")]
-        for each in stray:
-            message = "only an ask with a `state` has a user" if statement.of("user") else "this ask has no user"
-            program.diagnostics.error("E0107", message, each.head, help="write a `state`, and `user ROLE { … }`")
-        return False if stray else None
+        return None
     role = written.name("role")
     if not program.is_declared("role", role) or not may_answer(steps, role):
         return False
@@ -344,18 +332,14 @@ class PromptSequence:
 def lower_prompts(steps: Steps, statement: Statement) -> PromptSequence | bool | None:
     """Return the prompts of an ask with several; None without `prompts`, False if they are wrong, which is reported."""
     written = statement.one_of("prompts")
-    program, good = steps.program, True
+    program = steps.program
     if written is None:
-        for end in statement.of("ends"):
-            help_ = "write `prompts LIST at most COUNT`, or leave it out"
-            program.diagnostics.error("E0107", "`until` ends an ask with several `prompts`", end.head, help=help_)
-            good = False
-        return None if good else False
+        return None
     value = written.syntax("list")
     program.index.scopes.append((value.span, dict(steps.scope)))
     prompts = steps.elaborator().expression(value, TEXTS, "what is asked")
     most = count_of(program, written)
-    return PromptSequence(prompts, most) if prompts is not None and most is not None and good else False
+    return PromptSequence(prompts, most) if prompts is not None and most is not None else False
 
 
 def add_prompt_turns(steps: Steps, statement: Statement, first: Ask, script: PromptSequence) -> bool:

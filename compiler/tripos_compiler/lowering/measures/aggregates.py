@@ -15,7 +15,7 @@ from tripos_compiler.language.aggregates import AGGREGATES, MEAN, AggregateFunct
 from tripos_compiler.language.intervals import Scale, scale_of
 from tripos_compiler.language.scored_values import conversations_before, lists_of, most_tries
 from tripos_compiler.library.ranges import SHARE, Interval
-from tripos_compiler.library.types import fits, type_notation, without_optional
+from tripos_compiler.library.types import PLAIN, fits, type_notation, without_optional
 from tripos_compiler.lowering.measures.dimensions import dimension_text
 from tripos_compiler.lowering.measures.normal_forms import Atom, NormalForm, atom_form, function_atom, with_missing
 from tripos_compiler.lowering.measures.typed_figures import (
@@ -235,9 +235,6 @@ def _missing(reading: FigureContext, argument: Argument, function: AggregateFunc
 
 # Types of operands
 
-DISTINGUISHABLE_KINDS = frozenset({"text", "integer", "number", "bool", "choice", "path"})
-"""The kinds of types whose values can be distinguished."""
-
 
 def is_fitting(
     reading: FigureContext,
@@ -326,7 +323,7 @@ def _misfit(function: AggregateFunction, scored: Operand, place: int) -> tuple[s
             return f"{what} compares texts, and {name} is `{type_notation(type_)}`", help_
         return None
     of = type_.of if type_.kind == "set" else type_
-    if function.takes == "values" and of.kind not in DISTINGUISHABLE_KINDS and not function.counts:
+    if function.takes == "values" and of.kind not in PLAIN and not function.counts:
         return (
             f"{what} tells values apart, and {name} is `{type_notation(type_)}`",
             "take it of a choice, a text or a set",
