@@ -1,5 +1,5 @@
-"""Constructs that exclude each other, and bounds of counts: the table has them, the compiler reports them, and the
-reference prints them.
+"""Constructs that exclude or require each other, and bounds of counts: the table has them, the compiler reports them,
+and the reference prints them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from compiling import compile_files, compile_text
 
 from tests.each import each
 from tripos_compiler.constructs.reference import construct_part
-from tripos_compiler.constructs.table import CONSTRUCTS, SETTINGS
+from tripos_compiler.constructs.table import CONSTRUCTS, SETTINGS, Construct
 
 WRITTEN = {
     "prompt": 'prompt "What?"',
@@ -111,3 +111,42 @@ dataset made by helper {{ prompt "a", returns {{ b text }}, count {number if nam
         bounds = f"{least} or more" if most is None else f"between {least} and {most:g}"
         expected = ("E0301" if most is None else "E0803", f"`{name}` must be {bounds}")
         assert said == ({expected} if wrong else set()), (number, [item.message for item in found.diagnostics])
+
+
+REQUIRED = [construct for construct in CONSTRUCTS if construct.requires is not None]
+LACKING = {
+    "ends": "until length(reply.text) > 3",
+    "state": "state q.shop at most 2 turns",
+    "user": 'user helper { system "Go on." }',
+    "until": 'until helper says "END"',
+    "called": "until candidate calls look",
+}
+"""Each construct that requires another one, as a line of an ask."""
+
+
+@pytest.mark.parametrize("construct", REQUIRED, ids=[construct.name for construct in REQUIRED])
+def test_what_a_construct_requires_is_reported_once_and_printed(construct: Construct, tmp_path: Path) -> None:
+    need = construct.requires
+    assert need is not None
+    spec = f"""\
+benchmark demo "1.0.0" {{ languages en }}
+role candidate compared
+role helper
+tool look "Looks." {{ what text }}
+dataset item from "items.jsonl" {{ question text, shop json }}
+scenario one {{
+  over item as q
+  ask reply by candidate {{
+    prompt "{{{{ q.question }}}}"
+    {LACKING[construct.name]}
+  }}
+  score right = length(reply.text) > 3
+}}
+"""
+    items = '{"question": "What?", "shop": {}}\n{"question": "Why?", "shop": {}}\n'
+    found = compile_files(tmp_path, {"spec.tripos": spec, "items.jsonl": items})
+    errors = [(item.code, item.message, item.help) for item in found.diagnostics if item.severity == "error"]
+    assert errors == [(need.code, need.message, need.help)]
+    (ask,) = (each for each in CONSTRUCTS if each.name == "ask")
+    rows = [row for row in construct_part(ask).splitlines() if f"| {construct.summary} |" in row]
+    assert len(rows) == 1 and f", with `{need.construct}` |" in rows[0]

@@ -304,7 +304,7 @@ def test_a_function_gives_a_value_of_its_type_or_says_that_it_has_none(name: str
     if isinstance(value, int | float):
         low, high = Ranges({}, {}).of(NOWHERE, call)
         assert low <= value <= high or low <= float(value) <= high  # scores are of double precision
-        assert known.least is None or known.least <= value or known.least <= float(value)
+        assert known.range.low <= value or known.range.low <= float(value)
     if isinstance(value, list | AbstractSet):
         assert known.items <= len(value)
 

@@ -231,7 +231,7 @@ def _blocks(construct: Construct) -> Iterator[str]:
 
 
 def _how_many(construct: Construct, inside: Sequence[Construct]) -> str:
-    """Return how often a construct may occur in a block, and beside which of those `inside` it may not."""
+    """Return how often a construct may occur in a block, and beside which of those `inside` it must or may not."""
     often = "any number"
     if construct.once:
         often = "at most once for each condition" if construct.for_each_condition else "at most once"
@@ -240,6 +240,8 @@ def _how_many(construct: Construct, inside: Sequence[Construct]) -> str:
     if construct.counts is not None:
         least, most = construct.counts
         often += f", `COUNT` {least} or more" if most is None else f", `COUNT` {least} to {most}"
+    if construct.requires is not None and construct.requires.construct in there:
+        often += f", with `{construct.requires.construct}`"
     excluded = dict.fromkeys(f"`{name}`" for name in names)
     if not excluded:
         return often

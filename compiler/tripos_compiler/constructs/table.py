@@ -26,6 +26,19 @@ class Exclusion:
 
 
 @dataclass(frozen=True)
+class Requirement:
+    """Construct without which another one may not stand in a block, and the error where it is missing."""
+
+    construct: str
+    message: str
+    help: str
+    code: str = "E0107"
+
+
+USER_HELP = "write a `state`, and `user ROLE { … }`"
+
+
+@dataclass(frozen=True)
 class Construct:
     """Kind of statement. `keyword` is empty for free entries of a body, such as fields or values of an axis.
 
@@ -45,6 +58,8 @@ class Construct:
     counts: tuple[int, int | None] | None = None
     """Least and greatest number in its `COUNT`."""
     excludes: tuple[Exclusion, ...] = ()
+    requires: Requirement | None = None
+    """What the block of an `ask` must have beside it."""
 
     @property
     def starts_with(self) -> str:
@@ -492,7 +507,18 @@ CONSTRUCTS: tuple[Construct, ...] = (
             ),
         ),
     ),
-    Construct("ends", ("ask",), "until COND", "a condition after which no more prompts follow", keyword="until"),
+    Construct(
+        "ends",
+        ("ask",),
+        "until COND",
+        "a condition after which no more prompts follow",
+        keyword="until",
+        requires=Requirement(
+            "prompts",
+            "`until` ends an ask with several `prompts`",
+            "write `prompts LIST at most COUNT`, or leave it out",
+        ),
+    ),
     Construct("shot_prompt", ("shots",), "prompt LABELS", "the question of a worked example", keyword="prompt"),
     Construct("reply", ("shots",), "reply LABELS", "the answer of a worked example"),
     Construct(
@@ -559,9 +585,21 @@ CONSTRUCTS: tuple[Construct, ...] = (
         "the state that the tools read and change, from turn to turn",
         once=True,
         counts=(1, 50),
+        requires=Requirement(
+            "tools",
+            "no tool reads or changes this state",
+            "name tools that have functions: `tools find_order, cancel_order`",
+            "E0206",
+        ),
     ),
     Construct(
-        "user", ("ask",), "user ROLE BLOCK", "a role that answers each turn without a call", body="speaker", once=True
+        "user",
+        ("ask",),
+        "user ROLE BLOCK",
+        "a role that answers each turn without a call",
+        body="speaker",
+        once=True,
+        requires=Requirement("state", "only an ask with a `state` has a user", USER_HELP),
     ),
     Construct(
         "returns",
@@ -607,8 +645,23 @@ CONSTRUCTS: tuple[Construct, ...] = (
     # conversations and retrieval
     Construct("speaker", ("converse",), "NAME BLOCK", "a role that talks", body="speaker", keyword=""),
     Construct("opens", ("converse",), "opens ROLE", "the role that speaks first", once=True),
-    Construct("until", ("converse", "ask"), "until ROLE says STRING", "the text that ends the conversation"),
-    Construct("called", ("ask",), "until ROLE calls TOOL", "a tool whose call ends the conversation", keyword="until"),
+    Construct(
+        "until",
+        ("converse", "ask"),
+        "until ROLE says STRING",
+        "the text that ends the conversation",
+        requires=Requirement("user", "this ask has no user", USER_HELP),
+    ),
+    Construct(
+        "called",
+        ("ask",),
+        "until ROLE calls TOOL",
+        "a tool whose call ends the conversation",
+        keyword="until",
+        requires=Requirement(
+            "state", "no call is made here, so none ends anything", "write a `state`, or remove this line"
+        ),
+    ),
     Construct("limit", ("converse",), "limit COUNT turns", "the largest number of turns", once=True, counts=(1, 1000)),
     Construct("repeat", ("converse",), "repeat COUNT", "conversations for each row", once=True, counts=(1, 1000)),
     Construct("where", ("retrieve",), "where FILTER", "the rows to consider", once=True),

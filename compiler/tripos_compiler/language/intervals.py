@@ -10,7 +10,7 @@ to 0.4 and from 0 to 0.2, and may be added because `a` and `b` both range from 0
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
 from typing import Final
@@ -21,12 +21,11 @@ from tripos_compiler.library.calls import arguments_of
 from tripos_compiler.library.function import Shape
 from tripos_compiler.library.ranges import (
     ANY,
+    COMPUTED,
     CURVES,
     NO_LESS_THAN_ZERO,
     SHARE,
-    Range,
-    computed_range,
-    curved_range,
+    Interval,
     enclosing_range,
 )
 from tripos_compiler.library.registry import FUNCTIONS
@@ -51,6 +50,7 @@ from tripos_compiler.plan import (
     Items,
     Literal_,
     Measured,
+    Metric,
     Missing,
     NumberType,
     Plan,
@@ -74,13 +74,12 @@ class Ranges:
 
     fields: Mapping[str, Mapping[str, Type]]
     gives: Mapping[str, Type | None]
-    _cache: dict[tuple[int, int], tuple[Scenario, Expr, Range]] = field(default_factory=dict, compare=False)
+    _cache: dict[tuple[int, int], tuple[Scenario, Expr, Interval]] = field(default_factory=dict, compare=False)
     """Cache by identity; expressions share the values of a `let`."""
 
-    def scale_of(self, scenario: Scenario, step: ScoringStep) -> Range | None:
+    def scale_of(self, scenario: Scenario, step: ScoringStep) -> Interval | None:
         """Return the declared scale of the values of a step, or None if there is none or it has only one end."""
-        low, high = type_range(self.declared(scenario, step))
-        return None if math.isinf(low) or math.isinf(high) else (low, high)
+        return type_range(self.declared(scenario, step)).finite
 
     def declared(self, scenario: Scenario, step: ScoringStep) -> Type:
         """Return the declared type of the values of a step."""
@@ -95,7 +94,7 @@ class Ranges:
                 return type_
         return self.gives.get(step.scorer) or NumberType()
 
-    def of_step(self, scenario: Scenario, step: ScoringStep) -> Range:
+    def of_step(self, scenario: Scenario, step: ScoringStep) -> Interval:
         """Return the range of the values of a step, also if they have no declared scale."""
         declared = self.declared(scenario, step)
         chosen = isinstance(step, Score) and step.gives is not None
@@ -103,14 +102,14 @@ class Ranges:
             return self.of(scenario, step.single)
         return type_range(declared)
 
-    def of(self, scenario: Scenario, expr: Expr) -> Range:
+    def of(self, scenario: Scenario, expr: Expr) -> Interval:
         """Return the range of a numeric expression where it is defined."""
         key = id(scenario), id(expr)
         if key not in self._cache:
             self._cache[key] = (scenario, expr, self._of(scenario, expr))
         return self._cache[key][2]
 
-    def _of(self, scenario: Scenario, expr: Expr) -> Range:
+    def _of(self, scenario: Scenario, expr: Expr) -> Interval:
         type_ = self.type_at(scenario, expr)
         if type_ is not None and (ends := type_range(type_)) != ANY:
             return ends
@@ -118,12 +117,11 @@ class Ranges:
             case Ref():
                 return self._probability(scenario, expr, ("confidence", "expected"))
             case Literal_(value=int() | float() as value) if in_bounds(value):
-                return float(value), float(value)
+                return Interval.point(float(value))
             case Unary(operator="-", value=value):
-                low, high = self.of(scenario, value)
-                return -high, -low
-            case Binary(operator="+" | "-" | "*" | "/" as operator, left=left, right=right):
-                return computed_range(operator, self.of(scenario, left), self.of(scenario, right))
+                return -self.of(scenario, value)
+            case Binary(operator="+" | "-" | "*" | "/" as sign, left=left, right=right):
+                return COMPUTED[sign](self.of(scenario, left), self.of(scenario, right))
             case Call():
                 return self.called(scenario, expr)
         return ANY
@@ -157,7 +155,7 @@ class Ranges:
                 found.append(self.gives.get(step.scorer))
         return found[0] if found and all(each == found[0] for each in found) else None
 
-    def _probability(self, scenario: Scenario, expr: Expr, parts: Collection[str]) -> Range:
+    def _probability(self, scenario: Scenario, expr: Expr, parts: Collection[str]) -> Interval:
         """Return the range of a number without a declared type that comes from token or option probabilities: a
         probability, their maximum, or the weighted mean of a scale. `parts` are those parts of a reply."""
         if not isinstance(expr, Ref) or len(expr.path) != 2 or expr.path[1] not in parts:
@@ -169,12 +167,12 @@ class Ranges:
         scales = [step.returns for step in asks if step.returns is not None]
         return enclosing_range(map(type_range, scales)) if field == "expected" and scales else SHARE
 
-    def called(self, scenario: Scenario, call: Call) -> Range:
+    def called(self, scenario: Scenario, call: Call) -> Interval:
         """Return the range of a call, or of the items of the list of numbers that it returns."""
         function = FUNCTIONS.get(call.function)
         return ANY if function is None else function.range_of(_Arguments(self, scenario, call))
 
-    def of_items(self, scenario: Scenario, items: Expr) -> Range:
+    def of_items(self, scenario: Scenario, items: Expr) -> Interval:
         """Return the range of the items of a list."""
         type_ = self.type_at(scenario, items)
         ends = ANY if type_ is None or type_.kind not in ("list", "set") else type_range(type_.of)
@@ -205,18 +203,18 @@ class _Arguments:
     def __contains__(self, name: str) -> bool:
         return name in self.given
 
-    def all(self) -> Sequence[Range]:
+    def all(self) -> Sequence[Interval]:
         return [self.ranges.of(self.scenario, argument) for argument in (*self.call.args, *self.call.named.values())]
 
-    def of(self, name: str) -> Range:
+    def of(self, name: str) -> Interval:
         return self.ranges.of(self.scenario, self.given[name])
 
-    def items(self, name: str) -> Range:
+    def items(self, name: str) -> Interval:
         return self.ranges.of_items(self.scenario, self.given[name])
 
-    def count(self, name: str) -> Range:
+    def count(self, name: str) -> Interval:
         items = self.given[name]
-        return (len(items.values), len(items.values)) if isinstance(items, Items) else NO_LESS_THAN_ZERO
+        return Interval.point(len(items.values)) if isinstance(items, Items) else NO_LESS_THAN_ZERO
 
     def literal(self, name: str) -> object:
         expr = self.given[name]
@@ -229,10 +227,10 @@ def ranges_of(plan: Plan) -> Ranges:
     return Ranges(fields, {scorer.name: scorer.gives for scorer in plan.scorers})
 
 
-def score_ranges(plan: Plan) -> dict[str, Range]:
+def score_ranges(plan: Plan) -> dict[str, Interval]:
     """Return the range of the scores of every name, without scores of metrics."""
     ranges = ranges_of(plan)
-    found: dict[str, list[Range]] = {}
+    found: dict[str, list[Interval]] = {}
     for scenario in plan.scenarios:
         for step in scenario.steps:
             if isinstance(step, Score) or (isinstance(step, Grade) and not step.metrics):
@@ -240,22 +238,21 @@ def score_ranges(plan: Plan) -> dict[str, Range]:
     return {name: enclosing_range(each) for name, each in found.items()}
 
 
-def type_range(type_: Type) -> Range:
+def type_range(type_: Type) -> Interval:
     """Return the range of the numbers of a type.
 
     >>> from tripos_compiler.plan import IntegerType, OptionalType
-    >>> type_range(OptionalType(of=IntegerType(low=1, high=5))), type_range(IntegerType(low=0))
-    ((1.0, 5.0), (0.0, inf))
+    >>> type_range(OptionalType(of=IntegerType(low=1, high=5))) == (1.0, 5.0), type_range(IntegerType(low=0)).ends
+    (True, (0.0, None))
     """
     inner = type_.of if type_.kind == "optional" else type_
     if inner.kind == "bool":
         return SHARE
     if inner.kind == "choice" and inner.worth:
-        return min(inner.worth), max(inner.worth)
+        return Interval(min(inner.worth), max(inner.worth))
     if inner.kind != "integer":
         return ANY
-    low = -math.inf if inner.low is None else float(inner.low)
-    return low, math.inf if inner.high is None else float(inner.high)
+    return Interval.of_ends(*(None if end is None else float(end) for end in (inner.low, inner.high)))
 
 
 def _below(type_: Type | Mapping[str, Type] | None, path: Iterable[str]) -> Type | None:
@@ -274,9 +271,6 @@ def _below(type_: Type | Mapping[str, Type] | None, path: Iterable[str]) -> Type
 
 # Scales of figures
 
-Bounds = tuple[float, float]
-UNIT: Bounds = (0.0, 1.0)
-
 
 @dataclass(frozen=True)
 class Scale:
@@ -287,35 +281,35 @@ class Scale:
     every scale.
     """
 
-    bounds: Bounds | None = None
-    base: Bounds | None = None
-    bases: frozenset[Bounds] = frozenset()
+    bounds: Interval | None = None
+    base: Interval | None = None
+    bases: frozenset[Interval] = frozenset()
     constant: float | None = None
 
     @property
-    def required(self) -> Bounds | None:
+    def required(self) -> Interval | None:
         """Scale that must match in comparisons with other figures; None if the figure is compatible with every
         scale."""
         return self.bounds if self.bounds in self.bases else self.base
 
 
-def scale_of(bounds: Bounds | None) -> Scale:
+def scale_of(bounds: Interval | None) -> Scale:
     """Return the scale of a figure that is not a formula.
 
-    >>> scale_of((1.0, 10.0)).bounds
-    (1.0, 10.0)
+    >>> scale_of(Interval(1.0, 10.0)).bounds == (1.0, 10.0)
+    True
     """
     return Scale(bounds, bounds, frozenset() if bounds is None else frozenset((bounds,)))
 
 
 def number(value: float) -> Scale:
     """Return the scale of a numeric constant."""
-    return Scale((value, value), constant=value)
+    return Scale(Interval.point(value), constant=value)
 
 
 def negated(scale: Scale) -> Scale:
     """Return the scale of `-a`."""
-    bounds = None if scale.bounds is None else (-scale.bounds[1], -scale.bounds[0])
+    bounds = None if scale.bounds is None else -scale.bounds
     constant = None if scale.constant is None else -scale.constant
     return replace(scale, bounds=bounds, constant=constant)
 
@@ -323,46 +317,32 @@ def negated(scale: Scale) -> Scale:
 def added(one: Scale, other: Scale) -> Scale:
     """Return the scale of `a + b`. If only one of them has a base, it is the base of the sum.
 
-    >>> half = scaled(scale_of((0.0, 1.0)), 0.5)
-    >>> added(half, half).bounds
-    (0.0, 1.0)
+    >>> half = scaled(scale_of(SHARE), 0.5)
+    >>> added(half, half).bounds == SHARE
+    True
     """
-    bounds = None
-    if one.bounds is not None and other.bounds is not None:
-        bounds = _finite_bounds(one.bounds[0] + other.bounds[0], one.bounds[1] + other.bounds[1])
-    return _settled(_merged(one, other), bounds)
+    return _combined(Interval.__add__, one, other)
 
 
 def scaled(scale: Scale, factor: float) -> Scale:
     """Return the scale of `a * factor`. A result from 0 to 1 is also compatible with the scale from 0 to 1.
 
-    >>> ten = scale_of((1.0, 10.0))
+    >>> ten = scale_of(Interval(1.0, 10.0))
     >>> share = scaled(added(ten, number(-1.0)), 1 / 9)
-    >>> share.bounds, share.required, ten.required
-    ((0.0, 1.0), (0.0, 1.0), (1.0, 10.0))
+    >>> share.bounds == share.required == SHARE, ten.required == (1.0, 10.0)
+    (True, True)
     """
-    bounds = None
-    if scale.bounds is not None:
-        ends = sorted(end * factor for end in scale.bounds)
-        bounds = _finite_bounds(ends[0], ends[1])
-    return _settled(scale, bounds)
+    return _settled(scale, None if scale.bounds is None else (scale.bounds * Interval.point(factor)).finite)
 
 
 def absolute(scale: Scale) -> Scale:
     """Return the scale of `abs(a)`."""
-    if scale.bounds is None:
-        return scale
-    low, high = scale.bounds
-    least = 0.0 if low <= 0 <= high else min(abs(low), abs(high))
-    return replace(scale, bounds=(least, max(abs(low), abs(high))))
+    return scale if scale.bounds is None else replace(scale, bounds=abs(scale.bounds))
 
 
 def least(one: Scale, other: Scale) -> Scale:
     """Return the scale of `min(a, b)`."""
-    bounds = None
-    if one.bounds is not None and other.bounds is not None:
-        bounds = (min(one.bounds[0], other.bounds[0]), min(one.bounds[1], other.bounds[1]))
-    return _settled(_merged(one, other), bounds)
+    return _combined(Interval.minimum, one, other)
 
 
 def greatest(one: Scale, other: Scale) -> Scale:
@@ -372,9 +352,13 @@ def greatest(one: Scale, other: Scale) -> Scale:
 
 def enclosing(one: Scale, other: Scale) -> Scale:
     """Return the scale of a mean of `a` and `b`."""
+    return _combined(Interval.hull, one, other)
+
+
+def _combined(combine: Callable[[Interval, Interval], Interval], one: Scale, other: Scale) -> Scale:
     bounds = None
     if one.bounds is not None and other.bounds is not None:
-        bounds = (min(one.bounds[0], other.bounds[0]), max(one.bounds[1], other.bounds[1]))
+        bounds = combine(one.bounds, other.bounds).finite
     return _settled(_merged(one, other), bounds)
 
 
@@ -384,30 +368,26 @@ def _merged(one: Scale, other: Scale) -> Scale:
     return replace(first, bases=common or one.bases | other.bases, constant=None)
 
 
-def _settled(scale: Scale, bounds: Bounds | None) -> Scale:
+def _settled(scale: Scale, bounds: Interval | None) -> Scale:
     bases = scale.bases
     if bounds is not None and scale.base is not None and math.isclose(bounds[1], 1) and math.isclose(bounds[0] + 1, 1):
-        bounds, bases = UNIT, bases | {UNIT}
+        bounds, bases = SHARE, bases | {SHARE}
     return replace(scale, bounds=bounds, bases=bases, constant=None)
 
 
-def _finite_bounds(low: float, high: float) -> Bounds | None:
-    return (low, high) if math.isfinite(low) and math.isfinite(high) else None
-
-
-def rounded(bounds: Bounds) -> Bounds:
+def rounded(bounds: Interval) -> Interval:
     """Return bounds without the rounding error of a sum.
 
-    >>> rounded((-0.0, 0.4 + 3 * 0.2))
-    (0.0, 1.0)
+    >>> rounded(Interval(-0.0, 0.4 + 3 * 0.2)) == SHARE
+    True
     """
-    return (round(bounds[0], 12) + 0.0, round(bounds[1], 12) + 0.0)
+    return bounds.through(lambda end: round(end, 12) + 0.0)
 
 
-def format_bounds(bounds: Bounds) -> str:
+def format_bounds(bounds: Interval) -> str:
     """Return bounds in words.
 
-    >>> format_bounds((1.0, 10.0))
+    >>> format_bounds(Interval(1.0, 10.0))
     '1 to 10'
     """
     return f"{bounds[0]:g} to {bounds[1]:g}"
@@ -416,83 +396,83 @@ def format_bounds(bounds: Bounds) -> str:
 # Ranges of figures
 
 
-def figure_range(plan: Plan, figure: Figure, missing: Missing) -> Range:
+def figure_range(plan: Plan, figure: Figure, missing: Missing) -> Interval:
     """Return the range of a figure of a plan, with infinite ends if they are unknown."""
     match figure:
         case Constant(value=value):
-            return value, value
+            return Interval.point(value)
         case Measured(measure=name):
             measure = named(plan.measures, name)
-            low, high = measure.low, measure.high
-            return -math.inf if low is None else low, math.inf if high is None else high
+            return Interval.of_ends(measure.low, measure.high)
         case Formula(operator=operator, values=values):
             return formula_range(operator, [figure_range(plan, each, missing) for each in values])
         case Aggregate():
             return _aggregate_range(plan, figure, missing)
 
 
-def _aggregate_range(plan: Plan, figure: Aggregate, missing: Missing) -> Range:
+def _aggregate_range(plan: Plan, figure: Aggregate, missing: Missing) -> Interval:
     function = AGGREGATES.get(figure.function)
     if function is None:  # of the user's
         return ANY
     if figure.of is not None:
-        low, high = figure_range(plan, figure.of, missing)
+        of = figure_range(plan, figure.of, missing)
     else:
         scored = scored_inputs(scored_values_of(plan), figure)
-        low, high = scored_range(plan, scored[0]) if scored and scored[0].kind != "compare" else ANY
+        of = scored_range(plan, scored[0]) if scored and scored[0].kind != "compare" else ANY
         if figure.of_condition:
-            low, high = 0.0, 1.0
+            of = SHARE
         if missing == "zero":
-            low, high = min(low, 0.0), max(high, 0.0)
-    least, most = function.bounds((low if math.isfinite(low) else None, high if math.isfinite(high) else None))
-    return -math.inf if least is None else least, math.inf if most is None else most
+            of = of.hull(Interval.point(0.0))
+    return Interval.of_ends(*function.bounds(of.ends))
 
 
-def scored_range(plan: Plan, scored: ScoredStep) -> Range:
+def scored_range(plan: Plan, scored: ScoredStep) -> Interval:
     """Return the range of the scores that an aggregate takes."""
     ranges = ranges_of(plan)
-    scales = {metric.name: metric.ends for metric in plan.metrics}
-    found: list[Range] = []
+    scales = {metric.name: metric_range(metric) for metric in plan.metrics}
+    found: list[Interval] = []
     for scenario in scored.scenarios:
         for step in scored.steps:
             if isinstance(step, Grade) and step.metrics:
                 names = (scored.name,) if scored.kind == "metric" else step.metrics
-                ends = [scales.get(name) for name in names]
-                found += [ANY if end is None else (float(end[0]), float(end[1])) for end in ends]
+                found += [scales.get(name, ANY) for name in names]
             else:
                 found.append(ranges.of_step(scenario, step))
     return enclosing_range(found) if found else ANY
 
 
-def formula_range(operator: str, parts: Sequence[Range]) -> Range:
+def metric_range(metric: Metric) -> Interval:
+    """Return the range of the scores of a metric."""
+    return ANY if metric.ends is None else Interval(float(metric.low), float(metric.high))
+
+
+def formula_range(operator: str, parts: Sequence[Interval]) -> Interval:
     """Return the range of a formula from the ranges of its operands; ends may be infinite.
 
-    >>> formula_range("max", [(0.0, 0.0), (-math.inf, 1.0)])
-    (0.0, 1.0)
-    >>> formula_range("*", [(0.0, 1.0), (-1.0, 1.0)])
-    (-1.0, 1.0)
+    >>> formula_range("max", [Interval(0.0, 0.0), Interval(high=1.0)]) == SHARE
+    True
     """
-    lows, highs = zip(*parts, strict=True)
+    first, *others = parts
     match operator:
         case "negate":
-            return -highs[0], -lows[0]
+            return -first
         case "abs":
-            return max(lows[0], -highs[0], 0.0), max(-lows[0], highs[0])
+            return abs(first)
         case _ if operator in CURVES:
-            return curved_range(operator, parts[0])
+            return first.curved(operator)
         case "overall":
-            return parts[0]
-        case "harmonic_mean" if min(lows) >= 0:
-            return min(lows), max(highs)
+            return first
+        case "harmonic_mean" if all(part.low >= 0 for part in parts):
+            return first.hull(*others)
         case "min":
-            return min(lows), min(highs)
+            return first.minimum(*others)
         case "max":
-            return max(lows), max(highs)
+            return first.maximum(*others)
         case "+" | "-" | "*":
-            return computed_range(operator, parts[0], parts[1])
-        case "/" if any(low == high for low, high in parts):  # by a number
-            return computed_range(operator, parts[0], parts[1])
-    return -math.inf, math.inf
+            return COMPUTED[operator](first, others[0])
+        case "/" if any(part.low == part.high for part in parts):  # by a number
+            return first / others[0]
+    return ANY
 
 
 # Ends of confidence intervals

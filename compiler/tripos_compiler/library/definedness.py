@@ -7,7 +7,6 @@ The condition of a `when` or `choose`, or the left side of `and` or `or`, may im
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -16,7 +15,7 @@ from typing import Final, Protocol
 
 from tripos_compiler.library.calls import arguments_of
 from tripos_compiler.library.function import Evaluation, Function, Shape, StaticFacts
-from tripos_compiler.library.ranges import ANY, Range
+from tripos_compiler.library.ranges import ANY, COMPUTED, Interval
 from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.library.rules import length_of
 from tripos_compiler.library.types import is_of_paths, without_optional
@@ -168,7 +167,7 @@ def _known(expr: Expr, type_: Type | None, static_facts: FactsOf) -> StaticFacts
         case Literal_(value=bool() as value):
             return StaticFacts(literal=value)
         case Literal_(value=int() | float() as number):
-            return StaticFacts(literal=number, least=number, nonzero=number != 0)
+            return StaticFacts(literal=number, range=Interval(number), nonzero=number != 0)
         case Literal_(value=str() as text):
             return StaticFacts(literal=text, text=True, order=(text,))
         case Items(values=values):
@@ -207,18 +206,13 @@ def _typed(type_: Type | None) -> StaticFacts:
         case "integer":
             low, high = type_.low, type_.high
             apart = (low is not None and low > 0) or (high is not None and high < 0)
-            return StaticFacts(least=low, nonzero=apart)
+            return StaticFacts(range=Interval.of_ends(low, None), nonzero=apart)
     return StaticFacts()
 
 
 def _sum_or_product(sign: str, left: StaticFacts, right: StaticFacts) -> StaticFacts:
-    if left.least is None or right.least is None:
-        return StaticFacts()
-    if sign == "+":
-        return StaticFacts(least=left.least + right.least, above=left.above or right.above)
-    if min(left.least, right.least) < 0:
-        return StaticFacts()
-    return StaticFacts(least=left.least * right.least, nonzero=left.positive and right.positive)
+    nonzero = sign == "*" and left.positive and right.positive
+    return StaticFacts(range=COMPUTED[sign](left.range, right.range), nonzero=nonzero)
 
 
 def _known_call(function: Function, call: Call, type_: Type | None, static_facts: FactsOf) -> StaticFacts:
@@ -227,9 +221,9 @@ def _known_call(function: Function, call: Call, type_: Type | None, static_facts
         return replace(static_facts(given[function.names[0]], type_), literal=None)
     factses = {name: static_facts(argument) for name, argument in given.items()}
     static_factses = [static_facts(argument) for argument in (*call.args, *call.named.values())]
-    least, _ = function.range_of(_KnownRanges(factses, static_factses))
+    low, _ = function.range_of(_KnownRanges(factses, static_factses))
     facts = replace(_typed(type_), items=function.least_items(factses))
-    return facts if math.isinf(least) else replace(facts, least=max(least, facts.least or least))
+    return replace(facts, range=Interval(max(low, facts.range.low)))
 
 
 @dataclass(frozen=True)
@@ -242,24 +236,20 @@ class _KnownRanges:
     def __contains__(self, name: str) -> bool:
         return name in self.known
 
-    def all(self) -> Sequence[Range]:
-        return [_range(facts) for facts in self.every]
+    def all(self) -> Sequence[Interval]:
+        return [facts.range for facts in self.every]
 
-    def of(self, name: str) -> Range:
-        return _range(self.known[name])
+    def of(self, name: str) -> Interval:
+        return self.known[name].range
 
-    def items(self, name: str) -> Range:
+    def items(self, name: str) -> Interval:
         return ANY
 
-    def count(self, name: str) -> Range:
-        return self.known[name].items, math.inf
+    def count(self, name: str) -> Interval:
+        return Interval(self.known[name].items)
 
     def literal(self, name: str) -> object:
         return self.known[name].literal
-
-
-def _range(known: StaticFacts) -> Range:
-    return -math.inf if known.least is None else known.least, math.inf
 
 
 # Conditions and facts
@@ -333,8 +323,8 @@ def _implies(sign: str, bound: object, wanted: str, least: object, of: Expr) -> 
     if sign == "==":
         return HOLDS[wanted](bound, least)
     if sign == "!=":  # what is not negative and not 0 is above it
-        lowest = static_facts(of).least
-        return bound == least == 0 and (wanted == "!=" or (wanted == ">" and lowest is not None and lowest >= 0))
+        lowest = static_facts(of).range.low
+        return bound == least == 0 and (wanted == "!=" or (wanted == ">" and lowest >= 0))
     if wanted == "!=":
         return (sign == ">" and bound >= least) or (sign == ">=" and bound > least) or (
             (sign == "<" and bound <= least) or (sign == "<=" and bound < least)

@@ -11,7 +11,7 @@ from enum import Enum
 from functools import cached_property
 from typing import Any, Protocol
 
-from tripos_compiler.library.ranges import ANY, Range
+from tripos_compiler.library.ranges import ANY, Interval
 from tripos_compiler.library.signature import (
     ArgumentError,
     Bindings,
@@ -50,14 +50,13 @@ def _nothing_wrong(_: Mapping[str, object]) -> str | ArgumentError | None:
 class StaticFacts:
     """Static knowledge about the value of an argument.
 
-    `literal` is its literal value, `least` a lower bound, `items` a lower bound of its number of items, `inner_items`
-    one of the number of items of all lists in it, and `dataset` the data set of which it is a column.
+    `literal` is its literal value, `range` has a lower bound and no upper one, `items` is a lower bound of its number
+    of items, `inner_items` one of the number of items of all lists in it, and `dataset` the data set of which it is a
+    column.
     """
 
     literal: object = None
-    least: float | None = None
-    above: bool = False
-    """Whether it is strictly greater than `least`."""
+    range: Interval = ANY
     nonzero: bool = False
     items: int = 0
     inner_items: int = 0
@@ -73,7 +72,7 @@ class StaticFacts:
     @property
     def positive(self) -> bool:
         """True if it is a number above 0."""
-        return self.least is not None and (self.least > 0 or (self.least == 0 and (self.above or self.nonzero)))
+        return self.range.low > 0 or (self.range.low == 0 and self.nonzero)
 
 
 Arguments = Mapping[str, StaticFacts]
@@ -114,23 +113,23 @@ class ArgumentRanges(Protocol):
     def __contains__(self, name: str, /) -> bool:
         """Return true if the argument is given."""
 
-    def all(self) -> Sequence[Range]:
+    def all(self) -> Sequence[Interval]:
         """Return the ranges of all arguments."""
 
-    def of(self, name: str) -> Range:
+    def of(self, name: str) -> Interval:
         """Return the range of a number."""
 
-    def items(self, name: str) -> Range:
+    def items(self, name: str) -> Interval:
         """Return the range of the numbers in a list."""
 
-    def count(self, name: str) -> Range:
+    def count(self, name: str) -> Interval:
         """Return the range of the number of items of a list."""
 
     def literal(self, name: str) -> object:
         """Return the value of a literal, and None for anything else."""
 
 
-RangeRule = Callable[[ArgumentRanges], Range]
+RangeRule = Callable[[ArgumentRanges], Interval]
 """Returns the range of the result, or for a list of numbers the range of its items."""
 
 
@@ -179,8 +178,8 @@ class Function:
     partial: Partial | None = None
     """Condition under which it is undefined; None if it is total."""
     evaluation: Evaluation = Evaluation.EAGER
-    gives: Range | RangeRule | None = None
-    """Range of its result, or for a list of numbers the range of its items; None if there are no numbers in it."""
+    gives: Interval | RangeRule | None = None
+    """Interval of its result, or for a list of numbers the range of its items; None if there are no numbers in it."""
     least_items: Callable[[Arguments], int] = lambda given: 0
     """Lower bound of the number of items of its result."""
     shape: Shape = Shape.MIXED
@@ -245,7 +244,7 @@ class Function:
     def _listed(self, name: str, value: Any) -> Any:
         return ordered(value) if name in self.sequences and isinstance(value, AbstractSet) else value
 
-    def range_of(self, given: ArgumentRanges) -> Range:
+    def range_of(self, given: ArgumentRanges) -> Interval:
         """Return the range of its result, or for a list of numbers the range of its items."""
         if self.gives is None:
             return ANY

@@ -28,7 +28,7 @@ from tripos_compiler.library.functions import (
     tools,
     trees,
 )
-from tripos_compiler.library.ranges import ANY, NO_LESS_THAN_ZERO, PERCENT, SHARE
+from tripos_compiler.library.ranges import ANY, NO_LESS_THAN_ZERO, PERCENT, SHARE, Interval
 from tripos_compiler.plan import REVEAL, Call
 from tripos_compiler.replies import number_tokens, places, text
 
@@ -110,7 +110,7 @@ GROUPS: dict[str, tuple[Function, ...]] = {
             "min",
             rule=numbers.end_type,
             partial=rules.NO_END,
-            gives=rules.end(min),
+            gives=rules.end(Interval.minimum),
             ignores_order=True,
             no_longer_than_arguments=True,
         ),
@@ -119,7 +119,7 @@ GROUPS: dict[str, tuple[Function, ...]] = {
             "max",
             rule=numbers.end_type,
             partial=rules.NO_END,
-            gives=rules.end(max),
+            gives=rules.end(Interval.maximum),
             ignores_order=True,
             no_longer_than_arguments=True,
         ),

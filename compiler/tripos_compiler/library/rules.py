@@ -8,11 +8,7 @@ from tripos_compiler.library.function import ArgumentRanges, Arguments, Partial,
 from tripos_compiler.library.functions import lists, numbers
 from tripos_compiler.library.ranges import (
     ANY,
-    Range,
-    absolute_range,
-    curved_range,
-    enclosing_range,
-    mapped_range,
+    Interval,
 )
 from tripos_compiler.plan import Binary, Call, Each, Expr, Literal_, compare
 
@@ -57,8 +53,7 @@ def _has_fields(given: Arguments) -> bool:
 
 
 def _is_not_negative(given: Arguments) -> bool:
-    least = given["value"].least
-    return least is not None and least >= 0
+    return given["value"].range.low >= 0
 
 
 def _has_logarithm(given: Arguments) -> bool:
@@ -99,11 +94,11 @@ def _single_not_empty(given: Given, facts: Arguments) -> tuple[Expr, ...]:
 
 
 def _index_within(given: Given, facts: Arguments) -> tuple[Expr, ...]:
-    index, least = given["index"], facts["index"].least
+    index = given["index"]
     if isinstance(index, Literal_) and isinstance(index.value, int):
         return (compare(">", length_of(given["items"]), index.value),)
     below = compare("<", index, length_of(given["items"]))
-    return (below,) if least is not None and least >= 0 else (below, compare(">=", index, 0))
+    return (below,) if facts["index"].range.low >= 0 else (below, compare(">=", index, 0))
 
 
 def _not_negative(given: Given, facts: Arguments) -> tuple[Expr, ...]:
@@ -242,7 +237,7 @@ def one_if_known(given: Arguments) -> int:
 
 def one_if_drawn(given: Arguments) -> int:
     """At least one if any is drawn from a list with items; an item that is repeated in the list is drawn once."""
-    return min(given["items"].items, 1) if (given["count"].least or 0) >= 1 else 0
+    return min(given["items"].items, 1) if given["count"].range.low >= 1 else 0
 
 
 def rest(given: Arguments) -> int:
@@ -265,56 +260,49 @@ def item_of(name: str) -> RangeRule:
     return lambda ranges: ranges.items(name)
 
 
-def same_range(given: ArgumentRanges) -> Range:
+def same_range(given: ArgumentRanges) -> Interval:
     """The range of the first argument."""
     return given.of("value")
 
 
 def either(one: str, other: str) -> RangeRule:
     """Return the rule of a function that returns one of two arguments."""
-    return lambda ranges: enclosing_range((ranges.of(one), ranges.of(other)))
+    return lambda ranges: ranges.of(one).hull(ranges.of(other))
 
 
-def number_of_items(given: ArgumentRanges) -> Range:
+def number_of_items(given: ArgumentRanges) -> Interval:
     """The number of items of a list, or of characters of a text."""
     return given.count("value")
 
 
-def absolute(given: ArgumentRanges) -> Range:
+def absolute(given: ArgumentRanges) -> Interval:
     """The absolute value."""
-    return absolute_range(given.of("value"))
+    return abs(given.of("value"))
 
 
 def curved(function: str) -> RangeRule:
     """Return the rule of one of `CURVES`."""
-    return lambda ranges: curved_range(function, ranges.of("value")) if "base" not in ranges else ANY
+    return lambda ranges: ranges.of("value").curved(function) if "base" not in ranges else ANY
 
 
 def mapped(function: Callable[[float], float]) -> RangeRule:
     """Return the rule of a non-decreasing function."""
-    return lambda ranges: mapped_range(function, ranges.of("value"))
+    return lambda ranges: ranges.of("value").through(function)
 
 
-def rounded(given: ArgumentRanges) -> Range:
+def rounded(given: ArgumentRanges) -> Interval:
     """A rounded number."""
     digits = given.literal("digits") if "digits" in given else 0
     if not isinstance(digits, int):
         return ANY
-    return mapped_range(lambda end: numbers.rounded(end, digits), given.of("value"))
+    return given.of("value").through(lambda end: numbers.rounded(end, digits))
 
 
-def end(choose: Callable[..., float]) -> RangeRule:
+def end(choose: Callable[..., Interval]) -> RangeRule:
     """Return the rule of the smallest or largest of several numbers, or of the items of a list."""
-
-    def ends(given: ArgumentRanges) -> Range:
-        if "b" not in given:
-            return given.items("a")
-        lows, highs = zip(*given.all(), strict=True)
-        return choose(lows), choose(highs)
-
-    return ends
+    return lambda given: choose(*given.all()) if "b" in given else given.items("a")
 
 
 def position_in(name: str) -> RangeRule:
     """Return the rule of a position in a list, counted from 0."""
-    return lambda ranges: (0.0, max(ranges.count(name)[1] - 1.0, 0.0))
+    return lambda ranges: Interval(0.0, max(ranges.count(name).high - 1.0, 0.0))

@@ -198,7 +198,7 @@ TURN = RecordType(fields={"speaker": TextType(), "text": TextType()})
 TEXTS = ListType(of=TextType())
 
 PLAIN = ("text", "integer", "number", "bool", "choice", "path")
-"""Kinds of types with equality and order, whose values can be in a set."""
+"""Kinds of types with equality and order: their values can be in a set, distinguished in a figure, and grouped by."""
 
 
 MEDIA = ("image", "audio", "file")

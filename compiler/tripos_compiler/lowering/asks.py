@@ -500,6 +500,7 @@ def _paths(typed: Typed) -> set[tuple[str, ...]]:
 
 
 EXCLUDING = tuple(construct for construct in CONSTRUCTS if construct.excludes)
+REQUIRED = {construct.name: construct.requires for construct in CONSTRUCTS if construct.requires is not None}
 
 
 def _check_excluded(program: Program, statement: Statement) -> None:
@@ -514,6 +515,14 @@ def _check_excluded(program: Program, statement: Statement) -> None:
                     message = f"an ask with `{construct.starts_with}` takes no `{other.construct}`"
                     program.diagnostics.error("E0107", message, other.head, help=exclusion.help)
             excluded |= {name for name in exclusion.constructs if statement.of(name)}
+
+
+def _check_required(program: Program, statement: Statement) -> None:
+    """Check that every construct in the block of an ask has the one that it requires."""
+    for inner in statement.body:
+        need = REQUIRED.get(inner.construct)
+        if need is not None and not statement.of(need.construct):
+            program.diagnostics.error(need.code, need.message, inner.head, help=need.help)
 
 
 def lower_ask(steps: Steps, statement: Statement) -> None:
@@ -537,6 +546,7 @@ def _ask(steps: Steps, statement: Statement, when: Typed | None, listed: Element
     program, name, role = steps.program, statement.name(), statement.name("role")
     steps.named(name)
     _check_excluded(program, statement)
+    _check_required(program, statement)
     steps.is_asked(role)
     request = program.diagnostics.attempt()
     question = lower_request(program, dict(steps.scope), statement, steps.rows)

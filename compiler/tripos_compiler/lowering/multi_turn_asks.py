@@ -108,9 +108,6 @@ def lower_state(steps: Steps, statement: Statement, tools: Sequence[Tool], *, ar
         return None
     program = steps.program
     value = written.syntax("value")
-    if not statement.of("tools"):
-        help_ = "name tools that have functions: `tools find_order, cancel_order`"
-        program.diagnostics.error("E0206", "no tool reads or changes this state", written.head, help=help_)
     for tool in tools:
         name = tool_function_name(tool.name)
         if name not in program.plugins:
@@ -134,12 +131,9 @@ def _ending_tools(steps: Steps, statement: Statement, tools: Sequence[Tool], are
     """Return the tools whose call ends the loop of an ask."""
     program, role = steps.program, statement.name("role").text
     found: list[str] = []
-    for each in statement.of("called"):
+    for each in statement.of("called") if statement.of("state") else ():
         caller, tool = each.name("role"), each.name("tool")
-        if not statement.of("state"):
-            message, help_ = "no call is made here, so none ends anything", "write a `state`, or remove this line"
-            program.diagnostics.error("E0107", message, each.head, help=help_)
-        elif role not in program.roles:
+        if role not in program.roles:
             program.diagnostics.follows()
         elif caller.text != role:
             message, help_ = f"`{caller.text}` calls no tools here", f"write `until {role} calls {tool.text}`"
@@ -161,9 +155,6 @@ def _user(steps: Steps, statement: Statement) -> LoopUser | None:
     """Return the user of a loop; None without one, or if its role is wrong."""
     program, written = steps.program, statement.one_of("user")
     if written is None or not statement.of("state"):
-        for each in (*statement.of("user"), *statement.of("until")):
-            message = "only an ask with a `state` has a user" if statement.of("user") else "this ask has no user"
-            program.diagnostics.error("E0107", message, each.head, help="write a `state`, and `user ROLE { … }`")
         return None
     role = written.name("role")
     if not steps.is_asked(role):
@@ -324,10 +315,6 @@ def lower_prompts(steps: Steps, statement: Statement) -> PromptSequence | None:
     """Return the prompts of an ask with several; None without `prompts`."""
     written = statement.one_of("prompts")
     if written is None:
-        for end in statement.of("ends"):
-            help_ = "write `prompts LIST at most COUNT`, or leave it out"
-            message = "`until` ends an ask with several `prompts`"
-            steps.program.diagnostics.error("E0107", message, end.head, help=help_)
         return None
     prompts = steps.check(written.syntax("list"), TEXTS, "what is asked")
     return PromptSequence(prompts, count_of(steps.program, written))

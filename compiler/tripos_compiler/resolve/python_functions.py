@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics.diagnostic import Label, suggest
 from tripos_compiler.language.references import subexpressions
-from tripos_compiler.library.types import TEXTS
+from tripos_compiler.library.types import PLAIN, TEXTS
 from tripos_compiler.plan import (
     BoolType,
     Call,
@@ -61,7 +61,6 @@ SIMPLE: dict[str, Type] = {"str": TextType(), "int": IntegerType(), "float": Num
 LISTS = frozenset({"list", "List", "Sequence", "MutableSequence", "Iterable"})
 SETS = frozenset({"set", "Set", "frozenset", "FrozenSet", "AbstractSet", "MutableSet"})
 MAPPINGS = frozenset({"dict", "Dict", "Mapping", "MutableMapping", "TypedDict", "OrderedDict", "defaultdict"})
-HASHABLE = frozenset({"text", "integer", "number", "bool", "choice"})
 HELP = "types are str, int, float, bool, list[…], set[…], Literal[…], and each of them `| None`"
 DEEPEST = 20
 """The deepest nesting of aliases and quoted annotations."""
@@ -142,7 +141,7 @@ class Annotations:
             return DialogueType() if self._is_turn(inside) else ListType(of=self.read(inside, depth + 1))
         if name in SETS:
             of = self.read(inside, depth + 1)
-            if of.kind not in HASHABLE:
+            if of.kind not in PLAIN:
                 raise NoType(f"a set cannot hold `{ast.unparse(inside)}`", "write `list[…]`")
             return SetType(of=of)
         if name == "Optional":

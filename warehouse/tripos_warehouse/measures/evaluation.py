@@ -285,7 +285,7 @@ def _transform_intervals(
     inner = cut[0] if cut is not None else curve[0] if curve is not None else None
     if inner is None:
         return rows
-    low, high = (end if math.isfinite(end) else None for end in figure_range(plan, inner, measure.missing))
+    low, high = figure_range(plan, inner, measure.missing).ends
     bare = measure.model_copy(update={"figure": inner, "low": low, "high": high})
     measure_rows = {(row.model, row.by): row for row in evaluated(bare)}
     if cut is not None:

@@ -30,13 +30,12 @@ the root of the sum of squares over its cells. Without a scale the error is unkn
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from tripos_compiler.language.aggregates import AGGREGATES, AggregateFunction
-from tripos_compiler.language.intervals import ranges_of
+from tripos_compiler.language.intervals import metric_range, ranges_of
 from tripos_compiler.language.scored_values import ScoredStep
-from tripos_compiler.library.ranges import Range, enclosing_range
+from tripos_compiler.library.ranges import ANY, SHARE, Interval, enclosing_range
 from tripos_compiler.plan import Aggregate, Grade, Missing, Plan
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.measures.query import IS_ITEM, FigureTables, Parts, RowSelection, columns, ordered, same
@@ -318,8 +317,8 @@ def leaf_scale(plan: Plan, figure: Aggregate, scored: ScoredStep, missing: Missi
         return None
     shows = not declaration.needs_spread
     if figure.true_of or scored.kind == "compare":
-        by_metric: dict[str, Range] = {}
-        every = (0.0, 1.0)
+        by_metric: dict[str, Interval] = {}
+        every = SHARE
     else:
         by_metric, every = _ranges(plan, scored)
     metrics = by_metric if "metric" in cut.dims and len(by_metric) > 1 else {}
@@ -341,28 +340,24 @@ def leaf_scale(plan: Plan, figure: Aggregate, scored: ScoredStep, missing: Missi
     return Scale(ends[0], ends[1], shows)
 
 
-def _bounds(declaration: AggregateFunction, ends: Range, missing: Missing) -> Range | None:
-    low, high = (None if math.isinf(end) else end for end in ends)
-    if missing == "zero":
-        low, high = None if low is None else min(low, 0.0), None if high is None else max(high, 0.0)
-    found = declaration.bounds((low, high))
-    return None if found[0] is None or found[1] is None else (float(found[0]), float(found[1]))
+def _bounds(declaration: AggregateFunction, ends: Interval, missing: Missing) -> Interval | None:
+    whole = ends.hull(Interval.point(0.0)) if missing == "zero" else ends
+    return Interval.of_ends(*declaration.bounds(whole.ends)).finite
 
 
-def _ranges(plan: Plan, scored: ScoredStep) -> tuple[dict[str, Range], Range]:
+def _ranges(plan: Plan, scored: ScoredStep) -> tuple[dict[str, Interval], Interval]:
     """Return the ends of the range of a scored step: by metric, if judges score several, and over all."""
     ranges = ranges_of(plan)
-    scales = {metric.name: metric.ends for metric in plan.metrics}
-    by_metric: dict[str, list[Range]] = {}
+    scales = {metric.name: metric_range(metric) for metric in plan.metrics}
+    by_metric: dict[str, list[Interval]] = {}
     for scenario in scored.scenarios:
         for step in scenario.steps:
             if step not in scored.steps:
                 continue
             if isinstance(step, Grade) and step.metrics:
                 for name in (scored.name,) if scored.kind == "metric" else step.metrics:
-                    low, high = scales.get(name) or (-math.inf, math.inf)
-                    by_metric.setdefault(name, []).append((float(low), float(high)))
+                    by_metric.setdefault(name, []).append(scales.get(name, ANY))
             else:
                 by_metric.setdefault(step.name, []).append(ranges.of_step(scenario, step))
     found = {name: enclosing_range(each) for name, each in by_metric.items()}
-    return found, enclosing_range(found.values()) if found else (-math.inf, math.inf)
+    return found, enclosing_range(found.values()) if found else ANY

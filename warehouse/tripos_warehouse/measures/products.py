@@ -205,15 +205,8 @@ def product_rows(
     tables: list[tuple[tuple[int, ...], Mapping[tuple[object, ...], MeasureRow], float]] = []
     for figure, power in product.powers.values():
         by = dims_of(plan, figure, measure.by)
-        low, high = figure_range(plan, figure, measure.missing)
-        bare = measure.model_copy(
-            update={
-                "figure": figure,
-                "by": by,
-                "low": low if math.isfinite(low) else None,
-                "high": high if math.isfinite(high) else None,
-            }
-        )
+        low, high = figure_range(plan, figure, measure.missing).ends
+        bare = measure.model_copy(update={"figure": figure, "by": by, "low": low, "high": high})
         measure_rows = {(row.model, *row.by): row for row in evaluated(bare)}
         tables.append((tuple(measure.by.index(name) for name in by), measure_rows, power))
     ends = measure.low, measure.high

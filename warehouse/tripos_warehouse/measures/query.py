@@ -10,17 +10,16 @@ that was never answered is not unread, and neither is a missing grade by a perso
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Literal
 
 from tripos_compiler.language.aggregates import declared_aggregate
-from tripos_compiler.language.intervals import ranges_of
+from tripos_compiler.language.intervals import metric_range, ranges_of
 from tripos_compiler.language.scored_values import ScoredStep, conversations_before, element_name, judged_steps
 from tripos_compiler.library.functions.trees import BETWEEN
-from tripos_compiler.library.ranges import Range
+from tripos_compiler.library.ranges import Interval
 from tripos_compiler.plan import (
     BUILT_IN_DIMENSIONS,
     Aggregate,
@@ -63,7 +62,7 @@ def worst_value(plan: Plan, figure: Aggregate, scored: ScoredStep, end: End) -> 
     ranges, place = ranges_of(plan), ("low", "high").index(end)
     if figure.true_of:
         return _number(place)
-    metrics = {metric.name: metric.ends for metric in plan.metrics}
+    metrics = {metric.name: metric_range(metric) for metric in plan.metrics}
     found: dict[tuple[str, str], float] = {}
     for scenario in scored.scenarios:
         for step in scenario.steps:
@@ -71,10 +70,10 @@ def worst_value(plan: Plan, figure: Aggregate, scored: ScoredStep, end: End) -> 
                 continue
             if isinstance(step, Grade) and step.metrics:
                 of_it = [name for name in step.metrics if scored.kind != "metric" or name == scored.name]
-                ends: dict[tuple[str, str], Range | None] = {("metric", name): metrics.get(name) for name in of_it}
+                ends: dict[tuple[str, str], Interval | None] = {("metric", name): metrics.get(name) for name in of_it}
             else:
                 ends = {("fingerprint", step.fingerprint): ranges.of_step(scenario, step)}
-            if any(each is None or math.isinf(each[place]) for each in ends.values()):
+            if any(each is None or each.ends[place] is None for each in ends.values()):
                 return None
             found |= {key: float(each[place]) for key, each in ends.items() if each is not None}
     return _by_row(found) if found else None

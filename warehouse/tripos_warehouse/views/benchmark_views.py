@@ -23,7 +23,7 @@ from pydantic import ValidationError
 
 from tripos_compiler.language.contexts import Clustering, RowClusters
 from tripos_compiler.language.intervals import ranges_of
-from tripos_compiler.library.ranges import Range
+from tripos_compiler.library.ranges import Interval
 from tripos_compiler.plan import Ask, Column, Compare, Grade, Metric, Plan, Score, turns_before
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse import sql
@@ -50,7 +50,7 @@ def range_columns(plan: Plan) -> dict[str, str]:
     The bounds are those of the score's own step, or else those of the metric. The result of an expression has none,
     unless it is true or false, or a field with a scale.
     """
-    fingerprints: dict[Range, set[str]] = {}
+    fingerprints: dict[Interval, set[str]] = {}
     ranges = ranges_of(plan)
     for scenario in plan.scenarios:
         for step in scenario.steps:
@@ -61,7 +61,7 @@ def range_columns(plan: Plan) -> dict[str, str]:
     return {name: _column(name, place, fingerprints) for place, name in enumerate(("low", "high"))}
 
 
-def _column(name: str, place: int, fingerprints: dict[Range, set[str]]) -> str:
+def _column(name: str, place: int, fingerprints: dict[Interval, set[str]]) -> str:
     if not fingerprints:
         return f"metric.{name}"
     whens = " ".join(

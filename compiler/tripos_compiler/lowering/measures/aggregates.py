@@ -7,16 +7,15 @@ a slice, as in `mean(gap * gap by q.kind)`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from tripos_compiler.diagnostics.diagnostic import nearest, suggest
 from tripos_compiler.language.aggregates import AGGREGATES, MEAN, AggregateFunction, AggregateParameter, Bounds as Ends
-from tripos_compiler.language.intervals import Bounds, Scale, scale_of
+from tripos_compiler.language.intervals import Scale, scale_of
 from tripos_compiler.language.scored_values import conversations_before, lists_of, most_tries
-from tripos_compiler.library.ranges import Range
-from tripos_compiler.library.types import fits, type_notation, without_optional
+from tripos_compiler.library.ranges import SHARE, Interval
+from tripos_compiler.library.types import PLAIN, fits, type_notation, without_optional
 from tripos_compiler.lowering.measures.dimensions import dimension_text
 from tripos_compiler.lowering.measures.normal_forms import Atom, NormalForm, atom_form, function_atom, with_missing
 from tripos_compiler.lowering.measures.typed_figures import (
@@ -223,9 +222,6 @@ def _missing(reading: FigureContext, argument: Argument, function: AggregateFunc
 
 # Types of operands
 
-DISTINGUISHABLE_KINDS = frozenset({"text", "integer", "number", "bool", "choice", "path"})
-"""The kinds of types whose values can be distinguished."""
-
 
 def is_fitting(
     reading: FigureContext,
@@ -314,7 +310,7 @@ def _misfit(function: AggregateFunction, scored: Operand, place: int) -> tuple[s
             return f"{what} compares texts, and {name} is `{type_notation(type_)}`", help_
         return None
     of = type_.of if type_.kind == "set" else type_
-    if function.takes == "values" and of.kind not in DISTINGUISHABLE_KINDS and not function.counts:
+    if function.takes == "values" and of.kind not in PLAIN and not function.counts:
         return (
             f"{what} tells values apart, and {name} is `{type_notation(type_)}`",
             "take it of a choice, a text or a set",
@@ -692,7 +688,7 @@ def find_choice(reading: FigureContext, syntax: Syntax) -> Operand | LoweredMeas
     if names is None:
         return None
     true = BoolType()
-    return replace(operand, type=true, true_of=names, bounds=(0.0, 1.0), ends=(0.0, 1.0), notation=written_as(syntax))
+    return replace(operand, type=true, true_of=names, bounds=SHARE, ends=SHARE.ends, notation=written_as(syntax))
 
 
 def chosen_names(reading: FigureContext, syntax: Syntax, operand: Operand) -> tuple[str, ...] | None:
@@ -864,9 +860,8 @@ def _held(atom: Atom, scale: Scale, ends: Ends, named: str) -> NormalForm:
     return atom_form(replace(atom, base=scale.required, bounds=_range(scale, ends), named=named))
 
 
-def _range(scale: Scale, ends: Ends) -> Range:
-    low, high = scale.bounds or ends
-    return -math.inf if low is None else low, math.inf if high is None else high
+def _range(scale: Scale, ends: Ends) -> Interval:
+    return scale.bounds or Interval.of_ends(*ends)
 
 
 def _no_aggregate(reading: FigureContext, name: Name) -> None:
@@ -878,7 +873,7 @@ def _no_aggregate(reading: FigureContext, name: Name) -> None:
 
 
 def _scale(
-    reading: FigureContext, function: AggregateFunction, declared: Bounds | None, given: Ends
+    reading: FigureContext, function: AggregateFunction, declared: Interval | None, given: Ends
 ) -> tuple[Scale, Ends]:
     """Return the scale and the range of an aggregate of values with range `given` and scale `declared`.
 
@@ -892,8 +887,8 @@ def _scale(
         return Scale(), ends
     match own:
         case (float() as least, float() as greatest) if own in (declared, function.bounds((None, None))):
-            return replace(scale_of((least, greatest)), bounds=(low, high)), ends
-    return Scale((low, high)), ends
+            return replace(scale_of(Interval(least, greatest)), bounds=Interval(low, high)), ends
+    return Scale(Interval(low, high)), ends
 
 
 def _with_zero(ends: Ends) -> Ends:

@@ -12,7 +12,7 @@ from dataclasses import field
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics.diagnostic import nearest, suggest
-from tripos_compiler.library.types import type_notation, without_optional
+from tripos_compiler.library.types import PLAIN, type_notation, without_optional
 from tripos_compiler.lowering.declarations import RESERVED_AXES
 from tripos_compiler.plan import BUILT_IN_DIMENSIONS, ChoiceType, RecordType, Scenario, Type
 from tripos_compiler.resolve.program import KINDS, Program
@@ -72,8 +72,6 @@ def _local(scenario: Statement) -> Statement | None:
 
 GROUP, NODES = "group", "nodes"
 """The suffixes for the groups of an axis, and for the nodes at and above a path."""
-GROUPED = frozenset({"text", "integer", "number", "bool", "choice", "path"})
-"""The kinds of types that rows can be grouped by."""
 
 
 @dataclass(frozen=True)
@@ -335,7 +333,7 @@ def _goes_by(program: Program, path: Sequence[Name], type_: Type, known: int = 2
             )
             return False
         named, type_ = f"{named}.{name.text}", without_optional(type_.fields[name.text])
-    if type_.kind not in GROUPED:
+    if type_.kind not in PLAIN:
         message = f"`{named}` is `{type_notation(type_)}`, which nothing can go by"
         help_ = "go by a field of it" if type_.kind == "record" else "go by a text, a number, a bool or a choice"
         program.diagnostics.error("E0621", message, path[-1].span, help=help_)

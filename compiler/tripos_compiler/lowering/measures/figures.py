@@ -18,7 +18,7 @@ from tripos_compiler.diagnostics.diagnostic import nearest, suggest
 from tripos_compiler.language import intervals
 from tripos_compiler.language.aggregates import RATIOS
 from tripos_compiler.language.intervals import INTERVAL_ENDS, Scale
-from tripos_compiler.library.ranges import CURVES, curve
+from tripos_compiler.library.ranges import CURVES, Interval, curve
 from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.lowering.measures.aggregates import find_measure, read_aggregate
 from tripos_compiler.lowering.measures.dimensions import (
@@ -360,7 +360,7 @@ def _binary(reading: FigureContext, syntax: BinaryExpr) -> TypedFigure | None:
     return formula_of(reading, syntax.operator, [figure, right], syntax, scale)
 
 
-def _bounds_of_pooled(left: TypedFigure, right: TypedFigure) -> tuple[float, float] | None:
+def _bounds_of_pooled(left: TypedFigure, right: TypedFigure) -> Interval | None:
     """Return the range of a sum of sums divided by the sum of counts of the same values, which is their mean; None for
     other quotients.
     """
@@ -370,7 +370,7 @@ def _bounds_of_pooled(left: TypedFigure, right: TypedFigure) -> tuple[float, flo
             continue
         ends = [leaf.scored[0].ends for leaf in left.leaves]
         lows, highs = ([end for end in side if end is not None] for side in zip(*ends, strict=True))
-        return (min(lows), max(highs)) if len(lows) == len(highs) == len(ends) else None
+        return Interval(min(lows), max(highs)) if len(lows) == len(highs) == len(ends) else None
     return None
 
 

@@ -18,6 +18,7 @@ from tripos_compiler.language.figures import aggregates_of, measures_of
 from tripos_compiler.language.intervals import INTERVAL_ENDS, end_signature, format_bounds, rounded
 from tripos_compiler.language.scored_values import why_no_headline
 from tripos_compiler.language.sequential_stopping import sequential_figure
+from tripos_compiler.library.ranges import Interval
 from tripos_compiler.lowering.dependency_order import in_order
 from tripos_compiler.lowering.measures.aggregates import find_measure, grader_of, graders_of
 from tripos_compiler.lowering.measures.dimensions import check_names
@@ -336,7 +337,7 @@ def _detail(by: tuple[str, ...], low: float | None, high: float | None, correcte
     """Return the description of a measure for editors."""
     goes = f" by {', '.join(by)}" if by else ""
     people = " that people correct" if corrected else ""
-    ends = f", {format_bounds((low, high))}" if low is not None and high is not None else ""
+    ends = f", {format_bounds(Interval(low, high))}" if low is not None and high is not None else ""
     return f"a measure{goes}{people}{ends}"
 
 
@@ -557,7 +558,9 @@ def check_settling(program: Program, plan: Plan) -> None:
             help_ = "leave `until settled` out here, and say it of a mean of scores"
             program.diagnostics.error("E0625", f"runs cannot settle `{name}`: it {found}", span, help=help_)
         elif until.within is not None and not 0 < 2 * until.within < found.ends[1] - found.ends[0]:
-            message = f"`{name}` runs from {format_bounds(found.ends)}: `within` is above 0 and below half of that"
+            message = (
+                f"`{name}` runs from {format_bounds(Interval(*found.ends))}: `within` is above 0 and below half of that"
+            )
             program.diagnostics.error("E0625", message, span, help="write another number")
 
 
@@ -700,26 +703,10 @@ def _can_tell(
     bounds = figured.scale.bounds
     if bounds is None or figured.mixed:
         return True
-    low, high = rounded(bounds)
-    never = _never(operator, value, low, high)
-    if not never and low <= value <= high:
+    never = rounded(bounds).always(operator, value) is False
+    if not never and rounded(bounds).contains(value):
         return True
     word = "never" if never else "always"
     message = f"this is {word} true: `{figured.named}` runs from {format_bounds(bounds)}"
     reading.error("E0704", message, condition.span, "compare it with a number on its scale")
-    return False
-
-
-def _never(operator: Operator, value: float, low: float, high: float) -> bool:
-    match operator:
-        case ">=":
-            return value > high
-        case ">":
-            return value >= high
-        case "<=":
-            return value < low
-        case "<":
-            return value <= low
-        case "==":
-            return not low <= value <= high
     return False

@@ -16,8 +16,7 @@ from functools import cached_property
 from itertools import combinations
 from typing import Final, Literal
 
-from tripos_compiler.language.intervals import Bounds
-from tripos_compiler.library.ranges import CURVES, Range, computed_range
+from tripos_compiler.library.ranges import ANY, CURVES, Interval
 from tripos_compiler.source.data_classes import dataclass
 
 # Forms
@@ -46,8 +45,8 @@ class Atom:
     over: frozenset[str] = frozenset()
     missing: str = ""
     """The treatment of missing scores; empty until the measure is read."""
-    bounds: Range = field(default=(-math.inf, math.inf), compare=False)
-    base: Bounds | None = field(default=None, compare=False)
+    bounds: Interval = field(default=ANY, compare=False)
+    base: Interval | None = field(default=None, compare=False)
     """The scale by which it is compared with others; None if it is compatible with every scale."""
     named: str = field(default="", compare=False)
     better: frozenset[Direction] = field(default=frozenset(("higher",)), compare=False)
@@ -231,7 +230,7 @@ def with_name(form: NormalForm, named: str) -> NormalForm:
     return form
 
 
-def with_scale(form: NormalForm, base: Bounds | None, bounds: Range, named: str) -> NormalForm:
+def with_scale(form: NormalForm, base: Interval | None, bounds: Interval, named: str) -> NormalForm:
     """Return the form with a scale if it is a single function of figures; otherwise unchanged."""
     match list(form.terms.items()):
         case [(((Atom() as atom, 1),), value)] if value == 1 and atom.of:
@@ -242,19 +241,19 @@ def with_scale(form: NormalForm, base: Bounds | None, bounds: Range, named: str)
 # --- ranges and directions ---
 
 
-def range_of_form(form: NormalForm) -> Range:
+def range_of_form(form: NormalForm) -> Interval:
     """Return the range of a form, as far as it is known."""
-    found: Range = (0.0, 0.0)
+    found = Interval.point(0.0)
     for product, value in form.terms.items():
-        found = computed_range("+", found, _range_of(product, value))
+        found = found + _range_of(product, value)
     return found
 
 
-def _range_of(product: Monomial, value: Fraction) -> Range:
-    found: Range = (float(value), float(value))
+def _range_of(product: Monomial, value: Fraction) -> Interval:
+    found = Interval.point(float(value))
     for atom, power in product:
         for _ in range(abs(power)):
-            found = computed_range("*" if power > 0 else "/", found, atom.bounds)
+            found = found * atom.bounds if power > 0 else found / atom.bounds
     return found
 
 

@@ -5,7 +5,6 @@ Also the random facets of a measure: `across judge * wording as sample` treats j
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field, fields, replace
 from functools import cached_property
@@ -21,14 +20,14 @@ from tripos_compiler.language.aggregates import (
     declared_aggregate,
 )
 from tripos_compiler.language.figures import aggregates_of
-from tripos_compiler.language.intervals import INTERVAL_ENDS, UNIT, Bounds, Ranges, Scale, format_bounds, formula_range
+from tripos_compiler.language.intervals import INTERVAL_ENDS, Ranges, Scale, format_bounds, formula_range
 from tripos_compiler.language.scored_values import (
     ScoredStep as PlanScored,
     ScoredValues,
     ScoringStep,
     judged_steps,
 )
-from tripos_compiler.library.ranges import CURVES, Range, enclosing_range
+from tripos_compiler.library.ranges import ANY, CURVES, SHARE, Interval, enclosing_range
 from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.lowering.measures.dimensions import Groupable, dimension_text, read_dimension
 from tripos_compiler.lowering.measures.normal_forms import (
@@ -71,7 +70,7 @@ class Operand(PlanScored):
     are metrics of different scales. `metrics`: metrics of a rubric are among them.
     """
 
-    bounds: Bounds | None = None
+    bounds: Interval | None = None
     ends: Ends = (None, None)
     mixed: bool = False
     metrics: bool = False
@@ -170,21 +169,19 @@ class Scores:
             if isinstance(step, ScoringStep) and id(step) in given
         ]
         scales = {self.ranges.scale_of(scenario, step) for scenario, step in steps}
-        low, high = enclosing_range(self.ranges.of_step(scenario, step) for scenario, step in steps)
-        ends = (low if math.isfinite(low) else None, high if math.isfinite(high) else None)
-        return self._scored(
-            found, next(iter(scales)) if len(scales) == 1 else None, ends if low < high else (None, None)
-        )
+        whole = enclosing_range(self.ranges.of_step(scenario, step) for scenario, step in steps)
+        bounds = next(iter(scales)) if len(scales) == 1 else None
+        return self._scored(found, bounds, whole.ends if whole.low < whole.high else (None, None))
 
     def _rubric(self, found: PlanScored, metrics: list[str]) -> Operand:
         known = [self.program.metrics[metric] for metric in metrics if metric in self.program.metrics]
-        scales = sorted({(float(metric.low), float(metric.high)) for metric in known})
+        scales = sorted({Interval(float(metric.low), float(metric.high)) for metric in known})
         alone = len(scales) == 1 and all(metric.ends is not None for metric in known)
         ends = scales[0] if alone else None
         scored = self._scored(found, ends, ends or (None, None))
         return replace(scored, mixed=len(scales) > 1, metrics=True)
 
-    def _scored(self, found: PlanScored, bounds: Bounds | None, ends: Ends) -> Operand:
+    def _scored(self, found: PlanScored, bounds: Interval | None, ends: Ends) -> Operand:
         whole = found.within is not None or not self.broken
         own = {field.name: getattr(found, field.name) for field in fields(found)}
         return Operand(**own, bounds=bounds if whole else None, ends=ends if whole else (None, None), complete=whole)
@@ -371,15 +368,15 @@ def formula_of(
     cells = tuple(dict.fromkeys(dim for part in parts for dim in part.cells))
     parts = [_over_all(part, [dim for dim in cells if dim not in reading.by]) for part in parts]
     values: tuple[Figure, ...] = tuple(part.figure for part in parts)
-    low, high = formula_range(operator, [range_of(part) for part in parts])
+    whole = formula_range(operator, [range_of(part) for part in parts])
     if operator == "*" and values[0] == values[1]:  # a square
-        low = max(low, 0.0)
-    if scale.bounds is None and math.isfinite(low) and math.isfinite(high):
-        scale = replace(scale, bounds=(low, high))
+        whole = whole.maximum(Interval.point(0.0))
+    if scale.bounds is None:
+        scale = replace(scale, bounds=whole.finite)
     form, course = (
         combined(operator, forms) for forms in zip(*((part.form, part.direction_form) for part in parts), strict=True)
     )
-    bounds = scale.bounds or (low, high)
+    bounds = scale.bounds or whole
     return TypedFigure(
         Formula(operator=operator, values=values),
         scale,
@@ -388,7 +385,7 @@ def formula_of(
         cells=cells,
         leaves=tuple(leaf for part in parts for leaf in part.leaves),
         mixed=any(part.mixed for part in parts),
-        ends=(low if math.isfinite(low) else None, high if math.isfinite(high) else None),
+        ends=whole.ends,
         form=with_scale(form, scale.required, bounds, written_as(syntax)),
         direction_form=with_scale(course, None, bounds, written_as(syntax)),
     )
@@ -437,12 +434,9 @@ def _joined(reading: FigureContext, figured: TypedFigure) -> tuple[str, ...] | N
     return by
 
 
-def range_of(figured: TypedFigure) -> Range:
+def range_of(figured: TypedFigure) -> Interval:
     """Return the range of a part of a formula, as far as it is known."""
-    low, high = figured.scale.bounds or figured.ends
-    if figured.mixed:
-        return -math.inf, math.inf
-    return -math.inf if low is None else low, math.inf if high is None else high
+    return ANY if figured.mixed else figured.scale.bounds or Interval.of_ends(*figured.ends)
 
 
 def vanishes(reading: FigureContext, figured: TypedFigure) -> bool:
@@ -477,7 +471,7 @@ def on_one_scale(reading: FigureContext, form: NormalForm, span: Span, mixed: bo
     one, other = clash
     assert one.base is not None and other.base is not None
     text = f"`{one.named}` runs from {format_bounds(one.base)}, `{other.named}` from {format_bounds(other.base)}"
-    off = one if one.base != UNIT else other
+    off = one if one.base != SHARE else other
     assert off.base is not None
     low, high = off.base
     inner = f"({off.named} - {low:g})" if low > 0 else f"({off.named} + {-low:g})" if low else off.named
