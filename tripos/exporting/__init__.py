@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tripos.settings.option import Option
+from tripos.settings.options import ExportParameters
 from tripos_compiler.source.entry_points import Registry
 
 if TYPE_CHECKING:
@@ -74,6 +75,21 @@ class Emitter:
     write: Callable[[SpecQuestions, Path], list[Path]]
     reads_rows: bool = True
 
+
+LOG_OPTIONS = (ExportParameters.output, ExportParameters.secrets)
+TABLE_OPTIONS = (*LOG_OPTIONS, ExportParameters.table)
+REPLY_OPTIONS = (
+    ExportParameters.output,
+    ExportParameters.by,
+    ExportParameters.rows,
+    ExportParameters.format,
+    ExportParameters.models,
+    ExportParameters.scenario,
+    ExportParameters.only,
+    ExportParameters.hold_out,
+    ExportParameters.apart_from,
+)
+"""The options that several exporters take. They are here because this module is imported for the help too."""
 
 EXPORTERS = Registry("tripos.exporters", "exporter", Exporter, "tripos.exporting.exporters", "EXPORTER")
 EMITTERS = Registry("tripos.emitters", "emitter", Emitter, "tripos.exporting.emitters", "EMITTER")

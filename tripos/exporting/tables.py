@@ -17,9 +17,6 @@ from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports.tables import TABLES, TableSource, WrittenTable, open_fields, sources, to_data
 
-TABLE_OPTIONS = (ExportParameters.output, ExportParameters.table, ExportParameters.secrets)
-LOG_OPTIONS = (ExportParameters.output, ExportParameters.secrets)
-
 
 # Logs of other tools
 def written_logs(

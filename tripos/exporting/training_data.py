@@ -38,18 +38,6 @@ from tripos_warehouse.tables.text import table_lines
 from tripos_warehouse.views.connect import connect_run
 from tripos_warehouse.views.runs import RunRecord, get_plan
 
-REPLY_OPTIONS = (
-    ExportParameters.output,
-    ExportParameters.by,
-    ExportParameters.rows,
-    ExportParameters.format,
-    ExportParameters.models,
-    ExportParameters.scenario,
-    ExportParameters.only,
-    ExportParameters.hold_out,
-    ExportParameters.apart_from,
-)
-
 
 # Filters
 def reply_filter(options: Namespace, plan: Plan, where: Expr | None) -> tuple[ReplyFilter, tuple[str, ...]]:

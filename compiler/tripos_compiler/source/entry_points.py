@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import pkgutil
 import sys
 from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
@@ -84,6 +83,8 @@ class Registry(Collection[str], Generic[T]):
         """The built-in rows by name, in the form of an entry point: `module:ATTRIBUTE`. Those of a table have none."""
         if not self.folder:
             return dict.fromkeys(self._declared, "")
+        import pkgutil  # takes a millisecond, and most commands need no folder
+
         places = importlib.import_module(self.folder).__path__
         names = (module.name for module in pkgutil.iter_modules(places))
         return {name.replace("_", "-"): f"{self.folder}.{name}:{self.attribute}" for name in names}

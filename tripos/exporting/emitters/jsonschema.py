@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from tripos.exporting import Emitter
-from tripos.exporting.questions import SpecQuestions
-from tripos_compiler.plan import Ask, DataField, OptionalType, RecordType
-from tripos_runtime.reading.schema import schema_of
 from tripos_warehouse.files import write_lines
+
+if TYPE_CHECKING:
+    from tripos.exporting.questions import SpecQuestions
+    from tripos_compiler.plan import DataField
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -19,6 +20,9 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 def write_schemas(emission: SpecQuestions, folder: Path) -> list[Path]:
     """Write `rows/DATASET.schema.json` for every data set and `replies/SCENARIO.STEP.schema.json` for every step with
     structured replies. Return their paths."""
+    from tripos_compiler.plan import Ask
+    from tripos_runtime.reading.schema import schema_of
+
     plan, paths = emission.plan, []
     for data in plan.datasets:
         schema = _rows(emission, data.name, data.fields)
@@ -40,6 +44,9 @@ def write_schemas(emission: SpecQuestions, folder: Path) -> list[Path]:
 
 def _rows(emission: SpecQuestions, dataset: str, fields: tuple[DataField, ...]) -> dict[str, Any]:
     """Return the schema of a row, by the first column of each field. Other columns are allowed."""
+    from tripos_compiler.plan import OptionalType, RecordType
+    from tripos_runtime.reading.schema import schema_of
+
     properties: dict[str, Any] = {}
     required = []
     for field in fields:

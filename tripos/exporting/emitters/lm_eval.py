@@ -10,13 +10,15 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from tripos.exporting import Emitter
-from tripos.exporting.questions import Check, EmittedQuestion, SpecQuestions
 from tripos_warehouse.files import export_path, write_lines
+
+if TYPE_CHECKING:
+    from tripos.exporting.questions import Check, EmittedQuestion, SpecQuestions
 
 GENERATION = {"max_tokens": "max_gen_toks", "temperature": "temperature", "top_p": "top_p", "stop": "until"}
 """The settings that lm-eval has too, with its names."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from tripos.exporting import Emitter
-from tripos.exporting.questions import Check, EmittedQuestion, SpecQuestions
 from tripos_warehouse.files import export_path, write_lines
+
+if TYPE_CHECKING:
+    from tripos.exporting.questions import Check, EmittedQuestion, SpecQuestions
 
 CLASSES = {"equals": "evals.elsuite.basic.match:Match", "contains": "evals.elsuite.basic.includes:Includes"}
 """The class of the library that computes a check."""

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from tripos.exporting import Emitter
-from tripos.exporting.questions import Check, EmittedQuestion, SpecQuestions
 from tripos_warehouse.files import export_path, write_lines
+
+if TYPE_CHECKING:
+    from tripos.exporting.questions import Check, EmittedQuestion, SpecQuestions
 
 SENT_ROLES = frozenset({"system", "user", "assistant"})
 """The roles of chat messages that promptfoo sends."""
@@ -74,6 +76,7 @@ def assertion(check: Check) -> str:
     """Return a check as a JavaScript expression. Braces in texts are escaped, because promptfoo expands templates in
     assertions too.
 
+    >>> from tripos.exporting.questions import Check
     >>> print(assertion(Check("right", "equals", "{{4}}", trim=True)))
     String(output).trim() === "\\u007b\\u007b4}}"
     >>> print(assertion(Check("has", "contains", "Four")))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from tripos.exporting import Exporter
-from tripos.exporting.tables import TABLE_OPTIONS, files_of_tables
-from tripos.settings.options import ExportParameters
-from tripos_warehouse.exports.tables import write_csv
+from argparse import Namespace
 
-EXPORTER = Exporter(
-    "tables as CSV",
-    lambda run, options: files_of_tables(
-        run, options, ".csv", lambda source, path: write_csv(source, path, options.raw)
-    ),
-    (*TABLE_OPTIONS, ExportParameters.raw),
-)
+from tripos.exporting import TABLE_OPTIONS, Exporter, OpenRun, Written
+from tripos.settings.options import ExportParameters
+
+
+def write(run: OpenRun, options: Namespace) -> Written:
+    """Write a file for each table. Raises the errors of `files_of_tables`."""
+    from tripos.exporting.tables import files_of_tables
+    from tripos_warehouse.exports.tables import write_csv
+
+    return files_of_tables(run, options, ".csv", lambda source, path: write_csv(source, path, options.raw))
+
+
+EXPORTER = Exporter("tables as CSV", write, (*TABLE_OPTIONS, ExportParameters.raw))

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from tripos.exporting import Exporter
-from tripos.exporting.training_data import REPLY_OPTIONS, export_replies
+from argparse import Namespace
+
+from tripos.exporting import REPLY_OPTIONS, Exporter, OpenRun, Written
 from tripos.settings.options import ExportParameters
+
+
+def write(run: OpenRun, options: Namespace) -> Written:
+    """Write the training data and its provenance. Raises the errors of `export_replies`."""
+    from tripos.exporting.training_data import export_replies
+
+    return export_replies(run, options, "best")
+
 
 EXPORTER = Exporter(
     "the best replies as training data",
-    lambda run, options: export_replies(run, options, "best"),
+    write,
     (*REPLY_OPTIONS, ExportParameters.per, ExportParameters.every, ExportParameters.replies_of),
     declared_as="best",
 )

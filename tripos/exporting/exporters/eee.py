@@ -6,14 +6,15 @@ from argparse import Namespace
 from pathlib import Path
 
 from tripos.exporting import Exporter, OpenRun, Verbatim, Written
-from tripos.exporting.tables import check_folder
 from tripos.settings.options import ExportParameters
 from tripos_compiler.diagnostics.text_format import counted
-from tripos_warehouse.exports.every_eval_ever import VERSION, write_eee
 
 
 def write(run: OpenRun, options: Namespace) -> Written:
     """Write the files of Every Eval Ever. Raises the errors of `write_eee`."""
+    from tripos.exporting.tables import check_folder
+    from tripos_warehouse.exports.every_eval_ever import VERSION, write_eee
+
     folder = Path(options.output)
     check_folder(folder)
     organization = options.organization or "unknown"

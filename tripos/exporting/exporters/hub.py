@@ -8,17 +8,18 @@ from contextlib import closing
 from pathlib import Path
 
 from tripos.exporting import Exporter, OpenRun, Verbatim, Written
-from tripos.exporting.tables import secret_fields
 from tripos.settings.options import ExportParameters
 from tripos_compiler.diagnostics.text_format import counted
 from tripos_compiler.errors import TriposError
-from tripos_warehouse.exports.hub import FRAMEWORK, HubSource, space_card, write_hub
-from tripos_warehouse.report.run_report import STAND_IN_PREFIXES
 
 
 def write(run: OpenRun, options: Namespace) -> Written:
     """Write the files for the Hub. Raises the errors of `write_hub` and `write_folder`, and `TriposError` R0202 without
     a data set."""
+    from tripos.exporting.tables import secret_fields
+    from tripos_warehouse.exports.hub import FRAMEWORK, HubSource, write_hub
+    from tripos_warehouse.report.run_report import STAND_IN_PREFIXES
+
     if options.dataset is None:
         hint = f"name the data set of the benchmark: {ExportParameters.dataset} OWNER/NAME"
         raise TriposError("R0202", "results on the Hub belong to a data set", hint)
@@ -61,6 +62,7 @@ def _write_space(run: OpenRun, target: Path, whole: bool) -> None:
     """Write the page of a run with the card of a static Space; the `whole` run, or only its figures."""
     from tripos.view.export import write_board, write_folder, write_page
     from tripos.view.files import ViewFiles
+    from tripos_warehouse.exports.hub import space_card
 
     with (
         tempfile.TemporaryDirectory(prefix="tripos-view-") as folder,

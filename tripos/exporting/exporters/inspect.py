@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from tripos.exporting import Exporter
-from tripos.exporting.tables import LOG_OPTIONS, written_logs
-from tripos_warehouse.exports.inspect_ai import write_inspect
+from argparse import Namespace
 
-EXPORTER = Exporter(
-    "logs of Inspect", lambda run, options: written_logs(run, options, "inspect", write_inspect), LOG_OPTIONS
-)
+from tripos.exporting import LOG_OPTIONS, Exporter, OpenRun, Written
+
+
+def write(run: OpenRun, options: Namespace) -> Written:
+    """Write a log for each compared model. Raises the errors of `write_inspect`."""
+    from tripos.exporting.tables import written_logs
+    from tripos_warehouse.exports.inspect_ai import write_inspect
+
+    return written_logs(run, options, "inspect", write_inspect)
+
+
+EXPORTER = Exporter("logs of Inspect", write, LOG_OPTIONS)

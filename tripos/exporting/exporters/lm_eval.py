@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from tripos.exporting import Exporter
-from tripos.exporting.tables import LOG_OPTIONS, written_logs
-from tripos_warehouse.exports.lm_eval import write_lm_eval
+from argparse import Namespace
 
-EXPORTER = Exporter(
-    "results of lm-eval", lambda run, options: written_logs(run, options, "lm-eval", write_lm_eval), LOG_OPTIONS
-)
+from tripos.exporting import LOG_OPTIONS, Exporter, OpenRun, Written
+
+
+def write(run: OpenRun, options: Namespace) -> Written:
+    """Write the results of each compared model. Raises the errors of `write_lm_eval`."""
+    from tripos.exporting.tables import written_logs
+    from tripos_warehouse.exports.lm_eval import write_lm_eval
+
+    return written_logs(run, options, "lm-eval", write_lm_eval)
+
+
+EXPORTER = Exporter("results of lm-eval", write, LOG_OPTIONS)

@@ -8,12 +8,13 @@ from tripos.exporting import Exporter, OpenRun, Written
 from tripos.settings.options import ExportParameters
 from tripos_compiler.diagnostics.text_format import counted
 from tripos_compiler.errors import TriposError
-from tripos_warehouse.exports.telemetry import send_telemetry
 
 
 def write(run: OpenRun, options: Namespace) -> Written:
     """Send spans and events to an endpoint. Raises the errors of `send_telemetry`, and `TriposError` R0202 without an
     endpoint."""
+    from tripos_warehouse.exports.telemetry import send_telemetry
+
     if options.to is None:
         raise TriposError("R0202", "telemetry goes to an endpoint", f"name it: {ExportParameters.to} http://HOST:4318")
     sent = send_telemetry(run.connection, run.plan, run.record, options.to, options.content, options.secrets)
