@@ -25,8 +25,7 @@ import numpy as np
 from tripos_compiler.plan import Measure, Plan
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.measures.evaluation import CorrectedInputs, read_corrected_inputs
-from tripos_warehouse.measures.figure_sql import sql_of
+from tripos_warehouse.measures.evaluation import CorrectedInputs, InputsByCell, corrected_inputs
 from tripos_warehouse.measures.jackknife import Jackknife, over_items
 from tripos_warehouse.measures.paired_scores import (
     PairedScores,
@@ -43,8 +42,6 @@ from tripos_warehouse.measures.sides import (
     difference_ends,
     shared_items,
 )
-from tripos_warehouse.query.connection import Connection
-from tripos_warehouse.query.results import run_query
 from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.intervals import NO_SPREAD, ROUNDING, with_test
 from tripos_warehouse.statistics.prediction_powered import InfluencedEstimate
@@ -156,8 +153,6 @@ def _by_shared_items(
 
 # Measures that people correct
 
-InputsByCell = dict[tuple[Cell, str], CorrectedInputs]
-
 
 @dataclass(frozen=True)
 class CorrectedMeans:
@@ -188,17 +183,6 @@ class CorrectedMeans:
             )
             differences.append(CellDifference(cell, value_a, value_b, difference))
         return differences
-
-
-def corrected_inputs(connection: Connection, plan: Plan, measure: Measure) -> InputsByCell:
-    """Return the correction inputs of each cell and model of a corrected measure, if they exist. Raises `StoreError` if
-    the SQL fails."""
-    inputses: InputsByCell = {}
-    for each in run_query(connection, sql_of(plan, measure)).to_pylist():
-        three, _ = read_corrected_inputs(each)
-        if three is not None:
-            inputses[tuple(each[name] for name in measure.by), str(each["model"])] = three
-    return inputses
 
 
 def corrected_difference(
