@@ -55,7 +55,7 @@ class Estimator(Protocol[Data]):
     """A way to compare models over some items."""
 
     def read(self, side: Side) -> Data:
-        """Return what is known of the models of a side. Raises `StoreError` if the SQL fails."""
+        """Return the data of the models of a side. Raises `StoreError` if the SQL fails."""
 
     def differences(self, a: Data, b: Data, one: Sequence[str], two: Sequence[str]) -> list[CellDifference]:
         """Return the difference of models `two` of `b` less their counterparts `one` of `a`, in each cell in which all
@@ -111,30 +111,30 @@ def model_differences(
     """Return how two models of a side differ (first less second) in each cell of a measure, for every two or those in
     `models`, as `measure_differences` has it. Two are missing if one of them has no value, and all are if the SQL
     cannot be run. Over `items`, or for every two those that both have."""
-    plan, wanted = side.plan, list(combinations(side.models, 2) if models is None else models)
-    if not wanted:
+    plan, pairs = side.plan, list(combinations(side.models, 2) if models is None else models)
+    if not pairs:
         return {}
-    found: ModelDifferences = {}
+    estimates: ModelDifferences = {}
     if (figure := paired_figure(plan, measure)) is not None:
         table = read_scores(side, side, figure.by, mean=figure.mean)
-        for first, second in wanted:
-            pairs = table.pairs([second], [first])
-            for each in paired_differences(plan, measure, figure, pairs, items):
-                found[each.cell, first, second] = each.difference
+        for first, second in pairs:
+            scores = table.pairs([second], [first])
+            for difference in paired_differences(plan, measure, figure, scores, items):
+                estimates[difference.cell, first, second] = difference.difference
         if figure.times is None:
-            return found
-        wanted = [pair for pair in wanted if ((), *pair) not in found]
-    for shared, some in _by_shared_items(side, measure, wanted, items).items():
-        own = replace(side, models=tuple(sorted({model for pair in some for model in pair})))
+            return estimates
+        pairs = [pair for pair in pairs if ((), *pair) not in estimates]
+    for shared, compared in _by_shared_items(side, measure, pairs, items).items():
+        own = replace(side, models=tuple(sorted({model for pair in compared for model in pair})))
         estimator = _estimator(side, measure, shared)
         try:
             data = estimator.read(own)
         except StoreError:
             continue
-        for first, second in some:
-            for each in estimator.differences(data, data, [second], [first]):
-                found[each.cell, first, second] = each.difference
-    return found
+        for first, second in compared:
+            for difference in estimator.differences(data, data, [second], [first]):
+                estimates[difference.cell, first, second] = difference.difference
+    return estimates
 
 
 def _by_shared_items(
