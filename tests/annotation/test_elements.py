@@ -247,7 +247,7 @@ def test_a_mean_over_elements_is_corrected_by_those_that_were_drawn(
     tones: list[str], tripos: Command, ask: Rows
 ) -> None:
     from tripos_compiler.plan import Plan
-    from tripos_warehouse.measures.evaluation import find_corrected_inputs
+    from tripos_warehouse.measures.evaluation import corrected_inputs
 
     drawn = grade_tones(tripos, "--sample", "15")
     assert len(drawn) == 15
@@ -258,7 +258,7 @@ def test_a_mean_over_elements_is_corrected_by_those_that_were_drawn(
     [measure] = [each for each in plan.measures if each.name == "warmth"]
     connection, _ = connect_run(Store.open(Path("results"), create=False))
     with connection:
-        [found] = find_corrected_inputs(connection, plan, measure).values()
+        [found] = corrected_inputs(connection, plan, measure).values()
     assert found.judge.value == pytest.approx(np.mean([judge[part] for part in tones]))
     assert found.judge_labelled.value == pytest.approx(np.mean([judge[part] for part in drawn]))
     assert found.people.value == pytest.approx(np.mean([TONES[toned(part)] for part in drawn]))

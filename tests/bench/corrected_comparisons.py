@@ -21,8 +21,8 @@ import pyarrow as pa
 
 from tests.compiler.compiling import compile_text, plan_of
 from tripos_compiler.plan import Plan
-from tripos_warehouse.measures.differences import corrected_difference, corrected_inputs
-from tripos_warehouse.measures.evaluation import evaluate
+from tripos_warehouse.measures.differences import corrected_difference
+from tripos_warehouse.measures.evaluation import corrected_inputs, evaluate
 from tripos_warehouse.measures.measure_rows import MeasureRow
 from tripos_warehouse.query.connection import add_functions
 from tripos_warehouse.statistics.preferences import Preference, bradley_terry

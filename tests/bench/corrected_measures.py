@@ -23,8 +23,8 @@ import numpy as np
 from tests.compiler.compiling import compile_text, plan_of
 from tests.warehouse.synthetic import Results
 from tripos_compiler.plan import Plan
-from tripos_warehouse.measures.differences import corrected_difference, corrected_inputs
-from tripos_warehouse.measures.evaluation import evaluate
+from tripos_warehouse.measures.differences import corrected_difference
+from tripos_warehouse.measures.evaluation import corrected_inputs, evaluate
 from tripos_warehouse.measures.measure_rows import MeasureRow
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.statistics.arrays import t_quantile

@@ -36,7 +36,7 @@ from tripos_compiler.errors import TriposError
 from tripos_compiler.language.contexts import Drawn
 from tripos_compiler.plan import Plan, digest
 from tripos_warehouse import sql
-from tripos_warehouse.measures.evaluation import find_corrected_inputs
+from tripos_warehouse.measures.evaluation import corrected_inputs
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.store.schemas import HUMAN, TABLES
 from tripos_warehouse.store.store import Store
@@ -530,7 +530,7 @@ def expected_gains(connection: Connection, plan: Plan, batch: Batch) -> Iterator
     for measure in plan.measures:
         if not measure.corrected or measure.by:
             continue
-        for model, three in sorted(find_corrected_inputs(connection, plan, measure).items()):
+        for (_, model), three in sorted(corrected_inputs(connection, plan, measure).items()):
             more = three.items + len(handed.get(model, set()) & set(three.names) - three.graded_items)
             now, then = three.reach(three.items), three.reach(more)
             if now and then is not None and more > three.items:

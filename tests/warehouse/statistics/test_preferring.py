@@ -14,14 +14,12 @@ from tests.lengths import sized
 from tripos_warehouse.statistics.preferences import (
     Counts,
     Preference,
-    ReplyGrade,
     _fit,
     bradley_terry,
     flip_rate,
     judge_severity,
     position_bias,
     self_preference,
-    self_preference_in_grades,
     win_rate,
 )
 
@@ -329,36 +327,6 @@ def test_judges_may_go_by_other_names_than_their_models() -> None:
         Preference("m", "x", winner, item, judge) for item in range(3) for judge, winner in (("J", "m"), ("K", "x"))
     ]
     assert self_preference(judged, own={"J": "m"})["J"].value == 1
-
-
-def test_leniency_to_all_is_not_fondness_of_oneself() -> None:
-    grades = [
-        ReplyGrade(judge, model, item, base + item)
-        for judge, base in (("gpt", 5), ("neutral", 3))
-        for model in ("gpt", "x")
-        for item in range(4)
-    ]
-    assert self_preference_in_grades(grades)["gpt"].value == 0
-
-
-def test_what_a_model_gives_itself_is_no_yardstick_for_others() -> None:
-    given = {"neutral": {"gpt": 3, "x": 3}, "gpt": {"gpt": 3, "x": 3}, "x": {"gpt": 3, "x": 9}}
-    grades = [
-        ReplyGrade(judge, model, item, value)
-        for judge, by_model in given.items()
-        for model, value in by_model.items()
-        for item in range(3)
-    ]
-    found = self_preference_in_grades(grades)
-    assert (found["gpt"].value, found["x"].value) == (0, 6)
-
-
-def test_items_on_which_nobody_else_graded_are_counted_and_left_out() -> None:
-    both_graded = [ReplyGrade(judge, model, 1, 3) for judge in ("gpt", "neutral") for model in ("gpt", "x")]
-    found = self_preference_in_grades([*both_graded, ReplyGrade("gpt", "gpt", 2, 3), ReplyGrade("gpt", "x", 2, 3)])[
-        "gpt"
-    ]
-    assert (found.n, found.left_out) == (1, 1)
 
 
 def test_counts_forget_nothing() -> None:

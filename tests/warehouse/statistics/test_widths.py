@@ -35,13 +35,11 @@ from tripos_warehouse.statistics.multiple_tests import compare_paired, rank_grou
 from tripos_warehouse.statistics.prediction_powered import corrected_mean
 from tripos_warehouse.statistics.preferences import (
     Preference,
-    ReplyGrade,
     bradley_terry,
     flip_rate,
     judge_severity,
     position_bias,
     self_preference,
-    self_preference_in_grades,
     win_rate,
 )
 from tripos_warehouse.statistics.validity import (
@@ -60,10 +58,6 @@ Alike = Callable[[float, int], Any]
 def verdicts(many: int, winner: str | None) -> list[Preference]:
     orders = [(Preference("a", "b", winner, n, "j"), Preference("b", "a", winner, n, "k")) for n in range(many)]
     return [each for pair in orders for each in pair]
-
-
-def grades(value: float, many: int) -> list[ReplyGrade]:
-    return [ReplyGrade(judge, model, n, value) for judge in ("a", "c") for model in ("a", "b") for n in range(many)]
 
 
 def repeated(value: float, many: int) -> list[RepeatedVerdict]:
@@ -105,7 +99,6 @@ FUNCTIONS: dict[str, Alike] = {
     "strengths held": lambda x, n: bradley_terry(verdicts(n, "a"), prior_sd=2, errors="items").difference("a", "b"),
     "severity": lambda x, n: judge_severity([[x] * n, [x + 1] * n, [x + 2] * n]),
     "fond": lambda x, n: self_preference(verdicts(n, "a"), {"j": "a"}),
-    "fond in grades": lambda x, n: self_preference_in_grades(grades(x, n)),
     "corrected": lambda x, n: corrected_mean([x] * 2 * n, [x] * n + [None] * n),
     "corrected between ends": lambda x, n: corrected_mean([x] * 2 * n, [x] * n + [None] * n, ends=(0, 1)),
     "prevalence": lambda x, n: corrected_prevalence([x] * n, [1.0, 1.0, 0.0, 0.0] * n, [1.0, 1.0, 1.0, 0.0] * n),

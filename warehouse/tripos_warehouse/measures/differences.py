@@ -25,8 +25,7 @@ import numpy as np
 from tripos_compiler.plan import Measure, Plan
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.measures.evaluation import CorrectedInputs, read_corrected_inputs
-from tripos_warehouse.measures.figure_sql import sql_of
+from tripos_warehouse.measures.evaluation import CorrectedInputs, InputsByCell, corrected_inputs
 from tripos_warehouse.measures.jackknife import Jackknife, over_items
 from tripos_warehouse.measures.paired_scores import (
     PairedScores,
@@ -43,8 +42,6 @@ from tripos_warehouse.measures.sides import (
     difference_ends,
     shared_items,
 )
-from tripos_warehouse.query.connection import Connection
-from tripos_warehouse.query.results import run_query
 from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.intervals import NO_SPREAD, ROUNDING, with_test
 from tripos_warehouse.statistics.prediction_powered import InfluencedEstimate
@@ -58,7 +55,7 @@ class Estimator(Protocol[Data]):
     """A way to compare models over some items."""
 
     def read(self, side: Side) -> Data:
-        """Return what is known of the models of a side. Raises `StoreError` if the SQL fails."""
+        """Return the data of the models of a side. Raises `StoreError` if the SQL fails."""
 
     def differences(self, a: Data, b: Data, one: Sequence[str], two: Sequence[str]) -> list[CellDifference]:
         """Return the difference of models `two` of `b` less their counterparts `one` of `a`, in each cell in which all
@@ -114,30 +111,30 @@ def model_differences(
     """Return how two models of a side differ (first less second) in each cell of a measure, for every two or those in
     `models`, as `measure_differences` has it. Two are missing if one of them has no value, and all are if the SQL
     cannot be run. Over `items`, or for every two those that both have."""
-    plan, wanted = side.plan, list(combinations(side.models, 2) if models is None else models)
-    if not wanted:
+    plan, pairs = side.plan, list(combinations(side.models, 2) if models is None else models)
+    if not pairs:
         return {}
-    found: ModelDifferences = {}
+    estimates: ModelDifferences = {}
     if (figure := paired_figure(plan, measure)) is not None:
         table = read_scores(side, side, figure.by, mean=figure.mean)
-        for first, second in wanted:
-            pairs = table.pairs([second], [first])
-            for each in paired_differences(plan, measure, figure, pairs, items):
-                found[each.cell, first, second] = each.difference
+        for first, second in pairs:
+            scores = table.pairs([second], [first])
+            for difference in paired_differences(plan, measure, figure, scores, items):
+                estimates[difference.cell, first, second] = difference.difference
         if figure.times is None:
-            return found
-        wanted = [pair for pair in wanted if ((), *pair) not in found]
-    for shared, some in _by_shared_items(side, measure, wanted, items).items():
-        own = replace(side, models=tuple(sorted({model for pair in some for model in pair})))
+            return estimates
+        pairs = [pair for pair in pairs if ((), *pair) not in estimates]
+    for shared, compared in _by_shared_items(side, measure, pairs, items).items():
+        own = replace(side, models=tuple(sorted({model for pair in compared for model in pair})))
         estimator = _estimator(side, measure, shared)
         try:
             data = estimator.read(own)
         except StoreError:
             continue
-        for first, second in some:
-            for each in estimator.differences(data, data, [second], [first]):
-                found[each.cell, first, second] = each.difference
-    return found
+        for first, second in compared:
+            for difference in estimator.differences(data, data, [second], [first]):
+                estimates[difference.cell, first, second] = difference.difference
+    return estimates
 
 
 def _by_shared_items(
@@ -155,8 +152,6 @@ def _by_shared_items(
 
 
 # Measures that people correct
-
-InputsByCell = dict[tuple[Cell, str], CorrectedInputs]
 
 
 @dataclass(frozen=True)
@@ -188,17 +183,6 @@ class CorrectedMeans:
             )
             differences.append(CellDifference(cell, value_a, value_b, difference))
         return differences
-
-
-def corrected_inputs(connection: Connection, plan: Plan, measure: Measure) -> InputsByCell:
-    """Return the correction inputs of each cell and model of a corrected measure, if they exist. Raises `StoreError` if
-    the SQL fails."""
-    inputses: InputsByCell = {}
-    for each in run_query(connection, sql_of(plan, measure)).to_pylist():
-        three, _ = read_corrected_inputs(each)
-        if three is not None:
-            inputses[tuple(each[name] for name in measure.by), str(each["model"])] = three
-    return inputses
 
 
 def corrected_difference(

@@ -39,6 +39,7 @@ from tripos_warehouse.measures.measure_rows import MeasureRow, MeasureTable
 from tripos_warehouse.measures.products import log_of_product, product_of, product_rows, resolve_names, rows_of_cells
 from tripos_warehouse.measures.query import Query, has_separate_scores
 from tripos_warehouse.measures.random_facets import generalized_rows
+from tripos_warehouse.measures.sides import Cell
 from tripos_warehouse.query.connection import Connection, StoreConnection, duckdb
 from tripos_warehouse.query.results import query_rows, run_query
 from tripos_warehouse.statistics.arrays import CONFIDENCE, Floats, t_quantile, two_sided
@@ -103,14 +104,17 @@ class CorrectedInputs:
         return expected_half_width(self.people, self.judge_labelled, self.judge, self.graded, items)
 
 
-def find_corrected_inputs(connection: Connection, plan: Plan, measure: Measure) -> dict[str, CorrectedInputs]:
-    """Return the correction inputs of each model, for a measure without dimensions that people correct; models that
-    cannot be corrected yet are left out. Raises `StoreError` if the SQL fails."""
-    inputses: dict[str, CorrectedInputs] = {}
+InputsByCell = dict[tuple[Cell, str], CorrectedInputs]
+
+
+def corrected_inputs(connection: Connection, plan: Plan, measure: Measure) -> InputsByCell:
+    """Return the correction inputs of each cell and model of a corrected measure, if they exist. Raises `StoreError` if
+    the SQL fails."""
+    inputses: InputsByCell = {}
     for each in run_query(connection, sql_of(plan, measure)).to_pylist():
         three, _ = read_corrected_inputs(each)
         if three is not None:
-            inputses[str(each["model"])] = three
+            inputses[tuple(each[name] for name in measure.by), str(each["model"])] = three
     return inputses
 
 

@@ -230,6 +230,8 @@ class PairedScores:
 
     def where(self, mask: NDArray[np.bool_]) -> PairedScores:
         """Return some of the pairs."""
+        if mask.all():
+            return self
         columns = {name: column.take(mask) for name, column in self.columns.items()}
         return PairedScores(self.a[mask], self.b[mask], columns, self.weight[mask], self.place[mask], self.lengths)
 
@@ -276,8 +278,9 @@ class ScoreTable:
             rows_b.append(other[apart])
             slots.append(np.full(int(apart.sum()), slot))
         a, b = np.concatenate(rows_a), np.concatenate(rows_b)
-        order = np.lexsort((np.concatenate(slots), self.key[b]))
-        a, b = a[order], b[order]
+        if len(one) > 1:
+            order = np.lexsort((np.concatenate(slots), self.key[b]))
+            a, b = a[order], b[order]
         columns = {name: column.take(b) for name, column in self.columns.items()}
         place = np.arange(len(a))
         return PairedScores(
@@ -433,10 +436,7 @@ def mean_difference(
     cells the mean of the means of cells, or the sum of these with the coefficients `times`. If `weighted`, metrics have
     their weights."""
     clusters, weight = pairs.columns["cluster_id"].codes, pairs.weight if weighted else np.ones(len(pairs))
-    a, b = (
-        mean_of_cells(side, clusters, cell, weight, times=times, paired=False).value or 0.0
-        for side in (pairs.a, pairs.b)
-    )
+    a, b = (_mean(side, weight, cell, times) for side in (pairs.a, pairs.b))
     spans = [pairs.lengths.get(name or "") for name in pairs.columns["metric"].distinct]
     span = None if None in spans else max(each for each in spans if each is not None)
     ends = None if span is None else (-span, span)
@@ -445,6 +445,18 @@ def mean_difference(
         difference = difference.without_interval(SINGLE_CLUSTER)
     farthest = float(np.abs(pairs.b - pairs.a).max()) * (1.0 if times is None else sum(map(abs, times.values())))
     return CellDifference((), a, b, difference, farthest, span, _identity(pairs, cell, weight))
+
+
+def _mean(values: Floats, weight: Floats, cell: Ints | None, times: Mapping[int, float] | None) -> float:
+    """Return the value that `mean_of_cells` has, without its error."""
+    if cell is None:
+        return float(np.average(values, weights=weight))
+    totals = np.bincount(cell, weight)
+    cells = np.flatnonzero(totals)
+    means = np.bincount(cell, weight * values)[cells] / totals[cells]
+    return float(
+        means.mean() if times is None else sum(times[int(code)] * mean for code, mean in zip(cells, means, strict=True))
+    )
 
 
 def _identity(pairs: PairedScores, cell: Ints | None, weight: Floats) -> Hashable:
@@ -478,7 +490,7 @@ def paired_differences(
     by_cell = {
         cell: _cell_difference(measure, figure, pairs.where(outer == code), weighted) for code, cell in enumerate(cells)
     }
-    differences = [replace(found, cell=cell) for cell, found in by_cell.items() if found is not None]
+    differences = [replace(difference, cell=cell) for cell, difference in by_cell.items() if difference is not None]
     differences.sort(key=lambda each: [place(value) for place, value in zip(places, each.cell, strict=True)])
     return differences
 
@@ -494,6 +506,7 @@ def _cell_difference(
     if not times:
         return None
     chosen = np.isin(cell, list(times))
-    found = mean_difference(pairs.where(chosen), weighted=weighted, cell=cell[chosen], times=times)
+    difference = mean_difference(pairs.where(chosen), weighted=weighted, cell=cell[chosen], times=times)
     span = None if measure.low is None or measure.high is None else measure.high - measure.low
-    return replace(found, a=found.a + figure.constant, b=found.b + figure.constant, span=span)
+    a, b = difference.a + figure.constant, difference.b + figure.constant
+    return replace(difference, a=a, b=b, span=span)

@@ -30,7 +30,7 @@ from tripos_compiler.diagnostics.text_format import usd
 from tripos_compiler.language.scored_values import ScoredStep, judged_steps, mean_in, scored_inputs, scored_values_of
 from tripos_compiler.plan import Aggregate, Measure, Measured, Plan, Scorer, named
 from tripos_compiler.source.data_classes import dataclass
-from tripos_warehouse.measures.evaluation import CorrectedInputs, find_corrected_inputs
+from tripos_warehouse.measures.evaluation import CorrectedInputs, corrected_inputs
 from tripos_warehouse.measures.judges import repeated_verdicts
 from tripos_warehouse.measures.query import RowSelection, rows_sql, weight_sql, weights_of
 from tripos_warehouse.query.connection import Connection
@@ -384,7 +384,7 @@ def find_label_gains(connection: Connection, plan: Plan, measure: Measure) -> It
     """Yield the gain of more labels for each model's figure of a measure that people already correct."""
     if not measure.corrected or measure.by:
         return
-    for model, three in sorted(find_corrected_inputs(connection, plan, measure).items()):
+    for (_, model), three in sorted(corrected_inputs(connection, plan, measure).items()):
         now = three.reach(three.items)
         if now is not None:
             yield LabelGain(measure.name, model, now, three.items, tuple(_then(three)))

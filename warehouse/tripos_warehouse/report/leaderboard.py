@@ -426,15 +426,15 @@ def _board(
     def compared(first: str, second: str) -> Estimate:
         if (sequence := sequential_difference(measure.name, followed, first, second)) is not None:
             return sequence
-        found = differences.get(((), first, second))
-        if found is None and ((), second, first) in differences:
-            found = negated(differences[(), second, first])
-        if found is None or found.value is None:
+        difference = differences.get(((), first, second))
+        if difference is None and ((), second, first) in differences:
+            difference = negated(differences[(), second, first])
+        if difference is None or difference.value is None:
             if company.get(first) != company.get(second):
                 return Estimate.undefined(OTHER_ROLES)
             text = OTHER_GRADERS if graders.get(first) != graders.get(second) else "they share too few items"
             return Estimate.undefined(text)
-        return replace(found, p=p_value(found))
+        return replace(difference, p=p_value(difference))
 
     means = {model: Estimate(row.value, n=row.items) for model, row in rows_with_value.items()}
     stopped = {run.run_id for run in runs if not run.ended}

@@ -21,7 +21,6 @@ from tripos_warehouse.statistics.arrays import (
     Floats,
     Ints,
     Ratings,
-    is_missing,
     read_ratings,
     t_quantile,
     t_tails,
@@ -308,16 +307,6 @@ def judge_severity(ratings: Ratings, clusters: Clusters = None, *, confidence: f
     return tuple(estimates)
 
 
-@dataclass(frozen=True)
-class ReplyGrade:
-    """A judge's grade of a model's reply."""
-
-    judge: str
-    model: str
-    item: Hashable
-    value: float | None
-
-
 def self_preference(
     verdicts: Sequence[Preference], own: Mapping[str, str] | None = None, *, confidence: float = 0.95
 ) -> dict[str, Estimate]:
@@ -399,51 +388,6 @@ def _by_judge(verdicts: Sequence[Preference], model: str) -> list[float]:
     for verdict in verdicts:
         scores[verdict.judge].append(verdict.score_of(model))
     return [sum(score) / len(score) for score in scores.values()]
-
-
-def self_preference_in_grades(
-    grades: Sequence[ReplyGrade], own: Mapping[str, str] | None = None, *, confidence: float = 0.95
-) -> dict[str, Estimate]:
-    """Return, by judge, the excess of its grades of its own model over those of other judges, less the same for other
-    models.
-
-    In the unit of the scores. The subtraction removes general leniency. `own` is as in `self_preference`; a judge's
-    grades of its own model are no reference for other judges. `n` is the number of items with both differences,
-    `left_out` that of other items with a grade of its own model. Student's t over items.
-
-    >>> panel = [ReplyGrade("strict", model, item, 3) for model in ("gpt", "other") for item in range(3)]
-    >>> fond = [ReplyGrade("gpt", model, item, 4 + (model == "gpt")) for model in ("gpt", "other") for item in range(3)]
-    >>> self_preference_in_grades(panel + fond)["gpt"].value
-    1.0
-    """
-    judges = sorted({grade.judge for grade in grades})
-    models = {judge: judge for judge in judges} if own is None else own
-    cells: dict[tuple[Hashable, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for grade in grades:
-        if grade.value is not None and not is_missing(grade.value):
-            cells[grade.item, grade.model][grade.judge].append(float(grade.value))
-    estimates = {}
-    graded = {grade.model for grade in grades}
-    for judge in judges:
-        mine = models.get(judge)
-        if mine is None or mine not in graded:
-            continue
-        apart: dict[Hashable, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
-        wanted: set[Hashable] = set()
-        for (item, model), cell in cells.items():
-            if judge not in cell:
-                continue
-            if model == mine:
-                wanted.add(item)
-            others = [sum(v) / len(v) for each, v in cell.items() if each != judge and models.get(each) != model]
-            if others:
-                excess = sum(cell[judge]) / len(cell[judge]) - sum(others) / len(others)
-                apart[item][model != mine].append(excess)
-        both = {item: (ours, theirs) for item, (ours, theirs) in apart.items() if ours and theirs}
-        excesses = [sum(ours) / len(ours) - sum(theirs) / len(theirs) for ours, theirs in both.values()]
-        reason = "no item on which others, too, graded its model and another"
-        estimates[judge] = _over_items(excesses, list(both), len(wanted - set(both)), reason, confidence)
-    return estimates
 
 
 def _over_items(
