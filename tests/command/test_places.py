@@ -18,8 +18,8 @@ from tripos_warehouse.store.store import Store
 ADDRESSES = ("http://bucket/results", "ftp://c/results", "https://example.org/results", "hf://o/n")
 
 
-def options() -> list[tuple[list[str], str]]:
-    """Return every option that takes a folder or a file, after the words of its verb."""
+def options() -> list[tuple[list[str], argparse.ArgumentParser, str]]:
+    """Return every option that takes a folder or a file, after the words and the parser of its verb."""
     found = []
     waiting: list[tuple[list[str], argparse.ArgumentParser]] = [
         ([verb], parser) for verb, parser in _below(build_parser()).items() if verb in COMMANDS
@@ -30,7 +30,7 @@ def options() -> list[tuple[list[str], str]]:
             waiting.append(([*words, name], inner))
         for action in parser._actions:
             if action.option_strings and action.metavar in ("DIR", "FILE", "TOML"):
-                found.append((words, action.option_strings[-1]))
+                found.append((words, parser, action.option_strings[-1]))
     return found
 
 
@@ -39,14 +39,16 @@ def _below(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser
     return next((dict(action.choices) for action in several), {})
 
 
-@each("words, option", options())
+@each("words, parser, option", options)
 def test_every_option_of_a_folder_or_a_file_refuses_an_address(
-    words: list[str], option: str, tripos: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    words: list[str],
+    parser: argparse.ArgumentParser,
+    option: str,
+    tripos: Command,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    parser = _below(build_parser())[words[0]]
-    for word in words[1:]:
-        parser = _below(parser)[word]
     known, others = parser._actions, []
     for group in parser._mutually_exclusive_groups:  # of which the verb needs one
         names = [each.option_strings[-1] for each in group._group_actions]

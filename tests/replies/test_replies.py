@@ -21,6 +21,7 @@ from typing import Any, Literal, NamedTuple
 
 import pytest
 
+from tests.lengths import sized
 from tripos_compiler.library import signature
 from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.plan import BoolType, ChoiceType, IntegerType, Metric, NumberType
@@ -40,7 +41,7 @@ FORMS: Mapping[str, Callable[[str], str]] = {
     "carriage returns": lambda text: text.replace("\n", "\r\n"),
 }
 """Changes of form that are no change of what a reply says."""
-EVERY = 5
+EVERY = sized(15, 5)
 """One entry in so many is tried in every form."""
 Entry = Mapping[str, Any]
 Outcome = Literal["right", "unread", "wrong"]

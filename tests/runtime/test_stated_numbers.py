@@ -13,7 +13,7 @@ import pytest
 
 from tests.conftest import SHARED_DATA
 from tests.each import each
-from tests.lengths import sized
+from tests.lengths import sized, spread
 from tripos_compiler.plan import IntegerType
 from tripos_compiler.replies.numbers import Policy, read_number
 from tripos_runtime.reading.typed import read
@@ -916,14 +916,14 @@ def test_the_score_of_a_judgement(text: str, scale: int, score: float | None) ->
 @pytest.mark.skipif(not (SHARED_DATA / "mathdial").is_dir(), reason="the real data are not here")
 def test_a_worked_solution_says_the_number_of_its_last_line() -> None:
     read = 0
-    for line in (SHARED_DATA / "mathdial" / "test.jsonl").read_text("utf-8").splitlines():
+    for line in spread((SHARED_DATA / "mathdial" / "test.jsonl").read_text("utf-8").splitlines(), 150):
         row = json.loads(line)
         for text in (row["ground_truth"], row["student_incorrect_solution"]):
             last = re.search(r"\n ?(-?[\d.]+) ?\Z", text)
             if last is not None and (value := read_number(text, "en", "stated").value) is not None:
                 assert value == close(float(last[1])), text
                 read += 1
-    assert read > 1_000
+    assert read > sized(200, 1_000)
 
 
 PIECES = """1|一|1 |1,|½|1/2 |8/10 |"8/10" |answer is |Score: 1. |the score of the |final answer is 5, |I give it |(5 |not 5 = |wait 5 |\\frac{

@@ -17,7 +17,7 @@ TRAIN = ("train", "sft", "chats.jsonl", "--model", "m", "-o", "out")
 
 def told(*more: str) -> dict[str, Any]:
     """Return what the recipe of a command line comes to."""
-    return _recipe(build_parser().parse_args([*TRAIN, *more])).to_json()
+    return _recipe(build_parser("train").parse_args([*TRAIN, *more])).to_json()
 
 
 def test_without_a_name_the_recipe_is_as_it_was() -> None:

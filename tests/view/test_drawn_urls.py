@@ -31,7 +31,7 @@ def test_no_drawn_url_fails_the_server_or_reads_what_is_outside(
         f"runs/{name}/first.json", f"compare/{name}.0~{name}.1.json", "media/" + "0a" * 32, "secret.json",
         *(each["path"] for each in tables.values()),
     ]  # fmt: skip
-    paths = [*right, *drawn_paths(1, sized(300, 10_000), right)]
+    paths = [*right, *drawn_paths(1, sized(100, 10_000), right)]
     with caplog.at_level(logging.ERROR):
         found = answers(make_app(view, TOKEN), requests(2, TOKEN, paths))
     assert not faults(found, NEVER)[:5]
