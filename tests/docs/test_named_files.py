@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.sources import LEGS, ROOT
+
 CONTRIBUTING = ROOT / "docs/contributing"
-LEGS = ("compiler/tripos_compiler", "runtime/tripos_runtime", "warehouse/tripos_warehouse", "tripos")
 TOP = ("compiler", "runtime", "warehouse", "tests", "docs", "specs", "editors")
 PAGES = (
     "ARCHITECTURE.md",

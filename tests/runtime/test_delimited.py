@@ -28,29 +28,30 @@ def test_the_first_line_tells_what_parts_the_cells(tmp_path: Path, mark: str) ->
     assert rows(tmp_path, f"q{mark}a\r\nOne?{mark}1\r\n") == [{"q": "One?", "a": "1"}]
 
 
-def test_commas_in_the_cells_of_a_file_of_semicolons_are_text(tmp_path: Path) -> None:
-    assert rows(tmp_path, "q;a\n1,5;x\n") == [{"q": "1,5", "a": "x"}]
-
-
-def test_a_semicolon_in_a_column_of_a_file_of_commas_is_text(tmp_path: Path) -> None:
-    assert rows(tmp_path, "q;r,a\nx,y;z\n") == [{"q;r": "x", "a": "y;z"}]
-
-
-def test_a_file_of_one_column_has_one_column(tmp_path: Path) -> None:
-    assert rows(tmp_path, "q\nx; y\n") == [{"q": "x; y"}]
+@pytest.mark.parametrize(
+    ("content", "row"),
+    [
+        ("q;a\n1,5;x\n", {"q": "1,5", "a": "x"}),
+        ("q;r,a\nx,y;z\n", {"q;r": "x", "a": "y;z"}),
+        ("q\nx; y\n", {"q": "x; y"}),
+        ("q,a\nx,y,,\n", {"q": "x", "a": "y"}),
+        ("q,a\nx\n", {"q": "x", "a": None}),
+    ],
+    ids=[
+        "commas between semicolons",
+        "semicolons between commas",
+        "one column",
+        "empty cells at the end",
+        "a cell less",
+    ],
+)
+def test_the_mark_of_the_first_line_alone_parts_cells(tmp_path: Path, content: str, row: dict[str, str | None]) -> None:
+    assert rows(tmp_path, content) == [row]
 
 
 def test_a_row_with_more_cells_than_columns_is_refused_by_its_line(tmp_path: Path) -> None:
     error = refusal(tmp_path, "q,a\nx,y\nRome, or Paris?,y\n")
     assert error.message == "line 3 of a.csv has 3 cells, its first line 2"
-
-
-def test_empty_cells_at_the_end_of_a_row_are_no_mistake(tmp_path: Path) -> None:
-    assert rows(tmp_path, "q,a\nx,y,,\n") == [{"q": "x", "a": "y"}]
-
-
-def test_a_cell_that_a_row_lacks_is_none(tmp_path: Path) -> None:
-    assert rows(tmp_path, "q,a\nx\n") == [{"q": "x", "a": None}]
 
 
 def test_an_unclosed_quotation_mark_is_told_by_the_line_on_which_its_row_begins(tmp_path: Path) -> None:

@@ -39,8 +39,10 @@ def test_no_drawn_url_fails_the_server_or_reads_what_is_outside(
     assert {200, 404} <= counted(found).keys()
 
 
-def test_a_nul_in_a_path_is_not_there(view: ViewFiles) -> None:
-    sent = [f"GET /{TOKEN}/runs/%00/about.json HTTP/1.0\r\nHost: localhost\r\n\r\n".encode()]
+@pytest.mark.parametrize("path", ["runs/%00/about.json", "a" * 300 + "/9.json"])
+def test_a_name_that_no_file_can_have_is_not_there(view: ViewFiles, path: str) -> None:
+    assert view.json("index.json"), "the folder of the state is there"
+    sent = [f"GET /{TOKEN}/{path} HTTP/1.0\r\nHost: localhost\r\n\r\n".encode()]
     assert [status for _, status, _ in answers(make_app(view, TOKEN), sent)] == [404]
 
 

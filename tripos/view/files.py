@@ -316,8 +316,10 @@ class FileCache:
     def find(self, state: str, path: str) -> Path | None:
         """Return the path of a valid cached file, or None."""
         for folder in self._folders:
-            place = folder / state / path
-            for found in sorted(place.parent.glob(f"{glob.escape(place.name)}.*")):
+            place, candidates = folder / state / path, list[Path]()
+            with suppress(OSError):  # a name that is too long for a file
+                candidates = sorted(place.parent.glob(f"{glob.escape(place.name)}.*"))
+            for found in candidates:
                 with suppress(OSError):
                     if is_plain(found) and lies_in(folder, found) and self._is_whole(found, place.name):
                         return found
