@@ -240,17 +240,20 @@ MAX_MESSAGE = 2_000
 """The maximum number of characters of a message. It may quote a name from a file that is as long as the file."""
 
 
-def show_message(
-    text: str, *, stderr: bool = False, stream: TextIO | None = None, flush: bool = False, unwrapped: bool = False
-) -> None:
-    """Print a message in the reader's language. On a terminal, wrap it with a hanging indent; elsewhere keep each line
-    whole, so that logs can be searched. A `whole` message, such as a command to copy, is never wrapped."""
-
+def show_message(text: str, *, stderr: bool = False, stream: TextIO | None = None, flush: bool = False) -> None:
+    """Print a message, as `message` lays it out."""
     stream = stream or (sys.stderr if stderr else sys.stdout)
+    show_text(message(text, stream), stream=stream, flush=flush)
+
+
+def message(text: str, stream: TextIO | None = None) -> str:
+    """Return a message in the reader's language. For a terminal (default: standard output), wrap it with a hanging
+    indent; otherwise keep each line whole, so that logs can be searched."""
     lines = localized(text).split("\n")
-    if not unwrapped:
-        lines = [hanging_indent(line[: len(line) - len(line.lstrip(" "))], line.lstrip(" "), stream) for line in lines]
-    show_text("\n".join(lines), stream=stream, flush=flush)
+    return "\n".join(
+        hanging_indent(line[: len(line) - len(line.lstrip(" "))], line.lstrip(" "), stream or sys.stdout)
+        for line in lines
+    )
 
 
 def show_diagnostic(kind: str, code: str, message: str, hint: str | None = None, places: Iterable[str] = ()) -> None:

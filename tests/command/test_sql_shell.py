@@ -151,7 +151,7 @@ def test_a_file_of_somebody_elses_is_not_written_over(ran: Command) -> None:
 )
 def test_the_quick_answer_is_the_same_as_the_other(ran: Command, query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     quick = ran("sql", query)
-    monkeypatch.setattr("tripos.cli.sql.quick_answer", lambda options: False)
+    monkeypatch.setattr("tripos.cli.sql.quick_answer", lambda options: None)
     assert (quick.code, quick.out) == (0, ran("sql", query).out)
 
 
@@ -174,12 +174,9 @@ print(sorted(sys.modules.keys() & {{"duckdb", "pyarrow", "numpy", "pydantic"}}))
     assert done.stdout == f"{wanted}[]\n"
 
 
-def test_a_query_is_answered_quickly_once_the_store_was_opened(
-    ran: Command, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_query_is_answered_quickly_once_the_store_was_opened(ran: Command) -> None:
     ran("sql", "select 1")
-    assert quick_answer(build_parser().parse_args(["sql", "from quiz.means()"]))
-    assert "mock/careful" in capsys.readouterr().out
+    assert "mock/careful" in (quick_answer(build_parser().parse_args(["sql", "from quiz.means()"])) or "")
 
 
 def test_a_file_and_a_format_are_not_given_together(quiz: Path, tripos: Command) -> None:

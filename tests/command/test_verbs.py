@@ -203,7 +203,7 @@ def test_explain_prints_the_page_and_lists_the_codes(tripos: Command) -> None:
 
 
 def test_a_bug_of_ours_says_so_and_shows_no_trace(quiz: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tripos.cli.check.find_spec", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("tripos.runs.compilation.find_spec", lambda *_, **__: 1 / 0)
     done = tripos("check", "quiz.tripos")
     assert done.code == 70
     assert done.err.startswith("internal error: ZeroDivisionError")

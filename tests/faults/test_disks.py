@@ -40,7 +40,7 @@ def refuse(number: int, path: str | None = None) -> Callable[..., Any]:
 @pytest.mark.parametrize(
     ("verb", "place", "number"),
     [
-        (("check", "quiz.tripos"), "tripos.cli.check.find_spec", errno.ENOSPC),
+        (("check", "quiz.tripos"), "tripos.runs.compilation.find_spec", errno.ENOSPC),
         (("plan", "quiz.tripos"), "tripos_runtime.datasets.data_files.DataFolders.rows", errno.ENOSPC),
         (("list",), "tripos_warehouse.store.store.Store.commits", errno.EDQUOT),
     ],

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import secrets
 from argparse import Namespace
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-
-import orjson
 
 from tripos.annotation.assignment import Assignment, AssignmentDesk, AssignmentOptions, expected_gains
 from tripos.annotation.batch import Answers, Batch, GradeError, IngestedGrades, check, get_batch
@@ -15,11 +14,11 @@ from tripos.annotation.carry_over import carry_to_other_runs
 from tripos.annotation.page import GradingPage
 from tripos.annotation.replies import grading_role
 from tripos.annotation.sheet import GradesFile, read_grades
-from tripos.cli.context import open_store
+from tripos.cli.context import Context, Outcome
 from tripos.runs.records import media_store
 from tripos.runs.selection import chosen_scenarios, chosen_subset, parse_filters
 from tripos.settings.options import STORE, SUBSET, AnnotateParameters
-from tripos.terminal import escape_controls, show_json, show_message, show_text, terminal_width
+from tripos.terminal import escape_controls, message, show_message, terminal_width
 from tripos_compiler.diagnostics.text_format import counted
 from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.language.contexts import Drawn, select_treatments
@@ -35,10 +34,10 @@ LONGEST_NAME = 200
 """The maximum length of a person's name in bytes. It is also used as a file name."""
 
 
-def main(options: Namespace) -> ExitCode:
+def main(context: Context) -> Outcome:
     """Assign replies, or import grades."""
-    _check(options)
-    return _import_grades(options) if options.take else _assign(options)
+    _check(context.options)
+    return _import_grades(context) if context.options.take else _assign(context)
 
 
 def _check(options: Namespace) -> None:
@@ -48,16 +47,17 @@ def _check(options: Namespace) -> None:
     kept = ("take", "partial", "json", "store", "profile")
     for option in AnnotateParameters.options:
         if option.name not in kept and option.is_in(options):
-            message = f"`{option}` says nothing about a file that is taken back"
-            raise TriposError("R0202", message, "the file knows it: leave it out")
+            fault = f"`{option}` says nothing about a file that is taken back"
+            raise TriposError("R0202", fault, "the file knows it: leave it out")
 
 
 # Assignment
 
 
-def _assign(options: Namespace) -> ExitCode:
+def _assign(context: Context) -> Outcome:
+    options = context.options
     path = _output(options)
-    store = open_store(options, writes=True)
+    store = context.store(writes=True)
     connection, run = connect_run(store, options.run)
     with connection:
         plan = get_selected(connection, run)
@@ -72,13 +72,17 @@ def _assign(options: Namespace) -> ExitCode:
             _write_sheet(path, hand)
         gains = tuple(expected_gains(connection, plan, hand.batch))
         of = None if choice.items is None else known_in_run(connection, run.run_id, options.subset, len(choice.items))
-    _print_assignment(hand, path, options)
+    texts = _assignment_texts(hand, path, options)
     for each in gains:
         now = f"{each.measure} of {each.model}: ±{each.now:.3g} with {each.items:,} graded items"
-        show_message(f"{now}, about ±{each.then:.3g} with {each.items_then:,}")
+        texts.append(f"{now}, about ±{each.then:.3g} with {each.items_then:,}")
     if of is not None and not of.is_complete:
-        show_message(f"{of.describe(options.subset)} are in this run")
-    return _serve(hand, path, options) if options.page else ExitCode.SUCCESS
+        texts.append(f"{of.describe(options.subset)} are in this run")
+    if not options.page:
+        return Outcome(lines=map(message, texts))
+    for text in texts:  # before the page is served
+        show_message(text)
+    return Outcome(lines=map(message, _serve(hand, path, context)))
 
 
 def _round(options: Namespace) -> int | None:
@@ -94,8 +98,8 @@ def _output(options: Namespace) -> Path:
             f"give {AnnotateParameters.name} NAME; the scores will say human/NAME",
         )
     if len(options.name.encode("utf-8", "surrogatepass")) > LONGEST_NAME:
-        message = f"the name of the person has {len(options.name):,} characters, which no file name can hold"
-        raise TriposError("R0202", message, f"write a shorter one, such as {AnnotateParameters.name} anna")
+        fault = f"the name of the person has {len(options.name):,} characters, which no file name can hold"
+        raise TriposError("R0202", fault, f"write a shorter one, such as {AnnotateParameters.name} anna")
     if options.port is not None and not options.page:
         raise TriposError("R0202", f"`{AnnotateParameters.port}` is for a page", f"give {AnnotateParameters.page} too")
     later = "" if _round(options) is None else f"-round{options.round}"
@@ -168,7 +172,7 @@ def _write_sheet(path: Path, hand: Assignment) -> None:
         raise TriposError("S0703", f"cannot write `{path}`: {error.strerror}", "name another file with `-o`") from error
 
 
-def _print_assignment(hand: Assignment, path: Path, options: Namespace) -> None:
+def _assignment_texts(hand: Assignment, path: Path, options: Namespace) -> list[str]:
     batch = hand.batch
     scenarios = len({row.scenario for row in batch.rows})
     marks = sum(len(row.marks) for row in batch.rows)
@@ -176,35 +180,38 @@ def _print_assignment(hand: Assignment, path: Path, options: Namespace) -> None:
         f"{counted(len(batch.rows), 'reply')} of run {batch.run_id} for {batch.name}:"
         f" {counted(scenarios, 'scenario')}, {counted(marks, 'grade')}"
     )
-    show_message(summary if batch.round is None else f"{summary}, round {batch.round}")
+    texts = [summary if batch.round is None else f"{summary}, round {batch.round}"]
     if hand.shared is not None:
-        show_message(f"{counted(hand.shared, 'reply', 'replies')} of these somebody else was handed too")
+        texts.append(f"{counted(hand.shared, 'reply', 'replies')} of these somebody else was handed too")
     if hand.graded:
-        show_message(f"not handed out again: {counted(hand.graded, 'reply', 'replies')} that {batch.name} has graded")
+        texts.append(f"not handed out again: {counted(hand.graded, 'reply', 'replies')} that {batch.name} has graded")
     if hand.lacking:
-        show_message(f"{hand.lacking:,} fewer than asked for: there are no more")
-    show_message(f"batch {batch.batch}, seed {batch.seed}: the store has the order")
+        texts.append(f"{hand.lacking:,} fewer than asked for: there are no more")
+    texts.append(f"batch {batch.batch}, seed {batch.seed}: the store has the order")
     if not options.page:
-        show_message(f"written to {path}; when it is filled in: {_import_command(path, options)}")
+        texts.append(f"written to {path}; when it is filled in: {_import_command(path, options)}")
+    return texts
 
 
-def _serve(hand: Assignment, path: Path, options: Namespace) -> ExitCode:
+def _serve(hand: Assignment, path: Path, context: Context) -> list[str]:
+    """Serve the page until it is interrupted, and return what was graded in sentences."""
     from tripos.view.server import serve
 
     grades = GradesFile(path, hand.batch, _now().isoformat(timespec="seconds"))
-    page = GradingPage(hand, grades, _now, media_store(open_store(options)).load)
+    page = GradingPage(hand, grades, _now, media_store(context.store()).load)
     try:
         token = secrets.token_urlsafe(24)
-        serve(page, options.port or 0, token, lambda address: _open_at(f"{address}#/grade", path), page.take)
+        serve(page, context.options.port or 0, token, lambda address: _open_at(f"{address}#/grade", path), page.take)
     finally:
         grades.close()
     done = page.done
-    show_message(f"\n{done} of {counted(len(hand.batch.rows), 'reply', 'replies')} graded, kept in {path}")
-    if done < len(hand.batch.rows):
-        show_message("the same command goes on with it")
-    unfinished = "" if done == len(hand.batch.rows) else f" {AnnotateParameters.partial}"
-    show_message(f"take it back: {_import_command(path, options)}{unfinished}")
-    return ExitCode.SUCCESS
+    is_done = done == len(hand.batch.rows)
+    unfinished = "" if is_done else f" {AnnotateParameters.partial}"
+    return [
+        f"\n{done} of {counted(len(hand.batch.rows), 'reply', 'replies')} graded, kept in {path}",
+        *([] if is_done else ["the same command goes on with it"]),
+        f"take it back: {_import_command(path, context.options)}{unfinished}",
+    ]
 
 
 def _open_at(url: str, path: Path) -> None:
@@ -219,27 +226,33 @@ def _import_command(path: Path, options: Namespace) -> str:
 # Import of grades
 
 
-def _import_grades(options: Namespace) -> ExitCode:
-    path = Path(options.take)
+def _import_grades(context: Context) -> Outcome:
+    path, partial = Path(context.options.take), context.options.partial
     answers = _read(path)
-    store = open_store(options, writes=True)
+    store = context.store(writes=True)
     batch = get_batch(store, answers.batch)
-    taken = check(batch, answers, partial=options.partial)
-    if not taken.faults:
-        kept = _store_grades(store, batch, taken)
-        _print_import(options, batch, taken, kept)
-        return ExitCode.SUCCESS
-    if options.json:
-        _print_json(
-            {"batch": batch.batch, "evaluator": batch.evaluator, **_counts(KeptCounts(), taken.open)}, taken.faults
+    taken = check(batch, answers, partial=partial)
+    kept = KeptCounts() if taken.faults else _store_grades(store, batch, taken)
+    failure = None
+    if taken.faults:
+        hint = "mend it and take it again" + (
+            f"; `{AnnotateParameters.partial}` leaves out unfinished replies" if taken.open else ""
         )
-    else:
-        _list(taken.faults)
-    hint = "mend it and take it again" + (
-        f"; `{AnnotateParameters.partial}` leaves out unfinished replies" if taken.open else ""
+        fault = f"{counted(len(taken.faults), 'thing')} in `{path}` cannot be taken, so nothing was"
+        failure = TriposError("S0705", fault, hint, ExitCode.SOME_FAILED)
+    return Outcome(
+        lambda: {
+            "batch": batch.batch,
+            "evaluator": batch.evaluator,
+            "new": kept.new,
+            "changed": kept.changed,
+            "same": kept.same,
+            "open": taken.open,
+            "faults": [{"address": each.address, "reason": each.reason} for each in taken.faults],
+        },
+        _fault_lines(taken.faults) if taken.faults else [_import_line(batch, taken, kept)],
+        failure=failure,
     )
-    count = counted(len(taken.faults), "thing")
-    raise TriposError("S0705", f"{count} in `{path}` cannot be taken, so nothing was", hint, ExitCode.SOME_FAILED)
 
 
 def _read(path: Path) -> Answers:
@@ -259,26 +272,14 @@ def _store_grades(store: Store, batch: Batch, taken: IngestedGrades) -> KeptCoun
     return kept
 
 
-def _print_import(options: Namespace, batch: Batch, taken: IngestedGrades, kept: KeptCounts) -> None:
-    if options.json:
-        _print_json({"batch": batch.batch, "evaluator": batch.evaluator, **_counts(kept, taken.open)}, ())
-        return
-    show_message(
+def _import_line(batch: Batch, taken: IngestedGrades, kept: KeptCounts) -> str:
+    return message(
         f"{batch.evaluator}: {counted(kept.new, 'reply', 'replies')} graded, {kept.changed} changed,"
         f" {kept.same} as before" + (f", {taken.open} not graded yet" if taken.open else "")
     )
 
 
-def _counts(kept: KeptCounts, still_open: int) -> dict[str, int]:
-    return {"new": kept.new, "changed": kept.changed, "same": kept.same, "open": still_open}
-
-
-def _print_json(outcome: dict[str, object], faults: tuple[GradeError, ...]) -> None:
-    wrong = [{"address": each.address, "reason": each.reason} for each in faults]
-    show_json(orjson.dumps({**outcome, "faults": wrong}, option=orjson.OPT_INDENT_2).decode())
-
-
-def _list(faults: tuple[GradeError, ...]) -> None:
+def _fault_lines(faults: Sequence[GradeError]) -> Iterator[str]:
     from rich.cells import cell_len
 
     room = max(40, terminal_width())
@@ -286,11 +287,10 @@ def _list(faults: tuple[GradeError, ...]) -> None:
     wide = min(max(cell_len(escape_controls(each.address)) for each in shown), 24)
     for each in shown:
         first, *rest = fold(escape_controls(" ".join(each.reason.split())), room - wide - 2)
-        show_text(f"{pad(escape_controls(each.address), wide)}  {first}")
-        for line in rest:
-            show_text(f"{'':<{wide}}  {line}")
+        yield f"{pad(escape_controls(each.address), wide)}  {first}"
+        yield from (f"{'':<{wide}}  {line}" for line in rest)
     if len(faults) > MOST_FAULTS:
-        show_message(f"and {len(faults) - MOST_FAULTS} more")
+        yield message(f"and {len(faults) - MOST_FAULTS} more")
 
 
 def _now() -> datetime:

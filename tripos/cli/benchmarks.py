@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
-import io
 import json
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
-from tripos.runs.compilation import has_benchmark, has_shared_parts
-from tripos.settings.load import ChosenSettings, chosen_settings
+from tripos.cli.context import Context, InvalidSpec, Outcome, Remark
+from tripos.runs.compilation import CompiledSpec, has_benchmark, has_shared_parts
+from tripos.runs.selection import RunRequest
+from tripos.settings.load import ChosenSettings
 from tripos.settings.options import EVENTS, JSON, JUNIT
-from tripos.terminal import print_stderr, show_json, show_text, terminal_width
-from tripos_compiler.compile import Compilation
+from tripos.terminal import print_stderr, show_json, terminal_width
 from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.plan import Role
 from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.datasets.data_files import DataFolders
 
-Action = Callable[[Namespace, ChosenSettings, Compilation, DataFolders], ExitCode]
-"""The action for one compiled benchmark. It returns an exit code, or raises `TriposError`."""
+Action = Callable[[CompiledSpec, RunRequest, ChosenSettings], Outcome]
+"""The action for one compiled benchmark, with the models and cases to run and the settings. It raises `TriposError`."""
 EXIT_CODE_PRECEDENCE = (ExitCode.INTERRUPTED, ExitCode.USAGE, ExitCode.SOME_FAILED, ExitCode.EXPECTATION_FAILED)
 """Exit codes by precedence. The exit code of several runs is the first of these that any run has."""
 
@@ -36,7 +33,7 @@ class _LoadedBenchmark:
     """A benchmark read from a path: compiled, or the failure that prevented it."""
 
     path: str
-    compiled: tuple[Compilation, DataFolders] | None = None
+    spec: CompiledSpec | None = None
     failure: TriposError | None = None
 
     @property
@@ -52,116 +49,118 @@ class _LoadedBenchmark:
     @property
     def name(self) -> str | None:
         """The name of the benchmark; None if it has no plan."""
-        plan = None if self.compiled is None else self.compiled[0].plan
-        return None if plan is None else plan.benchmark.name
+        return None if self.spec is None else self.spec.plan.benchmark.name
 
     def _roles(self) -> Sequence[Role]:
-        plan = None if self.compiled is None else self.compiled[0].plan
-        return () if plan is None else plan.roles
+        return () if self.spec is None else self.spec.plan.roles
 
 
-def main(options: Namespace) -> ExitCode:
-    """Run every benchmark that was named. Return the exit code of `run.main`; for several benchmarks the worst of 130,
-    2, 1, 100.
+def main(context: Context) -> Outcome:
+    """Run every benchmark that was named. The exit code is that of `run.run_one`; for several benchmarks the worst of
+    130, 2, 1, 100.
 
     Raises `TriposError` if only one benchmark was named and it cannot be run.
     """
     from tripos.cli import run
 
+    options = context.options
     gc.freeze()  # imported modules stay: exclude them from garbage collection
     if options.on is not None:
-        return run.run_on_cluster(options)
+        return run.run_on_cluster(context)
     if len(options.paths) == 1:
-        options.path = options.paths[0]
-        return run.main(options)
+        return run.run_one(context, options.paths[0])
     from tripos_runtime.scheduling.budget import Budget
 
     _refuse_shared_files(options)
-    chosen = chosen_settings(options)
-    budget = Budget.parse(chosen.config.budget) if chosen.config.budget else None
-    together = None if options.json or options.dry_run else partial(_show_together, options)
-    return run_each(options, chosen, partial(run.run_compiled, budget=budget), together)
+    budget = Budget.parse(context.config.budget) if context.config.budget else None
+
+    def run_next(spec: CompiledSpec, request: RunRequest, chosen: ChosenSettings) -> Outcome:
+        return run.run_compiled(context, spec, request, chosen, budget=budget)
+
+    return run_each(context, run_next, None if options.dry_run else lambda names: _joint_lines(context, names))
 
 
-def _show_together(options: Namespace, names: Sequence[str]) -> None:
-    """Print the leaderboards of several benchmarks in one table, if at least two of them rank models."""
-    from tripos.cli.context import open_store
+def _joint_lines(context: Context, names: Sequence[str]) -> Iterator[str]:
+    """Yield the leaderboards of several benchmarks in one table, if at least two of them rank models."""
     from tripos.cli.leaderboard import joint_leaderboard
     from tripos.cli.report import store_options
     from tripos_compiler.language.plan_diff import are_comparable
     from tripos_warehouse.report.named_boards import stored_leaderboard
 
     try:
-        boards = stored_leaderboard(open_store(options), {}, benchmarks=names, comparable=are_comparable)
+        boards = stored_leaderboard(context.store(), {}, benchmarks=names, comparable=are_comparable)
     except TriposError:
         return  # each run has already reported why it cannot be read
     if len(boards) > 1:
-        show_text("\n".join(["", *(line.rstrip() for line in joint_leaderboard(boards, terminal_width())), ""]))
-        show_text(f"{localized('with intervals')}  tripos leaderboard {store_options(options)}".rstrip())
+        yield from ("", *(line.rstrip() for line in joint_leaderboard(boards, terminal_width())), "")
+        yield f"{localized('with intervals')}  tripos leaderboard {store_options(context.options)}".rstrip()
 
 
-def run_each(
-    options: Namespace, chosen: ChosenSettings, do: Action, after: Callable[[Sequence[str]], None] | None = None
-) -> ExitCode:
-    """Call `do` for every benchmark that was named, then `after` with the names of those that compiled. Return the
-    worst exit code. Raises `TriposError` if no path has a benchmark, or if a role is given that no benchmark has."""
-    benchmarks = [_read(options, path, chosen) for path in _benchmark_paths(options.paths)]
+def run_each(context: Context, do: Action, after: Callable[[Sequence[str]], Iterator[str]] | None = None) -> Outcome:
+    """Call `do` for every benchmark that was named, and print its outcome: with `--json` as one line. Then call `after`
+    with the names of those that compiled. The exit code is the worst one. Raises `TriposError` if no path has a
+    benchmark, or if a role is given that no benchmark has."""
+    request, chosen, as_json = context.request, context.settings, context.form == "json"
+    benchmarks = [_read(context, path) for path in _benchmark_paths(context.options.paths)]
     if not benchmarks:
         raise TriposError(
             "E0108", "none of the paths holds a benchmark", "give .tripos files, or folders that hold one"
         )
-    _check_roles(options, benchmarks)
-    every = frozenset().union(*(loaded_benchmark.roles for loaded_benchmark in benchmarks))
-    codes: list[tuple[str, ExitCode]] = []
+    _check_roles(request, benchmarks)
+    every = frozenset().union(*(benchmark.roles for benchmark in benchmarks))
+    codes: list[ExitCode] = []
     for place, benchmark in enumerate(benchmarks):
-        if not options.json:
+        if not as_json:
             sys.stdout.flush()  # keep the line after the output of the previous benchmark
             print_stderr(("\n" if place else "") + f"[{place + 1}/{len(benchmarks)}] {benchmark.path}")
-        code = _run_one(
-            benchmark, _options_for(benchmark, options, benchmarks), _settings_for(benchmark, chosen, every), do
-        )
-        codes.append((benchmark.path, code))
-        if code == ExitCode.INTERRUPTED:
+        own = _settings_for(benchmark, chosen, every)
+        codes.append(_run_one(context, benchmark, _request_for(benchmark, request, benchmarks), own, do))
+        if codes[-1] == ExitCode.INTERRUPTED:
             break
-    worst = next((code for code in EXIT_CODE_PRECEDENCE if any(code == had for _, had in codes)), ExitCode.SUCCESS)
-    if not options.json:
-        sys.stdout.flush()
-        print_stderr("\n" + "\n".join(_outcome_lines(benchmarks, codes)))
-    if after is not None and worst != ExitCode.INTERRUPTED:
-        after(
-            [
-                loaded_benchmark.name
-                for loaded_benchmark, (_, code) in zip(benchmarks, codes, strict=True)
-                if loaded_benchmark.name and code != ExitCode.USAGE
-            ]
-        )
-    return worst
+    worst = next((code for code in EXIT_CODE_PRECEDENCE if code in codes), ExitCode.SUCCESS)
+    begun = list(zip(benchmarks, codes, strict=False))
+    names = [benchmark.name for benchmark, code in begun if benchmark.name and code != ExitCode.USAGE]
+
+    def lines() -> Iterator[str]:
+        yield Remark("\n" + "\n".join(_outcome_lines(benchmarks, codes)))
+        if after is not None and worst != ExitCode.INTERRUPTED:
+            yield from after(names)
+
+    sys.stdout.flush()
+    return Outcome(lines=lines(), exit_code=worst)
 
 
-def _run_one(each: _LoadedBenchmark, options: Namespace, chosen: ChosenSettings, do: Action) -> ExitCode:
-    """Run one benchmark. A failure is printed (with `--json` as one line) and becomes its exit code."""
+def _run_one(
+    context: Context, benchmark: _LoadedBenchmark, request: RunRequest, chosen: ChosenSettings, do: Action
+) -> ExitCode:
+    """Run one benchmark and print its outcome. A failure is printed too, and becomes its exit code."""
     from tripos.cli.parser import show_failure
 
-    printed, failure = io.StringIO(), each.failure
-    code = ExitCode.USAGE
-    with contextlib.redirect_stdout(printed) if options.json else contextlib.nullcontext():
-        if each.compiled is not None:
-            try:
-                code = do(options, chosen, *each.compiled)
-            except TriposError as stopped:
-                failure = stopped
+    outcome = Outcome(exit_code=ExitCode.USAGE, failure=benchmark.failure)
+    if benchmark.spec is not None:
+        try:
+            outcome = do(benchmark.spec, request, chosen)
+        except TriposError as error:
+            outcome = Outcome(failure=error)
+    failure = outcome.failure
+    code = outcome.exit_code if failure is None else failure.exit_code
+    if context.form != "json":
+        outcome.show(context.form)
     if failure is not None:
         show_failure(failure)
-        code = failure.exit_code
-    if options.json:
-        outcome = json.loads(printed.getvalue() or "{}")
+    if context.form == "json":
+        data = outcome.data() if outcome.data is not None else {}
+        data = json.loads(data) if isinstance(data, str) else data
         if failure is not None:
-            outcome["error"] = {"code": failure.code, "message": failure.message, "hint": failure.hint or None}
-        show_json(json.dumps({"path": each.path, "exit_code": code, **outcome}, ensure_ascii=False))
+            data = {
+                **data,
+                "error": {"code": failure.code, "message": failure.message, "hint": failure.hint or None},
+            }
+        show_json(json.dumps({"path": benchmark.path, "exit_code": code, **data}, ensure_ascii=False))
     return code
 
 
-def _outcome_lines(benchmarks: Sequence[_LoadedBenchmark], codes: Sequence[tuple[str, ExitCode]]) -> list[str]:
+def _outcome_lines(benchmarks: Sequence[_LoadedBenchmark], codes: Sequence[ExitCode]) -> list[str]:
     """Return one line with the outcome of each benchmark."""
     from rich.cells import cell_len
 
@@ -175,8 +174,9 @@ def _outcome_lines(benchmarks: Sequence[_LoadedBenchmark], codes: Sequence[tuple
         ExitCode.INTERRUPTED: "interrupted",
     }
     width = max(cell_len(benchmark.path) for benchmark in benchmarks)
-    lines = [f"{pad(path, width)}  {words.get(code, f'exit code {code}')}" for path, code in codes]
-    return lines + [f"{pad(benchmark.path, width)}  not begun" for benchmark in benchmarks[len(codes) :]]
+    told = [words.get(code, f"exit code {code}") for code in codes]
+    told += ["not begun"] * (len(benchmarks) - len(codes))
+    return [f"{pad(benchmark.path, width)}  {text}" for benchmark, text in zip(benchmarks, told, strict=True)]
 
 
 def _benchmark_paths(paths: Sequence[str]) -> list[str]:
@@ -191,22 +191,24 @@ def _benchmark_paths(paths: Sequence[str]) -> list[str]:
     return kept
 
 
-def _read(options: Namespace, path: str, chosen: ChosenSettings) -> _LoadedBenchmark:
-    from tripos.cli.context import compile_command_spec
-
+def _read(context: Context, path: str) -> _LoadedBenchmark:
     try:
-        return _LoadedBenchmark(path, compile_command_spec(Namespace(**{**vars(options), "path": path}), chosen.config))
+        return _LoadedBenchmark(path, context.compiled(path))
+    except InvalidSpec:
+        return _LoadedBenchmark(path)
     except TriposError as failure:
         return _LoadedBenchmark(path, failure=failure)
 
 
-def _options_for(each: _LoadedBenchmark, options: Namespace, benchmarks: Sequence[_LoadedBenchmark]) -> Namespace:
-    """Return the options for one benchmark, with its roles only. If `--model` is given and another benchmark uses the
+def _request_for(
+    benchmark: _LoadedBenchmark, request: RunRequest, benchmarks: Sequence[_LoadedBenchmark]
+) -> RunRequest:
+    """Return the request for one benchmark, with its roles only. If `--model` is given and another benchmark uses the
     name of its compared role for another role, a `--role` of that name is dropped."""
     others = {name for other in benchmarks for name in other.roles if name != other.compared}
-    mine = each.roles - ({each.compared} & others if options.model else set())
-    role = [text for text in options.role if _role(text) in mine or not each.roles]
-    return Namespace(**{**vars(options), "path": each.path, "role": role})
+    mine = benchmark.roles - ({benchmark.compared} & others if request.models else set())
+    roles = {name: models for name, models in request.roles.items() if name in mine or not benchmark.roles}
+    return replace(request, roles=roles)
 
 
 def _settings_for(each: _LoadedBenchmark, chosen: ChosenSettings, every: frozenset[str]) -> ChosenSettings:
@@ -215,17 +217,13 @@ def _settings_for(each: _LoadedBenchmark, chosen: ChosenSettings, every: frozens
     return replace(chosen, config=chosen.config.model_copy(update={"roles": roles}))
 
 
-def _check_roles(options: Namespace, benchmarks: Sequence[_LoadedBenchmark]) -> None:
+def _check_roles(request: RunRequest, benchmarks: Sequence[_LoadedBenchmark]) -> None:
     """Raise `TriposError` R0201 for a role that no benchmark has."""
     every = sorted(frozenset().union(*(benchmark.roles for benchmark in benchmarks)))
-    for name in map(_role, options.role):
+    for name in request.roles:
         if every and name not in every:
             hint = suggest(name, every, f"their roles are {', '.join(every)}")
             raise TriposError("R0201", f"none of the benchmarks has a role `{name}`", hint)
-
-
-def _role(text: str) -> str:
-    return str(text.partition("=")[0])
 
 
 def _refuse_shared_files(options: Namespace) -> None:

@@ -8,18 +8,14 @@ from __future__ import annotations
 
 import gc
 import os
-from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tripos.cli.context import show_diagnostics
-from tripos.releases.network_policy import policy_of
-from tripos.runs.compilation import SpecSource, earlier_plan, find_spec, has_shared_parts
-from tripos.settings.config import chosen_denials
-from tripos.settings.load import load_config
-from tripos.settings.trust import refuse_if_untrusted, trust_of
-from tripos.terminal import print_json, show_message, show_text, terminal_width
+from tripos.cli.context import Context, Outcome, Remark, show_diagnostics
+from tripos.runs.compilation import SpecSource, has_shared_parts
+from tripos.settings.trust import refuse_if_untrusted
+from tripos.terminal import message, terminal_width
 from tripos.version import __version__
 from tripos_compiler.compile import Compilation
 from tripos_compiler.diagnostics.renderers import render_silenced, summary, to_data
@@ -30,56 +26,61 @@ from tripos_compiler.source.inputs import DataError
 
 if TYPE_CHECKING:
     from tripos.cli.secrecy_trial import SecrecyResult
+    from tripos_compiler.diagnostics.diagnostic import Diagnostic, Silenced
 
 
-def main(options: Namespace) -> ExitCode:
-    """Check every path and print the diagnostics. Return exit code 2 if there are errors, 1 if only the test of secrecy
-    failed."""
+def main(context: Context) -> Outcome:
+    """Check every path and return the diagnostics. The exit code is 2 if there are errors, 1 if only the test of
+    secrecy failed."""
     gc.disable()  # syntax trees have no cycles worth collecting in a short process
-    trust, reach = trust_of(options), policy_of(options)
-    config = load_config(Path.cwd(), trust=trust)
-    denied = chosen_denials(options, config)
-    places = (options.data, config.data, (*options.releases, *config.releases))
-    against = earlier_plan(options.against, *places, trust=trust, reach=reach) if options.against else None
+    options, config = context.options, context.project_config
+    denied = context.denied(config)
+    against = context.earlier_plan(options.against, config) if options.against else None
     # A shell pattern also matches folders of shared declarations, which are checked with the benchmarks that use them.
-    refuse_if_untrusted(trust, *options.paths)
+    refuse_if_untrusted(context.trust, *options.paths)
     paths = [each for each in options.paths if not has_shared_parts(Path(each))] or options.paths
-    specs = {
-        path: find_spec(path, *places, allow_outside=options.allow_outside, trust=trust, reach=reach) for path in paths
-    }
+    specs = {path: context.source(path, config) for path in paths}
     compilations = {path: spec.compile(denied, against) for path, spec in specs.items()}
     trials = _trials(options.worlds, specs, compilations)
     diagnostics = [diagnostic for compilation in compilations.values() for diagnostic in compilation.diagnostics]
     diagnostics += [diagnostic for trial in trials.values() for diagnostic in trial.diagnostics]
     silenced = [each for compilation in compilations.values() for each in compilation.silenced]
-    match options.format:
-        case "json":
-            print_json(to_data(diagnostics, silenced))
-        case "sarif":
-            from tripos_compiler.diagnostics.renderers import to_sarif
-
-            log = to_sarif(diagnostics, silenced, version=__version__, path_from=_path_from_root)
-            print_json(log)
-        case "github":
-            from tripos_compiler.diagnostics.renderers import to_github
-
-            show_text(to_github(diagnostics, path_from=_path_from_root), end="")
-        case _:
-            show_diagnostics(diagnostics, every=options.all)
-            for path, compilation in compilations.items():
-                if compilation.plan is not None:
-                    show_message(f"{path}: {_size(compilation)}")
-                    for clustering in _clusterings(specs[path], compilation):
-                        show_message(f"{path}: {clustering.sentence}")
-                if path in trials:
-                    for line in trials[path].lines(path):
-                        show_message(line)
-            if diagnostics:
-                show_text(summary(diagnostics), stderr=True)
-            show_text(render_silenced(silenced, width=terminal_width()), end="", stderr=True)
+    code = ExitCode.SOME_FAILED if any(trial.diagnostics for trial in trials.values()) else ExitCode.SUCCESS
     if any(compilation.plan is None for compilation in compilations.values()):
-        return ExitCode.USAGE
-    return ExitCode.SOME_FAILED if any(trial.diagnostics for trial in trials.values()) else ExitCode.SUCCESS
+        code = ExitCode.USAGE
+
+    def lines() -> Iterator[str]:
+        show_diagnostics(diagnostics, every=options.all)
+        for path, compilation in compilations.items():
+            if compilation.plan is not None:
+                yield message(f"{path}: {_size(compilation)}")
+                for clustering in _clusterings(specs[path], compilation):
+                    yield message(f"{path}: {clustering.sentence}")
+            if path in trials:
+                yield from map(message, trials[path].lines(path))
+        if diagnostics:
+            yield Remark(summary(diagnostics))
+        if text := render_silenced(silenced, width=terminal_width()):
+            yield Remark(text.removesuffix("\n"))
+
+    if context.form == "github":
+        return Outcome(lines=_github_lines(diagnostics), exit_code=code)
+    return Outcome(lambda: _data(context.form, diagnostics, silenced), lines(), exit_code=code)
+
+
+def _data(form: str, diagnostics: list[Diagnostic], silenced: list[Silenced]) -> object:
+    """Return the diagnostics for JSON, or as a log of SARIF."""
+    if form == "json":
+        return to_data(diagnostics, silenced)
+    from tripos_compiler.diagnostics.renderers import to_sarif
+
+    return to_sarif(diagnostics, silenced, version=__version__, path_from=_path_from_root)
+
+
+def _github_lines(diagnostics: list[Diagnostic]) -> list[str]:
+    from tripos_compiler.diagnostics.renderers import to_github
+
+    return to_github(diagnostics, path_from=_path_from_root).splitlines()
 
 
 SECRECY_ERRORS = frozenset({"E0501", "E0502"})

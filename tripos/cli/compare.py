@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
 
+import pyarrow as pa
 from rich.cells import cell_len
 
-from tripos.cli.context import open_store
+from tripos.cli.context import Context, Outcome
 from tripos.cli.report import write_xml
-from tripos.cli.tables import output_format, show_rows, show_tables
 from tripos.settings.options import CompareParameters
-from tripos.terminal import escape_controls, print_json, show_text, table_width, terminal_width
+from tripos.terminal import escape_controls, table_width, terminal_width
 from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.diagnostics.i18n import localized
-from tripos_compiler.errors import ExitCode, TriposError
+from tripos_compiler.errors import TriposError
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures.measure_rows import SEQUENCE
 from tripos_warehouse.query.connection import Connection
+from tripos_warehouse.query.results import encode_answer
 from tripos_warehouse.report.comparison import (
     ChangeLine,
     Comparison,
@@ -44,32 +46,33 @@ MOST_CHANGES = 12
 """The maximum number of changes of the spec that are shown. The rest are counted."""
 
 
-def main(options: Namespace) -> ExitCode:
-    """Print the differences of two runs or two models."""
+def main(context: Context) -> Outcome:
+    """Return the differences of two runs or two models."""
+    options = context.options
     if len(options.runs) > 2:
         raise TriposError(
             "R0202", f"{len(options.runs)} runs cannot be compared at once", "give two: tripos compare A B"
         )
-    form = output_format(options)
-    store = open_store(options)
+    store = context.store()
     with ExitStack() as open_:
         one, two = _sides(store, options, open_)
         changed, by_judge = changes_between(one, two, anyway=options.anyway)
         comparison = compare(one, two, by_judge=by_judge, margins=dict(options.within))
     if options.junit:
         write_xml(comparison_junit(one, two, comparison), options.junit)
-    if form == "json":
-        print_json(_data(one, two, changed, comparison))
-    elif form == "csv":
-        show_rows(_data(one, two, changed, comparison)["rows"])
-    elif form != "text":
-        caption = f"{two.run.benchmark} {two.run.version}"
-        a, b = (f"{', '.join(side.models)} ({side.run.run_id})" for side in (one, two))
-        show_tables(comparison_tables(comparison, caption, a, b), form, options)
-    else:
-        lines = [*_head(one, two, changed), *render_comparison(comparison, table_width())]
-        show_text("\n".join(each for line in lines for each in _fit(line)))
-    return ExitCode.SUCCESS
+    caption = f"{two.run.benchmark} {two.run.version}"
+    a, b = (f"{', '.join(side.models)} ({side.run.run_id})" for side in (one, two))
+    return Outcome(
+        lambda: _data(one, two, changed, comparison),
+        _text(one, two, changed, comparison),
+        {"csv": lambda: encode_answer(pa.Table.from_pylist(_data(one, two, changed, comparison)["rows"]), "csv")},
+        lambda: comparison_tables(comparison, caption, a, b),
+    )
+
+
+def _text(one: Side, two: Side, changed: list[ChangeLine], comparison: Comparison) -> Iterator[str]:
+    for line in (*_head(one, two, changed), *render_comparison(comparison, table_width())):
+        yield from _fit(line)
 
 
 def _sides(store: Store, options: Namespace, open_: ExitStack) -> tuple[Side, Side]:

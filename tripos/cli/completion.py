@@ -6,11 +6,10 @@ import argparse
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from tripos.cli.context import Context, Outcome, Output
 from tripos.cli.parser import build_parser
 from tripos.settings.options import STORE
-from tripos.terminal import show_output
 from tripos_compiler.diagnostics.codes import CODES
-from tripos_compiler.errors import ExitCode
 
 
 # tripos completion
@@ -40,11 +39,11 @@ SHELLS = {
 }
 
 
-def main(options: argparse.Namespace) -> ExitCode:
-    """Print the completion script for a shell."""
+def main(context: Context) -> Outcome:
+    """Return the completion script for a shell."""
     import shtab
 
-    parser = build_parser()
+    shell, parser = context.options.shell, build_parser()
     completions: dict[str, Any] = {
         "model": _models(),
         "run": _runs(),
@@ -59,12 +58,11 @@ def main(options: argparse.Namespace) -> ExitCode:
             action.choices = _words()
         elif completes:
             action.complete = completions[completes]  # type: ignore[attr-defined]
-    script = shtab.complete(parser, options.shell)
-    if options.shell == "zsh":
+    script = shtab.complete(parser, shell)
+    if shell == "zsh":
         # shtab excludes further words here, which makes zsh complete neither them nor options.
         script = script.replace('"(*):', '"*:')
-    show_output(f"{script}\n{SHELLS[options.shell].after}")
-    return ExitCode.SUCCESS
+    return Outcome(lines=[Output(f"{script}\n{SHELLS[shell].after}")])
 
 
 def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:

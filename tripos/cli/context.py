@@ -1,128 +1,348 @@
-"""The inputs of a command: its store, its compiled spec, and the warnings about them.
+"""The context of a command, which opens what the command needs, and its outcome, which is printed in one place.
 
-A store that is only read is opened tolerantly: damaged parts are reported and skipped. The module keeps the stores that
-the command has opened, so that `main` can run the command again without damaged rows.
+A store that is only read is opened tolerantly: damaged parts are reported and skipped. The context keeps these stores,
+so that the command can be run again without the damaged rows.
 """
 
 from __future__ import annotations
 
+import json
+import math
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tripos.settings.config import SETTINGS_FILE, Config
-from tripos.settings.load import ChosenSettings, chosen_settings, load_config
-from tripos.settings.options import ALLOW_OUTSIDE, MODEL, RELEASES, STORE, CheckParameters, RunParameters
+from tripos.settings.options import ALLOW_OUTSIDE, FORMAT, INTERVAL, JSON, MODEL, RELEASES, STORE, RunParameters
 from tripos.settings.trust import trust_of
-from tripos.terminal import is_colored, show_diagnostic, show_message, show_text, terminal_width
-from tripos_compiler.errors import TriposError
-from tripos_warehouse.errors import StoreError
+from tripos.terminal import (
+    discard_output,
+    is_colored,
+    print_stderr,
+    show_diagnostic,
+    show_json,
+    show_message,
+    show_output,
+    show_text,
+    terminal_width,
+)
+from tripos_compiler.errors import ExitCode, TriposError
 
 if TYPE_CHECKING:
+    from tripos.runs.compilation import CompiledSpec, SpecSource
     from tripos.runs.preparation import RunWarning
+    from tripos.runs.selection import RunRequest
+    from tripos.settings.config import Config
+    from tripos.settings.load import ChosenSettings
     from tripos_compiler.compile import Compilation
     from tripos_compiler.diagnostics.diagnostic import Diagnostic
+    from tripos_compiler.plan import Plan
     from tripos_runtime.datasets.data_files import DataFolders
+    from tripos_runtime.datasets.trust import Trust
+    from tripos_warehouse.errors import StoreError
     from tripos_warehouse.store.store import Store
+    from tripos_warehouse.tables.model import Table
 
 
+# Outcomes
+class Styled(str):
+    """A line whose colours are ours. In any other line, control characters are escaped."""
+
+    __slots__ = ()
+
+
+class Output(str):
+    """A text for another program, printed unchanged and without a line end of ours."""
+
+    __slots__ = ()
+
+
+class Remark(str):
+    """A line for standard error."""
+
+    __slots__ = ()
+
+
+class Outcome(NamedTuple):
+    """What a command returns. Only the form that the user asked for is made and printed.
+
+    `data` returns the value for `--json`, or a text that is JSON already. `lines` are the text for a terminal.
+    `formats` returns the text of other values of `--format`, and `tables` what the formats for papers and pages show.
+    A `failure` is printed after the outcome, and its exit code is that of the command.
+    """
+
+    data: Callable[[], Any] | None = None
+    lines: Iterable[str] = ()
+    formats: Mapping[str, Callable[[], str]] = {}
+    tables: Callable[[], Sequence[Table]] | None = None
+    exit_code: ExitCode = ExitCode.SUCCESS
+    failure: TriposError | None = None
+
+    def show(self, form: str, interval: Any = None) -> None:
+        """Print the outcome in a form: `text`, `json`, or another value of `--format`."""
+        if form in JSON_FORMATS:
+            if self.data is not None:
+                show_json(json_text(self.data()))
+        elif form in self.formats:
+            show_output(self.formats[form]())
+        elif self.tables is not None and form in PAPER_FORMATS:
+            from tripos.terminal import table_width
+            from tripos_warehouse.tables.render import RENDERERS, RenderOptions
+
+            show_text(RENDERERS[form](self.tables(), RenderOptions(interval or "ci", table_width())), end="")
+        else:
+            for line in list(self.lines):  # all of them first: an error leaves no half of a text
+                if isinstance(line, Output):
+                    show_output(line)
+                elif isinstance(line, Remark):
+                    print_stderr(line)
+                else:
+                    show_text(line, styled=isinstance(line, Styled))
+
+
+def json_text(data: Any) -> str:
+    """Return a value as indented JSON, in which an infinite number is null. A text is returned as it is."""
+    if isinstance(data, str):
+        return data
+    try:
+        return json.dumps(data, ensure_ascii=False, indent=2, default=_plain, allow_nan=False)
+    except ValueError:
+        return json.dumps(_finite(data), ensure_ascii=False, indent=2, default=_plain)
+
+
+def _finite(value: Any) -> Any:
+    """Return a value with null in place of numbers that JSON lacks."""
+    if isinstance(value, dict):
+        return {name: _finite(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return list(map(_finite, value))
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _plain(value: Any) -> Any:
+    """Return a value that JSON lacks, such as a time, as text."""
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+
+JSON_FORMATS = ("json", "sarif")
+"""Formats that are JSON."""
+PAPER_FORMATS = ("md", "latex", "html")
+"""Formats for people, in which a value is followed by its interval."""
+
+
+def output_format(options: Namespace) -> str:
+    """Return the output format. Raises `TriposError` R0202 if `--json` or `--interval` does not apply to it."""
+    given = str(getattr(options, "format", None) or "text")
+    form = "json" if JSON.of(options) else given
+    if JSON.of(options) and given not in ("text", "table", "json"):
+        raise TriposError("R0202", f"`{JSON}` and `{FORMAT} {given}` exclude each other", "give one of them")
+    if INTERVAL.of(options) is not None and form not in PAPER_FORMATS:
+        message = f"`{INTERVAL}` has no use with `{FORMAT} {form}`"
+        raise TriposError(
+            "R0202", message, f"it is for {', '.join(PAPER_FORMATS)}; csv and json have both ends of an interval"
+        )
+    return form
+
+
+# Contexts
 MOST_SHOWN = 4
 """The maximum number of places that a warning names. The rest are counted."""
-
-
 COMMITTED_DAMAGE = ("S0103", "S0402")
 """Codes of damage that removes committed rows, so that figures lack them."""
-_opened: list[Store] = []
-"""The stores that the command reads. A second attempt uses the same ones, without their damaged rows."""
-_damage: list[StoreError] = []
-"""The damage reported for these stores."""
 
 
-def open_store(options: Namespace, *, writes: bool = False, on_bucket: bool = True) -> Store:
-    """Return the store of `--store`, of the settings, or `results`.
-
-    Report damaged parts on standard error and skip them. A store that the command writes to must be undamaged. Raises
-    `TriposError` if there is no store, and S0113 for a store on a bucket if `on_bucket` is false.
-    """
-    from tripos_warehouse.store.paths import address_of
-    from tripos_warehouse.store.store import Store
-
-    root = chosen_settings(options).config.store
-    if not on_bucket and address_of(root):
-        hint = f"use a store in a folder, with {STORE}"
-        raise TriposError("S0113", f"this command does not write to a store on a bucket yet: `{root}`", hint)
-    if not writes:
-        for store in _opened:
-            if store.place == (address_of(root) or str(Path(root).expanduser().resolve())):
-                return store
-    store = Store.open(root, create=False, on_damage=_tell, tolerant=not writes)
-    if not writes:
-        _opened.append(store)
-    return store
+class InvalidSpec(Exception):
+    """A spec has errors, whose diagnostics were printed. The command ends with the exit code for wrong usage."""
 
 
-def found_damage() -> bool:
-    """Check the stores that this command reads, and return true if rows are damaged. The command then skips these
-    rows."""
-    found = [store.sweep() for store in _opened]
-    return any(found)
+class Context:
+    """The inputs of one command: its options, settings, stores and specs."""
+
+    def __init__(self, options: Namespace, arguments: Sequence[str] = ()) -> None:
+        self.options = options
+        self.arguments = tuple(arguments)
+        """The command as typed, without `tripos`."""
+        self._read: list[Store] = []
+        self._written: list[Store] = []
+        self._damage: list[StoreError] = []
+
+    @property
+    def trust(self) -> Trust:
+        """The trust in the benchmark."""
+        return trust_of(self.options)
+
+    @cached_property
+    def form(self) -> str:
+        """The form of the outcome: `text`, `json`, or another value of `--format`."""
+        return output_format(self.options)
+
+    def show(self, outcome: Outcome) -> ExitCode:
+        """Print an outcome, and return the exit code: that of the outcome, or `SOME_FAILED` for a success whose answer
+        lacks committed rows of a damaged store. Raises the failure of the outcome."""
+        try:
+            outcome.show(self.form, INTERVAL.of(self.options))
+            sys.stdout.flush()
+        except BrokenPipeError:  # as `| head` does: the exit code still reports the outcome
+            discard_output(sys.stdout)
+        if outcome.failure is not None:
+            raise outcome.failure
+        lacks_rows = any(error.code in COMMITTED_DAMAGE for error in self._damage)
+        return ExitCode.SOME_FAILED if outcome.exit_code == ExitCode.SUCCESS and lacks_rows else outcome.exit_code
+
+    # Settings
+    @cached_property
+    def settings(self) -> ChosenSettings:
+        """The effective settings, with `.env` and the options of the command. Raises `TriposError`."""
+        from tripos.settings.load import chosen_settings
+
+        return chosen_settings(self.options)
+
+    @property
+    def config(self) -> Config:
+        """The values of the effective settings. Raises `TriposError`."""
+        return self.settings.config
+
+    @cached_property
+    def project_config(self) -> Config:
+        """The settings of a command that makes no calls: without `.env` and options. Raises `TriposError`."""
+        from tripos.settings.load import load_config
+
+        return load_config(Path.cwd(), trust=self.trust)
+
+    @property
+    def request(self) -> RunRequest:
+        """The models and cases that the options name. Raises `TriposError`."""
+        from tripos.runs.selection import request_of
+
+        return request_of(self.options)
+
+    def denied(self, config: Config) -> dict[str, str]:
+        """Return the codes of warnings that count as errors, each with what denies it. Raises `TriposError`."""
+        from tripos.settings.config import chosen_denials
+
+        return chosen_denials(self.options, config)
+
+    def warn(self, warning: RunWarning | None) -> None:
+        """Print a warning about a run, if there is one. Raises `TriposError` if it is denied."""
+        from tripos.runs.preparation import check_denied
+
+        if warning is None:
+            return
+        check_denied(warning, self.denied(self.config))
+        places = list(warning.places[:MOST_SHOWN])
+        if len(warning.places) > MOST_SHOWN:
+            places.append(f"and {len(warning.places) - MOST_SHOWN:,} more")
+        show_diagnostic("warning", warning.code, warning.message, warning.hint, places)
+
+    # Specs
+    def source(self, path: str, config: Config | None = None) -> SpecSource:
+        """Return the spec at a path, to be compiled. Raises `TriposError`."""
+        from tripos.releases.network_policy import policy_of
+        from tripos.runs.compilation import find_spec
+
+        options, config = self.options, config or self.config
+        reach = policy_of(options)
+        return find_spec(
+            path,
+            options.data,
+            config.data,
+            (*RELEASES.of(options), *config.releases),
+            replace(reach, local_files=False) if RunParameters.fetch.of(options) else None,
+            allow_outside=ALLOW_OUTSIDE.of(options),
+            trust=self.trust,
+            reach=reach,
+        )
+
+    def compile(self, path: str, config: Config | None = None) -> tuple[Compilation, DataFolders]:
+        """Compile a spec and print its diagnostics. Return the compilation and its data folders. Raises
+        `TriposError`."""
+        config = config or self.config
+        spec = self.source(path, config)
+        compilation = spec.compile(self.denied(config))
+        show_diagnostics(compilation.diagnostics)
+        return compilation, spec.folders
+
+    def compiled(self, path: str, config: Config | None = None) -> CompiledSpec:
+        """Compile a spec and print its diagnostics. Raises `InvalidSpec` if it has errors, and `TriposError`."""
+        from tripos.runs.compilation import CompiledSpec
+
+        compilation, folders = self.compile(path, config)
+        if compilation.plan is None:
+            raise InvalidSpec(path)
+        return CompiledSpec(path, compilation, compilation.plan, folders)
+
+    def earlier_plan(self, path: str, config: Config) -> Plan:
+        """Return the plan of an earlier version of a benchmark. Raises `TriposError`."""
+        from tripos.releases.network_policy import policy_of
+        from tripos.runs.compilation import earlier_plan
+
+        releases = (*RELEASES.of(self.options), *config.releases)
+        reach = policy_of(self.options)
+        return earlier_plan(path, self.options.data, config.data, releases, trust=self.trust, reach=reach)
+
+    # Stores
+    def store(self, *, writes: bool = False, on_bucket: bool = True) -> Store:
+        """Return the store of `--store`, of the settings, or `results`.
+
+        Report damaged parts on standard error and skip them. A store that the command writes to must be undamaged.
+        Raises `TriposError` if there is no store, and S0113 for a store on a bucket if `on_bucket` is false.
+        """
+        from tripos_warehouse.store.paths import address_of
+        from tripos_warehouse.store.store import Store
+
+        root = self.config.store
+        if not on_bucket and address_of(root):
+            hint = f"use a store in a folder, with {STORE}"
+            raise TriposError("S0113", f"this command does not write to a store on a bucket yet: `{root}`", hint)
+        if not writes:
+            place = address_of(root) or str(Path(root).expanduser().resolve())
+            for store in self._read:
+                if store.place == place:
+                    return store
+        store = Store.open(root, create=False, on_damage=self._report_damage, tolerant=not writes)
+        (self._written if writes else self._read).append(store)
+        return store
+
+    def found_damage(self) -> bool:
+        """Check the stores that this command reads, and return true if rows are damaged. The command then skips these
+        rows."""
+        found = [store.sweep() for store in self._read]  # every store, also after a damaged one
+        return any(found)
+
+    def first_damage(self) -> StoreError | None:
+        """Return the first damage in a store of the command: a possible reason of an unforeseen failure. If the command
+        opened none through its context, this is the store of its settings."""
+        from tripos_warehouse.store.store import Store
+
+        stores = [*self._read, *self._written]
+        try:
+            stores = stores or [Store.open(self.config.store, create=False, tolerant=True)]
+        except TriposError:
+            return None
+        return next(filter(None, (store.first_damage() for store in stores)), None)
+
+    def _report_damage(self, error: StoreError) -> None:
+        """Print damage of a store, and remember it for the exit code."""
+        from tripos_compiler.diagnostics.i18n import localized
+
+        message = f"{localized(error.message)}{localized(': ')}{localized('what it held is left out')}"
+        show_diagnostic("error", error.code, message, error.hint)
+        self._damage.append(error)
 
 
-def left_out() -> bool:
-    """Return true if the answer of this command lacks rows that its stores had committed."""
-    return any(error.code in COMMITTED_DAMAGE for error in _damage)
-
-
-def forget() -> None:
-    """Release the stores at the end of a command."""
-    _opened.clear()
-    _damage.clear()
-
-
-def _tell(error: StoreError) -> None:
-    """Print damage of a store, and remember it for `left_out`."""
-    from tripos_compiler.diagnostics.i18n import localized
-
-    message = f"{localized(error.message)}{localized(': ')}{localized('what it held is left out')}"
-    show_diagnostic("error", error.code, message, error.hint)
-    _damage.append(error)
-
-
-def compile_command_spec(options: Namespace, config: Config) -> tuple[Compilation, DataFolders]:
-    """Compile the spec of a command and print its diagnostics. Return the compilation and its data folders."""
-    from tripos.releases.network_policy import policy_of
-    from tripos.runs.compilation import find_spec
-    from tripos.settings.config import chosen_denials
-
-    releases = (*RELEASES.of(options), *config.releases)
-    reach = policy_of(options)
-    fetch = replace(reach, local_files=False) if RunParameters.fetch.of(options) else None
-    spec = find_spec(
-        options.path,
-        options.data,
-        config.data,
-        releases,
-        fetch,
-        allow_outside=ALLOW_OUTSIDE.of(options),
-        trust=trust_of(options),
-        reach=reach,
-    )
-    compilation = spec.compile(chosen_denials(options, config))
-    show_diagnostics(compilation.diagnostics)
-    return compilation, spec.folders
-
-
-def with_mock_models(options: Namespace, chosen: ChosenSettings, compilation: Compilation) -> ChosenSettings:
+def with_mock_models(request: RunRequest, chosen: ChosenSettings, spec: CompiledSpec) -> ChosenSettings:
     """Return the settings with mock models for a benchmark that comes with Tripos, if no model is given. They come from
     the `tripos.toml` beside its main file. A message says so."""
     from tripos.runs.compilation import is_shipped
-    from tripos.runs.selection import names_any_model, request_of
+    from tripos.runs.selection import names_any_model
+    from tripos.settings.config import SETTINGS_FILE
+    from tripos.settings.load import load_config
 
-    folder = Path(compilation.sources[0].path).parent
-    if names_any_model(request_of(options), chosen.config) or not is_shipped(folder):
+    folder = spec.main.parent
+    if names_any_model(request, chosen.config) or not is_shipped(folder):
         return chosen
     if not (folder / SETTINGS_FILE).is_file():
         return chosen
@@ -133,6 +353,7 @@ def with_mock_models(options: Namespace, chosen: ChosenSettings, compilation: Co
 
 def show_diagnostics(diagnostics: Iterable[Diagnostic], *, every: bool = False) -> None:
     """Print diagnostics on standard error: the first hundred, or all with `every`."""
+    from tripos.settings.options import CheckParameters
     from tripos_compiler.diagnostics.renderers import MAX_SHOWN, render_text
 
     most, others = None if every else MAX_SHOWN, f": `tripos check {CheckParameters.all}` shows them"
@@ -141,18 +362,14 @@ def show_diagnostics(diagnostics: Iterable[Diagnostic], *, every: bool = False) 
         show_text(text, stderr=True, styled=True)
 
 
-def warning_printer(options: Namespace, config: Config) -> Callable[[RunWarning | None], None]:
-    """Return a function that prints a warning if it gets one, and raises `TriposError` if that warning is denied."""
-    from tripos.runs.preparation import check_denied
-    from tripos.settings.config import chosen_denials
+# For commands that still take their options alone
+def open_store(options: Namespace, *, writes: bool = False) -> Store:
+    """Return the store of a command, as `Context.store` does."""
+    context: Context = options.context
+    return context.store(writes=writes)
 
-    def warn(warning: RunWarning | None) -> None:
-        if warning is None:
-            return
-        check_denied(warning, chosen_denials(options, config))
-        places = list(warning.places[:MOST_SHOWN])
-        if len(warning.places) > MOST_SHOWN:
-            places.append(f"and {len(warning.places) - MOST_SHOWN:,} more")
-        show_diagnostic("warning", warning.code, warning.message, warning.hint, places)
 
-    return warn
+def compile_command_spec(options: Namespace, config: Config) -> tuple[Compilation, DataFolders]:
+    """Compile the spec of a command, as `Context.compile` does."""
+    context: Context = options.context
+    return context.compile(options.path, config)

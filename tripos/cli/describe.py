@@ -7,18 +7,15 @@ from argparse import Namespace
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
-from tripos.cli.context import compile_command_spec
-from tripos.settings.load import load_config
+from tripos.cli.context import Context, Outcome
 from tripos.settings.option import listed_names
 from tripos.settings.options import DescribeParameters
-from tripos.settings.trust import trust_of
-from tripos.terminal import print_json, show_output, show_text, table_width
+from tripos.terminal import table_width
 from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.diagnostics.i18n import localized
-from tripos_compiler.errors import ExitCode, TriposError
+from tripos_compiler.errors import TriposError
 from tripos_compiler.library.functions.texts import words
 from tripos_compiler.plan import ChoiceType, DataField, Dataset, ListType, Plan, RecordType, SetType, TextType, Type
 from tripos_runtime.datasets.cases import CaseSource
@@ -191,25 +188,17 @@ class DatasetStatistics:
         return sum(next(iter(of.values())).rows for of in self.groups.values())
 
 
-def main(options: Namespace) -> ExitCode:
-    """Print the statistics. Raises `TriposError` for an unknown data set, field or group."""
-    compilation, folders = compile_command_spec(options, load_config(Path.cwd(), trust=trust_of(options)))
-    plan = compilation.plan
-    if plan is None:
-        return ExitCode.USAGE
-    source = CaseSource(plan, folders, tuple(each.path for each in compilation.sources))
-    datasets = _chosen(plan, listed_names(options.dataset))
-    datasetses = [datasets] if options.together else [[dataset] for dataset in datasets]
-    described = [_described(source, each, options) for each in datasetses]
-    match options.format:
-        case "json":
-            print_json(_to_data(plan, described))
-        case "csv":
-            _write_csv(described)
-        case _:
-            figure = options.figure or "mean"
-            show_text("\n\n".join("\n".join(_lines(dataset_statistics, figure)) for dataset_statistics in described))
-    return ExitCode.SUCCESS
+def main(context: Context) -> Outcome:
+    """Return the statistics. Raises `TriposError` for an unknown data set, field or group."""
+    options = context.options
+    spec = context.compiled(options.path, context.project_config)
+    source = CaseSource(spec.plan, spec.folders, tuple(each.path for each in spec.compilation.sources))
+    datasets = _chosen(spec.plan, listed_names(options.dataset))
+    groups = [datasets] if options.together else [[dataset] for dataset in datasets]
+    described = [_described(source, group, options) for group in groups]
+    figure = options.figure or "mean"
+    tables = ("\n".join(_lines(statistics_, figure)) for statistics_ in described)
+    return Outcome(lambda: _to_data(spec.plan, described), ["\n\n".join(tables)], {"csv": lambda: _to_csv(described)})
 
 
 def _chosen(plan: Plan, names: Sequence[str]) -> list[Dataset]:
@@ -365,8 +354,8 @@ def _to_data(plan: Plan, described: Sequence[DatasetStatistics]) -> dict[str, ob
     }
 
 
-def _write_csv(found: Sequence[DatasetStatistics]) -> None:
-    """Write all statistics as CSV, one line for each field of each group."""
+def _to_csv(found: Sequence[DatasetStatistics]) -> str:
+    """Return all statistics as CSV, one line for each field of each group."""
     headings = ["dataset", *found[0].by, "field", *FIGURES, "unit"]
     rows = [
         [dataset_statistics.name, *group, name, *(getattr(figures, figure) for figure in FIGURES), figures.unit]
@@ -374,4 +363,4 @@ def _write_csv(found: Sequence[DatasetStatistics]) -> None:
         for group, of in dataset_statistics.groups.items()
         for name, figures in of.items()
     ]
-    show_output(csv_text(headings, rows))
+    return csv_text(headings, rows)

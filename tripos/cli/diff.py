@@ -9,27 +9,22 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
-from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from tripos.cli.context import warning_printer
+from tripos.cli.context import Context, Outcome
 from tripos.releases.network_policy import USER_GIVEN, NetworkPolicy, policy_of
 from tripos.releases.opening import run_git
 from tripos.runs.compilation import CompiledSpec, earlier_plan, earlier_spec
 from tripos.runs.next_run import NextRun, forecast_next_run
-from tripos.runs.selection import request_of
-from tripos.settings.config import Config
-from tripos.settings.load import chosen_settings
 from tripos.settings.options import MODEL, ROLE, STORE
-from tripos.settings.trust import trust_of
-from tripos.terminal import escape_controls, print_json, show_text, terminal_width
+from tripos.terminal import escape_controls, terminal_width
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.diagnostics.text_format import usd, wrap
-from tripos_compiler.errors import ExitCode, TriposError
+from tripos_compiler.errors import TriposError
 from tripos_compiler.language.plan_diff import WEIGHTS, Change, find_changes, least_version, version_numbers
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets.trust import TRUSTED, Trust
@@ -127,36 +122,29 @@ _TITLES = {
 }
 
 
-def main(options: Namespace) -> ExitCode:
-    """Print the changes, the most severe first, and the least version number that they require."""
-    config = chosen_settings(options).config
+def main(context: Context) -> Outcome:
+    """Return the changes, the most severe first, and the least version number that they require."""
+    options, config = context.options, context.config
     releases = (*options.releases, *config.releases)
     if options.store is None and (options.model or options.role):
         raise TriposError("R0202", f"`{MODEL}` and `{ROLE}` say whom the next run asks", f"give {STORE} too")
-    places = (options.data, config.data, releases, trust_of(options), policy_of(options))
+    places = (options.data, config.data, releases, context.trust, policy_of(options))
     with open_version(options.before, *places) as old, open_version(options.after, *places) as new:
         before, after = old.plan, new.plan
         changes = find_changes(before, after)
-        if options.format == "github":
-            show_text("\n".join(_comment(before, after, changes, config.store if options.store is not None else None)))
-            return ExitCode.SUCCESS
-        following = None if options.store is None else _next_run(options, config, before, new)
-    match options.format:
-        case "json":
-            print_json(_data(before, after, changes, following))
-        case "markdown":
-            show_text("\n".join(_markdown(before, after, changes, following)))
-        case _:
-            show_text("\n".join(_text(before, after, changes, following)))
-    return ExitCode.SUCCESS
+        if context.form == "github":
+            return Outcome(lines=_comment(before, after, changes, config.store if options.store is not None else None))
+        following = None if options.store is None else _next_run(context, before, new)
+    text = _markdown if context.form == "markdown" else _text
+    return Outcome(lambda: _data(before, after, changes, following), text(before, after, changes, following))
 
 
-def _next_run(options: Namespace, config: Config, before: Plan, after: Version) -> NextRun:
+def _next_run(context: Context, before: Plan, after: Version) -> NextRun:
     """Return the forecast of the next run. Raises `TriposError`."""
     if after.spec is None:
-        message = f"`{options.after}` is a plan without its data, so nobody can tell what its run asks"
-        raise TriposError("R0202", message, f"give its spec or its release, or leave out {STORE}")
-    return forecast_next_run(after.spec, before, request_of(options), config, warning_printer(options, config))
+        fault = f"`{context.options.after}` is a plan without its data, so nobody can tell what its run asks"
+        raise TriposError("R0202", fault, f"give its spec or its release, or leave out {STORE}")
+    return forecast_next_run(after.spec, before, context.request, context.config, context.warn)
 
 
 def _comment(before: Plan, after: Plan, found: Sequence[Change], place: str | None) -> Iterator[str]:

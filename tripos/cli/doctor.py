@@ -13,7 +13,6 @@ import shutil
 import sys
 import tempfile
 import time
-from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib import metadata
@@ -21,17 +20,18 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
+from tripos.cli.context import Context, Outcome, Styled
 from tripos.runs.records import REPLAY_PREFIX as RECORDED, open_recording
+from tripos.runs.selection import parse_roles
 from tripos.settings.config import SETTINGS_FILE, Config
 from tripos.settings.env_file import UNKNOWN_VARIABLE, env_files, load_env, split_env
 from tripos.settings.environment import set_variables
 from tripos.settings.load import ChosenSettings, load_settings, with_options
 from tripos.settings.option import listed_names
-from tripos.settings.options import MODEL, ROLE, RunParameters
+from tripos.settings.options import MODEL, RunParameters
 from tripos.settings.runtime import endpoints_of, prices_of
 from tripos.settings.secrets import key_values, without_keys
-from tripos.settings.trust import trust_of
-from tripos.terminal import escape_controls, is_colored, print_json, show_text, terminal_width
+from tripos.terminal import escape_controls, is_colored, terminal_width
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.diagnostics.text_format import counted, display_width, duration, file_size, usd, wrap
 from tripos_compiler.errors import ExitCode, TriposError
@@ -135,35 +135,33 @@ MOST = 80
 COLOURS: dict[Status, str] = {"ok": "32", "warning": "33", "problem": "31"}
 
 
-def main(options: Namespace) -> ExitCode:
-    """Print a table of checks, or the checks as JSON. Return exit code 1 if there is a problem."""
-    roles = _roles(options)
-    checks, secrets = _checks(options, roles)
+def main(context: Context) -> Outcome:
+    """Return the checks. The exit code is 1 if there is a problem."""
+    checks, secrets = _checks(context)
     # Answers of endpoints and contents of files may contain an API key, so everything printed passes through here.
     checks = [
         replace(check, told=without_keys(check.told, secrets), mend=without_keys(check.mend, secrets))
         for check in checks
     ]
-    failed = any(check.status == "problem" for check in checks)
-    if options.json:
-        status = "problem" if failed else "warning" if any(check.status == "warning" for check in checks) else "ok"
-        table = {"status": status, "checks": [asdict(check) for check in checks]}
-        print_json(table)
-    else:
-        _show(checks)
-    return ExitCode.SOME_FAILED if failed else ExitCode.SUCCESS
+    statuses = [check.status for check in checks]
+    worst = next((status for status in ("problem", "warning") if status in statuses), "ok")
+    return Outcome(
+        lambda: {"status": worst, "checks": [asdict(check) for check in checks]},
+        _lines(checks),
+        exit_code=ExitCode.SOME_FAILED if worst == "problem" else ExitCode.SUCCESS,
+    )
 
 
-def _checks(options: Namespace, roles: dict[str, list[str]]) -> tuple[list[CheckResult], tuple[str, ...]]:
-
-    folder = Path.cwd()
+def _checks(context: Context) -> tuple[list[CheckResult], tuple[str, ...]]:
+    """Return the checks, and the values that must not be shown."""
+    options, folder = context.options, Path.cwd()
+    roles = parse_roles(options.role)
     checks = list(machine_checks())
     of_machine = len(checks)
     readable = True
     try:
-        trust = trust_of(options)
-        environ = load_env(folder, trust)
-        chosen = load_settings(folder, profile=options.profile, environ=environ, trust=trust)
+        environ = load_env(folder, context.trust)
+        chosen = load_settings(folder, profile=options.profile, environ=environ, trust=context.trust)
         checks += project_checks(chosen, folder, environ)
     except TriposError as failure:
         environ = all_variables()
@@ -179,11 +177,11 @@ def _checks(options: Namespace, roles: dict[str, list[str]]) -> tuple[list[Check
     return checks, chosen.secrets
 
 
-def _show(checks: Sequence[CheckResult]) -> None:
+def _lines(checks: Sequence[CheckResult]) -> Iterator[str]:
     colored = is_colored(sys.stdout)
     for status, line in lines_of(checks, min(terminal_width(), MOST)):
-        show_text(_colored(status, escape_controls(line)) if colored else line, styled=colored)
-    show_text(verdict(checks))
+        yield Styled(_colored(status, escape_controls(line))) if colored else line
+    yield verdict(checks)
 
 
 def _colored(status: Status | None, line: str) -> str:
@@ -191,16 +189,6 @@ def _colored(status: Status | None, line: str) -> str:
         text = localized(status)
         return line.replace(text, f"\x1b[{COLOURS[status]}m{text}\x1b[0m", 1)
     return line if line.startswith(" ") else f"\x1b[1m{line}\x1b[0m"
-
-
-def _roles(options: Namespace) -> dict[str, list[str]]:
-    roles: dict[str, list[str]] = {}
-    for text in options.role:
-        name, equals, models = text.partition("=")
-        if not equals or not listed_names([models]):
-            raise TriposError("R0202", f"`{ROLE} {text}` names no model", f"write {ROLE} NAME=PROVIDER/MODEL")
-        roles[name] = [*roles.get(name, []), *listed_names([models])]
-    return roles
 
 
 SETTINGS = "settings"

@@ -6,13 +6,13 @@ import difflib
 import stat
 import sys
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tripos.settings.trust import trust_of
-from tripos.terminal import is_colored, show_message, show_output, show_text, terminal_width
+from tripos.cli.context import Context, Outcome, Output, Remark, show_diagnostics
+from tripos.terminal import message
 from tripos_compiler.diagnostics.diagnostic import Diagnostic
-from tripos_compiler.diagnostics.renderers import render_text, summary
+from tripos_compiler.diagnostics.renderers import summary, to_data
 from tripos_compiler.diagnostics.text_format import not_utf8
 from tripos_compiler.editing.formatter import Unparsable, format_text
 from tripos_compiler.errors import ExitCode, TriposError
@@ -24,45 +24,50 @@ STDIN = "-"
 STDIN_SHOWN = "<stdin>"
 
 
-def main(options: Namespace) -> ExitCode:
-    """Format every file. Return exit code 2 if one has a syntax error; that file is left unchanged."""
+def main(context: Context) -> Outcome:
+    """Format every file. The exit code is 2 if one has a syntax error; that file is left unchanged."""
+    options = context.options
     if STDIN in options.paths and len(options.paths) > 1:
         raise TriposError("R0202", "`-` stands alone", "format standard input, or files")
     wrong: list[Diagnostic] = []
-    changes = False
+    changed: list[str] = []
+    lines: list[str] = []
+    failure = None
     for path in _files(options.paths):
-        text = STDIN_SHOWN if path is None else path.as_posix()
-        content = _read(path, trust_of(options).limits.text_bytes)
+        shown = STDIN_SHOWN if path is None else path.as_posix()
+        content = _read(path, context.trust.limits.text_bytes)
         try:
-            formatted = format_text(_decoded(content, text), text)
+            formatted = format_text(_decoded(content, shown), shown)
         except Unparsable as error:
             wrong += error.diagnostics
             continue
         if content != formatted.encode():
-            changes = True
-            _change(path, text, content.decode(), formatted, options)
+            changed.append(shown)
+            if path is not None and not (options.check or options.diff):
+                try:
+                    write_spec(path, formatted)
+                except TriposError as error:
+                    failure = error
+                    break
+            lines += _change_lines(shown, content.decode(), formatted, options)
         elif path is None and not (options.check or options.diff):
-            show_output(formatted)
-    if wrong:
-        show_text(render_text(wrong, color=is_colored(sys.stderr), width=terminal_width()), stderr=True, styled=True)
-        show_text(summary(wrong), stderr=True)
-        return ExitCode.USAGE
-    return WOULD_CHANGE if options.check and changes else ExitCode.SUCCESS
+            lines.append(Output(formatted))
+    if wrong and context.form == "text":
+        show_diagnostics(wrong, every=True)
+        lines.append(Remark(summary(wrong)))
+    code = ExitCode.USAGE if wrong else WOULD_CHANGE if options.check and changed else ExitCode.SUCCESS
+    return Outcome(lambda: {"changed": changed, "diagnostics": to_data(wrong)}, lines, exit_code=code, failure=failure)
 
 
-def _change(path: Path | None, shown: str, before: str, after: str, options: Namespace) -> None:
-    """Apply the requested action to a change: show it, name it, or write it."""
+def _change_lines(shown: str, before: str, after: str, options: Namespace) -> Iterator[str]:
+    """Yield the lines about a change: the change itself, or its file."""
     if options.diff:
-        show_output(_difference(before, after, shown))
+        yield Output(_difference(before, after, shown))
     if options.check:
-        show_message(f"would format {shown}", stderr=options.diff)
-    if options.diff or options.check:
-        return
-    if path is None:
-        show_output(after)
-    else:
-        write_spec(path, after)
-        show_message(f"formatted {shown}")
+        text = f"would format {shown}"
+        yield Remark(message(text, sys.stderr)) if options.diff else message(text)
+    elif not options.diff:
+        yield Output(after) if shown == STDIN_SHOWN else message(f"formatted {shown}")
 
 
 def _files(paths: Sequence[str]) -> list[Path | None]:

@@ -13,19 +13,19 @@ import re
 import subprocess
 import sys
 import webbrowser
-from argparse import Namespace
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
-from tripos.terminal import is_colored, show_message, show_text, terminal_width
+from tripos.cli.context import Context, Outcome, Styled
+from tripos.terminal import is_colored, show_message, terminal_width
 from tripos_compiler.constructs.reference import page_of
 from tripos_compiler.constructs.table import CONSTRUCTS
 from tripos_compiler.diagnostics.codes import CODES, find_page
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.diagnostics.i18n import localized, localized_page, reader_language
 from tripos_compiler.diagnostics.text_format import wrap
-from tripos_compiler.errors import ExitCode, TriposError
+from tripos_compiler.errors import TriposError
 
 PAGE_FOLDERS = (Path(__file__).parents[1] / "language", Path(__file__).parents[2] / "docs" / "language")
 """The folders of the pages: in the package, or in a checkout next to it."""
@@ -101,29 +101,50 @@ MOST = 100
 
 
 # tripos explain
-def main(options: Namespace) -> ExitCode:
-    """Print the pages of codes, the page of a word of the language, or a list of all codes or of those with a
+def main(context: Context) -> Outcome:
+    """Return the pages of codes, the page of a word of the language, or a list of all codes or of those with a
     prefix."""
-    if not options.codes:
-        _list(CODES)
-        return ExitCode.SUCCESS
-    for index, topics in enumerate(options.codes):
-        if index:
-            show_text()
-        name = topics.strip().upper()
-        codes = [code for code in CODES if code.startswith(name)] if name else []
-        if len(codes) > 1:
-            _list(codes)
-        elif codes:
-            _show(_page(codes[0]))
-        elif SHORT_CODE.fullmatch(name) and f"{name[0]}0{name[1:]}" in CODES:
-            _show(_page(f"{name[0]}0{name[1:]}"))
-        else:
-            page = find_language_page(topics.strip().lower())
-            if page is None:
-                raise TriposError("R0202", f"there is no code or word of the language `{topics}`", _near(name))
-            _show(page)
-    return ExitCode.SUCCESS
+    if not context.options.codes:
+        return _outcome([list(CODES)])
+    return _outcome([_topic(word.strip()) for word in context.options.codes])
+
+
+def _topic(word: str) -> list[str] | str:
+    """Return the codes that begin with a word, or the page of the only one, or that of a word of the language. Raises
+    `TriposError` R0202 for an unknown word."""
+    name = word.upper()
+    codes = [code for code in CODES if code.startswith(name)] if name else []
+    if len(codes) > 1:
+        return codes
+    if codes:
+        return _page(codes[0])
+    if SHORT_CODE.fullmatch(name) and f"{name[0]}0{name[1:]}" in CODES:
+        return _page(f"{name[0]}0{name[1:]}")
+    page = find_language_page(word.lower())
+    if page is None:
+        raise TriposError("R0202", f"there is no code or word of the language `{word}`", _near(name))
+    return page
+
+
+def _outcome(topics: Sequence[list[str] | str]) -> Outcome:
+    """Return the outcome for topics, each a page or a list of codes."""
+
+    def data() -> list[object]:
+        return [
+            {"page": topic} if isinstance(topic, str) else {"codes": {code: localized(CODES[code]) for code in topic}}
+            for topic in topics
+        ]
+
+    def lines() -> Iterator[str]:
+        for index, topic in enumerate(topics):
+            if index:
+                yield ""
+            if isinstance(topic, str):
+                yield _laid_out(topic)
+            else:
+                yield from (f"{code}  {localized(CODES[code])}" for code in topic)
+
+    return Outcome(data, lines())
 
 
 def _page(code: str) -> str:
@@ -154,16 +175,10 @@ def _near(name: str) -> str:
     )
 
 
-def _list(codes: Iterable[str]) -> None:
-    for code in codes:
-        show_text(f"{code}  {localized(CODES[code])}")
-
-
-def _show(page: str | None) -> None:
-    assert page is not None
+def _laid_out(page: str) -> str:
+    """Return a page of Markdown for standard output."""
     if not is_colored(sys.stdout):
-        show_text(wrap_markdown(page, terminal_width()), end="")
-        return
+        return wrap_markdown(page, terminal_width()).removesuffix("\n")
     from rich.console import Console
     from rich.markdown import Markdown
 
@@ -172,7 +187,7 @@ def _show(page: str | None) -> None:
     console = Console(width=min(terminal_width(), MOST), force_terminal=True)
     with console.capture() as captured:
         console.print(Markdown(named, code_theme="ansi_dark"))
-    show_text(captured.get(), end="", styled=True)
+    return Styled(captured.get().removesuffix("\n"))
 
 
 def wrap_markdown(page: str, width: int) -> str:
@@ -222,17 +237,17 @@ SOURCES = ("docs", "specs", "compiler/tripos_compiler/diagnostics/pages")
 
 
 # tripos docs
-def docs_main(options: Namespace) -> ExitCode:
-    """Print the address of a page and open it in a browser. Raises `TriposError` R0202 if there is no such page."""
+def docs_main(context: Context) -> Outcome:
+    """Return the address of a page and open it in a browser. Raises `TriposError` R0202 if there is no such page."""
+    options = context.options
     _build_in_checkout()
     if not (HANDBOOK / "index.html").is_file():
         hint = "run `make docs` in a clone of the repository, or read its docs/index.md"
         raise TriposError("R0215", "this installation came without the documentation", hint)
     address = find_address(HANDBOOK, options.page)
-    show_text(address)
     if not options.print:
         webbrowser.open(address)
-    return ExitCode.SUCCESS
+    return Outcome(lambda: {"address": address}, [address])
 
 
 def find_address(handbook: Path, page: str | None) -> str:
@@ -278,7 +293,7 @@ def _build_in_checkout() -> None:
 
 
 # tripos lsp
-def lsp_main(options: Namespace) -> ExitCode:
+def lsp_main(context: Context) -> Outcome:
     """Run the language server for one editor. Raises `TriposError` if the server is not installed."""
     if importlib.util.find_spec("pygls") is None:
         raise TriposError("R0206", "the language server is not installed", "pip install 'tripos[lsp]'")
@@ -288,4 +303,4 @@ def lsp_main(options: Namespace) -> ExitCode:
     stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # other output must not mix with the protocol
     serve(stdin, stdout)
-    return ExitCode.SUCCESS
+    return Outcome()

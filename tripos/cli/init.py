@@ -14,17 +14,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tripos.cli.context import show_diagnostics
+from tripos.cli.context import Context, InvalidSpec, Outcome, Output, show_diagnostics
 from tripos.cli.fmt import write_spec
 from tripos.cli.project_files import DEFAULT, TEMPLATES, Start, files_of, shipped_start
-from tripos.settings.load import chosen_settings
 from tripos.settings.option import listed_names
 from tripos.settings.options import IN_SPEC, InitParameters, NewParameters, ViewParameters
-from tripos.terminal import show_message, show_output, show_text
+from tripos.terminal import message, show_message, show_text
 from tripos_compiler.diagnostics.diagnostic import Diagnostics, suggest
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.editing.formatter import Unparsable, format_text
-from tripos_compiler.errors import ExitCode, TriposError
+from tripos_compiler.errors import TriposError
 from tripos_compiler.plan import Dataset, Plan
 from tripos_compiler.source.text import Source
 from tripos_compiler.source.tree import Entry, Name, TableRow
@@ -40,9 +39,10 @@ BENCHMARK_NAME = re.compile(r"[^\W\d_]\w*")
 
 
 # tripos init
-def main(options: Namespace) -> ExitCode:
-    """Create a folder with a spec, its data, settings and a CI workflow, and print the next commands."""
-    asks = not options.yes and sys.stdin.isatty()
+def main(context: Context) -> Outcome:
+    """Create a folder with a spec, its data, settings and a CI workflow, and return the next commands."""
+    options = context.options
+    asks = not options.yes and not options.json and sys.stdin.isatty()
     template = _chosen(options, asks)
     proposed = Path(template.main).stem if template.shipped is not None else template.name
     path = options.name or (_ask("name of the benchmark", proposed) if asks else proposed)
@@ -55,8 +55,17 @@ def main(options: Namespace) -> ExitCode:
     _write(folder, texts)
     if not (asks or options.yes) and options.shipped is None and None in (options.name, options.template):
         show_message(f"no terminal to ask on: name `{path}`, template `{template.name}`, the defaults", stderr=True)
-    _print_next_steps(folder, name, template, models, list(texts), repository)
-    return ExitCode.SUCCESS
+    commands = _next_commands(folder, name, models)
+    return Outcome(
+        lambda: {
+            "folder": str(folder),
+            "name": name,
+            "template": template.name,
+            "files": list(texts),
+            "next": [command for command, _ in commands],
+        },
+        _lines(folder, template, list(texts), commands, repository),
+    )
 
 
 def _chosen(options: Namespace, asks: bool) -> Start:
@@ -127,42 +136,38 @@ def _write(folder: Path, texts: Mapping[str, bytes]) -> None:
             raise TriposError("R0208", f"cannot write `{path}`: {error.strerror}", "give another NAME") from error
 
 
-def _print_next_steps(
-    folder: Path,
-    name: str,
-    template: Start,
-    models: Sequence[str],
-    written: Sequence[str],
-    repository: Path | None,
-) -> None:
-    """Print the files that were written and the next commands."""
-    here = folder.resolve() == Path.cwd()
+def _next_commands(folder: Path, name: str, models: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the next commands with their purposes."""
     spec = f"{name}.tripos"
-    if template.shipped is None:
-        show_message(f"made `{folder}` from the template `{template.name}`: {template.help}")
-    else:
-        show_message(f"made `{folder}` from `{template.name}`: {template.help}")
-    for each in written:
-        show_text(f"  {each}")
     free = all(model.startswith("mock/") for model in models)
-    commands = [] if here else [(f"cd {_quoted(folder)}", "")]
-    commands += [
+    commands = [] if folder.resolve() == Path.cwd() else [(f"cd {shlex.quote(str(folder))}", "")]
+    return [
+        *commands,
         (f"tripos check {spec}", "find mistakes before anything is asked"),
         (f"tripos plan {spec}", "count the calls"),
         (f"tripos run {spec}", "run it with mock models: no key, no cost" if free else f"run {', '.join(models)}"),
         (f"tripos view {ViewParameters.open}", "look at the results in the browser"),
     ]
+
+
+def _lines(
+    folder: Path,
+    template: Start,
+    written: Sequence[str],
+    commands: Sequence[tuple[str, str]],
+    repository: Path | None,
+) -> Iterator[str]:
+    """Yield the lines about the files that were written, and the next commands."""
+    if template.shipped is None:
+        yield message(f"made `{folder}` from the template `{template.name}`: {template.help}")
+    else:
+        yield message(f"made `{folder}` from `{template.name}`: {template.help}")
+    yield from (f"  {name}" for name in written)
     width = max(len(command) for command, _ in commands)
-    show_text(f"\n{localized('next')}{localized(':')}")
-    for command, what in commands:
-        show_text(f"  {command:<{width}}  {localized(what)}".rstrip())
+    yield f"\n{localized('next')}{localized(':')}"
+    yield from (f"  {command:<{width}}  {localized(what)}".rstrip() for command, what in commands)
     if repository is not None and repository != folder.resolve():
-        show_message(f"\nGitHub reads workflows at the root of a repository: move `.github` to {repository}")
-
-
-def _quoted(path: Path) -> str:
-
-    return shlex.quote(str(path))
+        yield message(f"\nGitHub reads workflows at the root of a repository: move `.github` to {repository}")
 
 
 CODE = "R0209"
@@ -341,40 +346,62 @@ STATEMENT_NAME = re.compile(r"[^\W\d]\w*")
 
 
 # tripos new
-def new_main(options: Namespace) -> ExitCode:
-    """Add a statement to a spec, which must stay well formed, or print it."""
+def new_main(context: Context) -> Outcome:
+    """Add a statement to a spec, which must stay well formed, or return it."""
+    options = context.options
     _check(options)
     if options.path is None:
-        text = (
-            scenario_text(options.name, None, options.over)
-            if options.kind == "scenario"
-            else metric_text(options.name, None, options.dimension)
-        )
-        show_output(format_text(text, options.name))
-        return ExitCode.SUCCESS
-    change = add_to_spec(
-        options, f"{options.kind} `{options.name}`", lambda spec, before: _new_statement(options, before)
-    )
-    if change is not None and options.kind == "metric":
-        _report_unused_grades(chosen_settings(options).config.store, change, options.name)
-    return ExitCode.SUCCESS if change is not None else ExitCode.USAGE
+        if options.kind == "scenario":
+            text = scenario_text(options.name, None, options.over)
+        else:
+            text = metric_text(options.name, None, options.dimension)
+        text = format_text(text, options.name)
+        return Outcome(lambda: {"text": text, "files": []}, [Output(text)])
+    named = f"{options.kind} `{options.name}`"
+    plan, files, where = extend_spec(context, named, lambda spec, before: _new_statement(options, before))
+    unused = _unused_grades(context.config.store, plan, options.name) if options.kind == "metric" else 0
+    texts = [added_text(named, files, where)]
+    if unused:
+        texts.append(f"the rubric is another one now: grades by people that the next run leaves out: {unused:,}")
+        texts.append("  to keep them, take the metric out again, or give it a scorer of its own")
+    return Outcome(lambda: {"text": None, "files": files, "unused_grades": unused}, map(message, texts))
 
 
-def add_to_spec(
-    options: Namespace, named: str, added: Callable[[SpecSource, Compilation], tuple[Mapping[str, str], str]]
-) -> Plan | None:
-    """Add to the spec at `options.path` the texts that `added` returns by file, with a phrase for the place, and print
-    the compiler's warnings. Return the new plan, or None after printing the diagnostics of a spec with errors.
+def added_text(named: str, files: Sequence[str], where: str) -> str:
+    """Return a message about a statement that was added to files."""
+    told = f"added {named} to {', '.join(files)}"
+    return f"{told}: {where}" if where else told
 
-    Raises `TriposError` if the extended spec would have errors.
+
+Additions = Callable[["SpecSource", "Compilation"], tuple[Mapping[str, str], str]]
+"""Returns the new texts of the files of a spec, and a phrase for the place."""
+
+
+def add_to_spec(options: Namespace, named: str, added: Additions) -> Plan | None:
+    """Extend a spec as `extend_spec` does, for a command that prints by itself. Return None for a spec with errors."""
+    try:
+        plan, files, where = extend_spec(options.context, named, added)
+    except InvalidSpec:
+        return None
+    show_message(added_text(named, files, where))
+    return plan
+
+
+def extend_spec(context: Context, named: str, added: Additions) -> tuple[Plan, list[str], str]:
+    """Add to the spec of a command the texts that `added` returns, and print the new warnings of the compiler. Return
+    the new plan, the files that changed, and the phrase for the place.
+
+    Raises `InvalidSpec` after printing the diagnostics of a spec with errors, and `TriposError` if the extended spec
+    would have errors.
     """
     from tripos.runs.compilation import find_spec
 
+    options = context.options
     if not Path(options.path).exists():  # a shipped spec must not be changed
         raise TriposError(
             "E0108", f"there is no spec at `{options.path}`", "give a .tripos file or a folder that holds one"
         )
-    config = chosen_settings(options).config
+    config = context.config
     spec = find_spec(options.path, options.data, config.data, config.releases)
     if spec.release is not None:
         raise TriposError(
@@ -384,7 +411,7 @@ def add_to_spec(
     if before.plan is None:
         show_diagnostics(before.diagnostics)
         show_message("nothing was added: mend the spec first", stderr=True)
-        return None
+        raise InvalidSpec(options.path)
     texts, where = added(spec, before)
     laid_out = {path: _reformatted(path, text, before) for path, text in texts.items()}
     after = replace(spec, texts=laid_out).compile()
@@ -393,13 +420,11 @@ def add_to_spec(
         raise TriposError(CODE, f"with {named} the spec would not be well formed: {first.message}", first.help)
     for path, text in laid_out.items():
         write_spec(Path(path), text)
-    told = f"added {named} to {', '.join(laid_out)}"
-    show_message(f"{told}: {where}" if where else told)
     known = {(diagnostic.code, diagnostic.message) for diagnostic in before.diagnostics}
     show_diagnostics(
         diagnostic for diagnostic in after.diagnostics if (diagnostic.code, diagnostic.message) not in known
     )
-    return after.plan
+    return after.plan, list(laid_out), where
 
 
 def own_sources(before: Compilation) -> list[Source]:
@@ -408,8 +433,8 @@ def own_sources(before: Compilation) -> list[Source]:
     return [source for source in before.sources if not any(Path(source.path).is_relative_to(one) for one in frozen)]
 
 
-def _report_unused_grades(root: str, plan: Plan, metric: str) -> None:
-    """Print how many existing human grades the changed rubric no longer uses. Print nothing without a store."""
+def _unused_grades(root: str, plan: Plan, metric: str) -> int:
+    """Return how many existing human grades the changed rubric no longer uses; 0 without a store."""
     from tripos_compiler.plan import Grade
     from tripos_warehouse.errors import StoreError
     from tripos_warehouse.store.paths import address_of
@@ -418,7 +443,7 @@ def _report_unused_grades(root: str, plan: Plan, metric: str) -> None:
     from tripos_warehouse.views.connect import connect
 
     if address_of(root) or not Path(root).expanduser().exists():
-        return
+        return 0
     query = """select count(distinct (sample_id, evaluator, metric)) from main.scores
       where benchmark = ? and status = 'scored' and starts_with(evaluator, ?) and list_contains(?, scorer)"""
     steps = (step for scenario in plan.scenarios for treatment in scenario.treatments for step in treatment.steps)
@@ -426,11 +451,9 @@ def _report_unused_grades(root: str, plan: Plan, metric: str) -> None:
     try:
         with connect(Store.open(root, create=False)) as connection:
             [(count,)] = connection.execute(query, [plan.benchmark.name, HUMAN, scorers]).fetchall()
+            return int(count)
     except StoreError:
-        return
-    if count:
-        show_message(f"the rubric is another one now: grades by people that the next run leaves out: {count:,}")
-        show_message("  to keep them, take the metric out again, or give it a scorer of its own")
+        return 0
 
 
 def _check(options: Namespace) -> None:

@@ -7,41 +7,31 @@ from __future__ import annotations
 
 import csv
 import math
-from argparse import Namespace
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from tripos.cli.context import open_store
-from tripos.cli.tables import output_format, printed_lines, show_tables
+from tripos.cli.context import Context, Outcome, Styled
+from tripos.cli.tables import printed_lines
 from tripos.settings.option import listed_names
 from tripos.settings.options import LeaderboardParameters, PromoteParameters
-from tripos.terminal import (
-    escape_controls,
-    print_json,
-    show_message,
-    show_output,
-    show_text,
-    table_width,
-    terminal_width,
-)
+from tripos.terminal import escape_controls, message, table_width, terminal_width
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.diagnostics.text_format import not_utf8
-from tripos_compiler.errors import ExitCode, TriposError
+from tripos_compiler.errors import TriposError
 from tripos_compiler.language.plan_diff import are_comparable
 from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.source.data_classes import dataclass
-from tripos_warehouse.report.history import MeasureHistory, history_of
+from tripos_warehouse.report.history import history_of
 from tripos_warehouse.report.leaderboard import Board, board_notes, mean_win_rates
-from tripos_warehouse.report.named_boards import named_board, promote, promotions, stored_leaderboard
+from tripos_warehouse.report.named_boards import Promotion, named_board, promote, promotions, stored_leaderboard
 from tripos_warehouse.report.remarks import STAND_IN_NOTE
 from tripos_warehouse.report.run_report import STAND_IN_PREFIXES
 from tripos_warehouse.report.tables import board_table, people_board_table, rank_text, value_decimals
 from tripos_warehouse.report.text import render_history
 from tripos_warehouse.statistics.estimate import Estimate
-from tripos_warehouse.store.store import Store
 from tripos_warehouse.tables.data import to_csv
 from tripos_warehouse.tables.model import Cell, Column, Table
 from tripos_warehouse.tables.text import fits, fold, table_lines
@@ -120,46 +110,38 @@ WIDEST_TITLE, WIDEST_OF_MANY = 34, 18
 
 
 # Leaderboards
-def main(options: Namespace) -> ExitCode:
-    """Print the boards of the named benchmarks, or of all. Raises `TriposError`."""
+def main(context: Context) -> Outcome:
+    """Return the boards of the named benchmarks, or of all. Raises `TriposError`."""
+    options = context.options
     wanted: dict[str, list[str]] = defaultdict(list)
     for text in options.measure:
         benchmark, equals, measure = text.partition("=")
         if not (benchmark and equals and measure):
-            message = f"`{LeaderboardParameters.measure} {text}` does not say which measure of which benchmark"
-            raise TriposError("R0202", message, f"write {LeaderboardParameters.measure} BENCHMARK=MEASURE")
+            fault = f"`{LeaderboardParameters.measure} {text}` does not say which measure of which benchmark"
+            raise TriposError("R0202", fault, f"write {LeaderboardParameters.measure} BENCHMARK=MEASURE")
         wanted[benchmark].append(measure)
-    form = output_format(options)
     published = read_published(options.published)
     more = {"benchmarks": options.benchmarks, "anyway": options.anyway, "comparable": are_comparable}
-    store = open_store(options)
+    store = context.store()
     if options.board is None:
         boards = stored_leaderboard(store, wanted, **more)
     else:
         boards = named_board(store, options.board, wanted, **more)
-    if form == "json":
-        shown = [
-            {
-                **board.to_json(),
-                **(
-                    {"published": [published_figure.to_json() for published_figure in published_figures]}
-                    if published_figures
-                    else {}
-                ),
-                "notes": _plain_notes(board, ()),
-            }
-            for board in boards
-            for published_figures in [published_on(published, board)]
-        ]
-        data = {"format": "tripos.leaderboard/1", "boards": shown, "mean_win_rates": mean_win_rates(boards)}
-        print_json(data)
-    elif form == "csv":
-        show_output(to_csv([_board_rows(boards, published)]))
-    elif form != "text":
-        show_tables([table for board in boards for table in _tables_of(board, published)], form, options)
-    else:
-        show_text("\n".join(line.rstrip() for line in _text(boards, terminal_width(), published)))
-    return ExitCode.SUCCESS
+    return Outcome(
+        lambda: _data(boards, published),
+        (line.rstrip() for line in _text(boards, terminal_width(), published)),
+        {"csv": lambda: to_csv([_board_rows(boards, published)])},
+        lambda: [table for board in boards for table in _tables_of(board, published)],
+    )
+
+
+def _data(boards: Sequence[Board], published: Sequence[Published]) -> dict[str, Any]:
+    shown = []
+    for board in boards:
+        figures = [figure.to_json() for figure in published_on(published, board)]
+        more = {"published": figures} if figures else {}
+        shown.append({**board.to_json(), **more, "notes": _plain_notes(board, ())})
+    return {"format": "tripos.leaderboard/1", "boards": shown, "mean_win_rates": mean_win_rates(boards)}
 
 
 def _text(boards: Sequence[Board], width: int, published: Sequence[Published]) -> list[str]:
@@ -300,8 +282,9 @@ def _tables_of(board: Board, published: Sequence[Published]) -> list[Table]:
 
 
 # Named boards of published runs
-def promote_main(options: Namespace) -> ExitCode:
+def promote_main(context: Context) -> Outcome:
     """Put a run on a board, withdraw it, or list all boards with their history."""
+    options = context.options
     if not options.list and (options.run is None or not options.board):
         raise TriposError(
             "R0202",
@@ -309,30 +292,24 @@ def promote_main(options: Namespace) -> ExitCode:
             f"write: tripos promote RUN {PromoteParameters.board} NAME",
         )
     if options.list:
-        return _list(open_store(options), options)
-    store = open_store(options, writes=True)
-    state = "withdrawn" if options.withdraw else "promoted"
-    run, new = promote(store, options.run, options.board, state, options.reason)  # type: ignore[arg-type]
-    if options.json:
-        print_json({"board": options.board, "run_id": run.run_id, "state": state, "changed": new})
-    elif options.withdraw:
-        show_message(f"run {run.run_id} is withdrawn from board {options.board}")
-    elif new:
-        show_message(f"run {run.run_id} is on board {options.board}")
-    else:
-        show_message(f"run {run.run_id} was on board {options.board} before")
-    return ExitCode.SUCCESS
+        with connect(context.store()) as connection:
+            promoted = promotions(connection, options.board)
+        return Outcome(lambda: [promotion.to_json() for promotion in promoted], _promotion_lines(promoted))
+    store = context.store(writes=True)
+    state: Literal["withdrawn", "promoted"] = "withdrawn" if options.withdraw else "promoted"
+    run, new = promote(store, options.run, options.board, state, options.reason)
+    stands = "is withdrawn from" if options.withdraw else "is on" if new else "was on"
+    line = f"run {run.run_id} {stands} board {options.board}"
+    return Outcome(
+        lambda: {"board": options.board, "run_id": run.run_id, "state": state, "changed": new},
+        [message(line if new or options.withdraw else f"{line} before")],
+    )
 
 
-def _list(store: Store, options: Namespace) -> ExitCode:
-    with connect(store) as connection:
-        promoted = promotions(connection, options.board)
-    if options.json:
-        print_json([promotion.to_json() for promotion in promoted])
-        return ExitCode.SUCCESS
+def _promotion_lines(promoted: Sequence[Promotion]) -> Iterator[str]:
     if not promoted:
-        show_message("no run was promoted yet")
-        return ExitCode.SUCCESS
+        yield message("no run was promoted yet")
+        return
     states = [
         localized(promotion.state) + ("" if promotion.stands else localized(", until later")) for promotion in promoted
     ]
@@ -343,37 +320,18 @@ def _list(store: Store, options: Namespace) -> ExitCode:
         Column("when", tuple(f"{promotion.created_at:%Y-%m-%d %H:%M}" for promotion in promoted)),
         Column("reason", tuple(promotion.reason or "" for promotion in promoted)),
     )
-    show_text(*printed_lines(*columns), sep="\n", styled=True)
-    return ExitCode.SUCCESS
+    yield from printed_lines(*columns)
 
 
 # A measure over runs
-def history_main(options: Namespace) -> ExitCode:
-    """Print the values of a measure over runs, for each model."""
-    history = _history(options)
-    if options.json:
-        print_json(history.to_json())
-    else:
-        show_text(*render_history(history, table_width()), sep="\n", styled=True)
-    return ExitCode.SUCCESS
-
-
-def _history(options: Namespace) -> MeasureHistory:
-    store = open_store(options)
+def history_main(context: Context) -> Outcome:
+    """Return the values of a measure over runs, for each model."""
+    options, store = context.options, context.store()
     name = options.benchmark
     if name is not None and _is_path(name):
-        from tripos.releases.network_policy import policy_of
-        from tripos.runs.compilation import earlier_plan
-        from tripos.settings.load import chosen_settings
-        from tripos.settings.trust import trust_of
-
-        config = chosen_settings(options).config
-        releases = (*options.releases, *config.releases)
-        plan = earlier_plan(
-            name, options.data, config.data, releases, trust=trust_of(options), reach=policy_of(options)
-        )
-        name = plan.benchmark.name
-    return history_of(store, options.measure, name, listed_names(options.models))
+        name = context.earlier_plan(name, context.config).benchmark.name
+    history = history_of(store, options.measure, name, listed_names(options.models))
+    return Outcome(history.to_json, map(Styled, render_history(history, table_width())))
 
 
 def _is_path(name: str) -> bool:

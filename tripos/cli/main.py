@@ -13,8 +13,9 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from types import ModuleType
+from typing import TYPE_CHECKING
 
-from tripos.cli.parser import COMMANDS, build_parser, show_failure
+from tripos.cli.parser import COMMANDS, Command, build_parser, show_failure
 from tripos.errors import disk_failure, is_interrupt
 from tripos.settings.environment import check_language
 from tripos.settings.options import UNTRUSTED
@@ -22,6 +23,9 @@ from tripos.settings.secrets import key_values, without_keys
 from tripos.settings.trust import time_limit, trust_in
 from tripos.terminal import replace_unencodable, show_message
 from tripos_compiler.errors import ExitCode, TriposError
+
+if TYPE_CHECKING:
+    from tripos.cli.context import Context, Outcome
 
 BUG = "this is a bug of Tripos: please report it with the command you typed and the lines above"
 
@@ -51,9 +55,9 @@ def run_command(arguments: Sequence[str]) -> ExitCode:
             parser.print_help()
             return ExitCode.USAGE
         options.trust = trust_in(UNTRUSTED.of(options), os.environ)
-        options.arguments = tuple(arguments)
-        verb = COMMANDS[options.verb]
-        return _run_verb(getattr(importlib.import_module(f"tripos.cli.{verb.module}"), verb.main), options)
+        from tripos.cli.context import Context  # not needed for --help
+
+        return _run_verb(COMMANDS[options.verb], Context(options, arguments))
     except TriposError as failure:
         show_failure(failure)
         return failure.exit_code
@@ -79,43 +83,46 @@ def run_command(arguments: Sequence[str]) -> ExitCode:
         return ExitCode.INTERNAL
 
 
-def _run_verb(verb: Callable[[argparse.Namespace], ExitCode], options: argparse.Namespace) -> ExitCode:
-    """Run a command. If it fails because rows of a store are damaged, run it again without them."""
-    # A damaged store of an earlier command in this process must not be blamed for a failure of this one.
-    if "tripos_warehouse.store.store" in sys.modules:
-        sys.modules["tripos_warehouse.store.store"].forget_open_stores()
-    if options.verb not in (*READ_ONLY, "run"):  # a run sets its own thresholds while it makes calls
+def _run_verb(command: Command, context: Context) -> ExitCode:
+    """Run a command and print its outcome. If it fails because rows of a store are damaged, run it again without
+    them."""
+    from tripos.cli.context import InvalidSpec
+
+    verb, trust = context.options.verb, context.trust
+    if verb not in (*READ_ONLY, "run"):  # a run sets its own thresholds while it makes calls
         gc.set_threshold(*GC_LONG)
+    function = getattr(importlib.import_module(f"tripos.cli.{command.module}"), command.main)
+    context.options.context = context  # for the commands of `BY_OPTIONS`, and what others share with them
+    if command.module in BY_OPTIONS:
+        function = _from_options(function)
     try:
-        with time_limit(options.trust.limits.seconds if options.verb in READ_ONLY else None):
-            return _exit_code(verb(options))
+        with time_limit(trust.limits.seconds if verb in READ_ONLY else None):
+            context.form  # noqa: B018 - options that exclude each other are refused before any work
+            return context.show(function(context))
+    except InvalidSpec:
+        return ExitCode.USAGE
     except Exception as error:
         if is_interrupt(error):
             raise KeyboardInterrupt from error
         if (full := disk_failure(error)) is not None:
             raise full from error
-        inputs = sys.modules.get("tripos.cli.context")
-        damaged = ("S0103",) if options.verb == "sql" else ("S0103", "S0201")  # S0201: maybe a bad query
-        if (
-            inputs is not None
-            and (not isinstance(error, TriposError) or error.code in damaged)
-            and inputs.found_damage()
-        ):
-            return _exit_code(verb(options))
-        stores = None if isinstance(error, TriposError) else sys.modules.get("tripos_warehouse.store.store")
-        if stores is not None and (damage := stores.first_damage_of_open_stores()) is not None:
+        damaged = ("S0103",) if verb == "sql" else ("S0103", "S0201")  # S0201: maybe a bad query
+        if (not isinstance(error, TriposError) or error.code in damaged) and context.found_damage():
+            return context.show(function(context))
+        if not isinstance(error, TriposError) and (damage := context.first_damage()) is not None:
             raise damage from error
         raise
-    finally:
-        if "tripos.cli.context" in sys.modules:
-            sys.modules["tripos.cli.context"].forget()
 
 
-def _exit_code(code: ExitCode) -> ExitCode:
-    """Return the exit code of a command. Success becomes `SOME_FAILED` if its answer lacks committed rows of a damaged
-    store."""
-    inputs = sys.modules.get("tripos.cli.context")
-    return ExitCode.SOME_FAILED if code == ExitCode.SUCCESS and inputs is not None and inputs.left_out() else code
+BY_OPTIONS = ("exports.export", "imports")
+"""Modules whose commands still take their options alone, print by themselves and return an exit code."""
+
+
+def _from_options(function: Callable[[argparse.Namespace], ExitCode]) -> Callable[[Context], Outcome]:
+    """Return a command of `BY_OPTIONS` in the form of the others."""
+    from tripos.cli.context import Outcome
+
+    return lambda context: Outcome(exit_code=function(context.options))
 
 
 def main() -> None:

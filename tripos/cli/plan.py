@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from tripos.cli.benchmarks import run_each
-from tripos.cli.context import compile_command_spec, warning_printer
+from tripos.cli.context import Context, Outcome, Styled
 from tripos.cli.tables import printed_lines
 from tripos.releases.frozen import withheld_note
 from tripos.runs.compilation import CompiledSpec
@@ -31,15 +31,14 @@ from tripos.runs.planning import (
     plan_run,
     preview_run,
 )
-from tripos.runs.selection import request_of
+from tripos.runs.selection import RunRequest
 from tripos.settings.config import Config
-from tripos.settings.load import ChosenSettings, chosen_settings
+from tripos.settings.load import ChosenSettings
 from tripos.settings.options import JSON, LIMIT, ONLY, SEED, AnnotateParameters, PlanParameters
-from tripos.terminal import escape_controls, is_colored, print_json, show_json, show_message, show_text, terminal_width
-from tripos_compiler.compile import Compilation
+from tripos.terminal import escape_controls, is_colored, message, show_message, terminal_width
 from tripos_compiler.diagnostics.i18n import localized, reader_language
 from tripos_compiler.diagnostics.text_format import usd, wrap
-from tripos_compiler.errors import ExitCode, TriposError
+from tripos_compiler.errors import TriposError
 from tripos_compiler.language.contexts import left_out_arm_values, steps_sharing_replies
 from tripos_compiler.language.sequential_stopping import (
     DECIDABLE_OPERATORS,
@@ -49,7 +48,6 @@ from tripos_compiler.language.sequential_stopping import (
 )
 from tripos_compiler.plan import Expectation, Plan, Scenario, Score, Walk
 from tripos_runtime.datasets.cases import PlannedStepCalls
-from tripos_runtime.datasets.data_files import DataFolders
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.models.base import TOOL
 from tripos_warehouse.measures.study_design import MeasureComponents
@@ -73,34 +71,27 @@ MOST_NAMED = 5
 
 
 # Prompts
-def show_prompts(preview: RunPreview, *, as_json: bool) -> None:
-    """Print prompts item by item, or as a JSON list. Then report items and scenarios without a prompt; with JSON on
-    standard error."""
-    prompts = preview.prompts
-    if as_json:
-        show_json(orjson.dumps([_to_data(prompt) for prompt in prompts], option=orjson.OPT_INDENT_2).decode())
-        for reasons in _missing_prompts(preview):
-            show_message(reasons, stderr=True)
-        return
-    width = terminal_width()
+def prompt_lines(preview: RunPreview) -> Iterator[str]:
+    """Yield the lines of prompts, item by item, then the items and scenarios without a prompt."""
+    prompts, width = preview.prompts, terminal_width()
     for (scenario, item, context), group in groupby(prompts, key=_item):
-        show_text("\n".join(wrap(f"{scenario}  {escape_controls(item)}  {context}".rstrip(), width)))
-        for prompt_preview in group:
-            show_text()
-            show_text("\n".join(wrap(_head(prompt_preview), width)))
-            for line in _about(prompt_preview):
+        yield from wrap(f"{scenario}  {escape_controls(item)}  {context}".rstrip(), width)
+        for prompt in group:
+            yield ""
+            yield from wrap(_head(prompt), width)
+            for line in _about(prompt):
                 folded = wrap(line, width - len(BULLET))
-                show_text("\n".join(f"{' ' * len(BULLET) if at else BULLET}{part}" for at, part in enumerate(folded)))
-            for message in prompt_preview.messages:
-                show_text(f"  {message.role}:")
-                content = _readable(message)
+                yield from (f"{' ' * len(BULLET) if at else BULLET}{part}" for at, part in enumerate(folded))
+            for message_ in prompt.messages:
+                yield f"  {message_.role}:"
+                content = _readable(message_)
                 lines = [part for line in content.split("\n") for part in fold(line, width - len(INDENT))]
-                show_text("\n".join(f"{INDENT}{line}".rstrip() for line in lines))
-        show_text()
-    if any("⟨" in message.content for prompt in prompts for message in prompt.messages):
-        show_text("\n".join(wrap(localized("Parts in ⟨⟩ are not known before models reply."), width)))
+                yield from (f"{INDENT}{line}".rstrip() for line in lines)
+        yield ""
+    if any("⟨" in message_.content for prompt in prompts for message_ in prompt.messages):
+        yield from wrap(localized("Parts in ⟨⟩ are not known before models reply."), width)
     for reasons in _missing_prompts(preview):
-        show_text("\n".join(wrap(localized(reasons), width)))
+        yield from wrap(localized(reasons), width)
 
 
 def _missing_prompts(preview: RunPreview) -> Iterator[str]:
@@ -205,29 +196,21 @@ MOST_COLUMNS = 3
 """The maximum number of roles with a column each. With more roles, each has a line."""
 
 
-def main(options: Namespace) -> ExitCode:
-    """Print the plan as a table of counts, or as JSON. Several benchmarks are printed one after another."""
-    chosen = chosen_settings(options)
+def main(context: Context) -> Outcome:
+    """Return the plan as a table of counts, or as JSON. Several benchmarks are printed one after another."""
+    options = context.options
     if len(options.paths) > 1:
         if options.json:
             raise TriposError("R0202", f"`{JSON}` prints one plan, and several paths are given", "give one of them")
-        return run_each(options, chosen, _plan_compiled)
-    options.path = options.paths[0]
-    return _plan_compiled(options, chosen, *compile_command_spec(options, chosen.config))
+        return run_each(context, lambda spec, request, chosen: _plan_compiled(context, spec, request, chosen))
+    return _plan_compiled(context, context.compiled(options.paths[0]), context.request, context.settings)
 
 
-def _plan_compiled(
-    options: Namespace, chosen: ChosenSettings, compilation: Compilation, folders: DataFolders
-) -> ExitCode:
-    config, plan = chosen.config, compilation.plan
-    if plan is None:
-        return ExitCode.USAGE
-
+def _plan_compiled(context: Context, spec: CompiledSpec, request: RunRequest, chosen: ChosenSettings) -> Outcome:
+    options, config, plan = context.options, chosen.config, spec.plan
     question = design_question(options)
-    if options.json and question is None and not options.prompts:
-        show_json(plan.to_json())
-        return ExitCode.SUCCESS
-    spec = CompiledSpec(options.path, compilation, plan, folders)
+    if context.form == "json" and question is None and not options.prompts:
+        return Outcome(plan.to_json)
     if options.prompts:
         if question is not None:
             raise TriposError(
@@ -235,38 +218,41 @@ def _plan_compiled(
                 f"`{PlanParameters.prompts}` shows no design",
                 f"leave out `{PlanParameters.detect}` and `{PlanParameters.spend}`",
             )
-        show_prompts(preview_run(spec, request_of(options), config, options.prompts), as_json=options.json)
-        return ExitCode.SUCCESS
-    run_plan = plan_run(spec, request_of(options), config, warning_printer(options, config))
+        preview = preview_run(spec, request, config, options.prompts)
+        if context.form == "json":
+            for reasons in _missing_prompts(preview):
+                show_message(reasons, stderr=True)
+        return Outcome(lambda: list(map(_to_data, preview.prompts)), prompt_lines(preview))
+    run_plan = plan_run(spec, request, config, context.warn)
     if question is not None:
-        return show_designs(run_plan, question, config, options)
+        design = design_run(run_plan, config, question)
+        pilot = options.pilot or PILOT
+        return Outcome(design.to_json, design_lines(design, spec.path, pilot, terminal_width()))
+    return Outcome(lines=_run_plan_lines(spec, run_plan, config))
+
+
+def _run_plan_lines(spec: CompiledSpec, run_plan: RunPlan, config: Config) -> Iterator[str]:
+    plan, width = spec.plan, terminal_width()
     items, models, slots = dict(run_plan.items), dict(run_plan.roles), dict(run_plan.slots)
-    learned, more = learned_lines(run_plan, config, terminal_width())
-    gates = expectation_lines(plan, run_plan.independent, terminal_width(), clustered=bool(run_plan.clusterings))
+    learned, more = learned_lines(run_plan, config, width)
+    gates = expectation_lines(plan, run_plan.independent, width, clustered=bool(run_plan.clusterings))
     detected = learned
     if not learned and run_plan.detection is not None:
-        detected = wrap(" ".join(map(localized, run_plan.detection.sentences)), terminal_width())
-    clusters = [
-        line for clustering in run_plan.clusterings for line in wrap(localized(clustering.sentence), terminal_width())
-    ]
-    show_plan(plan, run_plan.selection, items, models, slots, run_plan.steps, [*clusters, *detected, *gates, *more])
-    for path in sorted(folders.access.outside if folders.access is not None else ()):
-        show_message(f"reads a file outside of the benchmark: {path}")
+        detected = wrap(" ".join(map(localized, run_plan.detection.sentences)), width)
+    clusters = [line for clustering in run_plan.clusterings for line in wrap(localized(clustering.sentence), width)]
+    remarks = [*clusters, *detected, *gates, *more]
+    yield from plan_lines(plan, run_plan.selection, items, models, slots, run_plan.steps, remarks)
+    for path in sorted(spec.folders.access.outside if spec.folders.access is not None else ()):
+        yield message(f"reads a file outside of the benchmark: {path}")
     if text := withheld_note(run_plan.source, run_plan.selection):
-        show_message(text)
+        yield message(text)
     if run_plan.forecast is not None and run_plan.prepared is not None:
         from tripos.cli.forecast_text import forecast_lines
 
-        show_text()
-        show_text(
-            "\n".join(
-                forecast_lines(run_plan.forecast, plan, terminal_width(), run_plan.prepared.budget, run_plan.batches)
-            )
-        )
+        budget = run_plan.prepared.budget
+        yield from ("", *forecast_lines(run_plan.forecast, plan, width, budget, run_plan.batches))
     if run_plan.settling is not None:
-        show_text()
-        show_text("\n".join(early_stopping_lines(run_plan.settling, terminal_width())))
-    return ExitCode.SUCCESS
+        yield from ("", *early_stopping_lines(run_plan.settling, width))
 
 
 @dataclass(frozen=True)
@@ -280,7 +266,7 @@ class PlanLine:
     total: bool = False
 
 
-def show_plan(
+def plan_lines(
     whole: Plan,
     selection: Selection,
     items: dict[str, int],
@@ -288,8 +274,8 @@ def show_plan(
     slots: dict[str, int],
     planned: Sequence[PlannedStepCalls],
     detected: Sequence[str] = (),
-) -> None:
-    """Print contexts, items and calls by data set, scenario and arm, then what is detectable and what is revealed.
+) -> list[str]:
+    """Return contexts, items and calls by data set, scenario and arm, then what is detectable and what is revealed.
     `detected` are the lines on clusters, detectable differences and further labels."""
     from rich.console import Console
     from rich.text import Text
@@ -310,8 +296,8 @@ def show_plan(
         roles = [role.name for role in plan.roles if any(calls.role == role.name for calls in planned)]
         lines = list(_lines(plan, planned, items, slots))
         table = _columns_by_role(lines, roles) if len(roles) <= MOST_COLUMNS else _lines_by_role(lines, roles)
-        for line in printed_lines(*table, totals=frozenset([len(table[0].cells) - 1])):
-            console.print(Text.from_ansi(line), soft_wrap=True)
+        for row in printed_lines(*table, totals=frozenset([len(table[0].cells) - 1])):
+            console.print(Text.from_ansi(row), soft_wrap=True)
         filled = ", ".join(localized(f"{models.get(role, 1)} for {role}") for role in roles)
         say(localized(f"Calls for this many models: {filled}. A reply that cannot be read is asked for once more."))
         spans = (_span(line.steps, role) for line in lines for role in roles)
@@ -335,8 +321,7 @@ def show_plan(
         declared = [plugin.name for plugin in plan.plugins if plugin.purity == "declared"]
         if declared:
             say(localized(f"Taken to read no secret, since the spec says `pure`: {', '.join(declared)}."))
-    # rich pads lines and cells with trailing blanks.
-    show_text("\n".join(line.rstrip() for line in shown.get().splitlines()), styled=True)
+    return [Styled(line.rstrip()) for line in shown.get().splitlines()]  # rich pads lines with blanks
 
 
 def _lines(
@@ -447,16 +432,6 @@ def design_question(options: Namespace) -> DesignQuestion | None:
             "R0202", "a label costs money, and no calls", f"write the amount as `{PlanParameters.spend} 20usd`"
         )
     return DesignQuestion(spend=float(amount), unit=unit, measure=options.measure, label_price=options.label_price)
-
-
-def show_designs(run_plan: RunPlan, question: DesignQuestion, config: Config, options: Namespace) -> ExitCode:
-    """Print the designs that answer a question, or the whole analysis as JSON."""
-    plan = design_run(run_plan, config, question)
-    if options.json:
-        print_json(plan.to_json())
-        return ExitCode.SUCCESS
-    show_text("\n".join(design_lines(plan, str(options.path), options.pilot or PILOT, terminal_width())))
-    return ExitCode.SUCCESS
 
 
 def design_lines(plan: DesignPlan, path: str, pilot: int, width: int) -> list[str]:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
-from argparse import Namespace
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from tripos.api.releases import check_release, freeze_benchmark, write_copies
-from tripos.cli.context import compile_command_spec, open_store, show_diagnostics
+from tripos.cli.context import Context, Outcome, Remark, show_diagnostics
 from tripos.releases.artefacts import open_roles
 from tripos.releases.locations import DataFetcher, fetch_release, is_pinned
 from tripos.releases.manifest import RELEASES, SIGNATURES
@@ -21,45 +21,41 @@ from tripos.releases.opening import read_pins, store_fetched
 from tripos.releases.publish import WrittenRelease
 from tripos.releases.signing import RESULT_NAMESPACE, attest, check_result, sign
 from tripos.releases.verification import Verification
-from tripos.runs.compilation import CompiledSpec, find_spec
+from tripos.runs.compilation import find_spec
 from tripos.runs.preparation import make_lock
-from tripos.runs.selection import bind_roles, request_of
-from tripos.settings.load import chosen_settings, load_config
+from tripos.runs.selection import bind_roles
+from tripos.settings.load import load_config
 from tripos.settings.options import ReleaseParameters, VerifyParameters
-from tripos.settings.trust import refuse_if_untrusted, trust_of
-from tripos.terminal import print_json, show_diagnostic, show_json, show_message
+from tripos.settings.trust import refuse_if_untrusted
+from tripos.terminal import message, show_diagnostic
 from tripos_compiler.errors import ExitCode, TriposError
 from tripos_warehouse.store.store import Store
 
 
 # tripos verify
-def verify_main(options: Namespace) -> ExitCode:
-    """Check a release, or with `--result` an attested result. Return exit code 1 if anything differs from what was
+def verify_main(context: Context) -> Outcome:
+    """Check a release, or with `--result` an attested result. The exit code is 1 if anything differs from what was
     released or attested."""
+    options = context.options
     if (options.path is None) == (options.result is None):
         hint = f"write: tripos verify DIR, or tripos verify {VerifyParameters.result} FILE"
         raise TriposError("R0202", "`tripos verify` takes a release, or a result", hint)
     if options.result is not None:
-        return verify_result(options)
-    trust, artefacts = trust_of(options), by_role(options.artefact)
-    config = load_config(Path.cwd(), trust=trust)
+        return verify_result(context)
+    artefacts = by_role(options.artefact)
     verification = check_release(
         options.path,
-        config,
+        context.project_config,
         options.data,
         options.releases,
         artefacts,
         options.digest,
         options.key,
-        trust=trust,
+        trust=context.trust,
         reach=policy_of(options),
     )
-    if options.json:
-        print_json(verification.to_json())
-    else:
-        for line in _findings(verification):
-            show_message(line)
-    return ExitCode.SOME_FAILED if verification.wrong else ExitCode.SUCCESS
+    code = ExitCode.SOME_FAILED if verification.wrong else ExitCode.SUCCESS
+    return Outcome(verification.to_json, map(message, _findings(verification)), exit_code=code)
 
 
 def _findings(found: Verification) -> list[str]:
@@ -116,14 +112,12 @@ def warn_of_open_roles(roles: Sequence[str]) -> None:
 
 
 # tripos lock
-def lock_main(options: Namespace) -> ExitCode:
-    """Write the lock file. Return exit code 2 if the spec does not compile."""
-    config = chosen_settings(options).config
-    compilation, _ = compile_command_spec(options, config)
-    plan = compilation.plan
-    if plan is None:
-        return ExitCode.USAGE
-    binding, _ = bind_roles(request_of(options), options.path, config, plan, compilation.releases)
+def lock_main(context: Context) -> Outcome:
+    """Write the lock file. The exit code is 2 if the spec does not compile."""
+    options, config = context.options, context.config
+    spec = context.compiled(options.path)
+    plan = spec.plan
+    binding, _ = bind_roles(context.request, options.path, config, plan, spec.compilation.releases)
     path = Path(options.output)
     lock = make_lock(plan, binding, config, served=True)
     try:
@@ -133,12 +127,15 @@ def lock_main(options: Namespace) -> ExitCode:
             "R0260", f"cannot write the lock `{path}`: {error.strerror}", "name another with -o FILE"
         ) from error
     unseen = sum(not model.served for model in lock.models.values())
-    show_message(f"{plan.benchmark.name} {plan.benchmark.version} is pinned in {path}")
-    show_message(f"  {len(lock.data):,} data files, {len(lock.functions):,} functions, {len(lock.models):,} models")
+    texts = [
+        f"{plan.benchmark.name} {plan.benchmark.version} is pinned in {path}",
+        f"  {len(lock.data):,} data files, {len(lock.functions):,} functions, {len(lock.models):,} models",
+    ]
     if unseen:
         models = "1 model was" if unseen == 1 else f"{unseen:,} models were"
-        show_message(f"  {models} not asked yet: run first, to pin the snapshots that are served")
-    return ExitCode.SUCCESS
+        texts.append(f"  {models} not asked yet: run first, to pin the snapshots that are served")
+    counts = {"data": len(lock.data), "functions": len(lock.functions), "models": len(lock.models), "unseen": unseen}
+    return Outcome(lambda: {"lock": str(path), **counts}, map(message, texts))
 
 
 EPOCH = "SOURCE_DATE_EPOCH"
@@ -146,50 +143,47 @@ EPOCH = "SOURCE_DATE_EPOCH"
 
 
 # tripos release
-def main(options: Namespace) -> ExitCode:
-    """Write a release. Return exit code 2 if the spec does not compile, 1 if a different release exists."""
-    config = chosen_settings(options).config
-    compilation, folders = compile_command_spec(options, config)
-    plan = compilation.plan
-    if plan is None:
-        return ExitCode.USAGE
-    refuse_if_untrusted(trust_of(options), options.push or "")
+def main(context: Context) -> Outcome:
+    """Write a release. The exit code is 2 if the spec does not compile, 1 if a different release exists."""
+    options = context.options
+    spec = context.compiled(options.path)
+    refuse_if_untrusted(context.trust, options.push or "")
     release = freeze_benchmark(
-        CompiledSpec(options.path, compilation, plan, folders),
-        config,
+        spec,
+        context.config,
         Path(options.to),
         parent=options.parent,
         day=_day(options.date, os.environ),
         artefacts=by_role(options.artefact),
         sign_key=None if options.sign_key is None else Path(options.sign_key),
     )
-    warn_of_open_roles(open_roles(plan, release.manifest.artefacts))
+    warn_of_open_roles(open_roles(spec.plan, release.manifest.artefacts))
     elsewhere = write_copies(release, options.zip, options.push)
-    if options.json:
-        print_json(_summary(release))
-        return ExitCode.SUCCESS
+    return Outcome(lambda: _summary(release), map(message, _release_texts(release, elsewhere)))
+
+
+def _release_texts(release: WrittenRelease, elsewhere: Sequence[str]) -> Iterator[str]:
     text = "is there already, the same" if release.was_there else "was released"
     manifest = release.manifest
     items = sum(item.rows for item in manifest.items)
-    show_message(f"{manifest.benchmark} {manifest.version} {text}: {release.path}")
+    yield f"{manifest.benchmark} {manifest.version} {text}: {release.path}"
     for place in elsewhere:
-        show_message(f"  also    {place}")
-    show_message(f"  digest  {release.digest}")
+        yield f"  also    {place}"
+    yield f"  digest  {release.digest}"
     if manifest.parent is not None:
-        show_message(f"  follows {manifest.parent.version}, {manifest.parent.digest}")
-    show_message(f"  holds   {len(manifest.files):,} files, {items:,} items, {manifest.license}")
+        yield f"  follows {manifest.parent.version}, {manifest.parent.digest}"
+    yield f"  holds   {len(manifest.files):,} files, {items:,} items, {manifest.license}"
     for one in manifest.extends:
         held = "" if one.path or one.within else ", which is not in it"
-        show_message(f"  extends {one.name} {one.version}, {one.digest}{held}")
+        yield f"  extends {one.name} {one.version}, {one.digest}{held}"
     for artefact in manifest.artefacts:
-        show_message(f"  scores  {artefact.role} by {artefact.digest[:12]}, {artefact.path or 'which is not in it'}")
+        yield f"  scores  {artefact.role} by {artefact.digest[:12]}, {artefact.path or 'which is not in it'}"
     if release.private is not None:
-        show_message(f"  private {release.private}: the text of what is withheld")
+        yield f"  private {release.private}: the text of what is withheld"
     for file in manifest.external:
-        show_message(f"  needs   {file.path}, which is not in it")
+        yield f"  needs   {file.path}, which is not in it"
     signed = [name for name in SIGNATURES if (release.path / name).exists()]
-    show_message(f"  signed  {', '.join(signed) or 'no'}")
-    return ExitCode.SUCCESS
+    yield f"  signed  {', '.join(signed) or 'no'}"
 
 
 def _summary(made: WrittenRelease) -> dict[str, object]:
@@ -219,14 +213,15 @@ def _day(text: str | None, environ: Mapping[str, str]) -> date | None:
 
 
 # tripos fetch
-def fetch_main(options: Namespace) -> ExitCode:
-    """Fetch a release, or the releases and data that a spec names. Return exit code 2 if one is unavailable."""
-    refuse_if_untrusted(trust_of(options), fetch=True)
+def fetch_main(context: Context) -> Outcome:
+    """Fetch a release, or the releases and data that a spec names. The exit code is 2 if one is unavailable."""
+    options = context.options
+    refuse_if_untrusted(context.trust, fetch=True)
     reach = replace(policy_of(options), local_files=False)
     if "://" in options.path:
         into = Path(options.to or RELEASES)
         store_fetched(fetch_release(options.path, reach, options.digest), options.path, into)
-        return _tell(into, {options.path}, options)
+        return _fetched(into, {options.path})
     config = load_config(Path.cwd())
     spec = find_spec(options.path, options.data, config.data, (*options.releases, *config.releases), reach)
     into = Path(options.to) if options.to else spec.path.parent / RELEASES
@@ -238,42 +233,42 @@ def fetch_main(options: Namespace) -> ExitCode:
         diagnostic for diagnostic in compilation.diagnostics if diagnostic.code in ("E0912", "E0913", "E0914", "E0307")
     ]
     show_diagnostics(failed)
-    _tell(into, set(read_pins(into)) - set(before), options, data.brought)
-    return ExitCode.USAGE if failed else ExitCode.SUCCESS
+    fetched = _fetched(into, set(read_pins(into)) - set(before), data.brought)
+    return fetched._replace(exit_code=ExitCode.USAGE if failed else ExitCode.SUCCESS)
 
 
-def _tell(into: Path, new: set[str], options: Namespace, data: Mapping[str, Path] = MappingProxyType({})) -> ExitCode:
+def _fetched(into: Path, new: set[str], data: Mapping[str, Path] = MappingProxyType({})) -> Outcome:
+    """Return the outcome of fetching the releases at the addresses `new`, and `data` by source."""
     pins = read_pins(into)
-    if options.json:
-        found = {url: pins[url] for url in sorted(new)}
+
+    def to_json() -> dict[str, Any]:
         loose = [source for source in sorted(data) if not is_pinned(source)]
-        brought: dict[str, object] = (
-            {"data": {source: data[source].as_posix() for source in sorted(data)}} if data else {}
-        )
+        brought: dict[str, Any] = {"data": {source: data[source].as_posix() for source in sorted(data)}} if data else {}
         brought |= {"unpinned": loose} if loose else {}
-        show_json(json.dumps({"fetched": found, "into": into.as_posix(), **brought}, indent=2))
-        return ExitCode.SUCCESS
-    for source, path in sorted(data.items()):
-        show_message(f"{source} is in {path.as_posix()}")
-        if not is_pinned(source):
-            show_message(f"  {source} names no commit, so its rows may change: write the commit after `@`", stderr=True)
-    if data and not new:
-        return ExitCode.SUCCESS
-    if not new:
-        show_message("nothing to fetch")
-    else:
+        return {"fetched": {url: pins[url] for url in sorted(new)}, "into": into.as_posix(), **brought}
+
+    def lines() -> Iterator[str]:
+        for source, path in sorted(data.items()):
+            yield message(f"{source} is in {path.as_posix()}")
+            if not is_pinned(source):
+                loose = f"  {source} names no commit, so its rows may change: write the commit after `@`"
+                yield Remark(message(loose, sys.stderr))
+        if not data and not new:
+            yield message("nothing to fetch")
         for url in sorted(new):
-            show_message(f"{url} is in {into.as_posix()}\n  sha256 {pins[url]}")
-    return ExitCode.SUCCESS
+            yield message(f"{url} is in {into.as_posix()}\n  sha256 {pins[url]}")
+
+    return Outcome(to_json, lines())
 
 
 # tripos attest
-def attest_main(options: Namespace) -> ExitCode:
+def attest_main(context: Context) -> Outcome:
     """Write an attestation of a run's result, and sign it."""
+    options = context.options
     lock = None if options.lock is None else Path(options.lock)
     if lock is not None and not lock.is_file():
         raise TriposError("R0202", f"there is no lock file `{lock}`", "`tripos lock PATH` writes one")
-    attestation = attest(open_store(options), options.run, lock)
+    attestation = attest(context.store(), options.run, lock)
     path = Path(options.output or f"{attestation.predicate.benchmark}-{attestation.predicate.run.run_id}.result.json")
     raw = attestation.to_bytes()
     signature = None
@@ -288,41 +283,39 @@ def attest_main(options: Namespace) -> ExitCode:
         raise TriposError(
             "S0102", f"cannot write `{path}`: {error.strerror}", "write it somewhere else: -o FILE"
         ) from error
-    if options.json:
-        print_json({"statement": str(path), "signature": signature, "run_id": attestation.predicate.run.run_id})
-        return ExitCode.SUCCESS
-    show_message(f"written to {path}")
-    if signature is not None:
-        show_message(f"signed: {signature}")
-    return ExitCode.SUCCESS
+    return Outcome(
+        lambda: {"statement": str(path), "signature": signature, "run_id": attestation.predicate.run.run_id},
+        map(message, [f"written to {path}", *([] if signature is None else [f"signed: {signature}"])]),
+    )
 
 
-def verify_result(options: Namespace) -> ExitCode:
-    """Check an attested result. Return exit code 1 if anything differs from the attestation, or if nothing could be
+def verify_result(context: Context) -> Outcome:
+    """Check an attested result. The exit code is 1 if anything differs from the attestation, or if nothing could be
     checked."""
-    store = None
+    options, store = context.options, None
     if options.store is not None:
-        store = Store.open(chosen_settings(options).config.store, create=False)
+        store = Store.open(context.config.store, create=False)
     statement, checks = check_result(Path(options.result), store, options.key)
-    wrong = [release_check for release_check in checks if release_check.outcome == "wrong"]
-    good = sum(release_check.outcome == "good" for release_check in checks)
-    code = ExitCode.SUCCESS if good and not wrong else ExitCode.SOME_FAILED
+    wrong = [check for check in checks if check.outcome == "wrong"]
+    good = sum(check.outcome == "good" for check in checks)
     predicate = statement.predicate
-    if options.json:
-        found = [
-            {"what": release_check.what, "outcome": release_check.outcome, "told": release_check.told}
-            for release_check in checks
-        ]
-        print_json({"run_id": predicate.run.run_id, "good": code == ExitCode.SUCCESS, "checks": found})
-        return code
-    head = f"{predicate.benchmark} {predicate.version}, run {predicate.run.run_id}"
-    outcome = "not as it was attested" if wrong else "as it was attested" if good else "nothing was checked"
-    show_message(f"{head}: {outcome}")
-    for check in wrong:
-        show_message(f"  wrong: {check.what} {check.told}")
-    if not wrong:
-        show_message(f"  good: {good:,} checks")
-    for check in checks:
-        if check.outcome == "unchecked":
-            show_message(f"  not checked: {check.what}: {check.told}")
-    return code
+
+    def texts() -> Iterator[str]:
+        outcome = "not as it was attested" if wrong else "as it was attested" if good else "nothing was checked"
+        yield f"{predicate.benchmark} {predicate.version}, run {predicate.run.run_id}: {outcome}"
+        yield from (f"  wrong: {check.what} {check.told}" for check in wrong)
+        if not wrong:
+            yield f"  good: {good:,} checks"
+        for check in checks:
+            if check.outcome == "unchecked":
+                yield f"  not checked: {check.what}: {check.told}"
+
+    return Outcome(
+        lambda: {
+            "run_id": predicate.run.run_id,
+            "good": bool(good and not wrong),
+            "checks": [{"what": check.what, "outcome": check.outcome, "told": check.told} for check in checks],
+        },
+        map(message, texts()),
+        exit_code=ExitCode.SUCCESS if good and not wrong else ExitCode.SOME_FAILED,
+    )

@@ -9,19 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tripos.cli.context import open_store
-from tripos.cli.tables import PAPER_FORMATS, output_format, printed_lines, show_tables
-from tripos.settings.options import ONLY, PROFILE, SQL, STORE, CompareParameters, ReportParameters
-from tripos.terminal import (
-    is_colored,
-    print_json,
-    replace_controls,
-    show_message,
-    show_output,
-    show_text,
-    table_width,
-    terminal_width,
-)
+from tripos.cli.context import PAPER_FORMATS, Context, Outcome, Styled
+from tripos.cli.tables import printed_lines
+from tripos.settings.options import FORMAT, ONLY, PROFILE, SQL, STORE, CompareParameters, ReportParameters
+from tripos.terminal import is_colored, message, replace_controls, table_width, terminal_width
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.diagnostics.text_format import display_width
 from tripos_compiler.errors import ExitCode, TriposError
@@ -49,12 +40,9 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
-def list_main(options: Namespace) -> ExitCode:
-    """Print the runs of a store, newest first."""
-    rows = [listed.to_row() for listed in list_runs(connect(open_store(options)))]
-    if options.json:
-        print_json(rows)
-        return ExitCode.SUCCESS
+def list_main(context: Context) -> Outcome:
+    """Return the runs of a store, newest first."""
+    rows = [listed.to_row() for listed in list_runs(connect(context.store()))]
     columns = [
         Column("run", tuple(row["run_id"] for row in rows), shrinks="last"),
         Column("benchmark", tuple(f"{row['benchmark']} {row['version']}" for row in rows)),
@@ -67,8 +55,7 @@ def list_main(options: Namespace) -> ExitCode:
     ]
     if not any(row["people_scores"] for row in rows):
         columns = [column for column in columns if column.key != "by people"]
-    show_text(*printed_lines(*columns), sep="\n", styled=True)
-    return ExitCode.SUCCESS
+    return Outcome(lambda: rows, printed_lines(*columns))
 
 
 def _status(row: Mapping[str, Any]) -> str:
@@ -78,63 +65,59 @@ def _status(row: Mapping[str, Any]) -> str:
     return status + (localized(f", {row['withheld']:,} items withheld") if row["withheld"] else "")
 
 
-def main(options: Namespace) -> ExitCode:
-    """Print the report of a run. Return exit code 1 if a measure could not be computed, 100 if an `expect` failed."""
-    plan = None
-    if options.spec is not None:
-        plan = _plan_of(options)
-        if plan is None:
-            return ExitCode.USAGE
+def main(context: Context) -> Outcome:
+    """Return the report of a run. The exit code is 1 if a measure could not be computed, 100 if an `expect` failed."""
+    options, form = context.options, context.form
+    plan = None if options.spec is None else _plan_of(context)
     if options.html and (plan is not None or options.only):
-        message = f"`{ReportParameters.html}` shows a run as it was, without `{ReportParameters.spec}` and `{ONLY}`"
-        raise TriposError("R0202", message, "write the page of the whole run; it filters by every axis")
-    from tripos.settings.trust import trust_of
+        fault = f"`{ReportParameters.html}` shows a run as it was, without `{ReportParameters.spec}` and `{ONLY}`"
+        raise TriposError("R0202", fault, "write the page of the whole run; it filters by every axis")
+    for option in (SQL, ReportParameters.confusion, ReportParameters.items, ReportParameters.html):
+        if option.is_in(options) and form not in ("text", "json"):
+            raise TriposError("R0202", f"`{option}` has no use with `{FORMAT} {form}`", "leave one of them out")
     from tripos_warehouse.statistics.user_functions import python_refused
 
-    plain = {
-        SQL.flag: options.sql,
-        ReportParameters.confusion.flag: options.confusion,
-        ReportParameters.items.flag: options.items,
-    }
-    form = output_format(options, text_only={**plain, ReportParameters.html.flag: options.html is not None})
-    best: frozenset[BestValue] = frozenset()
-    tables: Sequence[FigureTable] = ()
-    items: Sequence[AnalysedItem] = ()
-    store = open_store(options)
-    with python_refused(trust_of(options).untrusted):
+    store = context.store()
+    with python_refused(context.trust.untrusted):
         report = make_report(store, options.run, plan, options.only)
-    if options.confusion:
-        tables = _figure_tables(store, report)
-    if options.items:
-        items = _items(store, report)
-    if form in PAPER_FORMATS:
-        best = _best_values(store, report)
+    tables = _figure_tables(store, report) if options.confusion else ()
+    items = _items(store, report) if options.items else ()
+    best = _best_values(store, report) if form in PAPER_FORMATS else frozenset()
     if options.html:
         from tripos.cli.views import write_html
 
-        write_html(options, report, options.html)
+        write_html(context, report, options.html)
     if options.junit:
         write_junit(report, options.junit)
-    if form == "json":
-        more = tables_json(tables) if options.confusion else {}
-        more |= items_json(items) if options.items else {}
-        print_json({**report.to_json(), **more})
-    elif form == "csv":
-        show_output(encode_answer(report.to_export(), form))
-    elif form in PAPER_FORMATS:
-        show_tables(report_tables(report, best), form, options)
-    elif options.html:
-        show_message(f"written to {options.html}")
-    else:
-        show_report(report, sql=options.sql, options=options)
-        if options.confusion:
-            show_text("", figure_tables_text(tables, table_width()).rstrip("\n") or localized(NO_TABLES), sep="\n")
-        if options.items:
-            text = items_text(items, report.run.benchmark, table_width()).rstrip("\n")
-            show_text("", text or localized(NO_ITEMS), sep="\n")
+    return Outcome(
+        lambda: {
+            **report.to_json(),
+            **(tables_json(tables) if options.confusion else {}),
+            **(items_json(items) if options.items else {}),
+        },
+        [message(f"written to {options.html}")] if options.html else _report_lines(report, tables, items, options),
+        {"csv": lambda: encode_answer(report.to_export(), "csv")},
+        lambda: report_tables(report, best),
+        exit_code_of(report),
+    )
+
+
+def exit_code_of(report: Report) -> ExitCode:
+    """Return the exit code of a report: 1 if a measure could not be computed, 100 if an `expect` failed."""
     if report.failed:
         return ExitCode.SOME_FAILED
     return ExitCode.SUCCESS if report.passed else ExitCode.EXPECTATION_FAILED
+
+
+def _report_lines(
+    report: Report, tables: Sequence[FigureTable], items: Sequence[AnalysedItem], options: Namespace
+) -> Iterator[str]:
+    yield styled_text(render_report(report, terminal_width(), options.sql, store_options(options), table_width()))
+    if options.confusion:
+        yield from ("", figure_tables_text(tables, table_width()).rstrip("\n") or localized(NO_TABLES))
+    if options.items:
+        text = items_text(items, report.run.benchmark, table_width()).rstrip("\n")
+        yield from ("", text or localized(NO_ITEMS))
 
 
 def make_report(store: Store, run_id: str | None, plan: Plan | None = None, wanted: Sequence[str] = ()) -> Report:
@@ -194,25 +177,21 @@ def _within(run: RunRecord, only: Mapping[str, tuple[str, ...]]) -> dict[str, tu
     return found
 
 
-def show_report(report: Report, *, sql: bool, options: Namespace) -> None:
-    """Print a report. `options` determine how the commands at its end name the store."""
-    _show(render_report(report, terminal_width(), sql, store_options(options), table_width()))
+def headline_lines(report: Report, options: Namespace) -> Iterator[str]:
+    """Yield the headline of a report, and the next commands. `options` determine how these name the store."""
+    yield styled_text(render_headline(report, terminal_width(), table_width(), options.sql))
+    yield from ("", *next_lines(report, store_options(options)))
 
 
-def show_headline(report: Report, *, sql: bool, options: Namespace) -> None:
-    """Print the headline of a report, and the next commands."""
-    _show(render_headline(report, terminal_width(), table_width(), sql))
-    show_text("", *next_lines(report, store_options(options)), sep="\n")
-
-
-def _show(text: Text) -> None:
+def styled_text(text: Text) -> Styled:
+    """Return a text of rich as a line, with its colours if standard output has them."""
     from rich.console import Console
 
     console = Console(file=sys.stdout, width=terminal_width(), highlight=False, force_terminal=is_colored(sys.stdout))
     text.plain = replace_controls(text.plain)
     with console.capture() as captured:  # rich would end the program if standard output is closed
         console.print(text, soft_wrap=True, end="")
-    show_text(captured.get(), end="", styled=True)
+    return Styled(captured.get().removesuffix("\n"))
 
 
 def write_junit(report: Report, path: str) -> None:
@@ -230,20 +209,14 @@ def write_xml(text: str, path: str) -> None:
         raise TriposError("S0102", f"cannot write `{path}`: {error.strerror}", "write it somewhere else") from error
 
 
-def _plan_of(options: Namespace) -> Plan | None:
+def _plan_of(context: Context) -> Plan:
     """Return the plan of the spec whose measures are requested, after printing its diagnostics."""
-    from tripos.cli.context import compile_command_spec
-    from tripos.settings.load import chosen_settings
-    from tripos.settings.trust import trust_of
-
-    options.path = options.spec
-    compilation, _ = compile_command_spec(options, chosen_settings(options).config)
-    trusted = not trust_of(options).untrusted
-    if trusted and compilation.plan is not None and any(plugin.aggregate for plugin in compilation.plan.plugins):
+    spec = context.compiled(context.options.spec)
+    if not context.trust.untrusted and any(plugin.aggregate for plugin in spec.plan.plugins):
         from tripos.runs.records import allow_user_aggregates
 
-        allow_user_aggregates(compilation.plan, Path(compilation.sources[0].path).parent, compilation.release_folders)
-    return compilation.plan
+        allow_user_aggregates(spec.plan, spec.main.parent, spec.compilation.release_folders)
+    return spec.plan
 
 
 UNREMARKABLE = {"samples": ("ok",), "scores": ("scored", "not_applicable"), "comparisons": ("scored", "not_applicable")}

@@ -11,7 +11,7 @@ import shutil
 import sys
 import time
 from argparse import Namespace
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TextIO
@@ -19,18 +19,18 @@ from typing import Any, TextIO
 from tripos.api.job import Job, RunResult
 from tripos.api.run import Run, open_run
 from tripos.api.workers.pool import worker_pool
-from tripos.cli.context import compile_command_spec, warning_printer, with_mock_models
+from tripos.cli.context import Context, Outcome, Remark, with_mock_models
 from tripos.cli.progress import Events, RunSummary, shown_progress, summary_data, summary_lines, wrap_labelled
-from tripos.cli.report import show_headline, store_options, write_junit
+from tripos.cli.report import exit_code_of, headline_lines, store_options, write_junit
 from tripos.errors import is_interrupt
 from tripos.releases.frozen import withheld_note
 from tripos.runs.clusters import Sharding, array_script, job_manifest, manifest_text, run_shards, shard_command, submit
 from tripos.runs.compilation import CompiledSpec
 from tripos.runs.interrupts import interrupt_handler
-from tripos.runs.preparation import RunWarning, family_warning, media_warning, prepare, settings_warning
-from tripos.runs.selection import request_of
+from tripos.runs.preparation import family_warning, media_warning, prepare, settings_warning
+from tripos.runs.selection import RunRequest
 from tripos.settings.config import Config
-from tripos.settings.load import ChosenSettings, chosen_settings
+from tripos.settings.load import ChosenSettings
 from tripos.settings.options import (
     DRY_RUN,
     EVENTS,
@@ -48,23 +48,11 @@ from tripos.settings.options import (
 )
 from tripos.settings.runtime import check_divisible, limits_of
 from tripos.settings.secrets import without_keys
-from tripos.terminal import (
-    discard_output,
-    escape_controls,
-    hanging_indent,
-    print_json,
-    print_stderr,
-    show_json,
-    show_message,
-    show_text,
-    terminal_width,
-)
-from tripos_compiler.compile import Compilation
+from tripos.terminal import escape_controls, hanging_indent, message, print_stderr, show_message, terminal_width
 from tripos_compiler.diagnostics.i18n import localized, reader_language
 from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.plan import Plan
 from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.datasets.data_files import DataFolders
 from tripos_runtime.drivers.human import HumanModel
 from tripos_runtime.drivers.prepared import PreparedRun
 from tripos_runtime.models.base import Message, Model
@@ -76,72 +64,66 @@ from tripos_warehouse.tables.text import fold
 
 
 # One run
-def main(options: Namespace) -> ExitCode:
+def run_one(context: Context, path: str) -> Outcome:
     """Run a benchmark.
 
-    Return exit code 1 if calls failed or the run had to stop, 100 if an `expect` failed, 130 if it was interrupted.
+    The exit code is 1 if calls failed or the run had to stop, 100 if an `expect` failed, 130 if it was interrupted.
     """
-    chosen = chosen_settings(options)
-    compilation, folders = compile_command_spec(options, chosen.config)
-    return run_compiled(options, chosen, compilation, folders)
+    return run_compiled(context, context.compiled(path), context.request, context.settings)
 
 
 def run_compiled(
-    options: Namespace,
+    context: Context,
+    spec: CompiledSpec,
+    request: RunRequest,
     chosen: ChosenSettings,
-    compilation: Compilation,
-    folders: DataFolders,
     *,
     people: Mapping[str, Model] = {},
     budget: Budget | None = None,
-) -> ExitCode:
-    """Run a compiled benchmark, and return the exit code as `main` does. `people` maps names of people who take part to
+) -> Outcome:
+    """Run a compiled benchmark, with an exit code as that of `run_one`. `people` maps names of people who take part to
     their models. `budget` is one that earlier runs have spent from; by default it is that of the settings. Raises
     `TriposError`."""
-    plan = compilation.plan
-    if plan is None:
-        return ExitCode.USAGE
-    chosen = with_mock_models(options, chosen, compilation)
+    options = context.options
+    chosen = with_mock_models(request, chosen, spec)
     config = chosen.config
-    spec, warn = CompiledSpec(options.path, compilation, plan, folders), warning_printer(options, config)
-    choices = request_of(options)
-    prepared = prepare(spec, choices, config, people=people, budget=budget, locked=options.locked)
+    prepared = prepare(spec, request, config, people=people, budget=budget, locked=options.locked)
     if options.dry_run:
-        return _dry_run(prepared, options, config, warn)
-    pool = worker_pool(spec, choices, config, RunParameters.workers.of(options))
-    run = open_run(spec, prepared, config, warn, pool, detach=RunParameters.detach.of(options))
+        return _dry_run(context, prepared, config)
+    pool = worker_pool(spec, request, config, RunParameters.workers.of(options))
+    run = open_run(spec, prepared, config, context.warn, pool, detach=RunParameters.detach.of(options))
     with contextlib.ExitStack() as stack:
         stack.callback(prepared.wiring.close)
         events = stack.enter_context(Events.open(options.events, chosen.secrets)) if options.events else None
-        code = _Run(run, options, chosen, events, interactive=bool(people)).go()
-    run.check_served()
-    return code
+        outcome = _Run(run, options, chosen, events, interactive=bool(people)).go()
+    if outcome.failure is None:
+        try:
+            run.check_served()
+        except TriposError as failure:
+            return outcome._replace(failure=failure)
+    return outcome
 
 
-def _dry_run(
-    prepared: PreparedRun, options: Namespace, config: Config, warn: Callable[[RunWarning | None], None]
-) -> ExitCode:
-    """Print the forecast of a run as text or JSON, without making calls or creating a store. Raises `TriposError` if
-    the store or a data file cannot be read."""
+def _dry_run(context: Context, prepared: PreparedRun, config: Config) -> Outcome:
+    """Return the forecast of a run, without making calls or creating a store. Raises `TriposError` if the store or a
+    data file cannot be read."""
     from tripos.cli.forecast_text import forecast_lines
-    from tripos.runs.forecast import check_model_names, forecast_batches, forecast_json, forecast_run
+    from tripos.runs.forecast import check_model_names, forecast_batches, forecast_data, forecast_run
     from tripos.runs.planning import headline_detection
     from tripos.runs.preparation import damage_warning
 
     check_model_names([name for name in prepared.binding.all_models if name not in prepared.wiring.recorded], config)
-    warn(family_warning(prepared))
-    warn(settings_warning(prepared))
-    warn(media_warning(prepared))
-    detection = headline_detection(prepared.plan, prepared.source, prepared.selection) if options.json else None
-    estimate, budget = forecast_run(prepared, config, lambda error: warn(damage_warning(error))), prepared.budget
-    withheld = prepared.source.withheld_counts(prepared.selection)
-    batches = forecast_batches(estimate, prepared, config)
-    if options.json:
-        detects = None if detection is None else detection.to_json()
-        show_json(forecast_json(estimate, budget, withheld, batches, detects))
-    else:
-        show_text("\n".join(forecast_lines(estimate, prepared.plan, terminal_width(), budget, batches)))
-    return ExitCode.SUCCESS
+    for warning in (family_warning(prepared), settings_warning(prepared), media_warning(prepared)):
+        context.warn(warning)
+    estimate = forecast_run(prepared, config, lambda error: context.warn(damage_warning(error)))
+    budget, batches = prepared.budget, forecast_batches(estimate, prepared, config)
+
+    def data() -> dict[str, Any]:
+        detection = headline_detection(prepared.plan, prepared.source, prepared.selection)
+        withheld = prepared.source.withheld_counts(prepared.selection)
+        return forecast_data(estimate, budget, withheld, batches, None if detection is None else detection.to_json())
+
+    return Outcome(data, forecast_lines(estimate, prepared.plan, terminal_width(), budget, batches))
 
 
 @dataclass(frozen=True)
@@ -172,8 +154,8 @@ class _Run:
         else:
             write_junit(report, self.options.junit)
 
-    def go(self) -> ExitCode:
-        """Run, print the summary and the headline, and return the exit code."""
+    def go(self) -> Outcome:
+        """Run, and return the summary and the headline."""
         job, started = self.job, time.monotonic()
         self._header()
         try:
@@ -197,40 +179,31 @@ class _Run:
         ended = self._ended(ending, failure, time.monotonic() - started)
         if self.events is not None:
             self.events.finished(_summary_json(ended, report))
-        try:
-            self._tell(ended, report)
-        except BrokenPipeError:  # as `| head` does: the exit code still reports the run
-            discard_output(sys.stdout)
-        if failure is not None:
-            raise failure
-        if cut:
-            self._tell_cut()
+        code = ExitCode.SUCCESS if report is None else exit_code_of(report)
         if cut or ending.status == "interrupted":
-            return ExitCode.INTERRUPTED
-        if ending.status == "submitted":
-            return ExitCode.SUBMITTED
-        if job.tally.failed or job.failed_functions():
-            return ExitCode.SOME_FAILED  # the next run may fix it; until then the expectations do not count
-        if report is not None and report.failed:
-            return ExitCode.SOME_FAILED
-        return ExitCode.SUCCESS if report is None or report.passed else ExitCode.EXPECTATION_FAILED
+            code = ExitCode.INTERRUPTED
+        elif ending.status == "submitted":
+            code = ExitCode.SUBMITTED
+        elif job.tally.failed or job.failed_functions():
+            code = ExitCode.SOME_FAILED  # the next run may fix it; until then the expectations do not count
+        return Outcome(
+            None if self._events_on_stdout else lambda: _summary_json(ended, report),
+            self._lines(ended, report, cut),
+            exit_code=code,
+            failure=failure,
+        )
 
-    def _tell(self, ended: RunSummary, report: Report | None) -> None:
-        """Print the summary and the headline. Raises `BrokenPipeError` if standard output is closed."""
-        if self.options.json and not self._events_on_stdout:
-            print_json(_summary_json(ended, report))
-        elif not self.options.json:
-            print_stderr("\n".join(summary_lines(ended)))
-            if report is not None and self.job.tally.samples and not self._events_on_stdout:
-                show_headline(report, sql=self.options.sql, options=self.options)
-                sys.stdout.flush()
-
-    def _tell_cut(self) -> None:
-        """Print that the results are saved, and the command that makes the interrupted report."""
-        where = store_options(self.options)
-        again = " ".join(["tripos", "report", self.job.run_id, *([where] if where else [])])
-        print_stderr(localized("interrupted after the last call: all results are kept, and nothing is asked again"))
-        print_stderr(localized(f"  for the figures: {again}"))
+    def _lines(self, ended: RunSummary, report: Report | None, cut: bool) -> Iterator[str]:
+        """Yield the summary and the headline. If the report was `cut`, say that the results are saved, and name the
+        command that makes it."""
+        yield Remark("\n".join(summary_lines(ended)))
+        if report is not None and self.job.tally.samples and not self._events_on_stdout:
+            yield from headline_lines(report, self.options)
+        if cut:
+            where = store_options(self.options)
+            again = " ".join(["tripos", "report", self.job.run_id, *([where] if where else [])])
+            yield Remark(localized("interrupted after the last call: all results are kept, and nothing is asked again"))
+            yield Remark(localized(f"  for the figures: {again}"))
 
     def _report(self) -> Report:
         """Return the report, and store its measures. Raises `StoreError`."""
@@ -325,61 +298,54 @@ PROGRAMS = {"slurm": ("sbatch",), "k8s": ("kubectl", "create", "-f", "-")}
 
 
 # A run on a cluster
-def run_on_cluster(options: Namespace) -> ExitCode:
-    """Write the script or the manifest of a run, and submit it with `--submit`. The first shard is prepared here, so
+def run_on_cluster(context: Context) -> Outcome:
+    """Return the script or the manifest of a run, and submit it with `--submit`. The first shard is prepared here, so
     that its mistakes are reported before anything is submitted. Raises `TriposError`."""
+    options = context.options
     if len(options.paths) > 1:
         raise TriposError(
             "R0202", f"`{RunParameters.on} {options.on}` takes one benchmark at a time", "submit each by itself"
         )
-    options.path = options.paths[0]
     for option in (SHARD, JUNIT, EVENTS):
         if option.is_in(options):
             hint = f"give it to the command that ends the run, without {RunParameters.on}"
             raise TriposError("R0202", f"`{option}` is not shared by shards", hint)
-    chosen = chosen_settings(options)
-    sharding = _sharding(options, chosen)
-    if sharding is None:
-        return ExitCode.USAGE
+    sharding = _sharding(context, options.paths[0])
     if options.on == "ray":
-        return _run_on_ray(options, sharding)
-    text = _text(options.on, sharding, chosen)
+        return _run_on_ray(context, sharding)
+    script = _text(options.on, sharding, context.settings)
     if options.write is not None:
-        _write(Path(options.write), text)
-    if options.submit and not options.dry_run:
-        show_message(submit(PROGRAMS[options.on], text))
-    elif options.write is None:
-        show_text(text.rstrip("\n"))
-    show_message(
-        f"when its {SHARDS.setting_in(sharding.config)} shards are done: {sharding.whole_command}", stderr=True
+        _write(Path(options.write), script)
+    submits = options.submit and not options.dry_run
+    reply = submit(PROGRAMS[options.on], script) if submits else None
+    shards = SHARDS.setting_in(sharding.config)
+    shown = [message(reply)] if reply is not None else [script.rstrip("\n")] if options.write is None else []
+    then = message(f"when its {shards} shards are done: {sharding.whole_command}", sys.stderr)
+    return Outcome(
+        lambda: {"script": script, "submitted": reply, "shards": shards, "then": sharding.whole_command},
+        [*shown, Remark(then)],
     )
-    return ExitCode.SUCCESS
 
 
-def _sharding(options: Namespace, chosen: ChosenSettings) -> Sharding | None:
-    """Return the shards of a run, or None if the spec has errors. Raises `TriposError` if the first shard cannot be
-    prepared."""
-    config = chosen.config
-    compilation, folders = compile_command_spec(options, config)
-    if compilation.plan is None:
-        return None
-    command = shard_command(options.arguments, chosen.secrets)
+def _sharding(context: Context, path: str) -> Sharding:
+    """Return the shards of a run. Raises `TriposError` if the first shard cannot be prepared."""
+    config, spec = context.config, context.compiled(path)
+    command = shard_command(context.arguments, context.settings.secrets)
     check_divisible(limits_of(config, {}), SHARDS.setting_in(config), "shards")
-    first = replace(request_of(options), shard=f"1/{SHARDS.setting_in(config)}", divide=True)
-    spec = CompiledSpec(options.path, compilation, compilation.plan, folders)
-    prepare(spec, first, config, locked=options.locked).wiring.close()
-    return Sharding(compilation.plan.benchmark.name, command, config)
+    first = replace(context.request, shard=f"1/{SHARDS.setting_in(config)}", divide=True)
+    prepare(spec, first, config, locked=context.options.locked).wiring.close()
+    return Sharding(spec.plan.benchmark.name, command, config)
 
 
-def _run_on_ray(options: Namespace, sharding: Sharding) -> ExitCode:
+def _run_on_ray(context: Context, sharding: Sharding) -> Outcome:
     """Run all shards, then the whole run, which finds every result in the store. Raises `TriposError` R0413 if a shard
     failed."""
+    options = context.options
     for option in (RunParameters.submit, RunParameters.write, TIME_LIMIT, IMAGE):
         if option.is_in(options):
             raise TriposError("R0202", f"`{option}` does nothing with {RunParameters.on} ray", "leave it out")
     if options.dry_run:
-        show_text(sharding.whole_command)
-        return ExitCode.SUCCESS
+        return Outcome(lambda: {"then": sharding.whole_command}, [sharding.whole_command])
     count, ended, asked = SHARDS.setting_in(sharding.config), 0, 0
     failed: list[int] = []
     for end in run_shards(sharding, Path.cwd()):
@@ -389,10 +355,10 @@ def _run_on_ray(options: Namespace, sharding: Sharding) -> ExitCode:
         if end.error:
             show_message(f"  shard {end.number}: {end.error}", stderr=True)
     if failed:
-        message = f"{len(failed)} of {count} shards did not end well"
+        fault = f"{len(failed)} of {count} shards did not end well"
         hint = "run the same command again: what was answered is kept"
-        raise TriposError("R0413", message, hint, ExitCode.SOME_FAILED)
-    return main(options)
+        raise TriposError("R0413", fault, hint, ExitCode.SOME_FAILED)
+    return run_one(context, options.paths[0])
 
 
 def _text(on: str, sharding: Sharding, chosen: ChosenSettings) -> str:
@@ -417,8 +383,9 @@ INDENT = "  "
 
 
 # A person in place of the model
-def teach_main(options: Namespace) -> ExitCode:
+def teach_main(context: Context) -> Outcome:
     """Run a benchmark with a person in the compared role. Exit codes are those of `tripos run`."""
+    options = context.options
     name = f"human/{options.name}"
     if not options.name or "," in options.name or "/" in options.name or options.name != options.name.strip():
         raise TriposError(
@@ -434,13 +401,11 @@ def teach_main(options: Namespace) -> ExitCode:
         raise TriposError("R0202", f"nothing is taught with `{DRY_RUN}` or `{JSON}`", "use `tripos run` for these")
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")  # a byte that is not UTF-8 must not end the session
-    options.model = [name]
-    chosen = chosen_settings(options)
+    chosen, request = context.settings, replace(context.request, models=(name,))
     limits = chosen.config.limits.model_copy(update={option.key: PATIENCE_S for option in (TIMEOUT, PATIENCE)})
     chosen = replace(chosen, config=chosen.config.model_copy(update={"limits": limits}))
-    compilation, folders = compile_command_spec(options, chosen.config)
     person = HumanModel(name, Terminal(sys.stdin, sys.stdout))
-    return run_compiled(options, chosen, compilation, folders, people={name: person})
+    return run_compiled(context, context.compiled(options.path), request, chosen, people={name: person})
 
 
 @dataclass
@@ -463,8 +428,8 @@ class Terminal:
     def hear(self, messages: tuple[Message, ...]) -> None:
         """Show messages, including the person's own in a continued conversation."""
         heads = {"system": "you are told", "user": "to you", "assistant": "you said"}
-        for message in messages:
-            self._write([localized(heads[message.role]), *_indented(message.content), ""])
+        for each in messages:
+            self._write([localized(heads[each.role]), *_indented(each.content), ""])
 
     def say(self) -> str | None:
         """Return the lines up to an empty line, of which at least one is not empty; None at the end of the input."""

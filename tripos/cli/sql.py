@@ -12,8 +12,9 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+from tripos.cli.context import Context, Outcome, Remark
 from tripos.settings.options import FORMAT, OUTPUT, SqlParameters
-from tripos.terminal import show_diagnostic, show_json, show_message, show_output, show_text, table_width
+from tripos.terminal import message, show_diagnostic, show_message, show_text, table_width
 from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.files import atomic_path
 from tripos_warehouse.errors import StoreError
@@ -28,12 +29,6 @@ HEAD = """\
 
 
 # Views for a DuckDB without Tripos
-def print_snippet(statements: Sequence[str]) -> ExitCode:
-    """Print the statements, each followed by `;`."""
-    show_text(snippet_text(statements))
-    return ExitCode.SUCCESS
-
-
 def snippet_text(statements: Sequence[str]) -> str:
     """Return the statements as an SQL file, with comments on their use."""
     import duckdb
@@ -48,7 +43,7 @@ def snippet_text(statements: Sequence[str]) -> str:
     return "\n".join([head, *(f"{statement.strip()};" for statement in statements)])
 
 
-def write_database(statements: Sequence[str], path: str) -> ExitCode:
+def write_database(statements: Sequence[str], path: str) -> None:
     """Write a DuckDB database with the statements, atomically. Raises `TriposError` S0206 if the file exists and is not
     such a database, S0102 if it cannot be written."""
     import duckdb
@@ -65,8 +60,6 @@ def write_database(statements: Sequence[str], path: str) -> ExitCode:
     except (OSError, duckdb.IOException) as error:
         reason = getattr(error, "strerror", None) or " ".join(str(error).split())
         raise TriposError("S0102", f"cannot write `{target}`: {reason}", "write it somewhere else") from error
-    show_message(f"{target} has the views and macros; the data stay in the store")
-    return ExitCode.SUCCESS
 
 
 def _is_ours(path: Path) -> bool:
@@ -90,18 +83,18 @@ LANGUAGE_VALUES = (("TRIPOS_LANG", "en"), ("TRIPOS_LANG", "zh"))
 
 
 # A query
-def quick_answer(options: Namespace) -> bool:
-    """Answer a plain query over kept views, without reading settings or the whole store. Return false if that is not
+def quick_answer(options: Namespace) -> str | None:
+    """Answer a plain query over kept views, without reading settings or the whole store. Return None if that is not
     possible."""
     if (
         options.query is None
         or options.format != "text"
         or any((options.json, options.run, options.output, options.snippet, options.duckdb))
     ):
-        return False
+        return None
     root = _store_of(options)
     if root is None or _has_uncommitted(root):
-        return False
+        return None
     from tripos_warehouse.errors import StoreError
     from tripos_warehouse.query.connection import duckdb
     from tripos_warehouse.query.statements import statements_of
@@ -111,7 +104,7 @@ def quick_answer(options: Namespace) -> bool:
     try:
         connection = connect_cached(root)
         if connection is None:
-            return False
+            return None
         try:
             names: list[str] = []
             rows: list[tuple[object, ...]] = []
@@ -122,14 +115,13 @@ def quick_answer(options: Namespace) -> bool:
         finally:
             connection.close()
     except (duckdb.Error, StoreError):
-        return False
+        return None
     if len(rows) > MOST_FAST_ROWS:
-        return False
+        return None
     width = table_width()
     most = MAX_ROWS if width < UNBOUNDED else len(rows)
     shown = [[row[place] for row in rows[:most]] for place in range(len(names))]
-    show_text(render_columns(names, shown, len(rows), width))
-    return True
+    return render_columns(names, shown, len(rows), width)
 
 
 def _store_of(options: Namespace) -> Path | None:
@@ -153,35 +145,35 @@ def _has_uncommitted(root: Path) -> bool:
         return False
 
 
-def main(options: Namespace) -> ExitCode:
-    """Answer one query, or run the shell. Return exit code 2 if input is not interactive and a query failed."""
-    if quick_answer(options):
-        return ExitCode.SUCCESS
-    from tripos.cli.context import open_store
+def main(context: Context) -> Outcome:
+    """Answer one query, or run the shell. The exit code is 2 if input is not interactive and a query failed."""
+    options = context.options
+    if (answer := quick_answer(options)) is not None:
+        return Outcome(lines=[answer])
     from tripos_warehouse.views.connect import connect, connect_run, snippet
 
-    store = open_store(options)
-    if options.snippet or options.duckdb is not None:
-        statements = snippet(store)
-        return print_snippet(statements) if options.duckdb is None else write_database(statements, options.duckdb)
+    store = context.store()
+    if options.duckdb is not None:
+        write_database(snippet(store), options.duckdb)
+        told = f"{Path(options.duckdb)} has the views and macros; the data stay in the store"
+        return Outcome(lambda: {"written": options.duckdb}, [message(told)])
+    if options.snippet:
+        text = snippet_text(snippet(store))
+        return Outcome(lambda: {"snippet": text}, [text])
     connection = connect_run(store, options.run)[0] if options.run else connect(store)
-    if options.format != "text" or options.json:
-        _show_formatted(connection, options)
-        return ExitCode.SUCCESS
+    if context.form != "text":
+        return _answer(connection, context)
     if options.query is None:
-        return SqlShell(connection, options.output).run()
-
-    show_answer(connection, options.query, options.output)
-    return ExitCode.SUCCESS
+        return Outcome(exit_code=SqlShell(connection, options.output).run())
+    return Outcome(lines=answer_lines(connection, options.query, options.output))
 
 
-def _show_formatted(connection: Connection, options: Namespace) -> None:
-    """Print the whole result of a query in the requested format."""
-    from tripos.cli.tables import output_format, show_tables
+def _answer(connection: Connection, context: Context) -> Outcome:
+    """Return the whole result of a query in the requested format."""
     from tripos_warehouse.query.results import encode_answer, run_query
     from tripos_warehouse.tables.model import answer_table
 
-    form = output_format(options)
+    options, form = context.options, context.form
     if options.output is not None:  # the format follows from the file name
         raise TriposError("R0202", f"`{OUTPUT}` has no use with `{FORMAT} {form}`", "leave one of them out")
     if options.query is None:
@@ -189,12 +181,11 @@ def _show_formatted(connection: Connection, options: Namespace) -> None:
             "R0202", f"`{FORMAT} {form}` prints the answer of one query", "write the query: tripos sql QUERY"
         )
     answer = run_query(connection, options.query)
-    if form == "json":
-        show_json(encode_answer(answer, form))
-    elif form == "csv":
-        show_output(encode_answer(answer, form))
-    else:
-        show_tables([answer_table(answer)], form, options)
+    return Outcome(
+        lambda: encode_answer(answer, "json"),
+        formats={"csv": lambda: encode_answer(answer, "csv")},
+        tables=lambda: [answer_table(answer)],
+    )
 
 
 KEYWORDS = (
@@ -312,7 +303,7 @@ class SqlShell:
         if query.strip().rstrip(";").strip().casefold() == "help":  # not an SQL statement
             show_message(HELP)
             return True
-        return self._try(lambda: show_answer(self.connection, query, self.output))
+        return self._try(lambda: Outcome(lines=answer_lines(self.connection, query, self.output)).show("text"))
 
     def _try(self, do: Callable[[], None]) -> bool:
         """Call `do` and print its error, if any. Return true on success."""
@@ -343,7 +334,8 @@ class SqlShell:
         if f"{name}()" in self.names:
             show_text(f"{name}({', '.join(self.names[f'{name}()'])})")
             return
-        show_answer(self.connection, f"select column_name, column_type from (describe {name})", None)
+        query = f"select column_name, column_type from (describe {name})"
+        Outcome(lines=answer_lines(self.connection, query, None)).show("text")
 
 
 def _prepare_terminal(completer: Completer) -> None:
@@ -379,14 +371,14 @@ def _prepare_terminal(completer: Completer) -> None:
     readline.parse_and_bind("bind ^I rl_complete" if "libedit" in (readline.__doc__ or "") else "tab: complete")
 
 
-def show_answer(connection: Connection, query: str, output: str | None) -> None:
-    """Print the result of a query, or write it to `output`. Raises `StoreError`."""
+def answer_lines(connection: Connection, query: str, output: str | None) -> list[str]:
+    """Return the lines of the result of a query, or write it to `output`. Raises `StoreError`."""
     from tripos_warehouse.query.results import run_query, write_answer
     from tripos_warehouse.tables.text import render_table
 
     table = run_query(connection, query)
     if output is None:
-        show_text(render_table(table, table_width()))
-    else:
-        write_answer(table, output)
-        show_message(f"{table.num_rows:,} row{'' if table.num_rows == 1 else 's'} written to {output}", stderr=True)
+        return [render_table(table, table_width())]
+    write_answer(table, output)
+    rows = f"{table.num_rows:,} row{'' if table.num_rows == 1 else 's'}"
+    return [Remark(message(f"{rows} written to {output}", sys.stderr))]

@@ -6,7 +6,6 @@ Texts of models are escaped and folded, so that a result cannot control the term
 from __future__ import annotations
 
 import json
-from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,13 +14,13 @@ from typing import Any
 import orjson
 from rich.cells import cell_len, chop_cells
 
-from tripos.cli.context import open_store
+from tripos.cli.context import Context, Outcome
 from tripos.runs.provenance import MOST_NAMED, Finder, Row, Trace, TracedReply, find_trace, key_by_prefix
 from tripos.settings.options import JSON, ShowParameters
-from tripos.terminal import escape_controls, show_json, show_text, table_width, terminal_width
+from tripos.terminal import escape_controls, table_width, terminal_width
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.diagnostics.text_format import duration, usd
-from tripos_compiler.errors import ExitCode, TriposError
+from tripos_compiler.errors import TriposError
 from tripos_compiler.plan import Ask, split_text_and_calls
 from tripos_runtime.asking.ledger import sample_id, score_id
 from tripos_runtime.models.base import CALLED, TOOL
@@ -35,19 +34,11 @@ from tripos_warehouse.views.run_rows import element_rows
 
 
 # The provenance of a result
-def main(options: Namespace) -> ExitCode:
-    """Print the inputs and the uses of a sample, a judgement or a score."""
-    store = open_store(options)
-    connection = connect(store)
-    try:
-        trace = find_trace(connection, options.key)
-    finally:
-        connection.close()
-    if options.json:
-        show_json(orjson.dumps(trace_json(trace), default=str, option=orjson.OPT_INDENT_2).decode())
-    else:
-        show_text("\n".join(trace_lines(trace, terminal_width(), full=options.full)))
-    return ExitCode.SUCCESS
+def main(context: Context) -> Outcome:
+    """Return the inputs and the uses of a sample, a judgement or a score."""
+    with connect(context.store()) as connection:
+        trace = find_trace(connection, context.options.key)
+    return Outcome(lambda: trace_json(trace), trace_lines(trace, terminal_width(), full=context.options.full))
 
 
 MOST_LINES = 8
@@ -596,24 +587,17 @@ NARROWEST = 20
 
 
 # The text of a dialogue or reply
-def show_main(options: Namespace) -> ExitCode:
-    """Print a conversation, or a reply with its messages; without a key, list the last replies."""
+def show_main(context: Context) -> Outcome:
+    """Return a conversation, or a reply with its messages; without a key, the last replies."""
+    options = context.options
     if options.key is None and options.json:
         raise TriposError("R0202", f"`{JSON}` prints one reply, and none is named", f"write `tripos show KEY {JSON}`")
-    store = open_store(options)
-    connection = connect(store)
-    try:
+    with connect(context.store()) as connection:
         if options.key is None:
-            show_text(listing(connection, max(table_width(), NARROWEST)))
-            return ExitCode.SUCCESS
+            return Outcome(lines=[listing(connection, max(table_width(), NARROWEST))])
         transcript = find_transcript(connection, options.key)
-    finally:
-        connection.close()
-    if options.json:
-        show_json(orjson.dumps(transcript_json(transcript), option=orjson.OPT_INDENT_2).decode())
-    else:
-        show_text("\n".join(transcript_lines(transcript, max(terminal_width(), NARROWEST), full=options.full)))
-    return ExitCode.SUCCESS
+    width = max(terminal_width(), NARROWEST)
+    return Outcome(lambda: transcript_json(transcript), transcript_lines(transcript, width, full=options.full))
 
 
 def transcript_lines(shown: Transcript, width: int, *, full: bool = False) -> list[str]:

@@ -8,15 +8,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tripos.cli.context import Context, InvalidSpec, Outcome
 from tripos.cli.exports.training_data import compiled_pairs, named_pairings, pairings_of
 from tripos.settings.option import listed_names
 from tripos.settings.options import ROLE, TrainRewardParameters
-from tripos.terminal import print_json, print_stderr, show_diagnostic, show_message
+from tripos.terminal import message, print_stderr, show_diagnostic
 from tripos.training.environment import DATA, NOT_MODEL_FILES, REPORT_FILE, require_extra, silence_libraries
 from tripos.training.recipe import Recipe, settings_of
 from tripos.training.reward_learners import RewardRecipe
 from tripos_compiler.diagnostics.text_format import counted, duration
-from tripos_compiler.errors import ExitCode, TriposError
+from tripos_compiler.errors import TriposError
 from tripos_compiler.plan import Pairing, Plan
 from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.tables.model import Column, Table
@@ -65,10 +66,11 @@ SETTINGS = (
 """Options that a recipe may also set."""
 
 
-def main(options: Namespace) -> ExitCode:
-    """Train a model and print the result. Raises `TriposError`."""
+def main(context: Context) -> Outcome:
+    """Train a model and return the result. Raises `TriposError`."""
+    options = context.options
     if options.action == "reward":
-        return train_reward_model(options)
+        return train_reward_model(context)
     recipe = _recipe(options)
     require_extra()
     silence_libraries()
@@ -84,36 +86,31 @@ def main(options: Namespace) -> ExitCode:
     device = choose_device(options.device)
     given = Path(options.source)
     is_spec = given.is_dir() or given.suffix in ("", ".tripos")
-    path = _exported(options, folder / DATA) if is_spec else given
+    path = _exported(context, folder / DATA) if is_spec else given
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # warnings for developers of libraries
         report = fine_tune(read_chats(path), recipe, device, folder, print_stderr)
-    if options.json:
-        print_json(report)
-    else:
-        for line in summary_lines(report, folder):
-            show_message(line)
-    return ExitCode.SUCCESS
+    return Outcome(lambda: report, map(message, summary_lines(report, folder)))
 
 
 def _recipe(options: Namespace) -> Recipe:
     """Return the recipe: options take precedence over the named recipe, and that over the default."""
     said = {name: value for name in SETTINGS if (value := getattr(options, name)) is not None}
-    summary_lines = {"lora": options.lora, **settings_of(options.recipe, options.lora), **said}
-    return Recipe(model=options.model, seed=options.seed, name=options.recipe, **summary_lines)
+    values = {"lora": options.lora, **settings_of(options.recipe, options.lora), **said}
+    return Recipe(model=options.model, seed=options.seed, name=options.recipe, **values)
 
 
-def _exported(options: Namespace, path: Path) -> Path:
+def _exported(context: Context, path: Path) -> Path:
     """Export the training data of a spec or a run, and return the path."""
-    from tripos.cli.context import compile_command_spec, open_store
     from tripos.cli.exports.training_data import export_training
-    from tripos.settings.load import chosen_settings
     from tripos_warehouse.views.connect import connect_run
 
-    spec = Namespace(**{**vars(options), "path": options.source})
-    plan = compile_command_spec(spec, chosen_settings(options).config)[0].plan
-    if plan is None:
-        raise TriposError("S0813", f"`{options.source}` has mistakes, so nothing is exported of it", "mend those above")
+    options = context.options
+    try:
+        plan = context.compiled(options.source).plan
+    except InvalidSpec as error:
+        fault = f"`{options.source}` has mistakes, so nothing is exported of it"
+        raise TriposError("S0813", fault, "mend those above") from error
     names = [export.name for export in plan.exports if export.kind == "best"]
     name = options.export or (names[0] if len(names) == 1 else None)
     if name is None or name not in names:
@@ -125,7 +122,7 @@ def _exported(options: Namespace, path: Path) -> Path:
             else "declare one: `export NAME { best of … }`"
         )
         raise TriposError("S0601", what, hint)
-    connection, run = connect_run(open_store(options), options.run, plan)
+    connection, run = connect_run(context.store(), options.run, plan)
     nothing: dict[str, list[str]] = {
         each: [] for each in ("per", "rows", "models", "scenario", "only", "hold_out", "apart_from", "replies_of")
     }
@@ -214,8 +211,9 @@ TEST = "data.test.jsonl"
 
 
 # Reward models
-def train_reward_model(options: Namespace) -> ExitCode:
-    """Train a reward model and print the result. Raises `TriposError`."""
+def train_reward_model(context: Context) -> Outcome:
+    """Train a reward model and return the result. Raises `TriposError`."""
+    options = context.options
     require_extra(("torch", "transformers", "sklearn"))
     folder = Path(options.output)
     own = {*NOT_MODEL_FILES, TEST, f"{TEST}.provenance.json"} - {REPORT_FILE}
@@ -242,14 +240,9 @@ def train_reward_model(options: Namespace) -> ExitCode:
             folder,
             print_stderr,
         )
-    if options.json:
-        print_json(report)
-    else:
-        for line in reward_summary_lines(report, folder):
-            show_message(line)
     for each in report["audit"]["warnings"]:
         show_diagnostic("warning", WARNING, each)
-    return ExitCode.SUCCESS
+    return Outcome(lambda: report, map(message, reward_summary_lines(report, folder)))
 
 
 def _reward_recipe(options: Namespace) -> RewardRecipe:

@@ -6,19 +6,18 @@ import secrets
 import tempfile
 import warnings
 import webbrowser
-from argparse import Namespace
 from contextlib import ExitStack, closing
 from pathlib import Path
 
-from tripos.cli.context import open_store
+from tripos.cli.context import Context, Outcome
 from tripos.plots.plot import FontWarning, PlotChoices, plot
 from tripos.settings.option import listed_names
 from tripos.settings.options import PlotParameters
-from tripos.terminal import print_json, show_diagnostic, show_message, show_text, table_width, terminal_width
+from tripos.terminal import message, show_diagnostic, show_message, table_width, terminal_width
 from tripos.view.export import write_folder, write_report
 from tripos.view.files import ViewFiles
 from tripos.view.server import serve
-from tripos_compiler.errors import ExitCode, TriposError
+from tripos_compiler.errors import TriposError
 from tripos_warehouse.measures.judges import report_judges
 from tripos_warehouse.report.run_report import Report
 from tripos_warehouse.report.text import render_judges
@@ -27,34 +26,34 @@ from tripos_warehouse.views.connect import connect_run
 from tripos_warehouse.views.runs import get_selected
 
 
-def main(options: Namespace) -> ExitCode:
+def main(context: Context) -> Outcome:
     """Serve the page until interrupted, or write it to a folder."""
-    root = open_store(options).root  # report damage of the store before serving
+    options = context.options
+    root = context.store().root  # report damage of the store before serving
     lasting = None if options.to else root / CACHE / "view"
     with (
         tempfile.TemporaryDirectory(prefix="tripos-view-") as folder,
-        closing(ViewFiles(lambda: open_store(options), Path(folder), lasting=lasting)) as view,
+        closing(ViewFiles(context.store, Path(folder), lasting=lasting)) as view,
     ):
-        run = _run_id(options)
+        run = _run_id(context)
         if options.to is None:
-            serve(view, options.port, secrets.token_urlsafe(16), lambda address: _open_browser(address, run, options))
-            return ExitCode.SUCCESS
+            serve(view, options.port, secrets.token_urlsafe(16), lambda address: _open_browser(address, run, context))
+            return Outcome()
         target = Path(options.to)
         remarks = write_folder(view, target, [run] if run else [])
-    show_message(f"written to {target}: open {target / 'index.html'}")
-    for remark in remarks:
-        show_message(f"! {remark}")
+    index = target / "index.html"
     if options.open:
-        webbrowser.open((target / "index.html").absolute().as_uri())
-    return ExitCode.SUCCESS
+        webbrowser.open(index.absolute().as_uri())
+    texts = (f"written to {target}: open {index}", *(f"! {remark}" for remark in remarks))
+    return Outcome(lambda: {"index": str(index), "remarks": list(remarks)}, map(message, texts))
 
 
-def write_html(options: Namespace, report: Report, path: str) -> None:
+def write_html(context: Context, report: Report, path: str) -> None:
     """Write the report of a run as one page. Raises `TriposError` S0102 if it cannot be written, and `StoreError`."""
     run = report.run.run_id
     with (
         tempfile.TemporaryDirectory(prefix="tripos-view-") as folder,
-        closing(ViewFiles(lambda: open_store(options), Path(folder), {run: report})) as view,
+        closing(ViewFiles(context.store, Path(folder), {run: report})) as view,
     ):
         page = write_report(view, run)
     try:
@@ -63,26 +62,27 @@ def write_html(options: Namespace, report: Report, path: str) -> None:
         raise TriposError("S0102", f"cannot write `{path}`: {error.strerror}", "write it somewhere else") from error
 
 
-def _run_id(options: Namespace) -> str | None:
+def _run_id(context: Context) -> str | None:
     """Return the full id of the run that was named, or None. Raises `StoreError` S0301 for an unknown run."""
-    if options.run is None:
+    if context.options.run is None:
         return None
-    connection, run = connect_run(open_store(options), options.run)
+    connection, run = connect_run(context.store(), context.options.run)
     connection.close()
     return run.run_id
 
 
-def _open_browser(address: str, run: str | None, options: Namespace) -> None:
+def _open_browser(address: str, run: str | None, context: Context) -> None:
     where = f"{address}#/run/{run}" if run else address
     show_message(f"the results are at {where}", flush=True)
     show_message("stop with Ctrl-C", flush=True)
-    if options.open:
+    if context.options.open:
         webbrowser.open(where)
 
 
 # tripos plot
-def plot_main(options: Namespace) -> ExitCode:
-    """Draw a plot, write it to a file, and print its notes for a caption. Raises `TriposError`."""
+def plot_main(context: Context) -> Outcome:
+    """Draw a plot, write it to a file, and return its notes for a caption. Raises `TriposError`."""
+    options = context.options
     PlotParameters.check_kind(options, options.kind)
     choices = PlotChoices(
         measure=options.measure,
@@ -100,13 +100,14 @@ def plot_main(options: Namespace) -> ExitCode:
     )
     with warnings.catch_warnings(record=True, category=FontWarning) as told:
         warnings.simplefilter("always", FontWarning)
-        picture = plot(open_store(options), options.kind, options.run, choices).picture
+        picture = plot(context.store(), options.kind, options.run, choices).picture
     for each in told:
-        code, _, message = str(each.message).partition(": ")
-        show_diagnostic("warning", code, message, "install one, such as Noto Sans CJK; SVG keeps its texts")
-    show_text("\n".join([picture.title, *(f"  {note}" for note in picture.notes)]))
-    show_message(f"written to {options.out}")
-    return ExitCode.SUCCESS
+        code, _, fault = str(each.message).partition(": ")
+        show_diagnostic("warning", code, fault, "install one, such as Noto Sans CJK; SVG keeps its texts")
+    return Outcome(
+        lambda: {"title": picture.title, "notes": list(picture.notes), "written": str(options.out)},
+        [picture.title, *(f"  {note}" for note in picture.notes), message(f"written to {options.out}")],
+    )
 
 
 REQUIRED_AGREEMENT = 0.9
@@ -114,12 +115,13 @@ REQUIRED_AGREEMENT = 0.9
 
 
 # tripos judges
-def judges_main(options: Namespace) -> ExitCode:
-    """Print the agreement of a run's judges with people and with each other."""
+def judges_main(context: Context) -> Outcome:
+    """Return the agreement of a run's judges with people and with each other."""
+    options = context.options
     if options.agree in (0.0, 1.0):
-        message = f"no labels can show an agreement of {options.agree:g}"
-        raise TriposError("R0202", message, "give a share between 0 and 1, such as 0.9")
-    store = open_store(options)
+        fault = f"no labels can show an agreement of {options.agree:g}"
+        raise TriposError("R0202", fault, "give a share between 0 and 1, such as 0.9")
+    store = context.store()
     with ExitStack() as stack:
         connection, run = connect_run(store, options.run)
         stack.enter_context(connection)
@@ -129,15 +131,11 @@ def judges_main(options: Namespace) -> ExitCode:
             stack.enter_context(before)
             since = earlier.run_id
             if earlier.benchmark != run.benchmark:
-                message = f"run `{since}` is of `{earlier.benchmark}`, and not of `{run.benchmark}`"
-                raise TriposError("R0202", message, "name an earlier run of the same benchmark")
+                fault = f"run `{since}` is of `{earlier.benchmark}`, and not of `{run.benchmark}`"
+                raise TriposError("R0202", fault, "name an earlier run of the same benchmark")
         level = options.agree if options.agree is not None else REQUIRED_AGREEMENT
         report = report_judges(connection, plan, run, before, since, against=options.against, level=level)
         if options.against is not None and not report.people:
-            message = f"`{options.against}` scored no reply of run `{run.run_id}`"
-            raise TriposError("R0202", message, "name an evaluator of the run, or a person as `human/NAME`")
-    if options.json:
-        print_json(report.to_json())
-    else:
-        show_text(*render_judges(report, plan, terminal_width(), table_width()), sep="\n")
-    return ExitCode.SUCCESS
+            fault = f"`{options.against}` scored no reply of run `{run.run_id}`"
+            raise TriposError("R0202", fault, "name an evaluator of the run, or a person as `human/NAME`")
+    return Outcome(report.to_json, render_judges(report, plan, terminal_width(), table_width()))

@@ -41,21 +41,19 @@ from tripos_warehouse.query.connection import duckdb
 from tripos_warehouse.store.store import DamageListener, Store
 
 
-def forecast_json(
+def forecast_data(
     estimate: Forecast,
     budget: Budget | None = None,
     withheld: Mapping[str, int] = MappingProxyType({}),
     batches: BatchForecast | None = None,
     detects: Mapping[str, Any] | None = None,
-) -> str:
-    """Return the forecast as indented JSON, with what the run detects.
+) -> dict[str, Any]:
+    """Return the forecast for JSON, with what the run detects.
 
     An unknown cost is null, and `unpriced` names the models. An unknown bound is null, and `unbounded` gives the
     reason. `withheld` counts the items of each scenario that the release withholds.
     """
-    data = {**forecast_values(estimate, budget, batches), "items_withheld": dict(withheld)}
-    data["detects"] = detects
-    return orjson.dumps(data, option=orjson.OPT_INDENT_2).decode()
+    return {**forecast_values(estimate, budget, batches), "items_withheld": dict(withheld), "detects": detects}
 
 
 def budget_rows(estimate: Forecast, budget: Budget | None) -> dict[str, dict[str, Any]]:

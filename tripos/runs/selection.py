@@ -69,7 +69,7 @@ def request_of(options: Namespace) -> RunRequest:
     """Return the request in the options of a command. Raises `TriposError` for a `--role` without a model."""
     return RunRequest(
         models=listed_names(options.model),
-        roles=_role_flags(options),
+        roles=parse_roles(options.role),
         scenario=SCENARIO.of(options),
         only=ONLY.of(options),
         subset=SUBSET.of(options),
@@ -153,9 +153,11 @@ def names_any_model(choices: RunRequest, config: Config) -> bool:
     return bool(choices.models or choices.roles or config.models or config.roles)
 
 
-def _role_flags(options: Namespace) -> dict[str, tuple[str, ...]]:
+def parse_roles(texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return the models of roles from texts such as `judge=a/b,c/d`. Raises `TriposError` R0202 for a text without a
+    model."""
     flags: dict[str, tuple[str, ...]] = {}
-    for text in options.role:
+    for text in texts:
         name, equals, models = text.partition("=")
         if not equals or not listed_names([models]):
             raise TriposError("R0202", f"`{ROLE} {text}` names no model", f"write {ROLE} NAME=PROVIDER/MODEL")

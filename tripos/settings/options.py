@@ -337,6 +337,7 @@ class InitParameters(Parameters):
         MODEL_NAMES, "models under test in the settings; several are separated by commas (default: mock models)"
     )
     yes = flag("ask nothing: take the defaults", short="y")
+    json = JSON
 
 
 class NewParameters(Parameters):
@@ -353,7 +354,7 @@ class NewParameters(Parameters):
         "metric: grade it in this scenario; may be repeated (default: where its dimension is graded)",
         only_for=("metric",),
     )
-    data = DATA
+    data, json = DATA, JSON
 
 
 class CheckParameters(Parameters):
@@ -364,6 +365,7 @@ class CheckParameters(Parameters):
     signed, deny = SIGNED, DENY
     all = flag("show every error and warning, not only the first 100")
     format = option(choice("text", "json", "sarif", "github"), "set the format of errors and warnings", default="text")
+    json = JSON.but("print JSON, like --format json")
     against = option(SPEC_PATH, "check the version number against an earlier version: a spec, or a plan in JSON")
     worlds = option(
         COUNT, "test secrecy in N pairs of worlds that differ in secrets alone (default: 4)", nargs="?", const=4
@@ -380,7 +382,7 @@ class FmtParameters(Parameters):
     )
     check = flag("change nothing; name files to format, and exit with 1 if there are any")
     diff = flag("change nothing; show the changes as a diff")
-    untrusted = UNTRUSTED
+    untrusted, json = UNTRUSTED, JSON
 
 
 class DescribeParameters(Parameters):
@@ -406,6 +408,7 @@ class DescribeParameters(Parameters):
         default="characters",
     )
     format = option(choice("table", "json", "csv"), "print a table, or all figures as JSON or CSV", default="table")
+    json = JSON.but("print JSON, like --format json")
 
 
 class ExplainParameters(Parameters):
@@ -418,6 +421,7 @@ class ExplainParameters(Parameters):
             "or `mean`; `index` lists all words (default: list all codes)"
         ),
     )
+    json = JSON
 
 
 class DocsParameters(Parameters):
@@ -428,6 +432,7 @@ class DocsParameters(Parameters):
         ("a page such as `running`, a statement or function, or a code such as E0501 (default: the first page)"),
     )
     print = flag("print the address and open nothing")
+    json = JSON
 
 
 class PlanParameters(Parameters):
@@ -547,6 +552,7 @@ class ViewParameters(Parameters):
     )
     port = option(whole(metavar=None), "serve on this port (default: any that is free)", default=0)
     open = flag("open the page in the browser")
+    json = JSON.but("with --to: print a summary as JSON", needs=("to",))
     _one_of = Alternatives((to, port))
 
 
@@ -649,6 +655,7 @@ class PlotParameters(Parameters):
     font_size = option(number(0, metavar="POINTS", above=True), "size of the texts in points")
     language = option(text("CODE"), "language of titles and words, such as en or zh (default: yours)")
     bare = flag("leave out the title and the notes, which are printed")
+    json = JSON
 
 
 class SqlParameters(Parameters):
@@ -1083,6 +1090,7 @@ class DiffParameters(Parameters):
         ("set the output format; github: a comment on a pull request, with the figures of --store before and after"),
         default="text",
     )
+    json = JSON.but("print JSON, like --format json")
 
 
 class PromoteParameters(Parameters):
@@ -1116,6 +1124,7 @@ class LockParameters(Parameters):
     allow_private, signed, deny, model, role, store = ALLOW_PRIVATE, SIGNED, DENY, MODEL, ROLE, STORE
     profile = PROFILE
     output = option(FILE_PATH, "the file to write (default: tripos.lock)", short="o", default="tripos.lock")
+    json = JSON
 
 
 class DoctorParameters(Parameters):
