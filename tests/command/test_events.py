@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import json
 from datetime import UTC, datetime
@@ -16,11 +15,12 @@ from tripos.cli.progress import (
     EventLines,
     Events,
     Pace,
+    ProgressMonitor,
     ProgressSnapshot,
     RunSummary,
     progress_table,
-    shown_progress,
     summary_data,
+    views_of,
 )
 from tripos_compiler.errors import TriposError
 from tripos_runtime.asking.progress import RunProgress
@@ -119,12 +119,11 @@ def test_an_event_comes_every_second_while_something_changes_and_every_30_second
 def test_the_last_progress_is_that_of_the_end() -> None:
     stream, tally = io.StringIO(), a_tally()
 
-    async def go() -> None:
-        async with shown_progress(tally, events=some(stream), quiet=True, environ={}, clock=lambda: 5.0):
-            tally.asked["candidate", "sums"] = 4
-            tally.notes.append("almost done")
-
-    asyncio.run(go())
+    monitor = ProgressMonitor(tally, views_of(some(stream), quiet=True))
+    monitor.look(5.0)
+    tally.asked["candidate", "sums"] = 4
+    monitor.look(5.0, ["almost done"])
+    monitor.close()
     found = read(stream)
     assert found[-1]["done"] == 4
     assert [event["text"] for event in found if event["event"] == "note"] == ["almost done"]

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import Awaitable, Callable
+from collections.abc import Sequence
 
 import pytest
 from rich.console import Console
 
+from tripos.api.job import POLL_S, Job, RunObserver, observed
 from tripos.cli.progress import (
     Pace,
     ProgressLines,
+    ProgressMonitor,
     ProgressSnapshot,
     RunSummary,
     Screen,
@@ -19,10 +21,10 @@ from tripos.cli.progress import (
     format_shares,
     live_view,
     shown_lanes,
-    shown_progress,
     status_line,
     summary_data,
     summary_lines,
+    views_of,
 )
 from tripos_runtime.asking.progress import RunProgress
 from tripos_runtime.scheduling.budget import Budget
@@ -140,23 +142,54 @@ def test_there_is_no_time_left_to_tell_where_nothing_moves() -> None:
     assert (pace.rate(), pace.left_s(tally)) == (0.0, None)
 
 
-class Clock:
-    """Time that passes only while someone sleeps. The run ends after so many seconds."""
+class Observer(RunObserver):
+    """An observer that keeps what it saw."""
 
-    def __init__(self, until: float) -> None:
-        self.now = 100.0
-        self.until = 100.0 + until
-        self.over = asyncio.Event()
+    def __init__(self) -> None:
+        self.seen: list[object] = []
 
-    def __call__(self) -> float:
-        return self.now
+    def started(self, job: Job) -> None:
+        self.seen.append("started")
 
-    async def sleep(self, seconds: float) -> None:
-        self.now += seconds
-        if self.now > self.until:
-            self.over.set()
-            await asyncio.Event().wait()
-        await asyncio.sleep(0)
+    def progress(self, job: Job, elapsed_s: float) -> None:
+        self.seen.append((job.tally.done, job.new_notes()))
+
+    def finished(self) -> None:
+        self.seen.append("finished")
+
+
+def test_an_observer_looks_until_the_calls_have_ended_and_sees_each_note_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tripos.api.job.POLL_S", 0.0)
+    job, observer = Job.__new__(Job), Observer()
+    job.tally, job._seen_notes = RunProgress(), 0
+
+    async def go() -> None:
+        async with observed(job, observer):
+            for call in range(3):
+                job.tally.asked["candidate", "sums"] += 1
+                job.tally.notes.append(f"note {call}")
+                await asyncio.sleep(0.01)
+            job.tally.notes.append("the last")
+
+    asyncio.run(go())
+    first, *looks, last = observer.seen
+    assert (first, last) == ("started", "finished")
+    notes = [note for look in looks if isinstance(look, tuple) for note in look[1]]
+    assert notes == ["note 0", "note 1", "note 2", "the last"]
+    assert looks[-1] == (3, ["the last"])
+
+
+def test_an_observer_ends_after_a_failure_too() -> None:
+    job, observer = Job.__new__(Job), Observer()
+    job.tally, job._seen_notes = RunProgress(), 0
+
+    async def go() -> None:
+        async with observed(job, observer):
+            raise ValueError
+
+    with pytest.raises(ValueError):
+        asyncio.run(go())
+    assert (observer.seen[0], observer.seen[-1]) == ("started", "finished")
 
 
 class Terminal(io.StringIO):
@@ -168,23 +201,15 @@ def shown(
     seconds: float,
     stream: io.StringIO,
     environ: dict[str, str],
-    tally: RunProgress | None = None,
-    meanwhile: Callable[[RunProgress], Awaitable[None]] | None = None,
+    notes: Sequence[str] = (),
     quiet: bool = False,
 ) -> str:
-    tally = tally or a_tally()
-
-    async def go() -> None:
-        clock = Clock(seconds)
-        progress = shown_progress(
-            tally, stream=stream, environ=environ, clock=clock, sleep=clock.sleep, quiet=quiet, secrets=("hush-hush",)
-        )
-        async with progress:
-            if meanwhile is not None:
-                await meanwhile(tally)
-            await clock.over.wait()
-
-    asyncio.run(go())
+    """Return what a monitor has written after so many seconds, with notes at the first look."""
+    views = views_of(quiet=quiet, stream=stream, environ=environ)
+    monitor = ProgressMonitor(a_tally(), views, secrets=("hush-hush",))
+    for look in range(int(seconds / POLL_S) + 1):
+        monitor.look(look * POLL_S, () if look else notes)
+    monitor.close()
     return stream.getvalue()
 
 
@@ -210,10 +235,7 @@ def test_a_terminal_gets_a_picture_that_goes_away() -> None:
 
 
 def test_notes_are_told_at_once_and_once_and_without_keys() -> None:
-    async def meanwhile(tally: RunProgress) -> None:
-        tally.notes.append("`x/y` does not answer, key hush-hush")
-
-    text = shown(4, io.StringIO(), {}, meanwhile=meanwhile)
+    text = shown(4, io.StringIO(), {}, ["`x/y` does not answer, key hush-hush"])
     assert text == "`x/y` does not answer, key (hidden)\n"
 
 
@@ -229,16 +251,7 @@ class Gone(io.StringIO):
 
 
 def test_a_run_goes_on_where_nobody_can_see_it_any_more() -> None:
-    went_on = []
-
-    async def meanwhile(tally: RunProgress) -> None:
-        tally.notes.append("a note")
-        for _ in range(5):
-            await asyncio.sleep(0)
-        went_on.append(True)
-
-    shown(100, Gone(), {}, meanwhile=meanwhile)
-    assert went_on
+    assert shown(100, Gone(), {}, ["a note"]) == ""
 
 
 def test_a_note_stays_above_the_picture() -> None:

@@ -32,7 +32,7 @@ from tripos_warehouse.store.digests import SEAL, sealed
 from tripos_warehouse.store.journal import JOURNAL_FORMAT, read_segment, to_line
 from tripos_warehouse.store.parts import to_arrow
 from tripos_warehouse.store.schemas import TABLES
-from tripos_warehouse.store.store import Store, first_damage_of_open_stores, forget_open_stores
+from tripos_warehouse.store.store import Store
 
 AT = "# at "
 KEPT = "journal/kept.jsonl"
@@ -240,7 +240,6 @@ def replay(data: bytes) -> None:
     for row, told in zip(rows["samples"], said if isinstance(said, list) else [said], strict=False):
         row.update({name: value for name, value in told.items() if name in CALLED} if isinstance(told, dict) else {})
     root = folder() / "recorded"
-    forget_open_stores()
     shutil.rmtree(root, ignore_errors=True)
     Store.open(root, create=True).append(bound(rows), "first")
     recording = open_recording(f"replay/{root}", root)
@@ -248,7 +247,7 @@ def replay(data: bytes) -> None:
     try:
         recording.find(b"0" * 16)
     except Exception as error:  # the command looks into the store then, and says what is damaged
-        raise first_damage_of_open_stores() or error from error
+        raise Store.open(root, create=False, tolerant=True).first_damage() or error from error
     finally:
         recording.close()
 

@@ -7,7 +7,8 @@ import contextlib
 import gc
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -103,6 +104,13 @@ class Job:
     _engine: Engine | None = None
     _running: asyncio.Task[None] | None = None
     _interrupted: bool = False
+    _seen_notes: int = 0
+
+    def new_notes(self) -> list[str]:
+        """Return the notes of the run since the last call."""
+        notes = self.tally.notes[self._seen_notes :]
+        self._seen_notes += len(notes)
+        return notes
 
     def endpoints(self) -> Sequence[Snapshot]:
         """Return the state of each endpoint."""
@@ -127,16 +135,15 @@ class Job:
         if self._engine is not None:
             self._engine.look_again()
 
-    async def run(self, models: Mapping[str, Model], around: RunContext) -> RunResult:
-        """Run to the end, and return how it ended. `around` provides the context in which calls are made, such as a
-        progress display."""
+    async def run(self, models: Mapping[str, Model], observer: RunObserver) -> RunResult:
+        """Run to the end, and return how it ended. The observer looks at the calls."""
         ledger = open_ledger(self.store, self.plan.fingerprints, self.origin.release)
         ending: RunResult | None = None
         try:
             done = self._done(ledger)
             self._begin(self.run_id if done is None else done["run_id"])
             if done is None:
-                ending = await self._call(ledger, models, around)
+                ending = await self._call(ledger, models, observer)
             else:
                 self.tally.reuse(done)
                 self.settled = done.get("settled")
@@ -158,14 +165,14 @@ class Job:
         return _with_losses(ending, ledger.lost)
 
     async def work(
-        self, models: Mapping[str, Model], around: RunContext, share: Share, reader: CaseReader | None = None
+        self, models: Mapping[str, Model], observer: RunObserver, share: Share, reader: CaseReader | None = None
     ) -> RunResult:
         """Make the calls of a share of a run that another process begins and ends. A `reader` replaces its stopping
         rule. Raises `StoreError` if results cannot be committed."""
         ledger = open_ledger(self.store, self.plan.fingerprints, self.origin.release)
         ending: RunResult | None = None
         try:
-            ending = await self._call(ledger, models, around, share, reader)
+            ending = await self._call(ledger, models, observer, share, reader)
         finally:
             for function in self.functions.values():
                 function.close()
@@ -198,14 +205,14 @@ class Job:
         self,
         ledger: RunLedger,
         models: Mapping[str, Model],
-        around: RunContext,
+        observer: RunObserver,
         share: Share | None = None,
         reader: CaseReader | None = None,
     ) -> RunResult:
         thresholds, finished = gc.get_threshold(), False
         try:
             if self.pool is not None:
-                async with around(self):
+                async with observed(self, observer):
                     return await self.pool.run(self)
             for model in models.values():
                 if isinstance(model, Warming):
@@ -245,7 +252,7 @@ class Job:
             gc.collect()
             gc.freeze()
             gc.set_threshold(20_000, 20, 50)
-            async with around(self):
+            async with observed(self, observer):
                 await self._running
             finished = not engine.stopping or (self.batches is not None and self.batches.left)
         except (ModelError, Stopped) as error:
@@ -320,8 +327,44 @@ class Job:
         ]
 
 
-RunContext = Callable[[Job], contextlib.AbstractAsyncContextManager[None]]
-"""Provides the context in which the calls of a job are made, such as a progress display."""
+POLL_S = 0.25
+"""The interval in seconds between two looks of an observer."""
+
+
+class RunObserver:
+    """An observer of the calls of a run: a terminal and an event log, a callback, or the process that started a
+    worker."""
+
+    def started(self, job: Job) -> None:
+        """Begin to observe: the calls are about to be made in the running event loop."""
+
+    def progress(self, job: Job, elapsed_s: float) -> None:
+        """Look at the counters and the new notes of a job, so many seconds after its first call."""
+
+    def finished(self) -> None:
+        """End: there are no further calls, and the last look has shown the final state."""
+
+
+@contextlib.asynccontextmanager
+async def observed(job: Job, observer: RunObserver) -> AsyncIterator[None]:
+    """Let an observer look at a job several times a second while the block runs, and once more at its end."""
+    started = time.monotonic()
+
+    async def poll() -> None:
+        while True:
+            observer.progress(job, time.monotonic() - started)
+            await asyncio.sleep(POLL_S)
+
+    observer.started(job)
+    polling = asyncio.create_task(poll())
+    try:
+        yield
+    finally:
+        polling.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await polling
+        observer.progress(job, time.monotonic() - started)
+        observer.finished()
 
 
 def _with_losses(ending: RunResult, lost: int) -> RunResult:

@@ -6,13 +6,12 @@ import asyncio
 import contextlib
 import contextvars
 import threading
-import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
-from tripos.api.job import Job, Pool, RunContext, RunResult
+from tripos.api.job import Job, Pool, RunObserver, RunResult
 from tripos.errors import explain_interrupt
 from tripos.releases.opening import origin_of
 from tripos.runs.compilation import CompiledSpec
@@ -154,11 +153,11 @@ class Run:
         if self._loop is not None and self._ending is None:
             self._loop.call_soon_threadsafe(self.job.interrupt)
 
-    async def go(self, around: RunContext) -> RunResult:
-        """Make the calls in the context that `around` provides, and commit how the run ended. Raises `StoreError`."""
+    async def go(self, observer: RunObserver) -> RunResult:
+        """Make the calls before an observer, and commit how the run ended. Raises `StoreError`."""
         self._loop = asyncio.get_running_loop()
         try:
-            self._ending = await self.job.run(self.prepared.models, around)
+            self._ending = await self.job.run(self.prepared.models, observer)
         finally:
             self.prepared.wiring.close()
         return self._ending
@@ -189,6 +188,15 @@ class Run:
         from tripos.api.results import notebook_formats, shortened
 
         return notebook_formats(repr(self)[1:-1], [] if self._ending is None else shortened(self.report()))
+
+
+def conclude(run: Run) -> Report:
+    """Finish a run whose calls ended without a failure: make the report and store its measures, then check that the
+    replies came from the models of the lock file. Return the report. Raises `StoreError`, and `TriposError` R0261 for
+    other models."""
+    report = run.keep_report()
+    run.check_served()
+    return report
 
 
 def open_run(
@@ -301,10 +309,6 @@ def run_blocking(make: Callable[[], Coroutine[Any, Any, Value]], stop: Callable[
     return done[0]
 
 
-POLL_S = 0.25
-"""The interval in seconds between two calls of the callback."""
-
-
 # Progress callbacks
 @dataclass(frozen=True)
 class Progress:
@@ -333,44 +337,20 @@ class Progress:
 Callback = Callable[[Progress], object]
 
 
-class ProgressCallback:
-    """Calls a callback during a run and once at its end. An exception of the callback stops the run and is stored in
-    `error`."""
+class ProgressCallback(RunObserver):
+    """An observer that calls a callback. An exception of the callback stops the run and is stored in `error`."""
 
     def __init__(self, run: Run, callback: Callback | None, secrets: Sequence[str] = ()) -> None:
         self.run = run
         self.secrets = secrets
         self.callback = callback
         self.error: Exception | None = None
-        self._started = time.monotonic()
-        self._noted = 0
 
-    @contextlib.asynccontextmanager
-    async def around(self, job: Job) -> AsyncIterator[None]:
-        """Watch a job while the block runs."""
-        if self.callback is None:
-            yield
-            return
-        task = asyncio.create_task(self._watch())
-        try:
-            yield
-        finally:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
-            self._look()
-
-    async def _watch(self) -> None:
-        while self.error is None:
-            self._look()
-            await asyncio.sleep(POLL_S)
-
-    def _look(self) -> None:
+    def progress(self, job: Job, elapsed_s: float) -> None:
+        """Call the callback."""
         if self.callback is None or self.error is not None:
             return
-        tally = self.run.job.tally
-        notes = tuple(without_keys(text, self.secrets) for text in tally.notes[self._noted :])
-        self._noted = len(tally.notes)
+        tally = job.tally
         now = Progress(
             run=self.run,
             done=tally.done,
@@ -382,8 +362,8 @@ class ProgressCallback:
             tokens_in=tally.tokens_in,
             tokens_out=tally.tokens_out,
             cost_usd=tally.cost_usd,
-            elapsed_s=time.monotonic() - self._started,
-            notes=notes,
+            elapsed_s=elapsed_s,
+            notes=tuple(without_keys(text, self.secrets) for text in job.new_notes()),
         )
         try:
             self.callback(now)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from tripos.api.errors import RunError, SpecError, for_python, raised_as
-from tripos.api.run import Callback, ProgressCallback, Run, open_run, run_blocking
+from tripos.api.run import Callback, ProgressCallback, Run, conclude, open_run, run_blocking
 from tripos.api.workers.pool import worker_pool
 from tripos.releases.network_policy import USER_GIVEN
 from tripos.runs.compilation import CompiledSpec, find_spec
@@ -24,6 +24,7 @@ from tripos.settings.options import ALLOW_PROGRAM, ALLOW_UNSANDBOXED, STORE, Run
 from tripos.settings.trust import trust_in
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.errors import TriposError
+from tripos_warehouse.errors import StoreError
 
 if TYPE_CHECKING:
     from tripos_compiler.diagnostics.diagnostic import Diagnostic
@@ -222,22 +223,23 @@ class Spec:
             run = open_run(self.compiled, prepared, config, self._warner(warnings), pool, detach=detach)
         run.warnings = tuple(warnings)
         started.append(run)
-        watcher = ProgressCallback(run, progress, self.settings.secrets)
+        observer = ProgressCallback(run, progress, self.settings.secrets)
         with raised_as(RunError):
-            ending = await run.go(watcher.around)
-        if watcher.error is not None:
-            raise watcher.error
+            ending = await run.go(observer)
+        if observer.error is not None:
+            raise observer.error
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise asyncio.CancelledError
         if ending.failure is not None:
             failure = ending.failure
             raise RunError(failure.code, for_python(failure.message), for_python(failure.hint), run) from failure
-        if ending.status == "submitted":  # a report would cover only part of the run
-            return run
-        await asyncio.to_thread(run.keep_report)
-        with raised_as(RunError):
-            run.check_served()
+        try:
+            await asyncio.to_thread(conclude, run)
+        except StoreError:
+            raise
+        except TriposError as failure:
+            raise RunError(failure.code, for_python(failure.message), for_python(failure.hint), run) from failure
         return run
 
     def _warner(self, warnings: list[RunWarning]) -> Warner:

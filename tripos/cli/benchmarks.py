@@ -174,9 +174,9 @@ def _outcome_lines(benchmarks: Sequence[_LoadedBenchmark], codes: Sequence[ExitC
         ExitCode.INTERRUPTED: "interrupted",
     }
     width = max(cell_len(benchmark.path) for benchmark in benchmarks)
-    told = [words.get(code, f"exit code {code}") for code in codes]
-    told += ["not begun"] * (len(benchmarks) - len(codes))
-    return [f"{pad(benchmark.path, width)}  {text}" for benchmark, text in zip(benchmarks, told, strict=True)]
+    outcomes = [words.get(code, f"exit code {code}") for code in codes]
+    outcomes += ["not begun"] * (len(benchmarks) - len(codes))
+    return [f"{pad(benchmark.path, width)}  {text}" for benchmark, text in zip(benchmarks, outcomes, strict=True)]
 
 
 def _benchmark_paths(paths: Sequence[str]) -> list[str]:

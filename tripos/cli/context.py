@@ -6,6 +6,7 @@ so that the command can be run again without the damaged rows.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import sys
@@ -51,19 +52,13 @@ if TYPE_CHECKING:
 class Styled(str):
     """A line whose colours are ours. In any other line, control characters are escaped."""
 
-    __slots__ = ()
-
 
 class Output(str):
     """A text for another program, printed unchanged and without a line end of ours."""
 
-    __slots__ = ()
-
 
 class Remark(str):
     """A line for standard error."""
-
-    __slots__ = ()
 
 
 class Outcome(NamedTuple):
@@ -82,7 +77,15 @@ class Outcome(NamedTuple):
     failure: TriposError | None = None
 
     def show(self, form: str, interval: Any = None) -> None:
-        """Print the outcome in a form: `text`, `json`, or another value of `--format`."""
+        """Print the outcome in a form: `text`, `json`, or another value of `--format`. If the reader of standard output
+        closes it, as `| head` does, discard the rest."""
+        try:
+            self._print(form, interval)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            discard_output(sys.stdout)
+
+    def _print(self, form: str, interval: Any) -> None:
         if form in JSON_FORMATS:
             if self.data is not None:
                 show_json(json_text(self.data()))
@@ -135,10 +138,10 @@ PAPER_FORMATS = ("md", "latex", "html")
 
 def output_format(options: Namespace) -> str:
     """Return the output format. Raises `TriposError` R0202 if `--json` or `--interval` does not apply to it."""
-    given = str(getattr(options, "format", None) or "text")
-    form = "json" if JSON.of(options) else given
-    if JSON.of(options) and given not in ("text", "table", "json"):
-        raise TriposError("R0202", f"`{JSON}` and `{FORMAT} {given}` exclude each other", "give one of them")
+    form = str(getattr(options, "format", None) or "text")
+    if JSON.of(options) and form not in ("text", "table", "json"):
+        raise TriposError("R0202", f"`{JSON}` and `{FORMAT} {form}` exclude each other", "give one of them")
+    form = "json" if JSON.of(options) else form
     if INTERVAL.of(options) is not None and form not in PAPER_FORMATS:
         message = f"`{INTERVAL}` has no use with `{FORMAT} {form}`"
         raise TriposError(
@@ -182,11 +185,7 @@ class Context:
     def show(self, outcome: Outcome) -> ExitCode:
         """Print an outcome, and return the exit code: that of the outcome, or `SOME_FAILED` for a success whose answer
         lacks committed rows of a damaged store. Raises the failure of the outcome."""
-        try:
-            outcome.show(self.form, INTERVAL.of(self.options))
-            sys.stdout.flush()
-        except BrokenPipeError:  # as `| head` does: the exit code still reports the outcome
-            discard_output(sys.stdout)
+        outcome.show(self.form, INTERVAL.of(self.options))
         if outcome.failure is not None:
             raise outcome.failure
         lacks_rows = any(error.code in COMMITTED_DAMAGE for error in self._damage)
@@ -309,19 +308,18 @@ class Context:
     def found_damage(self) -> bool:
         """Check the stores that this command reads, and return true if rows are damaged. The command then skips these
         rows."""
-        found = [store.sweep() for store in self._read]  # every store, also after a damaged one
-        return any(found)
+        damaged = [store.sweep() for store in self._read]  # every store, also after a damaged one
+        return any(damaged)
 
     def first_damage(self) -> StoreError | None:
-        """Return the first damage in a store of the command: a possible reason of an unforeseen failure. If the command
-        opened none through its context, this is the store of its settings."""
-        from tripos_warehouse.store.store import Store
-
+        """Return the first damage in a store of the command: a possible reason of an unforeseen failure. A command with
+        `--store` that opened none through its context, such as a run, has the store of its settings."""
         stores = [*self._read, *self._written]
-        try:
-            stores = stores or [Store.open(self.config.store, create=False, tolerant=True)]
-        except TriposError:
-            return None
+        if not stores and hasattr(self.options, STORE.name):
+            from tripos_warehouse.store.store import Store
+
+            with contextlib.suppress(TriposError):
+                stores = [Store.open(self.config.store, create=False, tolerant=True, writes=False)]
         return next(filter(None, (store.first_damage() for store in stores)), None)
 
     def _report_damage(self, error: StoreError) -> None:

@@ -354,12 +354,12 @@ def _to_data(plan: Plan, described: Sequence[DatasetStatistics]) -> dict[str, ob
     }
 
 
-def _to_csv(found: Sequence[DatasetStatistics]) -> str:
+def _to_csv(described: Sequence[DatasetStatistics]) -> str:
     """Return all statistics as CSV, one line for each field of each group."""
-    headings = ["dataset", *found[0].by, "field", *FIGURES, "unit"]
+    headings = ["dataset", *described[0].by, "field", *FIGURES, "unit"]
     rows = [
         [dataset_statistics.name, *group, name, *(getattr(figures, figure) for figure in FIGURES), figures.unit]
-        for dataset_statistics in found
+        for dataset_statistics in described
         for group, of in dataset_statistics.groups.items()
         for name, figures in of.items()
     ]

@@ -369,8 +369,8 @@ def new_main(context: Context) -> Outcome:
 
 def added_text(named: str, files: Sequence[str], where: str) -> str:
     """Return a message about a statement that was added to files."""
-    told = f"added {named} to {', '.join(files)}"
-    return f"{told}: {where}" if where else told
+    text = f"added {named} to {', '.join(files)}"
+    return f"{text}: {where}" if where else text
 
 
 Additions = Callable[["SpecSource", "Compilation"], tuple[Mapping[str, str], str]]

@@ -6,22 +6,20 @@ A failure of one of them never stops the run.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import re
 import shutil
 import sys
 import textwrap
-import time
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import orjson
 
@@ -730,32 +728,27 @@ def summary_data(ended: RunSummary) -> dict[str, Any]:
     }
 
 
-POLL_S = 0.25
-"""The interval in seconds at which the counters are polled."""
 FIRST_LINE_S, LINE_S, CI_LINE_S = 5.0, 30.0, 60.0
 EVENT_S, IDLE_EVENT_S = 1.0, 30.0
 """The interval of events in seconds, while counters change and while they do not."""
 
 
-# Observers of a run
-class RunObserver(Protocol):
+# Views of a run
+class ProgressView:
     """A view of a run."""
 
     def look(self, moment: ProgressSnapshot) -> None:
         """Show the current state, if it is time to."""
-        ...
 
     def note(self, text: str) -> None:
         """Show a note."""
-        ...
 
     def close(self) -> None:
         """End the view."""
-        ...
 
 
 @dataclass
-class ProgressLines:
+class ProgressLines(ProgressView):
     """A view that prints a line from time to time, for log files and CI."""
 
     stream: TextIO
@@ -773,36 +766,33 @@ class ProgressLines:
         """Print the note at once."""
         show_message(text, stream=self.stream, flush=True)
 
-    def close(self) -> None:
-        """Do nothing: no resource is open."""
-
 
 @dataclass
-class EventLines:
+class EventLines(ProgressView):
     """A view that writes events: often while counters change, rarely while they do not."""
 
     events: Events
     _next_s: float = 0.0
     _idle_s: float = 0.0
     _last_state: tuple[object, ...] = ()
+    _last: ProgressSnapshot | None = None
 
     def look(self, moment: ProgressSnapshot) -> None:
         """Write an event if it is time to."""
+        self._last = moment
         seen = (moment.tally.done, moment.tally.total, moment.in_flight, moment.tally.waiting, moment.endpoints)
         due = self._next_s if seen != self._last_state else self._idle_s
         if moment.elapsed_s >= due:
             self._write(moment, seen)
-
-    def last(self, moment: ProgressSnapshot) -> None:
-        """Write the final state of the run."""
-        self._write(moment, ())
 
     def note(self, text: str) -> None:
         """Write the note at once."""
         self.events.note(text)
 
     def close(self) -> None:
-        """Do nothing: the log is closed by its owner."""
+        """Write the final state of the run. The log is closed by its owner."""
+        if self._last is not None:
+            self._write(self._last, ())
 
     def _write(self, moment: ProgressSnapshot, seen: tuple[object, ...]) -> None:
         self._last_state = seen
@@ -810,7 +800,7 @@ class EventLines:
         self.events.progress(moment)
 
 
-class Screen:
+class Screen(ProgressView):
     """A view that draws the live view, with notes above it, and removes it at the end."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -836,97 +826,56 @@ class Screen:
 
 @dataclass
 class ProgressMonitor:
-    """The polling of counters on behalf of several views."""
+    """The counters of a run, as several views show them. `endpoints` returns the state of each endpoint, and `verbose`
+    shows all of them. `secrets` are removed from all notes."""
 
     tally: RunProgress
-    shows: list[RunObserver]
-    started: float
+    views: list[ProgressView]
     endpoints: Callable[[], Sequence[Snapshot]] | None = None
     budget: Budget | None = None
     verbose: bool = False
     secrets: tuple[str, ...] = ()
     pace: Pace = field(default_factory=Pace)
-    _printed_notes: int = 0
 
-    def look(self, now: float) -> ProgressSnapshot:
-        """Take the current state, show it in every view, and return it."""
-        self.pace.mark(now, self.tally)
+    def look(self, elapsed_s: float, notes: Sequence[str] = ()) -> None:
+        """Show the current state and new notes in every view."""
+        self.pace.mark(elapsed_s, self.tally)
         endpoints = None if self.endpoints is None else tuple(self.endpoints())
-        moment = ProgressSnapshot(self.tally, self.pace, now - self.started, endpoints, self.budget, self.verbose)
-        for text in self.tally.notes[self._printed_notes :]:
-            self._printed_notes += 1
-            told = without_keys(text, self.secrets)
-            self._for_each_view(partial(_note, told))
-        self._for_each_view(lambda show: show.look(moment))
-        return moment
+        moment = ProgressSnapshot(self.tally, self.pace, elapsed_s, endpoints, self.budget, self.verbose)
+        for text in notes:
+            self._for_each_view(partial(_note, without_keys(text, self.secrets)))
+        self._for_each_view(lambda view: view.look(moment))
 
     def close(self) -> None:
         """Close every view."""
-        self._for_each_view(lambda show: show.close())
+        self._for_each_view(lambda view: view.close())
 
-    def _for_each_view(self, act: Callable[[RunObserver], None]) -> None:
+    def _for_each_view(self, act: Callable[[ProgressView], None]) -> None:
         """Call a function for every view. A view whose output is closed is dropped, and the run continues."""
-        for show in tuple(self.shows):
+        for view in tuple(self.views):
             try:
-                act(show)
+                act(view)
             except OSError:
-                self.shows.remove(show)
+                self.views.remove(view)
 
 
-@contextlib.asynccontextmanager
-async def shown_progress(
-    tally: RunProgress,
-    *,
-    endpoints: Callable[[], Sequence[Snapshot]] | None = None,
-    budget: Budget | None = None,
-    verbose: bool = False,
+def views_of(
     events: Events | None = None,
+    *,
     quiet: bool = False,
-    secrets: tuple[str, ...] = (),
     stream: TextIO | None = None,
     environ: Mapping[str, str] = os.environ,
-    clock: Callable[[], float] = time.monotonic,
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-) -> AsyncIterator[None]:
-    """Show the counters while the block runs: to people on `stream` (default: standard error) unless `quiet`, and as
-    `events`.
-
-    `endpoints` returns the state of each endpoint; `verbose` shows all of them. `secrets` are removed from all
-    output.
-    """
-    stream = stream or sys.stderr
-    shows: list[RunObserver] = []
-    if not quiet:
-        shows.append(_for_people(stream, environ))
-    event_lines = EventLines(events) if events is not None else None
-    if event_lines is not None:
-        shows.append(event_lines)
-    watch = ProgressMonitor(tally, shows, clock(), endpoints, budget, verbose, secrets)
-    task = asyncio.create_task(_watch(watch, clock, sleep))
-    try:
-        yield
-    finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
-        # Show the last notes before the views close.
-        moment = watch.look(clock())
-        if event_lines is not None:
-            event_lines.last(moment)
-        watch.close()
+) -> list[ProgressView]:
+    """Return the views of a run: for people on `stream` (default: standard error) unless `quiet`, and `events`."""
+    views: list[ProgressView] = [] if quiet else [_for_people(stream or sys.stderr, environ)]
+    return views if events is None else [*views, EventLines(events)]
 
 
-def _note(text: str, show: RunObserver) -> None:
-    show.note(text)
+def _note(text: str, view: ProgressView) -> None:
+    view.note(text)
 
 
-async def _watch(watch: ProgressMonitor, clock: Callable[[], float], sleep: Callable[[float], Awaitable[None]]) -> None:
-    while True:
-        watch.look(clock())
-        await sleep(POLL_S)
-
-
-def _for_people(stream: TextIO, environ: Mapping[str, str]) -> RunObserver:
+def _for_people(stream: TextIO, environ: Mapping[str, str]) -> ProgressView:
     ci = environ.get("CI", "").lower() not in ("", "0", "false")
     if stream.isatty() and not ci and environ.get("TERM") != "dumb" and shutil.get_terminal_size().columns >= 40:
         return Screen(stream)

@@ -11,16 +11,24 @@ import shutil
 import sys
 import time
 from argparse import Namespace
-from collections.abc import AsyncIterator, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, TextIO
 
-from tripos.api.job import Job, RunResult
-from tripos.api.run import Run, open_run
+from tripos.api.job import Job, RunObserver, RunResult
+from tripos.api.run import Run, conclude, open_run
 from tripos.api.workers.pool import worker_pool
 from tripos.cli.context import Context, Outcome, Remark, with_mock_models
-from tripos.cli.progress import Events, RunSummary, shown_progress, summary_data, summary_lines, wrap_labelled
+from tripos.cli.progress import (
+    Events,
+    ProgressMonitor,
+    RunSummary,
+    summary_data,
+    summary_lines,
+    views_of,
+    wrap_labelled,
+)
 from tripos.cli.report import exit_code_of, headline_lines, store_options, write_junit
 from tripos.errors import is_interrupt
 from tripos.releases.frozen import withheld_note
@@ -95,13 +103,7 @@ def run_compiled(
     with contextlib.ExitStack() as stack:
         stack.callback(prepared.wiring.close)
         events = stack.enter_context(Events.open(options.events, chosen.secrets)) if options.events else None
-        outcome = _Run(run, options, chosen, events, interactive=bool(people)).go()
-    if outcome.failure is None:
-        try:
-            run.check_served()
-        except TriposError as failure:
-            return outcome._replace(failure=failure)
-    return outcome
+        return _Run(run, options, chosen, events, interactive=bool(people)).go()
 
 
 def _dry_run(context: Context, prepared: PreparedRun, config: Config) -> Outcome:
@@ -126,9 +128,9 @@ def _dry_run(context: Context, prepared: PreparedRun, config: Config) -> Outcome
     return Outcome(data, forecast_lines(estimate, prepared.plan, terminal_width(), budget, batches))
 
 
-@dataclass(frozen=True)
-class _Run:
-    """One run, with its output to the terminal and to the event log."""
+@dataclass
+class _Run(RunObserver):
+    """One run, with its output to the terminal and to the event log. It is the observer of the calls."""
 
     run: Run
     options: Namespace
@@ -136,6 +138,8 @@ class _Run:
     events: Events | None
     interactive: bool = False
     """True if a person replies in the terminal, so that no progress may be drawn there."""
+    _handlers: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
+    _monitor: ProgressMonitor | None = None
 
     @property
     def job(self) -> Job:
@@ -159,26 +163,31 @@ class _Run:
         job, started = self.job, time.monotonic()
         self._header()
         try:
-            ending = asyncio.run(self.run.go(self._progress))
+            ending = asyncio.run(self.run.go(self))
         except StoreError as error:
             error.exit_code = ExitCode.SOME_FAILED
             raise
-        report, unreported, cut = None, None, False
-        if ending.failure is None:
+        report, failure, cut = None, ending.failure, False
+        if failure is None:
             try:
-                report = self._report()
+                report = conclude(self.run)
             except StoreError as error:  # the summary of calls and cost is still printed
-                unreported = error.with_exit_code(ExitCode.SOME_FAILED)
+                failure = error.with_exit_code(ExitCode.SOME_FAILED)
+            except TriposError as error:
+                report, failure = self.run.report(), error
             except BaseException as error:
                 if not is_interrupt(error):
                     raise
                 cut = True
         if self.options.junit and not cut:
             self._write_junit(report)
-        failure = ending.failure or unreported
         ended = self._ended(ending, failure, time.monotonic() - started)
         if self.events is not None:
             self.events.finished(_summary_json(ended, report))
+        remarks = self._cut_remarks() if cut else []
+        if self.options.json:  # which prints no lines
+            for remark in remarks:
+                print_stderr(remark)
         code = ExitCode.SUCCESS if report is None else exit_code_of(report)
         if cut or ending.status == "interrupted":
             code = ExitCode.INTERRUPTED
@@ -188,26 +197,27 @@ class _Run:
             code = ExitCode.SOME_FAILED  # the next run may fix it; until then the expectations do not count
         return Outcome(
             None if self._events_on_stdout else lambda: _summary_json(ended, report),
-            self._lines(ended, report, cut),
+            self._lines(ended, report, remarks),
             exit_code=code,
             failure=failure,
         )
 
-    def _lines(self, ended: RunSummary, report: Report | None, cut: bool) -> Iterator[str]:
-        """Yield the summary and the headline. If the report was `cut`, say that the results are saved, and name the
-        command that makes it."""
+    def _lines(self, ended: RunSummary, report: Report | None, remarks: Sequence[Remark]) -> Iterator[str]:
+        """Yield the summary, the headline, and remarks."""
         yield Remark("\n".join(summary_lines(ended)))
         if report is not None and self.job.tally.samples and not self._events_on_stdout:
             yield from headline_lines(report, self.options)
-        if cut:
-            where = store_options(self.options)
-            again = " ".join(["tripos", "report", self.job.run_id, *([where] if where else [])])
-            yield Remark(localized("interrupted after the last call: all results are kept, and nothing is asked again"))
-            yield Remark(localized(f"  for the figures: {again}"))
+        yield from remarks
 
-    def _report(self) -> Report:
-        """Return the report, and store its measures. Raises `StoreError`."""
-        return self.run.keep_report()
+    def _cut_remarks(self) -> list[Remark]:
+        """Return that the results are saved, and the command that makes the interrupted report."""
+        where = store_options(self.options)
+        again = " ".join(["tripos", "report", self.job.run_id, *([where] if where else [])])
+        texts = (
+            "interrupted after the last call: all results are kept, and nothing is asked again",
+            f"  for the figures: {again}",
+        )
+        return [Remark(localized(text)) for text in texts]
 
     @property
     def _events_on_stdout(self) -> bool:
@@ -252,27 +262,34 @@ class _Run:
             command=without_keys(shlex.join(["tripos", *sys.argv[1:]]), self.chosen.secrets),
         )
 
-    @contextlib.asynccontextmanager
-    async def _progress(self, job: Job) -> AsyncIterator[None]:
-        """Show progress while the run makes calls. The first Ctrl-C finishes the calls in progress; the second stops at
-        once."""
+    def started(self, job: Job) -> None:
+        """Show progress from now on. The first Ctrl-C finishes the calls in progress; the second stops at once."""
 
         def interrupted() -> None:
             if job.interrupt():
                 print_stderr(localized("\nfinishing the calls under way; Ctrl-C again stops at once"))
 
-        progress = shown_progress(
+        self._handlers.enter_context(interrupt_handler(interrupted))
+        quiet = self.options.json or self._events_on_stdout or self.interactive
+        self._monitor = ProgressMonitor(
             job.tally,
-            endpoints=job.endpoints,
-            budget=job.budget,
-            verbose=self.options.verbose,
-            events=self.events,
-            quiet=self.options.json or self._events_on_stdout or self.interactive,
-            secrets=self.chosen.secrets,
+            views_of(self.events, quiet=quiet),
+            job.endpoints,
+            job.budget,
+            self.options.verbose,
+            self.chosen.secrets,
         )
-        with interrupt_handler(interrupted):
-            async with progress:
-                yield
+
+    def progress(self, job: Job, elapsed_s: float) -> None:
+        """Show the state of the run."""
+        if self._monitor is not None:
+            self._monitor.look(elapsed_s, job.new_notes())
+
+    def finished(self) -> None:
+        """Remove the display of the progress."""
+        if self._monitor is not None:
+            self._monitor.close()
+        self._handlers.close()
 
 
 def _summary_json(ended: RunSummary, report: Report | None) -> dict[str, Any]:

@@ -155,8 +155,8 @@ def main(context: Context) -> Outcome:
     store = context.store()
     if options.duckdb is not None:
         write_database(snippet(store), options.duckdb)
-        told = f"{Path(options.duckdb)} has the views and macros; the data stay in the store"
-        return Outcome(lambda: {"written": options.duckdb}, [message(told)])
+        text = f"{Path(options.duckdb)} has the views and macros; the data stay in the store"
+        return Outcome(lambda: {"written": options.duckdb}, [message(text)])
     if options.snippet:
         text = snippet_text(snippet(store))
         return Outcome(lambda: {"snippet": text}, [text])

@@ -7,19 +7,18 @@ cases and the run reads their scores in order.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import itertools
 import os
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
 from threading import Thread
 from typing import Any
 
-from tripos.api.job import Job
+from tripos.api.job import Job, RunObserver
 from tripos.api.workers.messages import (
     ORPHAN_GRACE_S,
     ActiveModels,
@@ -224,10 +223,10 @@ class CaseServer:
         self._rows.append(membership_row(self._job.run_id, case, self._marks, models))
 
 
-REPORT_S = 0.25
-"""The interval in seconds between two reports of the state."""
-POLL_S = 1.0
+ALIVE_POLL_S = 1.0
 """The interval in seconds at which a worker checks that the run is still alive."""
+CLOSE_POLL_S = 0.025
+"""The interval in seconds at which a worker checks that its last messages are sent."""
 
 
 # The process
@@ -246,7 +245,7 @@ def main() -> None:
 def _end_with_run(run: int, number: signal.Signals) -> None:
     """End long evaluations once the run is gone. The event loop would notice only afterwards."""
     while os.getppid() == run:
-        time.sleep(POLL_S)
+        time.sleep(ALIVE_POLL_S)
     os.kill(os.getpid(), number)
 
 
@@ -266,10 +265,10 @@ async def _work(answers: int) -> None:
     worker.send(ended)
     transport.close()  # flushes pending messages first
     while not transport.is_closing() or transport.get_write_buffer_size():
-        await asyncio.sleep(REPORT_S / 10)
+        await asyncio.sleep(CLOSE_POLL_S)
 
 
-class _Worker:
+class _Worker(RunObserver):
     def __init__(
         self, assignment: WorkerAssignment, messages: asyncio.StreamReader, transport: asyncio.WriteTransport
     ) -> None:
@@ -280,7 +279,6 @@ class _Worker:
         self._news = asyncio.Event()
         self._deaths = self._told_deaths = assignment.deaths
         self._stopping = self._done = False
-        self._noted = 0
         self._reader: RemoteReader | None = None
         bounds = assignment.budget
         self._budget = None if bounds is None else WorkerBudget(*bounds, self.send)
@@ -316,7 +314,7 @@ class _Worker:
         share = Share(assignment.run_id, assignment.part_size, assignment.number == 0, self._when_made, self._rest)
         reading = asyncio.create_task(self._read())
         try:
-            ending = await self.job.work(prepared.models, self._around, share, self._reader)
+            ending = await self.job.work(prepared.models, self, share, self._reader)
         finally:
             reading.cancel()
             prepared.wiring.close()
@@ -374,24 +372,13 @@ class _Worker:
             await self._news.wait()
         return False
 
-    @contextlib.asynccontextmanager
-    async def _around(self, job: Job) -> AsyncIterator[None]:
-        task = asyncio.create_task(self._tell_often())
-        try:
-            yield
-        finally:
-            task.cancel()
-
-    async def _tell_often(self) -> None:
-        while True:
-            await asyncio.sleep(REPORT_S)
-            self._tell()
+    def progress(self, job: Job, elapsed_s: float) -> None:
+        """Send the state to the run."""
+        self._tell()
 
     def _tell(self) -> None:
         tally: RunProgress = self.job.tally
-        notes = tally.notes[self._noted :]
-        self._noted = len(tally.notes)
         failed = {
             name: (function.failed, function.first) for name, function in self.job.functions.items() if function.failed
         }
-        self.send(WorkerState(replace(tally, notes=notes), tuple(self.job.endpoints()), failed))
+        self.send(WorkerState(replace(tally, notes=self.job.new_notes()), tuple(self.job.endpoints()), failed))

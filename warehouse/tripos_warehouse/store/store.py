@@ -16,7 +16,6 @@ files that nobody reads, and a journal that the next process commits.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -172,7 +171,6 @@ class Store:
                 raise store_write_error(folder, error) from error
         check_marker(folder, MARKER, STORE_FORMAT)
         store = cls(folder, clock, on_damage, tolerant=tolerant, bucket=bucket)
-        _opened.add(store)
         catalog = None if bucket is None else bucket.sync()
         store._mend_copy()
         is_open = catalog is None or bool(catalog.sessions) or catalog.is_long or bool(segments(folder))
@@ -486,16 +484,3 @@ class Store:
 
 def _is_small(commits: Iterable[Commit]) -> bool:
     return sum(part.size for commit in commits for part in commit.parts) <= VERIFIED_BYTES
-
-
-_opened: weakref.WeakSet[Store] = weakref.WeakSet()
-
-
-def first_damage_of_open_stores() -> StoreError | None:
-    """Return the first damage in a store that this process has open: a possible reason of an unforeseen failure."""
-    return next(filter(None, (store.first_damage() for store in list(_opened))), None)
-
-
-def forget_open_stores() -> None:
-    """Forget the stores that were opened before, so that `first_damage_of_open_stores` no longer checks them."""
-    _opened.clear()
