@@ -16,9 +16,9 @@ from tests.graders import Graders
 from tests.history_spec import KINDS, Project
 from tests.lengths import sized
 from tests.shown import differences, shown
-from tripos.api.job import Job
 from tripos.api.run import Run
 from tripos.cli.main import run_command
+from tripos.runs.job import Job
 from tripos_runtime.drivers.engine import Engine
 from tripos_runtime.drivers.lookup import Task
 from tripos_runtime.models.base import Reply, Request
@@ -115,7 +115,9 @@ class History:
     def _run_with(self, arguments: list[str], store: str) -> None:
         # A report of every run would take half of the time; whether there was one must not matter either.
         told = (
-            contextlib.nullcontext() if self.random.random() < 0.2 else patch.object(Run, "keep_report", lambda run: None)
+            contextlib.nullcontext()
+            if self.random.random() < 0.2
+            else patch.object(Run, "keep_report", lambda run: None)
         )
         with told:
             self._tripos("run", "spec.tripos", *arguments, "--json", "--store", store)

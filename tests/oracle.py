@@ -15,14 +15,13 @@ import math
 import random
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-from tripos.api.job import Job
 from tripos.runs.compilation import find_spec
+from tripos.runs.job import Job, RunObserver
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.selection import Selection
@@ -724,7 +723,7 @@ def run_in(folder: Path, made: Benchmark) -> tuple[Plan, Store]:
     store = Store.open(folder / "results", create=True)
     source = CaseSource(plan, spec.folders, tuple(each.path for each in compilation.sources))
     job = Job(plan, binding, Selection(), source, {}, store, "20260101-000000-0000", Limits(), None)
-    ending = asyncio.run(job.run({name: ScriptedModel(name, made) for name in binding.all_models}, _around))
+    ending = asyncio.run(job.run({name: ScriptedModel(name, made) for name in binding.all_models}, RunObserver()))
     assert ending.status == "finished", (made.seed, ending)
     return plan, store
 
@@ -757,8 +756,3 @@ def _same(want: Figure | None, had: Figure | None) -> bool:
         return False
     counts = want.n < 0 or (want.n, want.total) == (had.n, had.total)
     return counts and (want.value is None or had.value is None or math.isclose(want.value, had.value, abs_tol=1e-9))
-
-
-@asynccontextmanager
-async def _around(job: Job) -> Any:
-    yield

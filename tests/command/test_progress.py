@@ -9,7 +9,6 @@ from collections.abc import Sequence
 import pytest
 from rich.console import Console
 
-from tripos.api.job import POLL_S, Job, RunObserver, observed
 from tripos.cli.progress import (
     Pace,
     ProgressLines,
@@ -26,6 +25,7 @@ from tripos.cli.progress import (
     summary_lines,
     views_of,
 )
+from tripos.runs.job import POLL_S, Job, RunObserver, observed
 from tripos_runtime.asking.progress import RunProgress
 from tripos_runtime.scheduling.budget import Budget
 from tripos_runtime.scheduling.endpoint import Snapshot
@@ -159,7 +159,7 @@ class Observer(RunObserver):
 
 
 def test_an_observer_looks_until_the_calls_have_ended_and_sees_each_note_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tripos.api.job.POLL_S", 0.0)
+    monkeypatch.setattr("tripos.runs.job.POLL_S", 0.0)
     job, observer = Job.__new__(Job), Observer()
     job.tally, job._seen_notes = RunProgress(), 0
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from tripos.api.job import Job
 from tripos.runs.compilation import find_spec
+from tripos.runs.job import Job, RunObserver
 from tripos_compiler.plan import Plan
 from tripos_runtime.asking.functions.plugins import load_plugins
 from tripos_runtime.asking.functions.settings import AllowedPrograms, ProgramLimits
@@ -161,7 +160,7 @@ def figures_at(
     functions = load_plugins(plan, main.parent, programs=AllowedPrograms(programs))
     job = Job(plan, binding, Selection(), source, functions, store, "20260101-000000-0000", Limits(), None)
     ending = asyncio.run(
-        job.run({name: SayingModel(name, others.get(name, answers)) for name in binding.all_models}, _around)
+        job.run({name: SayingModel(name, others.get(name, answers)) for name in binding.all_models}, RunObserver())
     )
     assert ending.status == "finished", ending
     connection, _ = connect_run(store)
@@ -176,8 +175,3 @@ def figures_at(
 def _rows(found: Any) -> list[dict[str, Any]]:
     names = [each[0] for each in found.description]
     return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
-
-
-@asynccontextmanager
-async def _around(job: Job) -> AsyncIterator[None]:
-    yield

@@ -8,15 +8,14 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 
-from tripos.api.job import Job
 from tripos.runs.compilation import find_spec
+from tripos.runs.job import Job, RunObserver
 from tripos_compiler.plan import Plan
 from tripos_runtime.asking.ledger import ReuseCounts
 from tripos_runtime.datasets.cases import CaseSource
@@ -217,16 +216,11 @@ class Bench:
         run_id = f"run{self.runs:03}"
         source = CaseSource(plan, source.reader, source.spec_files)
         job = Job(plan, binding, self.selection, source, {}, store, run_id, Limits(), None, other_replies=others)
-        ending = asyncio.run(job.run(opened, _around))
+        ending = asyncio.run(job.run(opened, RunObserver()))
         assert ending.status == "finished", ending
         tally = job.tally
         asked, reused = sum(tally.asked.values()), sum(tally.reused.values())
         return Ran(sent, foreseen, asked, reused, run_id, tally.reuse_counts, damages)
-
-
-@asynccontextmanager
-async def _around(job: Job) -> Any:
-    yield
 
 
 RESULTS = ("samples", "turns", "judgements", "scores", "comparisons")

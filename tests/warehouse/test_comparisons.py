@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
 import json
 from collections.abc import Iterator
@@ -20,8 +19,8 @@ from scipy import stats
 from tests.compiler.compiling import compile_text, plan_of
 from tests.lengths import sized, spread
 from tests.warehouse import planted
-from tripos.api.job import Job
 from tripos.runs.compilation import find_spec
+from tripos.runs.job import Job, RunObserver
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.selection import Selection
@@ -267,11 +266,7 @@ def run_once(folder: Path, models: tuple[str, ...], run_id: str) -> tuple[Job, P
     store = Store.open(folder / "results", create=True)
     job = Job(plan, binding, Selection(), source, {}, store, run_id, Limits(), None)
 
-    @contextlib.asynccontextmanager
-    async def quietly(_: Job) -> Any:
-        yield
-
-    ending = asyncio.run(job.run({name: Scripted(name) for name in binding.all_models}, quietly))
+    ending = asyncio.run(job.run({name: Scripted(name) for name in binding.all_models}, RunObserver()))
     assert ending.status == "finished", ending
     return job, plan
 

@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
-from tripos.api.job import Job, Pool, RunObserver, RunResult
 from tripos.errors import explain_interrupt
 from tripos.releases.opening import origin_of
 from tripos.runs.compilation import CompiledSpec
 from tripos.runs.early_stopping import EarlyStopper
+from tripos.runs.job import Job, Pool, RunObserver, RunResult
 from tripos.runs.preparation import (
     RunWarning,
     damage_note,
@@ -29,6 +29,7 @@ from tripos.settings.config import Config
 from tripos.settings.options import BATCH, RunParameters
 from tripos.settings.secrets import without_keys
 from tripos_compiler.errors import TriposError
+from tripos_compiler.plan import Grade
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.asking.progress import RunProgress
 from tripos_runtime.datasets.selection import StopRule
@@ -268,8 +269,18 @@ def open_run(
         pool=pool,
         batches=batches,
         settler=settler,
+        after=_carry_scores,
     )
     return Run(prepared, job)
+
+
+def _carry_scores(job: Job) -> None:
+    """Write the scores of a run's replies by people or from a file."""
+    steps = (step for scenario in job.plan.scenarios for way in scenario.treatments for step in way.steps)
+    if any(isinstance(step, Grade) for step in steps):
+        from tripos.annotation.carry_over import carry_over_scores
+
+        carry_over_scores(job.store, job.plan, job.run_id)
 
 
 def _settler(prepared: PreparedRun, until: StopRule) -> EarlyStopper:

@@ -273,14 +273,31 @@ class Context:
             raise InvalidSpec(path)
         return CompiledSpec(path, compilation, compilation.plan, folders)
 
-    def earlier_plan(self, path: str, config: Config) -> Plan:
-        """Return the plan of an earlier version of a benchmark. Raises `TriposError`."""
-        from tripos.releases.network_policy import policy_of
-        from tripos.runs.compilation import earlier_plan
+    def earlier_spec(self, path: str, config: Config) -> CompiledSpec:
+        """Compile one of several versions of a benchmark, a spec or a release, without printing diagnostics. Raises
+        `TriposError`."""
+        from tripos.runs.compilation import CompiledSpec
 
-        releases = (*RELEASES.of(self.options), *config.releases)
-        reach = policy_of(self.options)
-        return earlier_plan(path, self.options.data, config.data, releases, trust=self.trust, reach=reach)
+        source = self.source(path, config)
+        compilation = source.compile()
+        if compilation.plan is None:
+            raise TriposError("E0108", f"`{path}` does not compile", f"see `tripos check {path}`")
+        return CompiledSpec(path, compilation, compilation.plan, source.folders)
+
+    def earlier_plan(self, path: str, config: Config) -> Plan:
+        """Return the plan of an earlier version: of a spec, a release, or the output of `tripos plan --json`. Raises
+        `TriposError`."""
+        if not path.endswith(".json"):
+            return self.earlier_spec(path, config).plan
+        from tripos.files import read_untrusted
+        from tripos_compiler.plan import Plan
+
+        try:
+            return Plan.model_validate_json(read_untrusted(Path(path)))
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or "it is no plan of this version of Tripos"
+            hint = f"give a spec, or what `tripos plan {JSON}` printed"
+            raise TriposError("E0108", f"cannot read `{path}`: {reason}", hint) from error
 
     # Stores
     def store(self, *, writes: bool = False, on_bucket: bool = True) -> Store:

@@ -16,9 +16,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from tripos.cli.context import Context, Outcome
-from tripos.releases.network_policy import USER_GIVEN, NetworkPolicy, policy_of
 from tripos.releases.opening import run_git
-from tripos.runs.compilation import CompiledSpec, earlier_plan, earlier_spec
+from tripos.runs.compilation import CompiledSpec
 from tripos.runs.next_run import NextRun, forecast_next_run
 from tripos.settings.options import MODEL, ROLE, STORE
 from tripos.terminal import escape_controls, terminal_width
@@ -27,7 +26,6 @@ from tripos_compiler.diagnostics.text_format import usd, wrap
 from tripos_compiler.errors import TriposError
 from tripos_compiler.language.plan_diff import WEIGHTS, Change, find_changes, least_version, version_numbers
 from tripos_compiler.plan import Plan
-from tripos_runtime.datasets.trust import TRUSTED, Trust
 from tripos_warehouse.measures.measure_rows import MeasureRow
 from tripos_warehouse.report.history import BREAKS, CONTINUES, OTHER_ROWS, FigurePair, LineBreak, MeasureEffect
 from tripos_warehouse.store.store import Store
@@ -49,14 +47,7 @@ class Version:
 
 
 @contextmanager
-def open_version(
-    place: str,
-    data: Sequence[str] = (),
-    standing: Sequence[str] = (),
-    releases: Sequence[str] = (),
-    trust: Trust = TRUSTED,
-    reach: NetworkPolicy = USER_GIVEN,
-) -> Iterator[Version]:
+def open_version(context: Context, place: str) -> Iterator[Version]:
     """Open a spec, a release, a plan in JSON, or `REVISION:PATH`, whose files exist until it is closed. Raises
     `TriposError`."""
     with ExitStack() as until:
@@ -66,9 +57,9 @@ def open_version(
             _check_out(revision, path or ".", Path(folder))
             place = str(Path(folder) / path)
         if place.endswith(".json"):
-            yield Version(earlier_plan(place, data, standing, releases, trust=trust, reach=reach))
+            yield Version(context.earlier_plan(place, context.config))
         else:
-            spec = earlier_spec(place, data, standing, releases, trust=trust, reach=reach)
+            spec = context.earlier_spec(place, context.config)
             yield Version(spec.plan, spec)
 
 
@@ -125,11 +116,9 @@ _TITLES = {
 def main(context: Context) -> Outcome:
     """Return the changes, the most severe first, and the least version number that they require."""
     options, config = context.options, context.config
-    releases = (*options.releases, *config.releases)
     if options.store is None and (options.model or options.role):
         raise TriposError("R0202", f"`{MODEL}` and `{ROLE}` say whom the next run asks", f"give {STORE} too")
-    places = (options.data, config.data, releases, context.trust, policy_of(options))
-    with open_version(options.before, *places) as old, open_version(options.after, *places) as new:
+    with open_version(context, options.before) as old, open_version(context, options.after) as new:
         before, after = old.plan, new.plan
         changes = find_changes(before, after)
         if context.form == "github":

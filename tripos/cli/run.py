@@ -16,7 +16,6 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, TextIO
 
-from tripos.api.job import Job, RunObserver, RunResult
 from tripos.api.run import Run, conclude, open_run
 from tripos.api.workers.pool import worker_pool
 from tripos.cli.context import Context, Outcome, Remark, with_mock_models
@@ -35,6 +34,7 @@ from tripos.releases.frozen import withheld_note
 from tripos.runs.clusters import Sharding, array_script, job_manifest, manifest_text, run_shards, shard_command, submit
 from tripos.runs.compilation import CompiledSpec
 from tripos.runs.interrupts import interrupt_handler
+from tripos.runs.job import Job, RunObserver, RunResult
 from tripos.runs.preparation import family_warning, media_warning, prepare, settings_warning
 from tripos.runs.selection import RunRequest
 from tripos.settings.config import Config

@@ -10,12 +10,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from tripos.errors import disk_failure
-from tripos.files import read_untrusted
 from tripos.releases.locations import open_location
 from tripos.releases.manifest import RELEASES
 from tripos.releases.network_policy import USER_GIVEN, NetworkPolicy
 from tripos.releases.opening import ReleaseFolders
-from tripos.settings.options import DATA, JSON
+from tripos.settings.options import DATA
 from tripos.settings.trust import refuse_if_untrusted
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.diagnostics.diagnostic import deny
@@ -220,41 +219,3 @@ def _text(path: Path) -> str:
         return path.read_bytes().decode("utf-8", "replace").replace("\0", "")
     except OSError:
         return ""
-
-
-def earlier_spec(
-    path: str,
-    data: Sequence[str] = (),
-    standing: Sequence[str] = (),
-    releases: Sequence[str] = (),
-    *,
-    trust: Trust = TRUSTED,
-    reach: NetworkPolicy = USER_GIVEN,
-) -> CompiledSpec:
-    """Compile one of several versions: a spec or a release. Raises `TriposError`."""
-    source = find_spec(path, data, standing, releases, trust=trust, reach=reach)
-    compilation = source.compile()
-    if compilation.plan is None:
-        raise TriposError("E0108", f"`{path}` does not compile", f"see `tripos check {path}`")
-    return CompiledSpec(path, compilation, compilation.plan, source.folders)
-
-
-def earlier_plan(
-    path: str,
-    data: Sequence[str] = (),
-    standing: Sequence[str] = (),
-    releases: Sequence[str] = (),
-    *,
-    trust: Trust = TRUSTED,
-    reach: NetworkPolicy = USER_GIVEN,
-) -> Plan:
-    """Return the plan of an earlier version: of a spec, a release, or the output of `tripos plan --json`. Raises
-    `TriposError`."""
-    if not path.endswith(".json"):
-        return earlier_spec(path, data, standing, releases, trust=trust, reach=reach).plan
-    try:
-        return Plan.model_validate_json(read_untrusted(Path(path)))
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "it is no plan of this version of Tripos"
-        hint = f"give a spec, or what `tripos plan {JSON}` printed"
-        raise TriposError("E0108", f"cannot read `{path}`: {reason}", hint) from error

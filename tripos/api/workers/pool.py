@@ -9,7 +9,6 @@ import signal
 import sys
 from dataclasses import field, replace
 
-from tripos.api.job import Job, RunResult
 from tripos.api.workers.messages import (
     AllCasesDone,
     BudgetRequest,
@@ -28,6 +27,7 @@ from tripos.api.workers.messages import (
 from tripos.api.workers.worker import BudgetServer, CaseServer
 from tripos.runs.compilation import CompiledSpec
 from tripos.runs.interrupts import TO_WORKER
+from tripos.runs.job import Job, RunResult
 from tripos.runs.selection import RunRequest
 from tripos.settings.config import Config
 from tripos.settings.options import RunParameters

@@ -18,7 +18,6 @@ from dataclasses import field, replace
 from threading import Thread
 from typing import Any
 
-from tripos.api.job import Job, RunObserver
 from tripos.api.workers.messages import (
     ORPHAN_GRACE_S,
     ActiveModels,
@@ -38,6 +37,7 @@ from tripos.api.workers.messages import (
     read,
 )
 from tripos.runs.interrupts import TO_WORKER, end_evaluations_on
+from tripos.runs.job import Job, RunObserver
 from tripos.runs.preparation import damage_note, prepare
 from tripos.runs.records import open_others
 from tripos.settings.runtime import limits_share

@@ -8,7 +8,7 @@ import gc
 import json
 import math
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -17,7 +17,7 @@ from tripos.runs.records import RecordedBatches, media_store, run_row, step_rows
 from tripos_compiler.diagnostics.text_format import counted
 from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.language.evaluation import EvaluationStopped
-from tripos_compiler.plan import Grade, Plan
+from tripos_compiler.plan import Plan
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.inputs import DataError
 from tripos_runtime.asking.functions.calling import LoadedPlugin
@@ -99,6 +99,8 @@ class Job:
     """The batches that contain the calls, if any."""
     settler: StoppingRule | None = None
     """The stopping rule of a run that may stop early."""
+    after: Callable[[Job], None] = lambda job: None
+    """Called after the last call of a run, before its end is committed."""
     settled: Mapping[str, Any] | None = None
     """For such a run, what was settled after how many items; set when it is over."""
     _engine: Engine | None = None
@@ -152,7 +154,7 @@ class Job:
                 self.settled = self.settler.state()
             try:
                 if done is None and ending.failure is None:
-                    self._carry_scores()
+                    self.after(self)
                 self._end(ending)
             except StoreError as error:  # calls and cost are still reported
                 ending = RunResult("failed", error.with_exit_code(ExitCode.SOME_FAILED))
@@ -188,18 +190,6 @@ class Job:
         if work is None or ledger.item_count(work["run_id"]) < work.get("items", math.inf):
             return None
         return work
-
-    def _carry_scores(self) -> None:
-        """Write the scores of the replies by people or from a file."""
-        if any(
-            isinstance(step, Grade)
-            for scenario in self.plan.scenarios
-            for way in scenario.treatments
-            for step in way.steps
-        ):
-            from tripos.annotation.carry_over import carry_over_scores
-
-            carry_over_scores(self.store, self.plan, self.run_id)
 
     async def _call(
         self,
