@@ -14,8 +14,9 @@ import pytest
 
 import tripos.cli
 from tripos.cli.context import Context, Outcome, Output, Remark, Styled
-from tripos.cli.main import BY_OPTIONS
+from tripos.cli.main import BY_OPTIONS, run_command
 from tripos_compiler.errors import ExitCode, TriposError
+from tripos_warehouse.errors import StoreError
 
 PRINTERS = {"show_json", "print_json"}
 MODULES = sorted(Path(tripos.cli.__path__[0]).glob("*.py"))
@@ -78,6 +79,33 @@ def test_a_failure_follows_its_outcome(capsys: pytest.CaptureFixture[str]) -> No
         _context(json=True).show(Outcome(lambda: {"rejected": 1}, failure=failure))
     assert raised.value is failure
     assert json.loads(capsys.readouterr().out) == {"rejected": 1}
+
+
+def test_an_outcome_that_was_printed_is_not_made_again(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A command is run again without damaged rows, unless its failure follows a document."""
+    failure = StoreError("S0103", "a part has changed")
+    made: list[Context] = []
+
+    def fail_late(context: Context) -> Outcome:
+        made.append(context)
+        return Outcome(lambda: {"rejected": 1}, failure=failure)
+
+    monkeypatch.setattr(Context, "found_damage", lambda context: True)
+    monkeypatch.setattr("tripos.cli.report.list_main", fail_late)
+    assert run_command(["list", "--json"]) == failure.exit_code
+    assert (len(made), json.loads(capsys.readouterr().out)) == (1, {"rejected": 1})
+
+    def fail_early(context: Context) -> Outcome:
+        made.append(context)
+        if len(made) == 2:
+            raise failure
+        return Outcome(lambda: {"rows": 0})
+
+    monkeypatch.setattr("tripos.cli.report.list_main", fail_early)
+    assert run_command(["list", "--json"]) == ExitCode.SUCCESS
+    assert (len(made), json.loads(capsys.readouterr().out)) == (3, {"rows": 0})
 
 
 @pytest.mark.parametrize("options", [{"json": True, "format": "csv"}, {"format": "text", "interval": "pm"}])

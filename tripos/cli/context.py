@@ -168,6 +168,8 @@ class Context:
         self.options = options
         self.arguments = tuple(arguments)
         """The command as typed, without `tripos`."""
+        self.is_shown = False
+        """True once an outcome was printed, which must not be printed again."""
         self._read: list[Store] = []
         self._written: list[Store] = []
         self._damage: list[StoreError] = []
@@ -186,6 +188,7 @@ class Context:
         """Print an outcome, and return the exit code: that of the outcome, or `SOME_FAILED` for a success whose answer
         lacks committed rows of a damaged store. Raises the failure of the outcome."""
         outcome.show(self.form, INTERVAL.of(self.options))
+        self.is_shown = True
         if outcome.failure is not None:
             raise outcome.failure
         lacks_rows = any(error.code in COMMITTED_DAMAGE for error in self._damage)

@@ -107,7 +107,8 @@ def _run_verb(command: Command, context: Context) -> ExitCode:
         if (full := disk_failure(error)) is not None:
             raise full from error
         damaged = ("S0103",) if verb == "sql" else ("S0103", "S0201")  # S0201: maybe a bad query
-        if (not isinstance(error, TriposError) or error.code in damaged) and context.found_damage():
+        may_be_damage = not isinstance(error, TriposError) or error.code in damaged
+        if may_be_damage and not context.is_shown and context.found_damage():
             return context.show(function(context))
         if not isinstance(error, TriposError) and (damage := context.first_damage()) is not None:
             raise damage from error
