@@ -155,7 +155,7 @@ def test_progress_is_told_to_the_end(quiz: Path) -> None:
 
 
 def test_a_progress_callback_can_stop_a_run(quiz: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tripos.api.run.POLL_S", 0)
+    monkeypatch.setattr("tripos.runs.job.POLL_S", 0)
     ask = MockModel.ask
 
     async def slowly(model: MockModel, request: object) -> object:
@@ -242,7 +242,7 @@ def test_a_cancelled_run_is_recorded_and_goes_on_later(quiz: Path, monkeypatch: 
 
 @pytest.mark.parametrize("where", spread(["script", "notebook"], 1))
 def test_an_interrupt_is_raised_and_the_run_recorded(quiz: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
-    monkeypatch.setattr("tripos.api.run.POLL_S", 0)
+    monkeypatch.setattr("tripos.runs.job.POLL_S", 0)
     pressed, stopped = threading.Event(), threading.Event()
     ask, stop = MockModel.ask, tripos.Run.stop
 
