@@ -11,11 +11,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
+from tripos.api.workers.pool import worker_pool
 from tripos.errors import explain_interrupt
 from tripos.releases.opening import origin_of
 from tripos.runs.compilation import CompiledSpec
 from tripos.runs.early_stopping import EarlyStopper
-from tripos.runs.job import Job, Pool, RunObserver, RunResult
+from tripos.runs.job import Job, RunObserver, RunResult
 from tripos.runs.preparation import (
     RunWarning,
     damage_note,
@@ -25,6 +26,7 @@ from tripos.runs.preparation import (
     settings_warning,
 )
 from tripos.runs.records import open_others
+from tripos.runs.selection import RunRequest
 from tripos.settings.config import Config
 from tripos.settings.options import BATCH, RunParameters
 from tripos.settings.secrets import without_keys
@@ -202,18 +204,20 @@ def conclude(run: Run) -> Report:
 
 def open_run(
     spec: CompiledSpec,
+    request: RunRequest,
     prepared: PreparedRun,
     config: Config,
     warn: Callable[[RunWarning | None], None],
-    pool: Pool | None = None,
     *,
+    workers: int = 1,
     detach: bool = False,
 ) -> Run:
     """Open everything that a prepared run needs: functions, models and the store.
 
-    `warn` receives warnings about the models. A `pool` makes the calls in other processes. With `detach`, batches are
-    submitted without waiting for them. Raises `TriposError`.
+    `warn` receives warnings about the models. Several `workers` are processes that make the calls. With `detach`,
+    batches are submitted without waiting for them. Raises `TriposError`.
     """
+    pool = worker_pool(spec, request, config, workers)
     if pool is not None and prepared.wiring.batch:
         raise TriposError(
             "R0202", f"`{BATCH}` and `{RunParameters.workers}` do not go together", f"leave out {RunParameters.workers}"

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from tripos.api.errors import RunError, SpecError, for_python, raised_as
 from tripos.api.run import Callback, ProgressCallback, Run, conclude, open_run, run_blocking
-from tripos.api.workers.pool import worker_pool
 from tripos.releases.network_policy import USER_GIVEN
 from tripos.runs.compilation import CompiledSpec, find_spec
 from tripos.runs.planning import RunPlan, plan_run
@@ -218,9 +217,10 @@ class Spec:
                 self.settings.config, models, roles, store, options, RunOptions.__annotations__
             )
             prepared = prepare(self.compiled, choices, config, locked=options.get("locked"))
-            pool = worker_pool(self.compiled, choices, config, options.get("workers", 1))
-            detach = options.get("detach", False)
-            run = open_run(self.compiled, prepared, config, self._warner(warnings), pool, detach=detach)
+            workers, detach = options.get("workers", 1), options.get("detach", False)
+            run = open_run(
+                self.compiled, choices, prepared, config, self._warner(warnings), workers=workers, detach=detach
+            )
         run.warnings = tuple(warnings)
         started.append(run)
         observer = ProgressCallback(run, progress, self.settings.secrets)

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from tripos.api.run import Run, conclude, open_run
-from tripos.api.workers.pool import worker_pool
 from tripos.cli.context import Context, Outcome, Remark, with_mock_models
 from tripos.cli.progress import (
     Events,
@@ -98,8 +97,8 @@ def run_compiled(
     prepared = prepare(spec, request, config, people=people, budget=budget, locked=options.locked)
     if options.dry_run:
         return _dry_run(context, prepared, config)
-    pool = worker_pool(spec, request, config, RunParameters.workers.of(options))
-    run = open_run(spec, prepared, config, context.warn, pool, detach=RunParameters.detach.of(options))
+    workers, detach = RunParameters.workers.of(options), RunParameters.detach.of(options)
+    run = open_run(spec, request, prepared, config, context.warn, workers=workers, detach=detach)
     with contextlib.ExitStack() as stack:
         stack.callback(prepared.wiring.close)
         events = stack.enter_context(Events.open(options.events, chosen.secrets)) if options.events else None
