@@ -13,6 +13,7 @@ import pytest
 from tests.conftest import Command
 from tests.each import each
 from tests.lengths import spread
+from tripos.cli.context import Context
 from tripos.cli.parser import build_parser
 from tripos.cli.sql import Completer, quick_answer
 
@@ -151,7 +152,7 @@ def test_a_file_of_somebody_elses_is_not_written_over(ran: Command) -> None:
 )
 def test_the_quick_answer_is_the_same_as_the_other(ran: Command, query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     quick = ran("sql", query)
-    monkeypatch.setattr("tripos.cli.sql.quick_answer", lambda options: None)
+    monkeypatch.setattr("tripos.cli.sql.quick_answer", lambda context: None)
     assert (quick.code, quick.out) == (0, ran("sql", query).out)
 
 
@@ -176,7 +177,7 @@ print(sorted(sys.modules.keys() & {{"duckdb", "pyarrow", "numpy", "pydantic"}}))
 
 def test_a_query_is_answered_quickly_once_the_store_was_opened(ran: Command) -> None:
     ran("sql", "select 1")
-    assert "mock/careful" in (quick_answer(build_parser().parse_args(["sql", "from quiz.means()"])) or "")
+    assert "mock/careful" in (quick_answer(Context(build_parser().parse_args(["sql", "from quiz.means()"]))) or "")
 
 
 def test_a_file_and_a_format_are_not_given_together(quiz: Path, tripos: Command) -> None:

@@ -197,10 +197,15 @@ class Context:
     # Settings
     @cached_property
     def settings(self) -> ChosenSettings:
-        """The effective settings, with `.env` and the options of the command. Raises `TriposError`."""
+        """The effective settings, with `.env` and the options of the command. Warn on standard error of unknown
+        variables that look like ours. Raises `TriposError`."""
+        from tripos.settings.env_file import UNKNOWN_VARIABLE
         from tripos.settings.load import chosen_settings
 
-        return chosen_settings(self.options)
+        chosen = chosen_settings(self.options)
+        for message, hint in chosen.warnings:
+            show_diagnostic("warning", UNKNOWN_VARIABLE, message, hint)
+        return chosen
 
     @property
     def config(self) -> Config:

@@ -6,7 +6,6 @@ import io
 import os
 import re
 import sys
-from argparse import Namespace
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -83,16 +82,17 @@ LANGUAGE_VALUES = (("TRIPOS_LANG", "en"), ("TRIPOS_LANG", "zh"))
 
 
 # A query
-def quick_answer(options: Namespace) -> str | None:
+def quick_answer(context: Context) -> str | None:
     """Answer a plain query over kept views, without reading settings or the whole store. Return None if that is not
     possible."""
+    options = context.options
     if (
         options.query is None
         or options.format != "text"
         or any((options.json, options.run, options.output, options.snippet, options.duckdb))
     ):
         return None
-    root = _store_of(options)
+    root = _store_of(context)
     if root is None or _has_uncommitted(root):
         return None
     from tripos_warehouse.errors import StoreError
@@ -124,16 +124,14 @@ def quick_answer(options: Namespace) -> str | None:
     return render_columns(names, shown, len(rows), width)
 
 
-def _store_of(options: Namespace) -> Path | None:
+def _store_of(context: Context) -> Path | None:
     """Return the folder of the store, or None for a bucket. Settings are read only if there may be any."""
-    path = Path.cwd()
+    options, path = context.options, Path.cwd()
     set_ = any(name.startswith(PREFIX) and (name, value) not in LANGUAGE_VALUES for name, value in os.environ.items())
     if address_of(options.store or ""):
         return None
     if options.profile or set_ or any((each / name).exists() for each in (path, *path.parents) for name in SETTINGS):
-        from tripos.settings.load import chosen_settings
-
-        return Path(chosen_settings(options).config.store).expanduser().resolve()
+        return Path(context.config.store).expanduser().resolve()
     return Path(options.store or "results").expanduser().resolve()
 
 
@@ -148,7 +146,7 @@ def _has_uncommitted(root: Path) -> bool:
 def main(context: Context) -> Outcome:
     """Answer one query, or run the shell. The exit code is 2 if input is not interactive and a query failed."""
     options = context.options
-    if (answer := quick_answer(options)) is not None:
+    if (answer := quick_answer(context)) is not None:
         return Outcome(lines=[answer])
     from tripos_warehouse.views.connect import connect, connect_run, snippet
 

@@ -16,13 +16,12 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from tripos.settings.config import SHORT_FORMS, TYPED_BY_USER, Config, ProfileSettings, expand_short_forms, find_file
-from tripos.settings.env_file import UNKNOWN_VARIABLE, load_env
+from tripos.settings.env_file import load_env
 from tripos.settings.environment import find_line, read_toml, settings_in, unknown_variables, variable_of
 from tripos.settings.option import Option
 from tripos.settings.options import ALLOW_PROGRAM, ALLOW_UNSANDBOXED, PROFILE, SETTINGS
 from tripos.settings.secrets import HIDDEN, is_key_like, key_values, keys_in, without_keys
 from tripos.settings.trust import trust_of
-from tripos.terminal import show_diagnostic
 from tripos_compiler.constructs.table import place_of_setting
 from tripos_compiler.diagnostics.diagnostic import nearest, suggest
 from tripos_compiler.diagnostics.text_format import not_utf8
@@ -64,14 +63,9 @@ def load_config(
     return load_settings(folder, profile=profile, environ=environ, trust=trust).config
 
 
-def chosen_settings(options: Namespace, folder: Path | None = None) -> ChosenSettings:
-    """Return the settings of a command, including `.env` and its options. Warn on standard error of unknown variables
-    that look like ours. Raises `TriposError`."""
-    folder, trust = folder or Path.cwd(), trust_of(options)
-    environ = load_env(folder, trust)
-    chosen = load_settings(folder, profile=PROFILE.of(options), environ=environ, trust=trust)
-    for message, hint in chosen.warnings:
-        show_diagnostic("warning", UNKNOWN_VARIABLE, message, hint)
+def chosen_settings(options: Namespace) -> ChosenSettings:
+    """Return the settings of a command, including `.env` and its options. Raises `TriposError`."""
+    chosen = project_settings(Path.cwd(), PROFILE.of(options), trust_of(options))
     return replace(chosen, config=with_options(chosen.config, options))
 
 
