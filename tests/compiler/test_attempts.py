@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from compiling import ROOT, compile_spec
+from compiling import ROOT
 from mutants import Spec, case_specs
 
 from tests.compiler.stand_in_releases import StandInReleases
 from tests.each import each
 from tests.lengths import sized
-from tripos_compiler.compile import Compilation
+from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.diagnostics.diagnostic import Diagnostics
 from tripos_compiler.plan import ListType
 from tripos_compiler.resolve.program import ERROR_TYPE, Program

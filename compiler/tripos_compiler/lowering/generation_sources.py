@@ -108,6 +108,8 @@ class GenerationLowering:
         `where` is the place of that report if it differs from the declaration. `kind` is the kind of declaration, empty
         for a field that is taken over from the source.
         """
+        if name in self.poisoned:  # something wrong may have this name or not
+            return
         if name in self.spans:
             label = Label(self.spans[name], "it comes from here")
             help_ = "rename one"

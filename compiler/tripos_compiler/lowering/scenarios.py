@@ -275,6 +275,7 @@ def lower_scenarios(program: Program, memory: Memory | None = None) -> None:
             cache.keep(statement, lowered)
         if program.declared["scenario"].get(statement.name().text) is not statement.name():
             program.diagnostics.extend(lowered.diagnostics, lowered.failures)  # its name is repeated
+            program.index.add(lowered.index)
             continue
         lowered.add_to(program)
         scenario: Scenario | None = lowered.result

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Literal
 
 from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.diagnostics.diagnostic import Label, suggest
+from tripos_compiler.diagnostics.diagnostic import Label, nearest, suggest
 from tripos_compiler.language.aggregates import AGGREGATES
 from tripos_compiler.language.intervals import INTERVAL_ENDS
 from tripos_compiler.language.references import names_in, template_expressions
@@ -944,8 +944,8 @@ def _table(program: Program, statement: Statement) -> dict[str, Weights] | None:
     header, *body = rows
     scenarios = program.declared["scenario"]
     meant = {row.cells[0].text for row in body}
-    if not meant <= set(scenarios):  # an unknown name may mean any of them
-        meant |= set(scenarios)
+    for name in meant - set(scenarios):  # a name that is like no other may mean any of them
+        meant |= {close} if (close := nearest(name, scenarios)) is not None else set(scenarios)
     program.table_rows.setdefault(statement.name("scorer").text, set()).update(meant)
     columns = header.cells[1:]
     names: dict[str, Name] = {}
