@@ -313,12 +313,20 @@ def uses(part: Part) -> Iterator[ExpressionUse]:
             value = Ref(path=(value,))
         elif loops and mark.use == "arguments":
             value = nested_loops(loops, Items(values=tuple(value.values())))
-        elif loops and mark.use == "loops":
+        elif mark.use in _WITHOUT_EXPRESSIONS or not _is_composite(value) or (loops and mark.use == "loops"):
             continue
         if mark.use in ("example", "speakers"):
             yield from (use for nested in value for use in uses(nested))
         else:
             yield from (ExpressionUse(part, mark, *found) for found in _located(value))
+
+
+_WITHOUT_EXPRESSIONS = ("type", "tools", "role")
+"""Uses of fields whose values have no expressions."""
+
+
+def _is_composite(value: object) -> bool:
+    return isinstance(value, Part) or (isinstance(value, dict | tuple) and bool(value))
 
 
 Located = tuple[Expr, Expr | Hole | Passage, str | None, Expr | None]
@@ -339,7 +347,8 @@ def _located(value: object, language: str | None = None, guard: Expr | None = No
         case Template(parts=parts):
             yield from _located(parts, language, guard)
         case Part():
-            yield from (found for name in type(value).model_fields for found in _located(getattr(value, name)))
+            inner = (getattr(value, name) for name in type(value).model_fields)
+            yield from (found for each in inner if _is_composite(each) for found in _located(each))
         case dict():
             for key, each in value.items():
                 own = key if len(value) > 1 and isinstance(each, Template) else language
@@ -358,18 +367,15 @@ def transitive_dependencies(steps: Sequence[Step], names: Collection[str], whole
 
     Without `whole`, the dependencies of lists of samples are omitted: they are the same for every sample.
     """
-    uses = {
-        step.name: direct_dependencies(step) if whole or not isinstance(step, SampleList) else set()
-        for step in steps
-        if isinstance(step, CALLING)
-    }
+    by_name = {step.name: step for step in steps if isinstance(step, CALLING)}
     found: set[str] = set()
-    waiting = [name for name in names if name in uses]
+    waiting = [name for name in names if name in by_name]
     while waiting:
         name = waiting.pop()
+        step = by_name[name]
         if name not in found:
             found.add(name)
-            waiting += [other for other in uses[name] if other in uses]
+            waiting += direct_dependencies(step) & by_name.keys() if whole or not isinstance(step, SampleList) else ()
     return found
 
 

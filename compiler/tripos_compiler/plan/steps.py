@@ -258,7 +258,7 @@ MODEL_DEFAULTS = Settings()
 
 Use = Literal[
     "condition", "text", "settings", "dialogue", "options", "source", "arguments", "loops", "example", "filter",
-    "query", "ranking", "included", "result", "value", "type", "speakers", "role", "other",
+    "query", "ranking", "included", "result", "value", "type", "tools", "speakers", "role", "other",
 ]  # fmt: skip
 """What a step does with a field. It does not run if a text, a condition of a setting, a dialogue, options, a source or
 arguments are undefined. A result and a value are computed after the reply."""
@@ -403,7 +403,7 @@ class Ask(Part):
         Expr | None,
         FieldMark("options", change="prompt", written=("likelihood", "options"), discloses="these options tell"),
     ] = None
-    tools: Annotated[tuple[Tool, ...], FieldMark(change="prompt")] = ()
+    tools: Annotated[tuple[Tool, ...], FieldMark("tools", change="prompt")] = ()
     offered: Annotated[
         Expr | None, FieldMark("source", change="prompt", written=("tools", ""), discloses="these tools tell")
     ] = None
