@@ -30,7 +30,7 @@ def test_an_option_that_is_a_setting_of_requests_is_sent_to_the_spec(
 ) -> None:
     done = tripos(verb, "quiz.tripos", option, "0.5")
     assert done.code == 2
-    assert f"it is set in the spec, as part of what is asked: {written} inside of `ask`" in flat(done.err)
+    assert f"it is set in the spec, as part of the request: {written} inside of `ask`" in flat(done.err)
 
 
 def test_the_setting_works_where_the_error_says(quiz: Path, tripos: Command) -> None:
