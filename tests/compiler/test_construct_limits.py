@@ -79,8 +79,12 @@ COUNTED = {
     "top": "retrieve near from item as each { top # by 1 }",
     "shots": 'ask reply by candidate { prompt "a", shots # from item { prompt "a", reply "b" } }',
     "count": "",
+    "digits": 'ask reply by candidate { prompt "{{ item.stem }}" }\n  score right = reply.text == "a"',
+    "mark": 'ask reply by candidate { prompt "{{ item.stem }}" }\n  score right = reply.text == "a"',
 }
 """A step with each construct that has a count."""
+TABLED = {"digits": "digits #", "mark": "mark # best"}
+"""The constructs of a table that have a count."""
 
 
 @each("name", [each.name for each in CONSTRUCTS if each.counts is not None])
@@ -88,7 +92,8 @@ def test_a_count_out_of_bounds_is_reported(name: str, tmp_path: Path) -> None:
     (construct,) = (found for found in CONSTRUCTS if found.name == name)
     assert construct.counts is not None
     least, most = construct.counts
-    for number, wrong in ((least - 1, True), (least, False), *((most + more, more > 0) for more in (0, 1) if most)):
+    below = [(least - 1, True)] if least > 0 else []  # a number below 0 is no count
+    for number, wrong in (*below, (least, False), *((most + more, more > 0) for more in (0, 1) if most)):
         found = compile_files(
             tmp_path,
             {
@@ -104,6 +109,7 @@ scenario one {{
   {COUNTED[name].replace("#", str(number))}
 }}
 dataset made by helper {{ prompt "a", returns {{ b text }}, count {number if name == "count" else 1} }}
+{f"table one {{ rows model, column mean(right)\n{TABLED[name].replace('#', str(number))} }}" if name in TABLED else ""}
 """,
             },
         )
