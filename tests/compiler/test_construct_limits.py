@@ -83,8 +83,11 @@ COUNTED = {
     "mark": 'ask reply by candidate { prompt "{{ item.stem }}" }\n  score right = reply.text == "a"',
 }
 """A step with each construct that has a count."""
-TABLED = {"digits": "digits #", "mark": "mark # best"}
-"""The constructs of a table that have a count."""
+TABLED = {
+    "digits": "table one { rows model, column mean(right)\n digits # }",
+    "mark": "table one { rows model, column mean(right)\n mark # best }",
+}
+"""A table with each construct that has a count."""
 
 
 @each("name", [each.name for each in CONSTRUCTS if each.counts is not None])
@@ -109,7 +112,7 @@ scenario one {{
   {COUNTED[name].replace("#", str(number))}
 }}
 dataset made by helper {{ prompt "a", returns {{ b text }}, count {number if name == "count" else 1} }}
-{f"table one {{ rows model, column mean(right)\n{TABLED[name].replace('#', str(number))} }}" if name in TABLED else ""}
+{TABLED.get(name, "").replace("#", str(number))}
 """,
             },
         )
