@@ -33,7 +33,6 @@ OTHER_WORDS = {
     "tripos/cli/leaderboard.py": (TABLES, "csv"),
     "tripos/cli/report.py": (TABLES, "csv"),
     "tripos/cli/sql.py": (TABLES, "csv"),
-    "tripos/cli/tables.py": (TABLES, "csv"),
     "warehouse/tripos_warehouse/tables/render.py": (TABLES, "csv"),
     "tripos/importing/tasks/lm_eval.py": ("readers of the library datasets", "csv", "parquet"),
     "tripos/importing/tasks/inspect_reader.py": ("the key of a version", "inspect"),
