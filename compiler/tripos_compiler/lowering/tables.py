@@ -14,7 +14,8 @@ from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.constructs.table import constructs_in
 from tripos_compiler.diagnostics.diagnostic import Diagnostics, suggest
 from tripos_compiler.language.figures import is_pooled
-from tripos_compiler.language.intervals import Interval, format_bounds
+from tripos_compiler.language.intervals import format_bounds
+from tripos_compiler.library.ranges import Interval
 from tripos_compiler.lowering.measures.dimensions import check_own_line, dimension_text
 from tripos_compiler.lowering.measures.figures import members_of, read_whole
 from tripos_compiler.lowering.measures.measures import (
