@@ -10,7 +10,6 @@ from __future__ import annotations
 import codecs
 import contextlib
 import io
-import json
 import os
 import re
 import shutil
@@ -191,12 +190,6 @@ def print_stderr(text: str, stream: TextIO | None = None) -> None:
         show_text(text, stream=stream, flush=True)
     except (OSError, ValueError):
         discard_output(stream)
-
-
-def print_json(value: object) -> None:
-    """Print a value on standard output, as indented JSON."""
-
-    show_json(json.dumps(value, ensure_ascii=False, indent=2))
 
 
 def discard_output(stream: TextIO) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -66,6 +68,28 @@ def test_the_best_model_of_each_scenario_gives_its_replies(quiz: Path, tripos: C
     assert {(each["messages"][0]["content"], each["messages"][1]["content"]) for each in found} == wanted
     assert [message["role"] for message in found[0]["messages"]] == ["user", "assistant"]
     assert told["by_scenario"] == {"sums": 3, "words": 2}
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_training_exports_the_best_replies_of_a_spec(
+    form: tuple[str, ...], quiz: Path, tripos: Command, once: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With `--json` the document of the training is the only output. The training itself is replaced here."""
+    text = Path("quiz.tripos").read_text("utf-8")
+    text += "measure mark = mean(rubric)\nexport best_of_all {\n best of candidate by length\n rows reply\n}\n"
+    Path("quiz.tripos").write_text(text, "utf-8")
+    run(once)
+    made = {"loss": {"held_out_after": None}, "data": {"grouped_by": "item"}, "steps": 1, "model_sha256": "ab"}
+    report = {**made, "seconds": {"training": 1}}
+    monkeypatch.setitem(sys.modules, "tripos.training.sft", SimpleNamespace(fine_tune=lambda *_: report))
+    monkeypatch.setattr("tripos.training.environment.choose_device", lambda wanted: wanted)
+    for name in ("require_extra", "silence_libraries"):
+        monkeypatch.setattr(f"tripos.cli.train.{name}", lambda: None)
+    done = tripos("train", "sft", "quiz.tripos", "--model", "m", "-o", "out", *form)
+    assert done.code == 0, done.err
+    assert (done.data == report) if form else ("replies by length, written to out" in done.out)
+    assert tripos("export", "best_of_all", "-o", "same.jsonl").code == 0
+    assert lines("out/data.jsonl") == lines("same.jsonl")
 
 
 def test_per_metric_a_reply_belongs_to_the_metrics_that_it_is_scored_on(

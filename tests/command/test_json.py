@@ -114,6 +114,19 @@ def test_one_document_is_printed(name: str, folder: Path, tripos: Command, monke
     assert json.dumps(json.loads(done.out)), name
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("import", "dataset", "items.jsonl", "--name", "another", "--in", "quiz.tripos"),
+        *(("export", "distillation", "--format", form, "-o", "t.jsonl") for form in ("chat", "completion")),
+    ],
+)
+def test_other_forms_of_a_command_print_one_document(words: tuple[str, ...], folder: Path, tripos: Command) -> None:
+    done = tripos(*words, "--json")
+    assert done.code == 0, done.err
+    assert done.data
+
+
 def test_a_failure_after_the_document_leaves_it_whole(folder: Path, tripos: Command) -> None:
     """The grades of a sheet that nobody filled in are refused, and the document says why."""
     done = tripos("annotate", "--take", "anna.xlsx", "--json")

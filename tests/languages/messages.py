@@ -34,6 +34,7 @@ SAYS = frozenset(
         "RunWarning",
         "Command",
         "localized",
+        "message",
         "show_message",
         "show_diagnostic",
         "suggest",

@@ -134,6 +134,7 @@ def test_the_command_trains_on_the_export_of_a_spec(quiz: Path, tiny: Path, trip
     )
     assert done.code == 0, done.err
     report = json.loads(Path("out/training.json").read_text("utf-8"))
+    assert done.data == report
     assert report["data"]["run_id"] == ran.data["run_id"]
     assert report["data"]["export"] == "best_of_all"
     assert report["data"]["grouped_by"] == "item"

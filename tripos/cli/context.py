@@ -383,16 +383,3 @@ def show_diagnostics(diagnostics: Iterable[Diagnostic], *, every: bool = False) 
     text = render_text(diagnostics, color=is_colored(sys.stderr), width=terminal_width(), most=most, others=others)
     if text:
         show_text(text, stderr=True, styled=True)
-
-
-# For commands that still take their options alone
-def open_store(options: Namespace, *, writes: bool = False) -> Store:
-    """Return the store of a command, as `Context.store` does."""
-    context: Context = options.context
-    return context.store(writes=writes)
-
-
-def compile_command_spec(options: Namespace, config: Config) -> tuple[Compilation, DataFolders]:
-    """Compile the spec of a command, as `Context.compile` does."""
-    context: Context = options.context
-    return context.compile(options.path, config)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from tripos.cli.context import compile_command_spec, open_store
+from tripos.cli.context import Context, Outcome
 from tripos.exporting import EMITTERS, EXPORTERS, Exporter, OpenRun, Verbatim
-from tripos.settings.load import load_config
 from tripos.settings.option import listed_names
 from tripos.settings.options import OUTPUT, ExportParameters
-from tripos.settings.trust import trust_of
-from tripos.terminal import print_json, show_json, show_message, show_text
+from tripos.terminal import message
 from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.diagnostics.text_format import counted
 from tripos_compiler.errors import ExitCode, TriposError
@@ -31,37 +28,38 @@ from tripos_warehouse.views.runs import get_selected
 T = TypeVar("T")
 
 
-def main(options: Namespace) -> ExitCode:
-    """Write an export of a run or of a spec's data, and print a summary."""
+def main(context: Context) -> Outcome:
+    """Write an export of a run or of a spec's data, and return a summary."""
+    options = context.options
     if options.spec is not None:
         _check_output(options)
-        return export_pairs(options)
-    store = open_store(options)
+        return export_pairs(context)
+    store = context.store()
     store.verify()
     connection, record = connect_run(store, options.run)
     with connection:
         plan = get_selected(connection, record)
-        name, exporter = _exporter(options, plan)
+        name, exporter = _exporter(context, plan)
         _check_options(options, name, exporter)
         with EXPORTERS.guarded(name, OSError):
             written = exporter.write(OpenRun(store, connection, plan, record), options)
     package = EXPORTERS.package(name)
-    if options.json:
-        print_json({**written.summary, **({"plugin": package} if package else {})})
-        return ExitCode.SUCCESS
-    for line in written.lines:
-        if isinstance(line, Verbatim):
-            show_text(line)
-        else:
-            show_message(line)
-    if package:
-        show_message(f"written by the plug-in `{name}` of {package}")
-    return ExitCode.SUCCESS
+    lines = [line if isinstance(line, Verbatim) else message(line) for line in written.lines]
+    return Outcome(lambda: {**written.summary, **_plugin(package)}, [*lines, *_plugin_lines(name, package)])
 
 
-def _exporter(options: Namespace, plan: Plan) -> tuple[str, Exporter]:
+def _plugin(package: str | None) -> dict[str, str]:
+    return {"plugin": package} if package else {}
+
+
+def _plugin_lines(name: str, package: str | None) -> list[str]:
+    return [message(f"written by the plug-in `{name}` of {package}")] if package else []
+
+
+def _exporter(context: Context, plan: Plan) -> tuple[str, Exporter]:
     """Return the name of the requested exporter and the exporter: that of the named export of the spec, or the one of
     that name."""
+    options = context.options
     declared = {export.name: export for export in plan.exports if isinstance(export, Export)}
     if options.what in {export.name for export in plan.exports if isinstance(export, Pairing)}:
         hint = f"name the spec: `tripos export {options.what} {ExportParameters.spec} PATH -o {options.output}`"
@@ -69,7 +67,7 @@ def _exporter(options: Namespace, plan: Plan) -> tuple[str, Exporter]:
     if options.what in declared:
         kind = declared[options.what].kind
         return next((name, exporter) for name, exporter in EXPORTERS.items() if exporter.declared_as == kind)
-    exporter = _chosen(EXPORTERS, options.what, trust_of(options))
+    exporter = _chosen(EXPORTERS, options.what, context.trust)
     if exporter is None:
         names = [*EXPORTERS, *EXPORTERS.plugins, *declared]
         hint = suggest(options.what, names, f"there is {', '.join(f'`{name}`' for name in names)}")
@@ -106,95 +104,91 @@ def _check_output(options: Namespace) -> None:
 
 
 # tripos emit
-def emit_main(options: Namespace) -> ExitCode:
-    """Write the files of a form, and list what it cannot express. Return 1 if there is anything."""
+def emit_main(context: Context) -> Outcome:
+    """Write the files of a form, and list what it cannot express. The exit code is 1 if there is anything."""
     from tripos.exporting.questions import emit
 
-    emitter = _chosen(EMITTERS, options.form, trust_of(options))
+    options = context.options
+    emitter = _chosen(EMITTERS, options.form, context.trust)
     assert emitter is not None  # its name was checked with the other options
-    plan, source = compiled_pairs(options, options.path)
+    plan, source = compiled_pairs(context, options.path)
     folder = Path(options.output)
     if folder.exists() and not folder.is_dir():
         raise TriposError("S0604", f"`{folder}` is a file, and several are to be written", "name a folder")
     with EMITTERS.guarded(options.form, OSError):
         emitted = emit(emitter, plan, source, folder)
     package = EMITTERS.package(options.form)
-    if options.json:
-        losses = [{"place": unsupported.place, "why": unsupported.why} for unsupported in emitted.losses]
-        files = [str(file) for file in emitted.files]
-        summary = {"form": options.form, "files": files, "questions": emitted.questions, "lost": losses}
-        print_json({**summary, **({"plugin": package} if package else {})})
-        return ExitCode.SOME_FAILED if losses else ExitCode.SUCCESS
-    for path in emitted.files:
-        show_text(str(path))
-    if emitter.reads_rows:
-        show_message(f"{counted(emitted.questions, 'question')}")
-    if package:
-        show_message(f"written by the plug-in `{options.form}` of {package}")
-    if not emitted.losses:
-        show_message("nothing is lost")
-        return ExitCode.SUCCESS
-    show_message("lost:")
-    for loss in emitted.losses:
-        show_text(f"  {loss.place}: {loss.why}")
-    return ExitCode.SOME_FAILED
+    return Outcome(
+        lambda: {
+            "form": options.form,
+            "files": [str(file) for file in emitted.files],
+            "questions": emitted.questions,
+            "lost": [{"place": loss.place, "why": loss.why} for loss in emitted.losses],
+            **_plugin(package),
+        },
+        [
+            *map(str, emitted.files),
+            *([message(counted(emitted.questions, "question"))] if emitter.reads_rows else []),
+            *_plugin_lines(options.form, package),
+            message("lost:" if emitted.losses else "nothing is lost"),
+            *(f"  {loss.place}: {loss.why}" for loss in emitted.losses),
+        ],
+        exit_code=ExitCode.SOME_FAILED if emitted.losses else ExitCode.SUCCESS,
+    )
 
 
 # Pairs and examples of a spec
-def export_pairs(options: Namespace) -> ExitCode:
-    """Write the pairs and their provenance, and print their number. Raises `TriposError` and `StoreError`."""
-    from tripos.exporting.training_data import REASONS
-    from tripos.training.examples import find_examples
+def export_pairs(context: Context) -> Outcome:
+    """Write the pairs or examples and their provenance, and return their number. Raises `TriposError` and
+    `StoreError`."""
+    from tripos.training.examples import find_examples, write_examples
     from tripos.training.reward_pairs import named_pairings, write_pairs
 
-    plan, source = compiled_pairs(options, options.spec)
+    options = context.options
+    plan, source = compiled_pairs(context, options.spec)
     path = Path(options.output)
-    named = listed_names([options.what])
-    if (examples := find_examples(plan, named)) is not None:
-        return _export_examples(options, plan, source, examples, path)
-    said = write_pairs(plan, named_pairings(plan, named), source, path)
-    if options.json:
-        show_json(json.dumps({name: value for name, value in said.items() if name != "lines"}, indent=2))
-        return ExitCode.SUCCESS
-    topics = {group for line in said["lines"] for group in line["groups"]}
-    grouped = f" of {len(topics):,} topic{'' if len(topics) == 1 else 's'}" if topics else ""
-    show_message(f"{said['examples']:,} pair{'' if said['examples'] == 1 else 's'}{grouped}, written to {path}")
-    wrote = Counter(name for line in said["lines"] for name in set(line["by"]) if name)
-    for name, count in wrote.most_common():
-        show_message(f"  with a reply of {name}: {count:,}")
-    for reason, count in said["left_out"].items():
-        show_message(f"  left out, {REASONS.get(reason, reason)}: {count:,}")
-    show_message(f"where it comes from: {provenance_path(path)}")
-    return ExitCode.SUCCESS
+    names = listed_names([options.what])
+    examples = find_examples(plan, names)
+    if examples is None:
+        provenance = write_pairs(plan, named_pairings(plan, names), source, path)
+        lines = _pairs_lines(provenance, path)
+    else:
+        provenance = write_examples(plan, examples, source, path)
+        lines = _examples_lines(provenance, examples, path)
+    return Outcome(lambda: {name: value for name, value in provenance.items() if name != "lines"}, lines)
 
 
-def _export_examples(
-    options: Namespace, plan: Plan, source: CaseSource, exports: Sequence[Pairing], path: Path
-) -> ExitCode:
-    from tripos.exporting.training_data import REASONS
-    from tripos.training.examples import write_examples
+def _pairs_lines(provenance: Mapping[str, Any], path: Path) -> Iterator[str]:
+    topics = {group for line in provenance["lines"] for group in line["groups"]}
+    grouped = f" of {counted(len(topics), 'topic')}" if topics else ""
+    yield message(f"{counted(provenance['examples'], 'pair')}{grouped}, written to {path}")
+    authors = Counter(name for line in provenance["lines"] for name in set(line["by"]) if name)
+    for name, count in authors.most_common():
+        yield message(f"  with a reply of {name}: {count:,}")
+    yield from _source_lines(provenance, path)
 
-    said = write_examples(plan, exports, source, path)
-    if options.json:
-        show_json(json.dumps({name: value for name, value in said.items() if name != "lines"}, indent=2))
-        return ExitCode.SUCCESS
-    count = said["examples"]
-    show_message(f"{count:,} {'example' if count == 1 else 'examples'}, written to {path}")
+
+def _examples_lines(provenance: Mapping[str, Any], exports: Sequence[Pairing], path: Path) -> Iterator[str]:
+    yield message(f"{counted(provenance['examples'], 'example')}, written to {path}")
     if len(exports) > 1:
-        for name, lines in Counter(line["export"] for line in said["lines"]).items():
-            show_text(f"  {name}: {lines:,}")
-    reasons = {**REASONS, "alone": "rows without another beside them"}
-    for reason, count in said["left_out"].items():
-        show_message(f"  left out, {reasons.get(reason, reason)}: {count:,}")
-    show_message(f"where it comes from: {provenance_path(path)}")
-    return ExitCode.SUCCESS
+        for name, count in Counter(line["export"] for line in provenance["lines"]).items():
+            yield f"  {name}: {count:,}"
+    yield from _source_lines(provenance, path, alone="rows without another beside them")
 
 
-def compiled_pairs(options: Namespace, path: str) -> tuple[Plan, CaseSource]:
+def _source_lines(provenance: Mapping[str, Any], path: Path, **reasons: str) -> Iterator[str]:
+    """Yield what was left out, and where the provenance is."""
+    from tripos.exporting.training_data import REASONS
+
+    words = {**REASONS, **reasons}
+    for reason, count in provenance["left_out"].items():
+        yield message(f"  left out, {words.get(reason, reason)}: {count:,}")
+    yield message(f"where it comes from: {provenance_path(path)}")
+
+
+def compiled_pairs(context: Context, path: str) -> tuple[Plan, CaseSource]:
     """Return the plan of a spec, and the source of its rows. Raises `TriposError` S0821 if it has errors."""
-
-    spec = Namespace(**{**vars(options), "path": path})
-    compilation, folders = compile_command_spec(spec, load_config(Path.cwd(), trust=trust_of(options)))
+    compilation, folders = context.compile(path, context.project_config)
     if compilation.plan is None:
         raise TriposError("S0821", f"`{path}` has mistakes, so nothing is made of it", "fix those above")
     return compilation.plan, CaseSource(compilation.plan, folders, tuple(source.path for source in compilation.sources))

@@ -14,15 +14,15 @@ import shutil
 import sys
 import tempfile
 from argparse import Namespace
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tripos.cli.context import open_store
-from tripos.cli.init import STATEMENT_NAME, add_to_spec, apply_insertions, insert_below, own_sources
+from tripos.cli.context import Context, Outcome, Output, Remark, show_diagnostics
+from tripos.cli.init import STATEMENT_NAME, added_text, apply_insertions, extend_spec, insert_below, own_sources
 from tripos.cli.tables import printed_lines
 from tripos.importing.logs.opening import IMPORTERS, find_logs, open_logs
 from tripos.importing.logs.runs import CollectedLog, LogCollector, LogRecorder
@@ -30,7 +30,6 @@ from tripos.importing.logs.spec_text import identifier, spec_of
 from tripos.importing.rows import FileRows, RowError, parse_constants, read_mapping, read_table, report_row_errors
 from tripos.importing.tasks.shapes import CODE
 from tripos.importing.trees import approve, check_suffix, check_tree, format_tree, read_outline
-from tripos.settings.load import chosen_settings
 from tripos.settings.options import (
     DATA,
     OUTPUT,
@@ -43,9 +42,9 @@ from tripos.settings.options import (
     ImportTaskParameters,
     ImportTreeParameters,
 )
-from tripos.settings.trust import refuse_if_untrusted, trust_of
+from tripos.settings.trust import refuse_if_untrusted
 from tripos.source_files import SourceFile, SourceFolder
-from tripos.terminal import escape_controls, print_json, show_json, show_message, show_output, show_text
+from tripos.terminal import message, show_message
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.diagnostics.text_format import counted, not_utf8
 from tripos_compiler.editing.formatter import format_text
@@ -85,41 +84,43 @@ MOST_NAMES = 3
 MOST_CHANGED = 20
 
 
-def main(options: Namespace) -> ExitCode:
+def main(context: Context) -> Outcome:
     """Import `scores`, `samples`, `logs`, a `tree`, a `dataset` or a `task`."""
-    if options.action == "dataset":
-        return import_dataset(options)
-    if options.action == "logs":
-        return import_logs(options)
-    if options.action == "tree":
-        return import_tree(options)
-    if options.action == "task":
-        return import_task(options)
-    return _scores(options) if options.action == "scores" else _samples(options)
+    importers = {
+        "scores": _import_scores,
+        "samples": _import_samples,
+        "logs": import_logs,
+        "tree": import_tree,
+        "dataset": import_dataset,
+        "task": import_task,
+    }
+    return importers[context.options.action](context)
 
 
-def _scores(options: Namespace) -> ExitCode:
+# Scores and replies
+def _import_scores(context: Context) -> Outcome:
     from tripos.importing.scores import read_scores
     from tripos_warehouse.ledger.imported_scores import exclusive_import
     from tripos_warehouse.views.connect import connect_run
     from tripos_warehouse.views.runs import get_plan
 
-    table = _table(options, {"evaluator": options.evaluator, "round": options.round})
-    store = open_store(options, writes=True)
+    options = context.options
+    table = _table(context, {"evaluator": options.evaluator, "round": options.round})
+    store = context.store(writes=True)
     connection, run = connect_run(store, options.run)
     with connection:
-        found = read_scores(table, get_plan(connection, run), run, connection)
+        scores = read_scores(table, get_plan(connection, run), run, connection)
     with nullcontext() if options.dry_run else exclusive_import(store):
-        return _write_scores(options, store, run.run_id, table, found)
+        return _write_scores(options, store, run.run_id, table, scores)
 
 
-def _write_scores(options: Namespace, store: Store, run_id: str, table: FileRows, scores: ScoreImport) -> ExitCode:
-    """Write new scores if there is no objection, and print the counts."""
+def _write_scores(options: Namespace, store: Store, run_id: str, table: FileRows, scores: ScoreImport) -> Outcome:
+    """Write new scores if there is no objection, and return the counts."""
     from tripos.annotation.carry_over import carry_to_other_runs
     from tripos_warehouse.ledger.imported_scores import changed_rows, compare_with_store
 
     change = compare_with_store(store, scores.scores)
-    outcome: dict[str, Any] = {
+    summary: dict[str, Any] = {
         "run_id": run_id,
         "source": table.source,
         "rows": len(table.records),
@@ -134,7 +135,8 @@ def _write_scores(options: Namespace, store: Store, run_id: str, table: FileRows
         "same": len(change.same),
         "changes": [_change(score, was) for score, was in change.changed],
     }
-    with _JsonOutcome(options, outcome, scores.rejected):
+
+    def write() -> bool:
         own = ("evaluator", "round")
         skip, rows = options.skip_rejected, len(table.records)
         report_row_errors(scores.rejected, rows, options.rejected, skip=skip, what="score", options=own)
@@ -148,49 +150,35 @@ def _write_scores(options: Namespace, store: Store, run_id: str, table: FileRows
                 f"use `{REPLACE}` to replace the scores, or `{ImportScoresParameters.round} 2` to keep both",
                 ExitCode.SOME_FAILED,
             )
-        if not options.dry_run and (change.new or change.changed):
-            store.append(changed_rows(change, table.source, store.next_time()))
-            carry_to_other_runs(store, change.fresh)
-            outcome["imported"] = True
-    if not options.json:
-        by = _listed(outcome["evaluators"])
-        show_message(f"{counted(outcome['scores'], 'score')} of {counted(outcome['replies'], 'reply')} by {by}")
-        _print_counts(outcome, "score", options.dry_run)
-    return ExitCode.SUCCESS
+        if options.dry_run or not (change.new or change.changed):
+            return False
+        store.append(changed_rows(change, table.source, store.next_time()))
+        carry_to_other_runs(store, change.fresh)
+        return True
+
+    return _outcome(options, summary, scores.rejected, write, _score_lines(summary))
 
 
-def _samples(options: Namespace) -> ExitCode:
-    from tripos.cli.context import compile_command_spec
+def _import_samples(context: Context) -> Outcome:
     from tripos.importing.replies import record, role_flags
     from tripos.releases.frozen import restore_given
-    from tripos.settings.load import chosen_settings
     from tripos_runtime.datasets.cases import CaseSource
 
-    config = chosen_settings(options).config
-    table = _table(options, {"model": options.model})
-    compilation, folders = compile_command_spec(options, config)
-    plan = compilation.plan
-    if plan is None:
-        return ExitCode.USAGE
-    source = CaseSource(plan, folders, tuple(each.path for each in compilation.sources))
-    restore_given(source, options.path, compilation.releases)
-    folder = Path(compilation.sources[0].path).parent
-    released = compilation.release_folders
-    command = _run_command(options)
-    prepared = record(table, plan, source, config, role_flags(options.role), folder, command, released)
-    outcome = prepared.summary
-    with _JsonOutcome(options, outcome, prepared.rejected):
+    options = context.options
+    table = _table(context, {"model": options.model})
+    spec = context.compiled(options.path)
+    source = CaseSource(spec.plan, spec.folders, tuple(source.path for source in spec.compilation.sources))
+    restore_given(source, options.path, spec.compilation.releases)
+    command, released = _run_command(options), spec.compilation.release_folders
+    roles = role_flags(options.role)
+    prepared = record(table, spec.plan, source, context.config, roles, spec.main.parent, command, released)
+
+    def write() -> bool:
         skip, rows = options.skip_rejected, len(table.records)
         report_row_errors(prepared.rejected, rows, options.rejected, skip=skip, what="reply", options=("model",))
-        if not options.dry_run:
-            outcome["imported"] = prepared.commit()
-    if not options.json:
-        by = _listed(outcome["models"])
-        show_message(f"{counted(outcome['replies'], 'reply')} to {counted(outcome['items'], 'item')} by {by}")
-        _print_counts(outcome, "reply", options.dry_run)
-        for name, count in outcome["unmade"].items():
-            show_message(f"{counted(count, 'row')} of `{name}` {'is' if count == 1 else 'are'} yet to be made")
-    return ExitCode.SUCCESS
+        return not options.dry_run and prepared.commit()
+
+    return _outcome(options, prepared.summary, prepared.rejected, write, _reply_lines(prepared.summary))
 
 
 def _run_command(options: Namespace) -> list[str]:
@@ -199,40 +187,57 @@ def _run_command(options: Namespace) -> list[str]:
     return ["tripos", "run", options.path, *folders, *([STORE.flag, options.store] if options.store else [])]
 
 
-def _table(options: Namespace, fixed: Mapping[str, object]) -> FileRows:
-    own = {name: value for name, value in fixed.items() if value is not None}
+def _table(context: Context, constants: Mapping[str, object]) -> FileRows:
+    options = context.options
+    own = {name: value for name, value in constants.items() if value is not None}
     mapping = read_mapping(options.mapping, options.column, {**parse_constants(options.set), **own}, options.each)
-    refuse_if_untrusted(trust_of(options), outside=options.allow_outside)
-    return read_table(options.file, mapping, trust_of(options), outside=options.allow_outside)
+    refuse_if_untrusted(context.trust, outside=options.allow_outside)
+    return read_table(options.file, mapping, context.trust, outside=options.allow_outside)
 
 
-class _JsonOutcome:
-    """Prints the outcome of an import as JSON with `--json`, also if it was refused."""
+def _outcome(
+    options: Namespace,
+    summary: dict[str, Any],
+    rejected: Sequence[RowError],
+    write: Callable[[], bool],
+    lines: Iterable[str],
+) -> Outcome:
+    """Write the rows of an import, and return the outcome: the summary, also if they are refused."""
+    failure = None
+    summary["imported"] = False
+    try:
+        summary["imported"] = write()
+    except TriposError as error:
+        failure = error
+    summary |= {"dry_run": options.dry_run, "rejected": [error.to_json() for error in rejected]}
+    return Outcome(lambda: summary, () if failure else lines, failure=failure)
 
-    def __init__(self, options: Namespace, outcome: dict[str, Any], rejected: Sequence[RowError]) -> None:
-        self.options, self.printed, self.rejected = options, outcome, rejected
 
-    def __enter__(self) -> None:
-        self.printed["imported"] = False
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if self.options.json and (kind is None or issubclass(kind, TriposError)):
-            rejected = [each.to_json() for each in self.rejected]
-            outcome = {**self.printed, "dry_run": self.options.dry_run, "rejected": rejected}
-            show_json(json.dumps(outcome, ensure_ascii=False, indent=2, default=str))
+def _score_lines(summary: Mapping[str, Any]) -> Iterator[str]:
+    by = _listed(summary["evaluators"])
+    yield message(f"{counted(summary['scores'], 'score')} of {counted(summary['replies'], 'reply')} by {by}")
+    yield from _count_lines(summary, "score")
 
 
-def _print_counts(outcome: Mapping[str, Any], noun: str, dry_run: bool) -> None:
+def _reply_lines(summary: Mapping[str, Any]) -> Iterator[str]:
+    by = _listed(summary["models"])
+    yield message(f"{counted(summary['replies'], 'reply')} to {counted(summary['items'], 'item')} by {by}")
+    yield from _count_lines(summary, "reply")
+    for name, count in summary["unmade"].items():
+        yield message(f"{counted(count, 'row')} of `{name}` {'is' if count == 1 else 'are'} yet to be made")
+
+
+def _count_lines(summary: Mapping[str, Any], noun: str) -> Iterator[str]:
     for name, words in COUNTS.items():
-        if outcome.get(name):
-            show_text(f"{outcome[name]:>8,} {localized(words)}")
-    if outcome["unused_columns"]:
-        line = f"columns not used: {', '.join(outcome['unused_columns'])}"
-        show_message(line.replace("\n", " "))
-    if outcome["imported"]:
-        show_message(f"imported, for run {outcome['run_id']}: `tripos report` takes them in")
+        if summary.get(name):
+            yield f"{summary[name]:>8,} {localized(words)}"
+    if summary["unused_columns"]:
+        line = f"columns not used: {', '.join(summary['unused_columns'])}"
+        yield message(line.replace("\n", " "))
+    if summary["imported"]:
+        yield message(f"imported, for run {summary['run_id']}: `tripos report` takes them in")
     else:
-        show_message("nothing was written" if dry_run else f"no {noun} is new: nothing was written")
+        yield message("nothing was written" if summary["dry_run"] else f"no {noun} is new: nothing was written")
 
 
 def _change(score: ImportedScore, was: float | str | None) -> dict[str, Any]:
@@ -275,11 +280,12 @@ UNSAVED = "spec.tripos"
 
 
 # Data sets
-def import_dataset(options: Namespace) -> ExitCode:
-    """Print a data set declaration for a source, or add it to a spec. Rows that were fetched or queried are written
+def import_dataset(context: Context) -> Outcome:
+    """Return a data set declaration for a source, or add it to a spec. Rows that were fetched or queried are written
     next to it."""
     from tripos.importing.datasets import DATABASES
 
+    options = context.options
     database = Path(options.source).suffix.casefold() in DATABASES
     for given, shown, meant in (
         (options.query, ImportDatasetParameters.query.flag, database),
@@ -293,40 +299,32 @@ def import_dataset(options: Namespace) -> ExitCode:
     if not STATEMENT_NAME.fullmatch(name):
         raise TriposError("R0202", f"`{name}` is no name", "a name has letters, digits and `_`")
     if options.path is None:
-        proposal = _proposed(options, name, Path.cwd() / UNSAVED)
-        if options.json:
-            show_json(json.dumps(proposal.to_json(), ensure_ascii=False, indent=2))
-        else:
-            show_output(format_text(proposal.text, name))
-            _print_proposal(proposal)
-        return ExitCode.SUCCESS
-    seen: list[ProposedDataset] = []
+        proposal = _proposed(context, name, Path.cwd() / UNSAVED)
+        return Outcome(proposal.to_json, [Output(format_text(proposal.text, name)), *_proposal_remarks(proposal)])
+    proposals: list[ProposedDataset] = []
 
     def added(spec: SpecSource, before: Compilation) -> tuple[Mapping[str, str], str]:
         assert before.plan is not None
-        proposal = _proposed(options, name, spec.path, [each.name for each in before.plan.axes])
-        seen.append(proposal)
+        proposal = _proposed(context, name, spec.path, [axis.name for axis in before.plan.axes])
+        proposals.append(proposal)
         return apply_insertions(
             [insert_below(own_sources(before)[0], proposal.text, "dataset", "axis", "role", "benchmark")]
         ), ""
 
-    plan = add_to_spec(options, f"dataset `{name}`", added)
-    if plan is None:
-        return ExitCode.USAGE
-    _print_proposal(seen[0])
-    if options.json:
-        show_json(json.dumps(seen[0].to_json(), ensure_ascii=False, indent=2))
-    return ExitCode.SUCCESS
+    named = f"dataset `{name}`"
+    _, files, where = extend_spec(context, named, added)
+    [proposal] = proposals
+    return Outcome(proposal.to_json, [message(added_text(named, files, where)), *_proposal_remarks(proposal)])
 
 
-def _proposed(options: Namespace, name: str, spec: Path, axes: list[str] | None = None) -> ProposedDataset:
+def _proposed(context: Context, name: str, spec: Path, axes: list[str] | None = None) -> ProposedDataset:
     from tripos.importing.datasets import propose, rows_of_files
 
-    source = _local_source(options, name, spec)
-    outside = options.allow_outside
-    refuse_if_untrusted(trust_of(options), outside=outside)
-    given = [Path(each).resolve() for each in options.data]
-    rows, folder = rows_of_files(source, spec, given, trust_of(options), outside=outside)
+    source = _local_source(context, name, spec)
+    outside = context.options.allow_outside
+    refuse_if_untrusted(context.trust, outside=outside)
+    folders = [Path(folder).resolve() for folder in context.options.data]
+    rows, folder = rows_of_files(source, spec, folders, context.trust, outside=outside)
     found = propose(name, source, rows, axes or (), folder)
     if all(each.left_out for each in found.fields):
         columns = ", ".join(f"`{each.column}`" for each in found.fields)
@@ -336,18 +334,19 @@ def _proposed(options: Namespace, name: str, spec: Path, axes: list[str] | None 
     return found
 
 
-def _local_source(options: Namespace, name: str, spec: Path) -> str:
+def _local_source(context: Context, name: str, spec: Path) -> str:
     """Fetch or query a remote source into the folder of the spec if necessary, and return the path of its files as
     written in the spec."""
-    from tripos.importing.datasets import DATABASES, files_of_hub, json_lines
+    from tripos.importing.datasets import DATABASES, files_of_hub, json_lines, rows_of_database
     from tripos.releases.locations import DataFetcher, list_hub_files
     from tripos.releases.network_policy import policy_of
     from tripos_runtime.datasets.data_files import DataFolders
     from tripos_warehouse.files import write_lines
 
+    options = context.options
     address: str = options.source
     if address.startswith("hf://"):
-        refuse_if_untrusted(trust_of(options), fetch=True)
+        refuse_if_untrusted(context.trust, fetch=True)
         reach = replace(policy_of(options), local_files=False)
         place, path = _split_hub_address(address)
         commit, names = list_hub_files(place, reach)
@@ -365,16 +364,11 @@ def _local_source(options: Namespace, name: str, spec: Path) -> str:
             raise TriposError(
                 "R0209", f"`{_short_path(target)}` is there already", f"use {REPLACE}, or another file: -o FILE"
             )
-        written = write_lines(target, json_lines(_rows_asked(path_given, options)))
+        rows = rows_of_database(path_given, options.query, context.trust, outside=options.allow_outside)
+        written = write_lines(target, json_lines(rows))
         show_message(f"{counted(written.rows, 'row')} written to {_short_path(target)}", stderr=True)
         path_given = target
     return Path(os.path.relpath(path_given, spec.parent)).as_posix()
-
-
-def _rows_asked(path: Path, options: Namespace) -> Iterator[dict[str, Any]]:
-    from tripos.importing.datasets import rows_of_database
-
-    return rows_of_database(path, options.query, trust_of(options), outside=options.allow_outside)
 
 
 def _split_hub_address(address: str) -> tuple[str, str]:
@@ -407,21 +401,17 @@ def _short_path(path: Path) -> str:
     return Path(os.path.relpath(path)).as_posix() if path.is_absolute() else path.as_posix()
 
 
-def _print_proposal(proposal: ProposedDataset) -> None:
-    """Print what a reader of the proposal should check."""
+def _proposal_remarks(proposal: ProposedDataset) -> Iterator[Remark]:
+    """Yield what a reader of the proposal should check."""
+    text = "no column looks like an answer: write `secret` behind each field that the models under test must not see"
     if proposal.secrets:
-        shown = ", ".join(f"`{each}`" for each in proposal.secrets)
-        show_message(f"kept from the models under test: {shown}", stderr=True)
-    else:
-        show_message(
-            "no column looks like an answer: write `secret` behind each field that the models under test must not see",
-            stderr=True,
-        )
+        text = f"kept from the models under test: {', '.join(f'`{field}`' for field in proposal.secrets)}"
+    yield Remark(message(text, sys.stderr))
     left = [f"`{' '.join(each.column.split())}`" for each in proposal.fields if each.left_out]
     if left:
-        show_message(f"left out: {', '.join(left)}", stderr=True)
+        yield Remark(message(f"left out: {', '.join(left)}", sys.stderr))
     if proposal.languages:
-        show_message(f"languages of the rows: {', '.join(proposal.languages)}", stderr=True)
+        yield Remark(message(f"languages of the rows: {', '.join(proposal.languages)}", sys.stderr))
 
 
 FOLDER, LOCK = "imported", ".lock"
@@ -442,22 +432,23 @@ class _Imported:
 
 
 # Logs of other tools
-def import_logs(options: Namespace) -> ExitCode:
+def import_logs(context: Context) -> Outcome:
     """Import logs of other tools as runs."""
+    options = context.options
     outcome = _Imported()
     with ExitStack() as locks:
         try:
-            refuse_if_untrusted(trust_of(options), outside=options.allow_outside)
-            for file in _files(options):
-                _gather(options, file, outcome, locks)
+            refuse_if_untrusted(context.trust, outside=options.allow_outside)
+            for file in _files(context):
+                _gather(context, file, outcome, locks)
             if not outcome.gatherings:
                 raise _no_logs(options.paths, outcome)
             for gathering in outcome.gatherings.values():
-                _record(options, gathering, outcome)
+                _record(context, gathering, outcome)
         finally:
             for gathering in outcome.gatherings.values():
                 gathering.close()
-    return _finish(options, outcome)
+    return _logs_outcome(outcome)
 
 
 @contextmanager
@@ -483,17 +474,18 @@ def _unwritable(path: Path, error: OSError) -> TriposError:
     return TriposError("S0102", f"cannot write `{path}`: {error.strerror}", "give another folder: `-o DIR`")
 
 
-def _files(options: Namespace) -> Iterator[SourceFile]:
-    for path in options.paths:
+def _files(context: Context) -> Iterator[SourceFile]:
+    for path in context.options.paths:
         try:
-            yield from find_logs(Path(path), trust_of(options), outside=options.allow_outside)
+            yield from find_logs(Path(path), context.trust, outside=context.options.allow_outside)
         except OSError as error:
             raise TriposError(UNREADABLE, f"cannot read `{path}`: {error.strerror}", "check the path") from error
 
 
-def _gather(options: Namespace, file: SourceFile, outcome: _Imported, locks: ExitStack) -> None:
+def _gather(context: Context, file: SourceFile, outcome: _Imported, locks: ExitStack) -> None:
+    options = context.options
     try:
-        opened = open_logs(file, trust_of(options))
+        opened = open_logs(file, context.trust)
         if opened is None:
             outcome.rejected.append(str(file.path))
             return
@@ -503,7 +495,7 @@ def _gather(options: Namespace, file: SourceFile, outcome: _Imported, locks: Exi
                 if not outcome.gatherings and not options.dry_run:
                     locks.enter_context(_folder_lock(Path(options.output or FOLDER)))
                 folder = Path(options.output or FOLDER) / name
-                plan = _compiled(options, _spec(folder, name))[0] if _spec(folder, name).is_file() else None
+                plan = _compiled(_spec(folder, name))[0] if _spec(folder, name).is_file() else None
                 outcome.gatherings[name] = LogCollector(
                     name, folder, None if plan is None else spec_of(plan), options.model, _names(options.score)
                 )
@@ -532,8 +524,9 @@ def _spec(folder: Path, name: str) -> Path:
     return folder / f"{name}.tripos"
 
 
-def _record(options: Namespace, gathering: LogCollector, outcome: _Imported) -> None:
+def _record(context: Context, gathering: LogCollector, outcome: _Imported) -> None:
     """Write the spec of some logs, and add the logs to the store."""
+    options = context.options
     if not gathering.spec.tasks:
         outcome.unread |= {log.path: "it has no samples" for log in gathering.logs}
         return
@@ -545,11 +538,11 @@ def _record(options: Namespace, gathering: LogCollector, outcome: _Imported) -> 
             gathering.write_items(folder)
         except OSError as error:
             raise _unwritable(folder, error) from error
-        plan, source = _compiled(options, path, _spec(gathering.folder, gathering.spec.name))
-        recorder = LogRecorder(gathering, plan, source, Path(chosen_settings(options).config.store))
+        plan, source = _compiled(path, _spec(gathering.folder, gathering.spec.name))
+        recorder = LogRecorder(gathering, plan, source, Path(context.config.store))
         for log in gathering.logs:
             run = recorder.record(log, renew=options.replace, write=not options.dry_run)
-            _print_log(options, gathering, log, run, outcome)
+            _add_log(context, gathering, log, run, outcome)
 
 
 @contextmanager
@@ -575,8 +568,8 @@ def _write_spec(path: Path, gathering: LogCollector) -> None:
             if name not in known.tasks or not known.tasks[name].covers(task)
         ]
         shown = _spec(gathering.folder, gathering.spec.name)
-        message = f"`{shown}` was changed, and lacks a part of the logs: {'; '.join(lacking[:SHOWN])}"
-        raise TriposError(EDITED, message, "add it to the spec, or import into another folder with `-o DIR`")
+        fault = f"`{shown}` was changed, and lacks a part of the logs: {'; '.join(lacking[:SHOWN])}"
+        raise TriposError(EDITED, fault, "add it to the spec, or import into another folder with `-o DIR`")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, gathering.whole_spec.text.encode())
@@ -584,10 +577,9 @@ def _write_spec(path: Path, gathering: LogCollector) -> None:
         raise _unwritable(path, error) from error
 
 
-def _compiled(options: Namespace, path: Path, shown: Path | None = None) -> tuple[Plan, CaseSource]:
+def _compiled(path: Path, shown: Path | None = None) -> tuple[Plan, CaseSource]:
     """Return the plan of a generated spec, with its items. Diagnostics name the file `shown`. Raises `TriposError` if
     the spec has errors."""
-    from tripos.cli.context import show_diagnostics
     from tripos.runs.compilation import find_spec
     from tripos_runtime.datasets.cases import CaseSource
 
@@ -601,7 +593,9 @@ def _compiled(options: Namespace, path: Path, shown: Path | None = None) -> tupl
     return compilation.plan, CaseSource(compilation.plan, spec.folders, tuple(s.path for s in compilation.sources))
 
 
-def _print_log(options: Namespace, gathering: LogCollector, log: CollectedLog, run: LogRun, outcome: _Imported) -> None:
+def _add_log(context: Context, gathering: LogCollector, log: CollectedLog, run: LogRun, outcome: _Imported) -> None:
+    """Add a log to the outcome, and show its lines at once, since the next ones may take long."""
+    options = context.options
     figures = list(log.check.differences(log.header.figures))
     refused = [*run.refused, *([] if options.replace else run.changed)]
     summary = {
@@ -632,8 +626,7 @@ def _print_log(options: Namespace, gathering: LogCollector, log: CollectedLog, r
     }
     outcome.outcomes.append(summary)
     outcome.changed += bool(refused)
-    if not options.json:
-        _show(options, summary, refused)
+    Outcome(lines=_log_lines(options, summary, refused)).show(context.form)
 
 
 def _superseded_logs(gathering: LogCollector, log: CollectedLog) -> list[str]:
@@ -646,10 +639,10 @@ def _superseded_logs(gathering: LogCollector, log: CollectedLog) -> list[str]:
     ]
 
 
-def _show(options: Namespace, summary: dict[str, Any], refused: Sequence[str]) -> None:
+def _log_lines(options: Namespace, summary: Mapping[str, Any], refused: Sequence[str]) -> Iterator[str]:
     by = ", ".join(summary["models"][:SHOWN])
     about = f"{counted(summary['samples'], 'reply')} to {counted(summary['items'], 'item')} by {by}"
-    show_message(f"{summary['file']}: {about}, {counted(summary['scores'], 'score')}")
+    yield message(f"{summary['file']}: {about}, {counted(summary['scores'], 'score')}")
     new, same = summary["new"] + summary["new_scores"], summary["same"] + summary["same_scores"]
     failed = summary["statuses"].get("provider_error", 0)
     lines = {
@@ -662,53 +655,57 @@ def _show(options: Namespace, summary: dict[str, Any], refused: Sequence[str]) -
     }
     for words, count in lines.items():
         if count:
-            show_text(f"{count:>8,} {localized(words)}")
+            yield f"{count:>8,} {localized(words)}"
     for each in summary["left_out"]:
-        show_message(f"left out: {each['what']} ({each['count']:,}, first in {each['first']})")
+        yield message(f"left out: {each['what']} ({each['count']:,}, first in {each['first']})")
     if summary["status"] != "finished":
-        show_message(f"the log did not come to its end: {' '.join(summary['message'].split())}")
+        yield message(f"the log did not come to its end: {' '.join(summary['message'].split())}")
     others = [each for each in summary["figures"] if not each["same"]]
     if summary["figures"]:
         alike = len(summary["figures"]) - len(others)
-        show_message(f"{alike} of {counted(len(summary['figures']), 'figure')} of the log are those of its scores")
+        yield message(f"{alike} of {counted(len(summary['figures']), 'figure')} of the log are those of its scores")
     for each in others[:SHOWN]:
-        show_message(f"{each['score']} {each['figure']}: {each['log']:g} in the log, {each['scores']:g} of its scores")
+        yield message(f"{each['score']} {each['figure']}: {each['log']:g} in the log, {each['scores']:g} of its scores")
     if summary["own_figures"]:
         some = ", ".join(map(own_figure_text, summary["own_figures"][:SHOWN]))
-        show_message(f"kept as figures of the log, which nothing here computes: {some}")
+        yield message(f"kept as figures of the log, which nothing here computes: {some}")
     for line in refused[:SHOWN]:
-        show_message(line, stderr=True)
+        yield Remark(message(line, sys.stderr))
     if summary["in_place_of"]:
         some = ", ".join(summary["in_place_of"][:SHOWN])
-        show_message(f"of the same model and task as {some}: reports and boards show the last one alone, without a RUN")
+        yield message(
+            f"of the same model and task as {some}: reports and boards show the last one alone, without a RUN"
+        )
     if summary["run_id"]:
-        show_message(f"imported as run {summary['run_id']} of {summary['spec']}: `tripos report` takes it in")
+        yield message(f"imported as run {summary['run_id']} of {summary['spec']}: `tripos report` takes it in")
     elif options.dry_run:
-        show_message("nothing was written")
+        yield message("nothing was written")
     elif not refused:
-        show_message("nothing is new: nothing was written")
+        yield message("nothing is new: nothing was written")
 
 
-def _finish(options: Namespace, outcome: _Imported) -> ExitCode:
-    data = {
-        "logs": outcome.outcomes,
-        "unread": [{"file": path, "reason": reason} for path, reason in outcome.unread.items()],
-        "others": outcome.rejected,
-    }
-    if options.json:
-        show_json(json.dumps(data, ensure_ascii=False, indent=2, default=str))
+def _logs_outcome(outcome: _Imported) -> Outcome:
     for path, reason in outcome.unread.items():
         show_message(f"{path}: not imported: {reason}", stderr=True)
-    if outcome.rejected and not options.json:
-        show_message(f"no logs: {counted(len(outcome.rejected), 'file')}, such as {outcome.rejected[0]}")
+    failure = None
     if outcome.changed:
-        message = f"{counted(outcome.changed, 'log')} of {len(outcome.outcomes)} changed since they were imported"
+        fault = f"{counted(outcome.changed, 'log')} of {len(outcome.outcomes)} changed since they were imported"
         hint = (
             f"`{REPLACE}` takes changed scores; for changed replies import into another benchmark with "
             f"`{ImportLogsParameters.name}`"
         )
-        raise TriposError(CHANGED, message, hint, ExitCode.SOME_FAILED)
-    return ExitCode.SOME_FAILED if outcome.unread else ExitCode.SUCCESS
+        failure = TriposError(CHANGED, fault, hint, ExitCode.SOME_FAILED)
+    others = outcome.rejected
+    return Outcome(
+        lambda: {
+            "logs": outcome.outcomes,
+            "unread": [{"file": path, "reason": reason} for path, reason in outcome.unread.items()],
+            "others": others,
+        },
+        [message(f"no logs: {counted(len(others), 'file')}, such as {others[0]}")] if others else [],
+        exit_code=ExitCode.SOME_FAILED if outcome.unread else ExitCode.SUCCESS,
+        failure=failure,
+    )
 
 
 def _no_logs(paths: Sequence[str], found: _Imported) -> TriposError:
@@ -721,18 +718,18 @@ def _no_logs(paths: Sequence[str], found: _Imported) -> TriposError:
 
 
 # Tasks of other tools
-def import_task(options: Namespace) -> ExitCode:
-    """Write the spec and its files. Return exit code 1 if a part was left as a hole."""
+def import_task(context: Context) -> Outcome:
+    """Write the spec and its files. The exit code is 1 if a part was left as a hole."""
     from tripos.importing.spec_text import name_of
     from tripos.importing.tasks.promptfoo import is_promptfoo, promptfoo_spec
 
+    options = context.options
     path = Path(options.file)
-    trust = trust_of(options)
-    refuse_if_untrusted(trust, outside=options.allow_outside)
-    given = tuple(Path(each) for each in options.data)
-    source = SourceFolder.around(path, trust, outside=options.allow_outside, folders=given)
+    refuse_if_untrusted(context.trust, outside=options.allow_outside)
+    folders = tuple(Path(folder) for folder in options.data)
+    source = SourceFolder.around(path, context.trust, outside=options.allow_outside, folders=folders)
     if path.suffix == ".py":
-        imported = _translate_inspect(path, options)
+        imported = _translate_inspect(path, context)
         folder, name = Path(options.output or imported.name), imported.name
     elif path.suffix in (".yaml", ".yml") and is_promptfoo(path, source):
         imported = promptfoo_spec(path, options.language, source)
@@ -742,28 +739,29 @@ def import_task(options: Namespace) -> ExitCode:
             raise TriposError("R0202", f"`{ImportTaskParameters.argument}` is for a task of Inspect", "leave it out")
         task, others = _task(path, options.task, source)
         folder, name = Path(options.output or name_of(task.name)), task.name
-        imported = _translate(task, others, folder, options)
+        imported = _translate(task, others, folder, context)
     _write(folder, imported, replace=options.replace)
-    outcome = {
-        "task": name,
-        "spec": (folder / f"{imported.name}.tripos").as_posix(),
-        "whole": imported.is_complete,
-        "parts": [{"part": each.part, "translated": each.how, "why": each.why} for each in imported.notes],
-    }
-    if options.json:
-        print_json(outcome)
-    else:
-        _print_task(imported, str(outcome["spec"]))
-    return ExitCode.SUCCESS if imported.is_complete else ExitCode.SOME_FAILED
+    spec = (folder / f"{imported.name}.tripos").as_posix()
+    return Outcome(
+        lambda: {
+            "task": name,
+            "spec": spec,
+            "whole": imported.is_complete,
+            "parts": [{"part": note.part, "translated": note.how, "why": note.why} for note in imported.notes],
+        },
+        _task_lines(imported, spec),
+        exit_code=ExitCode.SUCCESS if imported.is_complete else ExitCode.SOME_FAILED,
+    )
 
 
-def _translate(task: TaskFile, others: Mapping[str, TaskFile], folder: Path, options: Namespace) -> ImportedTask:
+def _translate(task: TaskFile, others: Mapping[str, TaskFile], folder: Path, context: Context) -> ImportedTask:
     """Return a task or a group as a spec. Its Python is executed if the user allows it."""
     from tripos.importing.tasks.lm_eval import WrittenRows, group_of, spec_of, spec_of_group, write_rows
 
-    folders = (task.path.parent, Path.cwd(), *(Path(each) for each in options.data))
+    options = context.options
+    folders = (task.path.parent, Path.cwd(), *(Path(folder) for folder in options.data))
     if options.run_python:
-        _check_trust(options)
+        _check_python_trust(context)
     if task.kind != "group":
         rows = write_rows(task, folder, options.python, options.shots) if options.run_python else WrittenRows()
         return spec_of(task, folders, rows, options.shots, options.language)
@@ -774,16 +772,17 @@ def _translate(task: TaskFile, others: Mapping[str, TaskFile], folder: Path, opt
     return spec_of_group(group, task, folders, written, options.shots, options.language)
 
 
-def _translate_inspect(path: Path, options: Namespace) -> ImportedTask:
+def _translate_inspect(path: Path, context: Context) -> ImportedTask:
     """Return an Inspect task as a spec. Its module is executed, which the user has to allow."""
     from tripos.importing.tasks.inspect import inspect_spec, read_inspect_task
 
+    options = context.options
     if not options.run_python:
         hint = f"read it, then add `{ImportTaskParameters.run_python}`"
         raise TriposError(CODE, f"`{path}` is a program, and only running it tells what the task is", hint)
     if options.shots is not None:
         raise TriposError("R0202", f"`{ImportTaskParameters.shots}` is for a task of the Harness", "leave it out")
-    _check_trust(options)
+    _check_python_trust(context)
     arguments = {}
     for each in options.argument:
         name, equals, value = each.partition("=")
@@ -799,9 +798,8 @@ def _translate_inspect(path: Path, options: Namespace) -> ImportedTask:
     return inspect_spec(told, path.name, options.language)
 
 
-def _check_trust(options: Namespace) -> None:
-
-    trust_of(options).check("the Python of a task", f"import it without `{ImportTaskParameters.run_python}`")
+def _check_python_trust(context: Context) -> None:
+    context.trust.check("the Python of a task", f"import it without `{ImportTaskParameters.run_python}`")
 
 
 def _task(path: Path, name: str | None, source: SourceFolder) -> tuple[TaskFile, Mapping[str, TaskFile]]:
@@ -855,24 +853,27 @@ def _write(folder: Path, imported: ImportedTask, *, replace: bool) -> None:
         raise TriposError("R0208", f"cannot write in `{folder}`: {error.strerror}", "give another `-o DIR`") from error
 
 
-def _print_task(imported: ImportedTask, spec: str) -> None:
+def _task_lines(imported: ImportedTask, spec: str) -> Iterator[str]:
     notes = imported.notes
-    told = (("part", [each.part for each in notes]), ("translated", [each.how for each in notes]))
-    columns = [Column(name, tuple(cells)) for name, cells in (*told, ("remark", [each.why for each in notes]))]
-    show_text(*printed_lines(*columns), sep="\n", styled=True)
-    show_text("")
-    show_message(
+    yield from printed_lines(
+        Column("part", tuple(note.part for note in notes)),
+        Column("translated", tuple(note.how for note in notes)),
+        Column("remark", tuple(note.why for note in notes)),
+    )
+    yield ""
+    yield message(
         f"{spec} is written" if imported.is_complete else f"{spec} is written, with holes: look for HOLE in it"
     )
     if "hf://" in imported.text or "https://" in imported.text:
-        show_message(f"its data is fetched with: tripos fetch {spec}")
+        yield message(f"its data is fetched with: tripos fetch {spec}")
     if imported.is_complete:
-        show_message(f"it is checked with: tripos check {spec}")
+        yield message(f"it is checked with: tripos check {spec}")
 
 
 # Trees
-def approve_main(options: Namespace) -> ExitCode:
+def approve_main(context: Context) -> Outcome:
     """Record the approval in the file of the tree."""
+    options = context.options
     by = " ".join((options.name or "").split())
     if not by:
         raise TriposError(
@@ -884,24 +885,26 @@ def approve_main(options: Namespace) -> ExitCode:
         raise TriposError(
             "S0836", f"cannot write beside `{options.file}`: {error.strerror}", "check the folder"
         ) from error
-    outcome = {
-        "tree": done.path.as_posix(),
-        "sha256": done.sha256,
-        "approved_by": done.by,
-        "approved_at": done.at.isoformat(),
-        "leaves": len(done.tree.leaves()),
-        "levels": done.tree.depth,
-    }
-    if options.json:
-        print_json(outcome)
-    else:
-        show_message(f"{outcome['tree']}: {outcome['leaves']:,} leaves, {outcome['levels']} levels, approved by {by}")
-        show_message(f"its digest is {done.sha256[:12]}; once the file is changed it must be approved again")
-    return ExitCode.SUCCESS
+    path, leaves, levels = done.path.as_posix(), len(done.tree.leaves()), done.tree.depth
+    return Outcome(
+        lambda: {
+            "tree": path,
+            "sha256": done.sha256,
+            "approved_by": done.by,
+            "approved_at": done.at.isoformat(),
+            "leaves": leaves,
+            "levels": levels,
+        },
+        [
+            message(f"{path}: {leaves:,} leaves, {levels} levels, approved by {by}"),
+            message(f"its digest is {done.sha256[:12]}; once the file is changed it must be approved again"),
+        ],
+    )
 
 
-def import_tree(options: Namespace) -> ExitCode:
-    """Write the tree, or print it."""
+def import_tree(context: Context) -> Outcome:
+    """Write the tree, or return it."""
+    options = context.options
     if (options.file is None) == (options.run is None):
         hint = (
             f"`tripos import tree outline.txt`, or `tripos import tree {ImportTreeParameters.run} RUN "
@@ -909,22 +912,22 @@ def import_tree(options: Namespace) -> ExitCode:
         )
         raise TriposError("R0202", "an outline comes from a file, or from the step of a run", hint)
     if options.run is not None:
-        drafted = _drafted(options)
+        drafted = _drafted(context)
         return _write_tree(_under_root(drafted.tree, options.top), options, comment=drafted.origin, draft=True)
     shown = "standard input" if options.file == "-" else options.file
-    refuse_if_untrusted(trust_of(options), outside=options.allow_outside)
-    tree = check_tree(read_outline(_text(options)), shown, "S0835")
+    refuse_if_untrusted(context.trust, outside=options.allow_outside)
+    tree = check_tree(read_outline(_text(context)), shown, "S0835")
     return _write_tree(_under_root(tree, options.top), options)
 
 
-def _text(options: Namespace) -> str:
-    path = options.file
+def _text(context: Context) -> str:
+    path = context.options.file
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(encoding="utf-8")
     try:
         if path == "-":
             return sys.stdin.read()
-        folder = SourceFolder.around(Path(path), trust_of(options), outside=options.allow_outside)
+        folder = SourceFolder.around(Path(path), context.trust, outside=context.options.allow_outside)
         return folder.file(Path(path)).text()
     except OSError as error:
         raise TriposError("S0835", f"cannot read `{path}`: {error.strerror}", "check the path") from error
@@ -933,29 +936,28 @@ def _text(options: Namespace) -> str:
         raise TriposError("S0835", f"cannot read `{path}`: {reason}", hint) from error
 
 
-def _drafted(options: Namespace) -> DraftedTree:
-    from tripos.cli.context import open_store
+def _drafted(context: Context) -> DraftedTree:
     from tripos.importing.trees import read_draft
 
+    options = context.options
     if not options.step:
         raise TriposError(
             "R0202",
             "which step of the run wrote the outlines?",
             f"add `{ImportTreeParameters.step} NAME`, such as `reviewed`",
         )
-    return read_draft(open_store(options), options.run or None, options.step, options.only)
+    return read_draft(context.store(), options.run or None, options.step, options.only)
 
 
 def _under_root(tree: ParsedTree, top: str | None) -> ParsedTree:
     return tree if top is None else ParsedTree({top: dict(tree.branches)})
 
 
-def _write_tree(tree: ParsedTree, options: Namespace, comment: str = "", *, draft: bool = False) -> ExitCode:
+def _write_tree(tree: ParsedTree, options: Namespace, comment: str = "", *, draft: bool = False) -> Outcome:
     """Write a tree to the requested file. A draft is marked in its name, whatever name was given."""
     leaves = f"{len(tree.leaves()):,} leaves, {tree.depth} levels"
     if options.output is None:
-        show_text(escape_controls(format_tree(tree, ".yaml", comment)), end="")
-        return ExitCode.SUCCESS
+        return Outcome(lines=[format_tree(tree, ".yaml", comment).removesuffix("\n")])
     path = Path(options.output)
     suffix = check_suffix(path)
     if draft and not path.stem.endswith(DRAFT):
@@ -967,7 +969,7 @@ def _write_tree(tree: ParsedTree, options: Namespace, comment: str = "", *, draf
         path.write_text(format_tree(tree, suffix, comment), "utf-8")
     except OSError as error:
         raise TriposError("S0836", f"cannot write `{path}`: {error.strerror}", "check the folder") from error
-    show_message(f"{path}: {leaves}")
+    lines = [message(f"{path}: {leaves}")]
     if draft:
-        show_message(f"a draft: read it, fix it, then `tripos approve {path} {ApproveParameters.name} YOU`")
-    return ExitCode.SUCCESS
+        lines.append(message(f"a draft: read it, fix it, then `tripos approve {path} {ApproveParameters.name} YOU`"))
+    return Outcome(lines=lines)

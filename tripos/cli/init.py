@@ -377,16 +377,6 @@ Additions = Callable[["SpecSource", "Compilation"], tuple[Mapping[str, str], str
 """Returns the new texts of the files of a spec, and a phrase for the place."""
 
 
-def add_to_spec(options: Namespace, named: str, added: Additions) -> Plan | None:
-    """Extend a spec as `extend_spec` does, for a command that prints by itself. Return None for a spec with errors."""
-    try:
-        plan, files, where = extend_spec(options.context, named, added)
-    except InvalidSpec:
-        return None
-    show_message(added_text(named, files, where))
-    return plan
-
-
 def extend_spec(context: Context, named: str, added: Additions) -> tuple[Plan, list[str], str]:
     """Add to the spec of a command the texts that `added` returns, and print the new warnings of the compiler. Return
     the new plan, the files that changed, and the phrase for the place.

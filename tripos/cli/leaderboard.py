@@ -298,11 +298,15 @@ def promote_main(context: Context) -> Outcome:
     store = context.store(writes=True)
     state: Literal["withdrawn", "promoted"] = "withdrawn" if options.withdraw else "promoted"
     run, new = promote(store, options.run, options.board, state, options.reason)
-    stands = "is withdrawn from" if options.withdraw else "is on" if new else "was on"
-    line = f"run {run.run_id} {stands} board {options.board}"
+    if options.withdraw:
+        line = f"run {run.run_id} is withdrawn from board {options.board}"
+    elif new:
+        line = f"run {run.run_id} is on board {options.board}"
+    else:
+        line = f"run {run.run_id} was on board {options.board} before"
     return Outcome(
         lambda: {"board": options.board, "run_id": run.run_id, "state": state, "changed": new},
-        [message(line if new or options.withdraw else f"{line} before")],
+        [message(line)],
     )
 
 

@@ -5,13 +5,12 @@ Starting must be fast, so heavy modules are imported only by the commands that n
 
 from __future__ import annotations
 
-import argparse
 import atexit
 import gc
 import importlib
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -25,7 +24,7 @@ from tripos.terminal import replace_unencodable, show_message
 from tripos_compiler.errors import ExitCode, TriposError
 
 if TYPE_CHECKING:
-    from tripos.cli.context import Context, Outcome
+    from tripos.cli.context import Context
 
 BUG = "this is a bug of Tripos: please report it with the command you typed and the lines above"
 
@@ -92,9 +91,6 @@ def _run_verb(command: Command, context: Context) -> ExitCode:
     if verb not in (*READ_ONLY, "run"):  # a run sets its own thresholds while it makes calls
         gc.set_threshold(*GC_LONG)
     function = getattr(importlib.import_module(f"tripos.cli.{command.module}"), command.main)
-    context.options.context = context  # for the commands of `BY_OPTIONS`, and what others share with them
-    if command.module in BY_OPTIONS:
-        function = _from_options(function)
     try:
         with time_limit(trust.limits.seconds if verb in READ_ONLY else None):
             context.form  # noqa: B018 - options that exclude each other are refused before any work
@@ -113,17 +109,6 @@ def _run_verb(command: Command, context: Context) -> ExitCode:
         if not isinstance(error, TriposError) and (damage := context.first_damage()) is not None:
             raise damage from error
         raise
-
-
-BY_OPTIONS = ("exports.export", "imports")
-"""Modules whose commands still take their options alone, print by themselves and return an exit code."""
-
-
-def _from_options(function: Callable[[argparse.Namespace], ExitCode]) -> Callable[[Context], Outcome]:
-    """Return a command of `BY_OPTIONS` in the form of the others."""
-    from tripos.cli.context import Outcome
-
-    return lambda context: Outcome(exit_code=function(context.options))
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ from tripos.cli.context import Context, InvalidSpec, Outcome
 from tripos.cli.exports import compiled_pairs
 from tripos.settings.option import listed_names
 from tripos.settings.options import ROLE, TrainRewardParameters
-from tripos.terminal import message, print_stderr, show_diagnostic, show_message
+from tripos.terminal import message, print_stderr, show_diagnostic
 from tripos.training.environment import DATA, NOT_MODEL_FILES, REPORT_FILE, require_extra, silence_libraries
 from tripos.training.recipe import Recipe, settings_of
 from tripos.training.reward_learners import RewardRecipe
@@ -104,7 +104,7 @@ def _recipe(options: Namespace) -> Recipe:
 def _exported(context: Context, path: Path) -> Path:
     """Export the training data of a spec or a run, and return the path."""
     from tripos.exporting import OpenRun
-    from tripos.exporting.training_data import export_replies
+    from tripos.exporting.training_data import ReplyOptions, export_replies
     from tripos_warehouse.views.connect import connect_run
 
     options = context.options
@@ -126,14 +126,9 @@ def _exported(context: Context, path: Path) -> Path:
         raise TriposError("S0601", what, hint)
     store = context.store()
     connection, run = connect_run(store, options.run, plan)
-    nothing: dict[str, list[str]] = {
-        each: [] for each in ("per", "rows", "models", "scenario", "only", "hold_out", "apart_from", "replies_of")
-    }
-    said = {"what": name, "output": str(path), "by": None, "margin": None, "format": None, "json": False}
-    wanted = Namespace(**said, every=False, **nothing)
     with connection:
-        for line in export_replies(OpenRun(store, connection, plan, run), wanted, "best").lines:
-            show_message(line)
+        written = export_replies(OpenRun(store, connection, plan, run), ReplyOptions(name, str(path)), "best")
+    Outcome(lines=map(message, written.lines)).show(context.form)  # before the training, which takes long
     return path
 
 
@@ -231,7 +226,7 @@ def train_reward_model(context: Context) -> Outcome:
     from tripos.training.reward_pairs import exclude_authors, read_pairs
 
     device = choose_device(options.device)
-    learned, tested = _files(options, folder)
+    learned, tested = _files(context, folder)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # warnings for developers of libraries
         silence_libraries()
@@ -266,8 +261,9 @@ def _reward_recipe(options: Namespace) -> RewardRecipe:
     )
 
 
-def _files(options: Namespace, folder: Path) -> tuple[Path, Path | None]:
+def _files(context: Context, folder: Path) -> tuple[Path, Path | None]:
     """Return the files to train and to test on. Exports of a spec are written to the folder."""
+    options = context.options
     path = Path(options.source)
     tests = listed_names(options.test)
     if not (path.is_dir() or path.suffix in ("", ".tripos")):
@@ -278,7 +274,7 @@ def _files(options: Namespace, folder: Path) -> tuple[Path, Path | None]:
         if len(tests) > 1:
             raise TriposError("R0202", "one file is tested", "put the pairs into one file")
         return path, Path(tests[0]) if tests else None
-    plan, source = compiled_pairs(options, options.source)
+    plan, source = compiled_pairs(context, options.source)
     of_files = [name for name in tests if name.endswith(".jsonl")]
     named = listed_names(options.export)
     for_test = [pairing.name for pairing in pairings_of(plan) if pairing.use == "test" and pairing.name not in named]

@@ -82,7 +82,7 @@ REPLY_OPTIONS = (
     ExportParameters.output,
     ExportParameters.by,
     ExportParameters.rows,
-    ExportParameters.format,
+    ExportParameters.line_format,
     ExportParameters.models,
     ExportParameters.scenario,
     ExportParameters.only,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
 from tripos.exporting import OpenRun, Written
 from tripos.runs.selection import RunRequest, chosen_cases
@@ -39,8 +40,34 @@ from tripos_warehouse.views.connect import connect_run
 from tripos_warehouse.views.runs import RunRecord, get_plan
 
 
+@dataclass(frozen=True)
+class ReplyOptions:
+    """The options of an export of replies, as given. The others have the values of the spec's export `what`, if there
+    is one."""
+
+    what: str
+    output: str
+    by: str | None = None
+    per: Sequence[str] = ()
+    every: bool = False
+    replies_of: Sequence[str] = ()
+    margin: float | None = None
+    rows: Sequence[str] = ()
+    line_format: Literal["chat", "completion"] | None = None
+    models: Sequence[str] = ()
+    scenario: Sequence[str] = ()
+    only: Sequence[str] = ()
+    hold_out: Sequence[str] = ()
+    apart_from: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, options: Namespace) -> Self:
+        """Return the options of the command."""
+        return cls(**{field.name: getattr(options, field.name) for field in fields(cls)})
+
+
 # Filters
-def reply_filter(options: Namespace, plan: Plan, where: Expr | None) -> tuple[ReplyFilter, tuple[str, ...]]:
+def reply_filter(options: ReplyOptions, plan: Plan, where: Expr | None) -> tuple[ReplyFilter, tuple[str, ...]]:
     """Return a predicate on places, and the filters in words. A place without an axis that `--only` names is included.
     Raises `TriposError` if the plan lacks a scenario, axis or value."""
     chosen = chosen_cases(RunRequest(scenario=options.scenario, only=options.only), plan)
@@ -118,7 +145,7 @@ REASONS = {
 
 
 # Replies of a run
-def export_replies(run: OpenRun, options: Namespace, kind: Literal["best", "pairs"]) -> Written:
+def export_replies(run: OpenRun, options: ReplyOptions, kind: Literal["best", "pairs"]) -> Written:
     """Write the training data and its provenance. Raises `StoreError`, S0603 if there is none."""
     path, plan, connection = Path(options.output), run.plan, run.connection
     query = reply_query(options, plan, run.record, kind)
@@ -146,7 +173,7 @@ def _replied(store: Store, name: str, opened: ExitStack) -> SourceRun:
     return SourceRun(connection, get_plan(connection, run), run)
 
 
-def reply_query(options: Namespace, plan: Plan, run: RunRecord, kind: Literal["best", "pairs"]) -> ReplyQuery:
+def reply_query(options: ReplyOptions, plan: Plan, run: RunRecord, kind: Literal["best", "pairs"]) -> ReplyQuery:
     """Return the query for replies: the options, applied to the named export of the spec. Raises `TriposError` and
     `StoreError`."""
     declared = next(
@@ -166,7 +193,7 @@ def reply_query(options: Namespace, plan: Plan, run: RunRecord, kind: Literal["b
         per=per,
         every=options.every or (declared.every if declared is not None else False),
         margin=margin,
-        format=options.format or (declared.format if declared is not None else "chat"),
+        format=options.line_format or (declared.format if declared is not None else "chat"),
         name=declared.name if declared is not None else None,
         keep=keep,
         filter_text=texts,
@@ -175,7 +202,7 @@ def reply_query(options: Namespace, plan: Plan, run: RunRecord, kind: Literal["b
     )
 
 
-def _hold_out(options: Namespace, plan: Plan, declared: tuple[str, ...]) -> tuple[str, ...]:
+def _hold_out(options: ReplyOptions, plan: Plan, declared: tuple[str, ...]) -> tuple[str, ...]:
     """Return the subsets whose items are held out: the named ones, or all. Raises `StoreError` S0811 if one is
     unknown."""
     known = [subset.name for subset in plan.subsets]

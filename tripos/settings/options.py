@@ -874,7 +874,7 @@ class ExportParameters(Parameters):
     )
     margin = option(number(0, metavar="N"), "leave out pairs with a smaller difference (default: 0)")
     rows = repeated(text("STEP[,STEP]"), "export the replies of these asks (default: the scored ones)")
-    format = option(choice("chat", "completion"), "set the format of a line (default: chat)")
+    line_format = option(choice("chat", "completion"), "set the format of a line (default: chat)", written="format")
     models = repeated(MODEL_NAMES, "export replies of these models only (default: all models under test)")
     scenario = SCENARIO.but("export replies of this scenario only; may be repeated")
     only = ONLY.but("export replies with this value of an axis or arm only; may be repeated")

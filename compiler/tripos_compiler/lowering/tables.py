@@ -15,6 +15,7 @@ from tripos_compiler.constructs.table import constructs_in
 from tripos_compiler.diagnostics.diagnostic import Diagnostics, suggest
 from tripos_compiler.language.figures import is_pooled
 from tripos_compiler.language.intervals import format_bounds
+from tripos_compiler.library.ranges import Interval
 from tripos_compiler.lowering.measures.dimensions import check_own_line, dimension_text
 from tripos_compiler.lowering.measures.figures import members_of, read_whole
 from tripos_compiler.lowering.measures.measures import (
@@ -501,8 +502,8 @@ def _number(
     if line is None or line[1].low is None or line[1].high is None:
         return number
     unit = 100 if table.points else 1
-    ends = (line[1].low * unit, line[1].high * unit)
-    if ends[0] <= number <= ends[1]:
+    ends = Interval(line[1].low * unit, line[1].high * unit)
+    if ends.low <= number <= ends.high:
         return number
     message = f"`{cell.text}` is not on the scale of `{line[1].name}`, which runs from {format_bounds(ends)}"
     reading.error("E0301", message, cell.span, "write it in the unit that the table shows")

@@ -10,9 +10,9 @@ from tripos.settings.options import ExportParameters
 
 def write(run: OpenRun, options: Namespace) -> Written:
     """Write the training data and its provenance. Raises the errors of `export_replies`."""
-    from tripos.exporting.training_data import export_replies
+    from tripos.exporting.training_data import ReplyOptions, export_replies
 
-    return export_replies(run, options, "best")
+    return export_replies(run, ReplyOptions.of(options), "best")
 
 
 EXPORTER = Exporter(
