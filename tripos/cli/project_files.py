@@ -1,4 +1,4 @@
-"""The files of a new project: those of a template, or of a benchmark that comes with Tripos."""
+"""The files of a new project, from a template or from a benchmark that is shipped with Tripos."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ GRADER = "anthropic/claude-sonnet-4-5"
 # Templates and shipped benchmarks
 @dataclass(frozen=True)
 class Start:
-    """A benchmark to begin with. The files of a template lie in the folder of the same name."""
+    """The benchmark of a new project: a template, whose files are in the folder of its name, or a shipped benchmark."""
 
     name: str
     help: str
     mocks: Sequence[str] = MOCKS
-    """Mock models under test, so that there are figures to look at."""
+    """Mock models under test, which give a first run results without a provider."""
     roles: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Mock models for the other roles."""
+    """Mock models for each of the other roles."""
     local: Sequence[str] = ("local/smollm2-135m",)
     shipped: Mapping[str, bytes] | None = None
-    """The files of a shipped benchmark, by their paths in its folder."""
+    """The contents of the files of a shipped benchmark, by their paths in its folder; None for a template."""
     main: str = "spec.tripos"
-    """The main file among them."""
+    """The name of the main spec file."""
 
 
 _JUDGES = {"judge": ("mock/fair:ada", "mock/noisy:ben")}
@@ -67,22 +67,23 @@ DEFAULT = next(iter(TEMPLATES))
 
 
 def files_of(start: Start, name: str, models: Sequence[str], where: str) -> dict[str, bytes]:
-    """Return the files of a new benchmark, by their paths in its folder. `name` is the name of the benchmark, `models`
-    are the models under test, and `where` is the path of the folder in its repository, empty for the root."""
+    """Return the contents of the files of a new project, by their paths in its folder. `name` is the name of the new
+    benchmark, `models` are the models under test, and `where` is the path of the folder in its repository, empty for
+    the root."""
     from tripos.settings.config import SETTINGS_FILE
 
     templates = files("tripos.cli").joinpath("templates")
     common = templates.joinpath("common")
     spec = f"{name}.tripos"
-    place = f"{where}/{spec}" if where else spec
+    path = f"{where}/{spec}" if where else spec
     mocks = [MODEL.flag, ",".join(start.mocks)]
-    for role, fillers in start.roles.items():
-        mocks += [ROLE.flag, f"{role}={','.join(fillers)}"]
-    given = start.shipped
-    if given is None:
-        own = sorted(templates.joinpath(start.name).iterdir(), key=lambda each: each.name)
-        given = {each.name: each.read_bytes() for each in own}
-    new_files = dict(given)
+    for role, models_of_role in start.roles.items():
+        mocks += [ROLE.flag, f"{role}={','.join(models_of_role)}"]
+    source_files = start.shipped
+    if source_files is None:
+        template_files = sorted(templates.joinpath(start.name).iterdir(), key=lambda file: file.name)
+        source_files = {file.name: file.read_bytes() for file in template_files}
+    new_files = dict(source_files)
     main = new_files.pop(start.main).decode("utf-8")
     new_files[spec] = re.sub(r"(?m)^(\s*benchmark\s+)\w+", rf"\g<1>{name}", main, count=1).encode()
     settings = _settings(common, start, spec, models)
@@ -92,8 +93,8 @@ def files_of(start: Start, name: str, models: Sequence[str], where: str) -> dict
         .format(
             name=name,
             version=__version__,
-            spec_yaml=json.dumps(place, ensure_ascii=False),
-            spec_shell=shlex.quote(place),
+            spec_yaml=json.dumps(path, ensure_ascii=False),
+            spec_shell=shlex.quote(path),
             mocks=shlex.join(mocks),
         )
     )
@@ -105,26 +106,26 @@ def files_of(start: Start, name: str, models: Sequence[str], where: str) -> dict
 
 
 def shipped_start(name: str) -> Start:
-    """Return a benchmark that comes with Tripos, by its path below `specs`, with its mock models. Spec files that it
-    uses from other folders are copied to a folder `shared`. Raises `TriposError` E0108 if there is no such
+    """Return a shipped benchmark, given its path below `specs`, with the models of its `tripos.toml`. Spec files that
+    it uses from other folders move to the folder `shared`. Raises `TriposError` E0108 if there is no such
     benchmark."""
     from tripos.runs.compilation import find_spec, shipped_spec
     from tripos.settings.config import SETTINGS_FILE
     from tripos.settings.load import load_config
 
-    place = shipped_spec(name)
-    if place is None:
+    spec_path = shipped_spec(name)
+    if spec_path is None:
         hint = f"the page on the gallery lists them: `tripos docs gallery`; or begin with `{InitParameters.template}`"
         raise TriposError("E0108", f"no benchmark `{name}` comes with Tripos", hint)
-    compilation = find_spec(str(place)).compile()
+    compilation = find_spec(str(spec_path)).compile()
     specs = [Path(source.path).resolve() for source in compilation.sources]
     folder = specs[0].parent
     paths = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix != ".tripos"]
-    moved = {path: path.relative_to(folder) for path in paths if not _is_generated(path.relative_to(folder))}
+    new_paths = {path: path.relative_to(folder) for path in paths if not _is_generated(path.relative_to(folder))}
     for spec in specs:
-        moved[spec] = spec.relative_to(folder) if spec.is_relative_to(folder) else Path("shared", spec.name)
-    read = {path: path.read_bytes() for path in moved}
-    read.update((path, _moved_uses(path, moved)) for path in moved if path.suffix == ".tripos")
+        new_paths[spec] = spec.relative_to(folder) if spec.is_relative_to(folder) else Path("shared", spec.name)
+    contents = {path: path.read_bytes() for path in new_paths}
+    contents.update((path, _moved_uses(path, new_paths)) for path in new_paths if path.suffix == ".tripos")
     settings = load_config(folder, environ={}) if (folder / SETTINGS_FILE).is_file() else None
     assert compilation.plan is not None
     return Start(
@@ -132,7 +133,7 @@ def shipped_start(name: str) -> Start:
         compilation.plan.benchmark.title or compilation.plan.benchmark.name,
         mocks=settings.models if settings is not None else MOCKS,
         roles=settings.roles if settings is not None else {},
-        shipped={moved[path].as_posix(): content for path, content in read.items()},
+        shipped={new_paths[path].as_posix(): content for path, content in contents.items()},
         main=specs[0].name,
     )
 
@@ -140,28 +141,30 @@ def shipped_start(name: str) -> Start:
 USE = re.compile(r'^(\s*use\s+")([^"]+)(")', re.MULTILINE)
 
 
-def _moved_uses(path: Path, moved: Mapping[Path, Path]) -> bytes:
-    """Return the text of a spec file with the `use` statements changed to the new paths of files."""
-    here = moved[path].parent
+def _moved_uses(path: Path, new_paths: Mapping[Path, Path]) -> bytes:
+    """Return the content of a spec file, with the new paths of files in its `use` statements."""
+    new_folder = new_paths[path].parent
 
-    def named(match: re.Match[str]) -> str:
-        target = moved.get((path.parent / match[2]).resolve())
-        return match[0] if target is None else match[1] + Path(os.path.relpath(target, here)).as_posix() + match[3]
+    def with_new_path(match: re.Match[str]) -> str:
+        target = new_paths.get((path.parent / match[2]).resolve())
+        return (
+            match[0] if target is None else match[1] + Path(os.path.relpath(target, new_folder)).as_posix() + match[3]
+        )
 
-    return USE.sub(named, path.read_text("utf-8")).encode()
+    return USE.sub(with_new_path, path.read_text("utf-8")).encode()
 
 
 def _is_generated(path: Path) -> bool:
-    """Return true for files that runs and Python generate."""
+    """Return true for a file that a run or Python generates."""
     return bool({"results", "__pycache__"} & set(path.parts))
 
 
 def _settings(common: Traversable, start: Start, spec: str, models: Sequence[str]) -> str:
-    """Return the text of `tripos.toml`."""
+    """Return the text of the new `tripos.toml`."""
     from tripos.settings.config import SETTINGS_FILE
 
-    own = (start.shipped or {}).get(SETTINGS_FILE, b"").decode("utf-8")
-    roles = "".join(f"{role} = {_toml(fillers)}\n" for role, fillers in start.roles.items())
+    shipped_settings = (start.shipped or {}).get(SETTINGS_FILE, b"").decode("utf-8")
+    roles = "".join(f"{role} = {_toml(models_of_role)}\n" for role, models_of_role in start.roles.items())
     hosted = "".join(f"{role} = {_toml([GRADER])}\n" for role in start.roles)
     text = (
         common.joinpath("tripos.toml")
@@ -174,16 +177,16 @@ def _settings(common: Traversable, start: Start, spec: str, models: Sequence[str
             hosted_roles=f"\n[profiles.hosted.roles]\n{hosted}" if hosted else "",
         )
     )
-    return text.rstrip("\n") + "\n" + _other_tables(own)
+    return text.rstrip("\n") + "\n" + _other_tables(shipped_settings)
 
 
-def _other_tables(own: str) -> str:
-    """Return the tables of a `tripos.toml` other than models and roles, unchanged.
+def _other_tables(text: str) -> str:
+    """Return the tables of a `tripos.toml` except `[roles]`, unchanged; top-level keys such as `models` are left out.
 
     >>> _other_tables('models = ["mock/careful"]\\n[roles]\\njudge = "mock/fair"\\n[programs]\\npython-tests = {}\\n')
     '\\n[programs]\\npython-tests = {}\\n'
     """
-    tables = re.split(r"(?m)^(?=\[)", own)[1:]
+    tables = re.split(r"(?m)^(?=\[)", text)[1:]
     kept = [table.rstrip("\n") + "\n" for table in tables if not table.startswith("[roles]")]
     return "".join(f"\n{table}" for table in kept)
 

@@ -1,8 +1,8 @@
-"""What an option is: its name, its kind of value, and where else the same value may be written.
+"""The declaration of an option: its name, the kind of its value, and the other places where the value may be given.
 
-An option is declared once, in `tripos.settings.options`. From the declaration come the command line with its help and
-completions, the setting in `tripos.toml`, the environment variable, the keyword of the Python API, and the name that a
-message uses: `f"{LIMIT}"` is `--limit`.
+Each option is declared once, in `tripos.settings.options`. The declaration determines the command line with its help
+and completions, the setting in `tripos.toml`, the environment variable, the keyword of the Python API, and the name in
+messages: `f"{LIMIT}"` is `--limit`.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ T = TypeVar("T")
 
 
 class Refusal(ValueError):
-    """A value that is refused for the reason in the text."""
+    """The error of a value that is refused; its text is the reason."""
 
 
 class Kind(Generic[T]):
-    """A kind of value: how it is read from text, what is refused, how it is named in help, and what completes it.
+    """A kind of value: its parser, its range, its name in help, and its completion in a shell.
 
-    `read` takes the text of the command line and raises `ValueError` for other notations; `noun` names the notation.
-    `least` and `most` are the bounds of a number, which may not be `least` itself with `above`. `completes` is what a
-    shell suggests: `spec`, `folder`, `file`, `model`, `run`, `scenario` or `word`. `place` is `local` for a folder or
-    file of this machine, and `store` for one that may also be on a bucket. `choices` are the only values, or the
-    dictionary that has them as keys, as `module:NAME`, which is imported when it is needed.
+    `read` parses the text of the command line and raises `ValueError` if it cannot; `noun` names the notation in that
+    message. `least` and `most` are the bounds of a number; with `above`, `least` itself is excluded. `completes` names
+    what a shell suggests: `spec`, `folder`, `file`, `model`, `run`, `scenario` or `word`. `place` is `local` for a
+    folder or file of this machine, and `store` for one that may also be in a bucket. `choices` are the only allowed
+    values, or the location `module:NAME` of a dictionary with these values as keys, which is imported on first use.
     """
 
     def __init__(
@@ -59,27 +59,28 @@ class Kind(Generic[T]):
         self.completes = completes
         self.place = place
         self.python = python
-        """The type of a value: `int`, `float`, `str`, or another for values that are no settings."""
+        """The type of the value in Python: `int`, `float` or `str` for a setting, otherwise any type."""
         self.unit = unit
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The only values, or none if others are possible too."""
-        return tuple(self._table)
+        """The only allowed values; empty if all values are allowed."""
+        return tuple(self._allowed)
 
     @property
-    def _table(self) -> Collection[str]:
+    def _allowed(self) -> Collection[str]:
         if isinstance(self._choices, str):
             module, _, name = self._choices.partition(":")
             self._choices = getattr(importlib.import_module(module), name)
         return self._choices
 
     def allows(self, value: Any) -> bool:
-        """Return true if a value is one of the choices, or of the plug-ins beside them, or if there are none."""
-        return not self.choices or value in self._table
+        """Return true if a value is one of the choices, or if there are no choices. A table of choices may allow names
+        of plug-ins that it does not list."""
+        return not self.choices or value in self._allowed
 
     def fault(self, value: Any, name: str) -> str:
-        """Return a message on what is wrong with a value of the option or setting `name`, or an empty text.
+        """Return the reason why a value of the option or setting `name` is refused; empty if it is allowed.
 
         >>> whole(1, 4096).fault(5000, "--shards"), number(0, above=True).fault(0, "margin"), whole(1).fault(3, "limit")
         ('`--shards` must be at most 4096', '`margin` must be more than 0', '')
@@ -117,12 +118,12 @@ def number(
     above: bool = False,
     noun: str = "number",
 ) -> Kind[float]:
-    """Return a kind of number with bounds, both included, or with `above` the first excluded."""
+    """Return a kind of number with bounds, both included; with `above`, `least` is excluded."""
     return Kind(float, metavar, noun=noun, least=least, most=most, above=above, python=float)
 
 
 def duration(least: float = 0, most: float | None = None) -> Kind[float]:
-    """Return a kind of time that is written as `4h` and read as seconds.
+    """Return a kind of duration in seconds, written with a unit such as `4h`. The bounds are in seconds.
 
     >>> duration().read("30m"), duration(60).fault(3, "--time-limit")
     (1800.0, '`--time-limit` must be at least 60 s')
@@ -131,7 +132,8 @@ def duration(least: float = 0, most: float | None = None) -> Kind[float]:
 
 
 def choice(*words: str, metavar: str | None = None, of: str = "", short: Mapping[str, str] = {}) -> Kind[Any]:
-    """Return a kind with these words only, or those in a dictionary `of` a module. `short` maps other spellings."""
+    """Return a kind that allows only these words, or the keys of the dictionary at `of` (`module:NAME`). `short` maps
+    other spellings to these words."""
     return Kind(lambda given: short.get(given, given), metavar, choices=of or words)
 
 
@@ -163,8 +165,8 @@ YES = Kind[bool](bool, None, python=bool)
 class Option(Generic[T]):
     """An option or argument of commands, a setting, or both.
 
-    Its name is that of the attribute that it is assigned to in a class of `Parameters`, or the last part of its
-    setting. In a text it is its flag, so that messages can name it.
+    Its name is the attribute to which a subclass of `Parameters` assigns it; without one, the last part of its setting.
+    As a text it is its flag, for messages.
     """
 
     def __init__(
@@ -195,11 +197,11 @@ class Option(Generic[T]):
         self.help = help
         """One sentence, which is also the key of its translation."""
         self.default = default
-        """The value if neither the command line, the environment nor the file gives one."""
+        """The value if the command line, the environment and `tripos.toml` give none."""
         self.written = written
         """The flag without dashes, if it is not the name."""
         self.short = short
-        """The letter of its short form."""
+        """The letter of its short form, such as `n` for `-n`; empty if it has none."""
         self.metavar = kind.metavar if metavar is None else metavar
         self.positional = positional
         self.repeated = repeated
@@ -212,19 +214,19 @@ class Option(Generic[T]):
         self.variable = variable
         """The environment variable with the same value, such as `TRIPOS_MAX_CONNECTIONS`."""
         self.separator = separator
-        """What separates the values of a repeated option in its variable."""
+        """The separator of the values of a repeated option in its environment variable."""
         self.keyword = keyword
         """The keyword of the Python API with the same value."""
         self.needs = needs
-        """Names of options, of which one must be given too."""
+        """Names of other options, at least one of which must be given together with this one."""
         self.only_for = only_for
-        """Values of the first argument, such as kinds of an export, that the option is for. Empty: all of them."""
+        """Values of the first argument, such as formats of an export, for which the option is valid; empty for all."""
         self.combined = combined
-        """True if the command combines the option with the setting. Otherwise the option replaces it."""
+        """True if the command combines the option with the setting. Otherwise the option replaces the setting."""
         self.file_only = file_only
         """True for a setting that no command has as an option."""
         self.forwarded = forwarded
-        """False if the option is not part of the command of a shard."""
+        """True if the commands that run the shards of a run repeat the option."""
         self.name = self.key
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -232,34 +234,37 @@ class Option(Generic[T]):
 
     @property
     def initial(self) -> T:
-        """The value on the command line if it is not given. A setting has none then, since a file may set it."""
+        """The value in the options of a command if the option is not given. For a setting it is None instead of the
+        default, since `tripos.toml` may set another value."""
         if self.repeated or self.nargs in ("*", "+"):
             return []  # type: ignore[return-value]
         return None if self.setting or self.positional else self.default  # type: ignore[return-value]
 
     @property
     def key(self) -> str:
-        """The name of the setting in its table."""
+        """The last part of the path of the setting, which is its name in its table of `tripos.toml`."""
         return self.setting.rpartition(".")[2]
 
     def setting_in(self, config: object) -> T:
-        """Return the value in the effective settings."""
+        """Return the value of the setting in the effective settings."""
         for part in self.setting.split("."):
             config = getattr(config, part)
         return config  # type: ignore[return-value]
 
     def of(self, options: object) -> T:
         """Return the value in the options of a command. If the command lacks this option, return the initial value."""
-        found: T = getattr(options, self.name, self.initial)
-        return found
+        value: T = getattr(options, self.name, self.initial)
+        return value
 
     def is_in(self, options: object) -> bool:
-        """Return true if the option is given in the options of a command."""
+        """Return true if the value in the options of a command is not the initial one. An option that is given with its
+        default counts as not given, unless it is a setting."""
         return self.of(options) != self.initial
 
     @property
     def flag(self) -> str:
-        """The name on the command line: `--limit`, or `FILE` of an argument. A setting without one has its path."""
+        """The name on the command line: `--limit`, or `FILE` for an argument. For a setting that is in no command, its
+        path."""
         if self.file_only:
             return self.setting
         if self.positional:
@@ -275,7 +280,7 @@ class Option(Generic[T]):
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """The names on the command line: the short form, if there is one, and the flag. None of an argument."""
+        """The names on the command line: the short form, if there is one, and the flag; empty for an argument."""
         if self.positional or self.file_only:
             return ()
         return (f"-{self.short}", self.flag) if self.short else (self.flag,)
@@ -292,7 +297,7 @@ class Option(Generic[T]):
         return f"<option {self.flag}>"
 
     def but(self, help: str = "", **changes: Any) -> Self:
-        """Return the same option with another help or other properties, for another command."""
+        """Return a copy of the option with another help or other attributes, for another command."""
         other = object.__new__(type(self))
         other.__dict__ = {**self.__dict__, **changes}
         if help:
@@ -301,17 +306,17 @@ class Option(Generic[T]):
 
 
 def listed_names(given: Iterable[str]) -> tuple[str, ...]:
-    """Return the distinct names in texts of names with commas between them.
+    """Return the distinct names in texts of comma-separated names.
 
     >>> listed_names(["a,b", "b, c"])
     ('a', 'b', 'c')
     """
-    return tuple(dict.fromkeys(name.strip() for each in given for name in each.split(",") if name.strip()))
+    return tuple(dict.fromkeys(name.strip() for text in given for name in text.split(",") if name.strip()))
 
 
 # Forms of options
 def flag(help: str, **more: Any) -> Option[bool]:
-    """Return an option without a value."""
+    """Return an option without a value, which is true if it is given."""
     return Option(YES, help, default=False, **more)
 
 
@@ -340,7 +345,7 @@ def possible(kind: Kind[T], help: str, **more: Any) -> Option[T | None]:
 
 
 def several(kind: Kind[T], help: str, *, least: int = 0, **more: Any) -> Option[list[T]]:
-    """Return a positional argument with any number of values, or at least one."""
+    """Return a positional argument with any number of values, or with at least one unless `least` is 0."""
     return Option(kind, help, positional=True, nargs="+" if least else "*", **more)
 
 
@@ -354,14 +359,14 @@ def setting(path: str, kind: Kind[Any], help: str, **more: Any) -> Option[Any]:
 
 
 class Alternatives(NamedTuple):
-    """Options of which only one may be given, or must be given if they are `required`."""
+    """Mutually exclusive options. If `required`, one of them must be given."""
 
     options: tuple[Option[Any], ...]
     required: bool = False
 
 
 class Parameters:
-    """The options of a command, in the order of its help. A subclass has those of its bases first."""
+    """The options of a command, in the order of its help: first those of the base classes."""
 
     options: ClassVar[tuple[Option[Any], ...]] = ()
     alternatives: ClassVar[tuple[Alternatives, ...]] = ()
@@ -369,26 +374,26 @@ class Parameters:
     def __init_subclass__(cls) -> None:
         declared: dict[str, Option[Any]] = {}
         for base in (*cls.__bases__, cls):
-            own = vars(base).values() if base is cls else getattr(base, "options", ())
-            declared |= {each.name: each for each in own if isinstance(each, Option)}
+            attributes = vars(base).values() if base is cls else getattr(base, "options", ())
+            declared |= {option.name: option for option in attributes if isinstance(option, Option)}
         cls.options = tuple(declared.values())
-        cls.alternatives = tuple(var for var in vars(cls).values() if isinstance(var, Alternatives))
+        cls.alternatives = tuple(attribute for attribute in vars(cls).values() if isinstance(attribute, Alternatives))
 
     @classmethod
     def check_needs(cls, given: Callable[[Option[Any]], bool], *, python: bool = False) -> None:
-        """Raise `TriposError` R0202 for an option that is given without any of those that it needs. With `python` the
-        message names keywords."""
-        named = {option.name: option for option in cls.options}
+        """Raise `TriposError` R0202 if an option is given without any of the options that it needs. With `python` the
+        message names keywords of the Python API instead of flags."""
+        by_name = {option.name: option for option in cls.options}
         for option in cls.options:
-            needed = [named[name] for name in option.needs]
+            needed = [by_name[name] for name in option.needs]
             if needed and given(option) and not any(map(given, needed)):
                 shown = option.keyword if python else option.flag
-                others = " or ".join(f"`{each.keyword if python else each.usage}`" for each in needed)
+                others = " or ".join(f"`{other.keyword if python else other.usage}`" for other in needed)
                 raise TriposError("R0202", f"`{shown}` needs {others}", "give both, or leave it out")
 
     @classmethod
     def check_kind(cls, options: object, kind: str) -> None:
-        """Raise `TriposError` R0202 for an option that is for other values of the first argument than `kind`."""
+        """Raise `TriposError` R0202 if an option is given that is not valid for `kind`, the first argument."""
         for option in cls.options:
             if option.only_for and kind not in option.only_for and option.is_in(options):
                 kinds = " and ".join(option.only_for)

@@ -1,11 +1,11 @@
 """The messages of a question: the system message, worked examples, a dialogue and the prompt, in that order.
 
-Messages can be made while replies that they quote are pending: `PromptPlaceholders` fill the gaps. So a run and a
-forecast share one renderer.
+Messages can be rendered while replies that they quote are pending: `PromptPlaceholders` stand for the missing parts. So
+a run and a forecast share one renderer.
 
-Worked examples are the first rows of their data set for which a condition holds, in file order or in an order drawn
-from a seed text. Without a condition or a draw that depends on the case, every case sees the same rows. If the
-condition holds for fewer rows, fewer are shown."""
+Worked examples are rows of a data set: the first ones for which a condition holds, in the order of the file or in a
+random order that a seed text determines. Every case gets the same rows, unless the condition or the seed text depends
+on the case. If the condition holds for too few rows, fewer examples are shown."""
 
 from __future__ import annotations
 
@@ -37,109 +37,118 @@ from tripos_runtime.datasets.sources import SourceRow, Sources, SplitCondition, 
 from tripos_runtime.models.base import CALLED, OPTION, PLAIN, RESULT, TOOL, DialogueTurn, Message
 from tripos_runtime.reading.schema import described_tool
 
-NONE = object()
-"""The key of a row without one: equal to no other key."""
+NO_KEY = object()
+"""The group key of a row that has none. It differs from every other key."""
 
 
 def shot_messages(shots: Shots, case: Case, names: Mapping[str, Any], sources: Sources) -> Iterator[Message]:
-    """Yield a user message and a reply for each shot, in the case's language. `names` are the values of the asking
-    step.
+    """Yield two messages for each worked example: the user's and the reply, in the language of the case. `names` are
+    the values that the step can use, by name.
 
     Raises `Unavailable` if the condition or the texts need a value that an earlier step did not yield."""
     selection = sources.examples.of(shots)
     for row in islice(chosen_rows(shots, case, names, sources), shots.count):
-        place = (case.language, row.origin)
-        texts = selection.texts.get(place)
+        text_key = (case.language, row.origin)
+        texts = selection.texts.get(text_key)
         if texts is None:
-            texts = _texts(shots, row, case.language, names, sources)
+            texts = _shot_texts(shots, row, case.language, names, sources)
             if selection.alone:
-                selection.texts[place] = texts
+                selection.texts[text_key] = texts
         yield Message("user", texts[0])
         yield Message("assistant", texts[1])
 
 
-def _texts(shots: Shots, row: SourceRow, language: str, names: Mapping[str, Any], sources: Sources) -> tuple[str, str]:
+def _shot_texts(
+    shots: Shots, row: SourceRow, language: str, names: Mapping[str, Any], sources: Sources
+) -> tuple[str, str]:
     """Return the question and the reply of a shot."""
-    seen = {**names, shots.alias: row.values}
-    asked, replied = (
-        render(templates[language], seen, language, sources.axes) for templates in (shots.prompt, shots.reply)
+    row_names = {**names, shots.alias: row.values}
+    question, reply = (
+        render(templates[language], row_names, language, sources.axes) for templates in (shots.prompt, shots.reply)
     )
-    return asked, replied
+    return question, reply
 
 
 def chosen_rows(
     shots: Shots, case: Case, names: Mapping[str, Any], sources: Sources, begin: int = 0
 ) -> Iterator[SourceRow]:
-    """Yield the rows that may be shown before this case: rows for which the condition holds, except the case's own row
-    and rows that share its key. They come in file order or in the drawn order, starting at position `begin` among the
-    rows for which the condition's equalities hold."""
-    own = _key(case.dataset, case.fields, sources)
-    seen = dict(names)
+    """Yield the rows that may be worked examples for this case: rows for which the condition holds, except the case's
+    own row and rows of its group. They come in file order or in the random order. Of the rows for which the equalities
+    of the condition hold, those before position `begin` come last."""
+    own_key = _group_key(case.dataset, case.fields, sources)
+    row_names = dict(names)
     where = sources.examples.of(shots).where
-    known: dict[int, bool] = {}
-    rows = _in_order(shots, _candidates(shots, where, names, sources), names, sources)
-    turn = begin % len(rows) if rows else 0
-    for row in chain(islice(rows, turn, None), islice(rows, turn)):
-        seen[shots.alias] = row.values
-        if not all(_holds(where, place, seen, known) for place in range(len(where.rest))):
+    fixed_values: dict[int, bool] = {}
+    rows = _ordered_rows(shots, _candidate_positions(shots, where, names, sources), names, sources)
+    offset = begin % len(rows) if rows else 0
+    for row in chain(islice(rows, offset, None), islice(rows, offset)):
+        row_names[shots.alias] = row.values
+        if not all(_part_holds(where, position, row_names, fixed_values) for position in range(len(where.rest))):
             continue
         if row.origin == case.origin or row.item_id == case.item_id:
             continue
-        if own is NONE or _key(shots.dataset, row.values, sources) != own:
+        if own_key is NO_KEY or _group_key(shots.dataset, row.values, sources) != own_key:
             yield row
 
 
-def _holds(where: SplitCondition, place: int, seen: Mapping[str, Any], known: dict[int, bool]) -> bool:
-    """Return true if a part of the condition holds. A part that does not depend on the row is evaluated once; `known`
-    is its value then."""
-    if place not in where.fixed:
-        return condition_holds(where.rest[place], seen)
-    if place not in known:
-        known[place] = condition_holds(where.rest[place], seen)
-    return known[place]
+def _part_holds(where: SplitCondition, position: int, names: Mapping[str, Any], fixed_values: dict[int, bool]) -> bool:
+    """Return true if a part of a condition, at a position in `where.rest`, holds. A part that does not depend on the
+    row is evaluated once, and its value is stored in `fixed_values`."""
+    if position not in where.fixed:
+        return condition_holds(where.rest[position], names)
+    if position not in fixed_values:
+        fixed_values[position] = condition_holds(where.rest[position], names)
+    return fixed_values[position]
 
 
-def _in_order(shots: Shots, places: Sequence[int], names: Mapping[str, Any], sources: Sources) -> Sequence[SourceRow]:
-    """Return the rows at these positions in the order of selection. A draw uses positions, since a row may contain
-    secrets, which a digest of its content would reveal."""
+def _ordered_rows(
+    shots: Shots, positions: Sequence[int], names: Mapping[str, Any], sources: Sources
+) -> Sequence[SourceRow]:
+    """Return the rows at these positions, in file order or in a random order determined by a seed text. The random
+    order depends on positions only: an order by the content of rows would reveal something about their secrets."""
     rows = sources.rows[shots.dataset]
     if shots.drawn is None:
-        return rows if len(places) == len(rows) else [rows[place] for place in places]
-    drawn = str(evaluate(shots.drawn, names)).encode("utf-8", "surrogatepass")
-    orders, whole = sources.examples.of(shots).orders, len(places) == len(rows)
-    if not whole or drawn not in orders:
-        order = sorted(places, key=lambda place: blake2b(b"%d %b" % (place, drawn), digest_size=16).digest())
-        if not whole:
-            return [rows[place] for place in order]
-        orders.clear()  # draws that differ per item are not kept
-        orders[drawn] = order
-    return [rows[place] for place in orders[drawn]]
+        return rows if len(positions) == len(rows) else [rows[position] for position in positions]
+    seed_text = str(evaluate(shots.drawn, names)).encode("utf-8", "surrogatepass")
+    orders, all_rows = sources.examples.of(shots).orders, len(positions) == len(rows)
+    if not all_rows or seed_text not in orders:
+        order = sorted(
+            positions, key=lambda position: blake2b(b"%d %b" % (position, seed_text), digest_size=16).digest()
+        )
+        if not all_rows:
+            return [rows[position] for position in order]
+        orders.clear()  # only the last order is kept, since seed texts may differ per case
+        orders[seed_text] = order
+    return [rows[position] for position in orders[seed_text]]
 
 
-def _candidates(shots: Shots, where: SplitCondition, names: Mapping[str, Any], sources: Sources) -> Sequence[int]:
-    """Return the positions of the rows for which the condition's equalities hold, in order, found by an index since
-    there may be many rows."""
+def _candidate_positions(
+    shots: Shots, where: SplitCondition, names: Mapping[str, Any], sources: Sources
+) -> Sequence[int]:
+    """Return the positions of the rows for which all equalities of the condition hold, in ascending order. An index
+    finds them, since there may be many rows."""
     rows = sources.rows[shots.dataset]
-    kept: list[int] | None = None
-    for same in where.same:
+    candidates: list[int] | None = None
+    for equality in where.same:
         try:
-            value = evaluate(same.other, names)
+            value = evaluate(equality.other, names)
         except NoValue:
             return ()
-        places = sources.places(shots.dataset, shots.alias, same, value)
-        kept = places if kept is None else sorted(set(kept).intersection(places))
-    return range(len(rows)) if kept is None else kept
+        matching = sources.places(shots.dataset, shots.alias, equality, value)
+        candidates = matching if candidates is None else sorted(set(candidates).intersection(matching))
+    return range(len(rows)) if candidates is None else candidates
 
 
-def _key(dataset: str | None, values: Mapping[str, Any], sources: Sources) -> Any:
-    """Return the value that a row shares with the rows of its group; `NONE` if the data set has no key."""
+def _group_key(dataset: str | None, values: Mapping[str, Any], sources: Sources) -> Any:
+    """Return the key that a row shares with the rows of its group; `NO_KEY` if the data set has none, or if the key has
+    no value for this row."""
     key = None if dataset is None else sources.key_of(dataset)
     if key is None:
-        return NONE
+        return NO_KEY
     try:
         return evaluate(key, values)
     except Unavailable:
-        return NONE
+        return NO_KEY
 
 
 ASSISTANTS = frozenset(("assistant", "gpt", "model"))
@@ -147,15 +156,16 @@ ASSISTANTS = frozenset(("assistant", "gpt", "model"))
 
 
 class PromptPlaceholders(Placeholders, Protocol):
-    """Fills in for pending parts of a prompt. Each method raises `reason` if the part will never be available."""
+    """The placeholders for pending parts of a prompt. A method with a `reason` raises it if the part will never be
+    available."""
 
     def argument(self, expr: Expr, reason: Unavailable) -> Any:
         """Return a placeholder for an argument of a judge, whether or not it is printed."""
         ...
 
     def inside(self, args: Mapping[str, Expr], names: Mapping[str, Any]) -> PromptPlaceholders:
-        """Return placeholders for the prompt of a judge, who sees `names`; `args` are the expressions of some of
-        these."""
+        """Return placeholders for the prompt of a judge, which can use `names`. Some of these are arguments: `args` are
+        their expressions."""
         ...
 
     def dialogue(self, turns: Expr, reason: Unavailable) -> list[DialogueTurn]:
@@ -167,18 +177,18 @@ class PromptPlaceholders(Placeholders, Protocol):
         ...
 
     def turn(self, step: Converse, number: int) -> str:
-        """Return a placeholder for a turn of a running conversation."""
+        """Return a placeholder for the turn of this number in a conversation that is not finished."""
         ...
 
     def aside(self) -> PromptPlaceholders:
-        """Return placeholders for a text that is not sent, but must be known before anything is."""
+        """Return placeholders for a text that is not part of the request, but must be known before it is sent."""
         ...
 
 
 def chat_messages(turns: Sequence[Mapping[str, str]], role: str) -> list[Message]:
-    """Return the turns in order as messages: the role's own turns as replies, all others as user messages. Consecutive
-    turns of one side become one message, since many models require alternating sides. If several other speakers occur,
-    their turns begin with the speaker's name.
+    """Return the turns of a dialogue as messages: the role's own turns as replies, all others as user messages.
+    Consecutive turns of one side become one message, since many models require alternating sides. If there are several
+    other speakers, their turns begin with the speaker's name.
 
     >>> talk = [{"speaker": "Ann", "text": "It is 18."}, {"speaker": "Teacher", "text": "Why?"}]
     >>> [(each.role, each.content) for each in chat_messages(talk, "teacher")]
@@ -186,21 +196,21 @@ def chat_messages(turns: Sequence[Mapping[str, str]], role: str) -> list[Message
     >>> [(each.role, each.content) for each in chat_messages([*talk, {"speaker": "Bob", "text": "I know!"}], "teacher")]
     [('user', 'Ann: It is 18.'), ('assistant', 'Why?'), ('user', 'Bob: I know!')]
     """
-    own = own_speaker(turns, role)
-    others = {turn["speaker"] for turn in turns} - {own}
-    said = []
+    own_name = own_speaker(turns, role)
+    others = {turn["speaker"] for turn in turns} - {own_name}
+    result = []
     for turn in turns:
-        if turn["speaker"] == own:
-            said.append(Message("assistant", unmarked(turn["text"])))
+        if turn["speaker"] == own_name:
+            result.append(Message("assistant", unmarked(turn["text"])))
         else:
             text = f"{turn['speaker']}: {turn['text']}" if len(others) > 1 else turn["text"]
-            said.append(Message("user", unmarked(text)))
-    return merge_turns(said)
+            result.append(Message("user", unmarked(text)))
+    return merge_turns(result)
 
 
 def judged_messages(turns: Sequence[Mapping[str, str]]) -> list[DialogueTurn]:
-    """Return the turns of a dialogue whose last turn is judged: the turns of the last speaker as replies, all others as
-    user messages. Turns are not merged, and keep the names of their speakers.
+    """Return the messages of a dialogue whose last turn is judged: the turns of the last speaker as replies, all others
+    as user messages. Turns are not merged, and keep the names of their speakers.
 
     >>> talk = [{"speaker": "Ann", "text": "It is 18."}, {"speaker": "Teacher", "text": "Why?"}]
     >>> [(each.role, each.content, each.speaker) for each in judged_messages(talk)]
@@ -214,9 +224,9 @@ def judged_messages(turns: Sequence[Mapping[str, str]]) -> list[DialogueTurn]:
 
 
 def own_speaker(turns: Sequence[Mapping[str, str]], role: str) -> str | None:
-    """Return the speaker that the role continues: the speaker of its name; else one that data sets call the assistant;
-    else the last speaker other than the speaker of the final turn, since the reply answers that turn. None if there is
-    none.
+    """Return the speaker whose part the role takes: the speaker with the role's name; else one of `ASSISTANTS`; else
+    the last speaker who is not the speaker of the final turn, since the reply answers that turn. None if there is no
+    such speaker.
 
     >>> own_speaker([{"speaker": "老师", "text": "为什么？"}, {"speaker": "学生", "text": "我不知道。"}], "candidate")
     '老师'
@@ -235,13 +245,13 @@ def merge_turns(messages: Sequence[Message]) -> list[Message]:
     >>> [each.content for each in merge_turns([Message("user", "a"), Message("user", "b"), Message("assistant", "c")])]
     ['a\\n\\nb', 'c']
     """
-    found: list[Message] = []
+    merged: list[Message] = []
     for message in messages:
-        if found and found[-1].role == message.role and message.role not in (CALLED, RESULT):
-            found[-1] = Message(message.role, f"{found[-1].content}\n\n{message.content}")
+        if merged and merged[-1].role == message.role and message.role not in (CALLED, RESULT):
+            merged[-1] = Message(message.role, f"{merged[-1].content}\n\n{message.content}")
         else:
-            found.append(message)
-    return found
+            merged.append(message)
+    return merged
 
 
 def ask_messages(
@@ -254,20 +264,23 @@ def ask_messages(
     placeholders: PromptPlaceholders | None = None,
     earlier: Sequence[Message] | None = None,
 ) -> tuple[Message, ...]:
-    """Return the messages of a step. If it continues a conversation, the first `left_out` turns are left out. `earlier`
-    are the messages of the ask that it continues. Raises `Unavailable` if they need a value that an earlier step did
-    not yield, or if there is nothing to ask."""
-    shots = [message for shot in step.shots for message in _examples(shot, case, names, sources, placeholders)]
+    """Return the messages of an ask. If it continues a conversation, the first `left_out` turns are left out; if it
+    continues an ask, `earlier` are the messages of that ask. Raises `Unavailable` if the messages need a value that an
+    earlier step did not yield, or if there is nothing to ask."""
+    shots = [message for shot in step.shots for message in _shot_messages(shot, case, names, sources, placeholders)]
     chat: Sequence[Message] = []
     if step.chat is not None:
-        begun = [Message("user", opening_text(case.language))] if step.opened else []
-        chat = [*begun, *_dialogue(step.chat, names, lambda turns: chat_messages(turns, step.role), placeholders)]
+        opening = [Message("user", opening_text(case.language))] if step.opened else []
+        chat = [
+            *opening,
+            *_dialogue_messages(step.chat, names, lambda turns: chat_messages(turns, step.role), placeholders),
+        ]
     if step.takes_results and _has_called(step, names):
         question = replace(question, prompt=None)
     if step.continues is not None and earlier is not None:
-        chat = (*(message for message in earlier if message.role != TOOL), *_replied(step, names, placeholders))
+        chat = (*(message for message in earlier if message.role != TOOL), *_continued_turn(step, names, placeholders))
     elif step.continues is not None:
-        chat = _dialogue(
+        chat = _dialogue_messages(
             Ref(path=(step.continues, "turns")),
             names,
             lambda turns: continued_messages(turns, step.role, case.language, left_out),
@@ -280,20 +293,21 @@ def ask_messages(
         raise Unavailable(step.name, NOT_APPLICABLE, f"`{step.name}` has nothing to ask")
     if step.calls_tools:
         return (*sent, *tool_messages(step, case.language, names))
-    return sent if step.options is None else (*sent, *_options(step.name, step.options, names, placeholders))
+    return sent if step.options is None else (*sent, *_option_messages(step.name, step.options, names, placeholders))
 
 
 def plain_text(sent: Sequence[Message], plain: Plain, *, choosing: bool = False) -> Message:
-    """Return messages as one text: the system message, every worked example and the prompt, joined by a separator. The
-    link comes before each answer, and at the end too if the model is `choosing` an answer.
+    """Return messages as one text: the system message, the worked examples and the prompt, with the separator
+    `plain.parted` between them. `plain.link` precedes each answer, and ends the text if the model is `choosing` an
+    answer.
 
     >>> sent = (Message("user", "2 + 2 ="), Message("assistant", "4"), Message("user", "3 + 3 ="))
     >>> plain_text(sent, Plain(parted="; ")).content
     '2 + 2 = 4; 3 + 3 ='
     """
     parts: list[str] = []
-    for before, message in zip((None, *sent), sent, strict=False):
-        if message.role == "assistant" and before is not None and before.role == "user":
+    for previous, message in zip((None, *sent), sent, strict=False):
+        if message.role == "assistant" and previous is not None and previous.role == "user":
             parts[-1] += f"{plain.link}{message.content}"
         else:
             parts.append(message.content)
@@ -301,30 +315,33 @@ def plain_text(sent: Sequence[Message], plain: Plain, *, choosing: bool = False)
 
 
 def tool_messages(step: Ask, language: str, names: Mapping[str, Any]) -> list[Message]:
-    """Return a message for each tool that a model may call: the declared tools in a language, or those of the row.
-    Raises `Unavailable` if the row has none."""
-    told = [described_tool(tool, language) for tool in step.tools]
+    """Return a message for each tool that a model may call: the declared tools, described in a language, or if the step
+    takes its tools from the row, those. Raises `Unavailable` if the row has none."""
+    tools = [described_tool(tool, language) for tool in step.tools]
     if step.offered is not None:
-        told = [{**each, "parameters": json_schema(each["parameters"])} for each in evaluate(step.offered, names)]
-    return [Message(TOOL, unmarked(json.dumps(each, ensure_ascii=False))) for each in told]
+        tools = [
+            {**description, "parameters": json_schema(description["parameters"])}
+            for description in evaluate(step.offered, names)
+        ]
+    return [Message(TOOL, unmarked(json.dumps(description, ensure_ascii=False))) for description in tools]
 
 
-def _options(
+def _option_messages(
     step: str, options: Expr, names: Mapping[str, Any], placeholders: PromptPlaceholders | None
 ) -> Sequence[Message]:
-    """Return the options to choose from. Raises `Unavailable` if there are none, or if one is empty."""
+    """Return a message for each option to choose from. Raises `Unavailable` if there are none, or if one is empty."""
     try:
-        found = [unmarked(str(each)) for each in evaluate(options, names)]
+        texts = [unmarked(str(option)) for option in evaluate(options, names)]
     except Unavailable as reason:
         if placeholders is None:
             raise
-        return [Message(OPTION, turn.content) for turn in placeholders.dialogue(options, reason)]
-    if not found or not all(found):
+        return [Message(OPTION, placeholder.content) for placeholder in placeholders.dialogue(options, reason)]
+    if not texts or not all(texts):
         raise Unavailable(step, NOT_APPLICABLE, f"`{step}` has no options, or an empty one")
-    return [Message(OPTION, each) for each in found]
+    return [Message(OPTION, option) for option in texts]
 
 
-def _examples(
+def _shot_messages(
     shots: Shots, case: Case, names: Mapping[str, Any], sources: Sources, placeholders: PromptPlaceholders | None
 ) -> Sequence[Message]:
     try:
@@ -335,15 +352,15 @@ def _examples(
         return placeholders.examples(shots, reason)
 
 
-def _dialogue(
+def _dialogue_messages(
     turns: Expr,
     names: Mapping[str, Any],
-    speaker: Callable[[Any], Sequence[Message]],
+    as_messages: Callable[[Any], Sequence[Message]],
     placeholders: PromptPlaceholders | None,
 ) -> Sequence[Message]:
-    """Return a dialogue as the speaker `seen` sees it."""
+    """Return the messages of a dialogue, converted by `as_messages`, or its placeholder if it is pending."""
     try:
-        return speaker(evaluate(turns, names))
+        return as_messages(evaluate(turns, names))
     except Unavailable as reason:
         if placeholders is None:
             raise
@@ -351,36 +368,37 @@ def _dialogue(
 
 
 def continued_messages(turns: Sequence[Turn], role: str, language: str, left_out: int = 0) -> list[Message]:
-    """Return a conversation as messages, seen from the side of a role that took part in it."""
-    begun = opening_text(language) if turns and turns[0]["speaker"] == role else None
-    return [Message(*each) for each in dialogue_from_side(role, turns, begun, left_out)]
+    """Return a conversation as messages for a role that took part in it: its own turns as replies. The first `left_out`
+    turns are left out."""
+    opening = opening_text(language) if turns and turns[0]["speaker"] == role else None
+    return [Message(*message) for message in dialogue_from_side(role, turns, opening, left_out)]
 
 
-def _replied(step: Ask, names: Mapping[str, Any], placeholders: PromptPlaceholders | None) -> Sequence[Message]:
-    """Return the reply to the continued step as an earlier turn, with the results of its calls. An empty reply is shown
-    like an empty turn of a conversation."""
+def _continued_turn(step: Ask, names: Mapping[str, Any], placeholders: PromptPlaceholders | None) -> Sequence[Message]:
+    """Return the reply to the continued ask as messages: its tool calls with their results, or its text. An empty text
+    is shown like an empty turn of a conversation."""
     assert step.continues is not None
     if step.takes_results and _has_called(step, names, pending=step.prompt is None):
-        came = Ref(path=(step.continues, "came"))
+        calls_ref = Ref(path=(step.continues, "came"))
         try:
-            calls, results = evaluate(came, names)
+            calls, results = evaluate(calls_ref, names)
         except Unavailable as reason:
             if placeholders is None:
                 raise
-            return placeholders.dialogue(came, reason)
+            return placeholders.dialogue(calls_ref, reason)
         return [Message(CALLED, unmarked(calls)), *(Message(RESULT, unmarked(result)) for result in results)]
-    ref = Ref(path=(step.continues, "text"))
+    text_ref = Ref(path=(step.continues, "text"))
     try:
-        text = unmarked(str(evaluate(ref, names)))
+        text = unmarked(str(evaluate(text_ref, names)))
     except Unavailable as reason:
         if placeholders is None:
             raise
-        text = placeholders.hole(Hole(expr=ref, type=TextType()), reason)
+        text = placeholders.hole(Hole(expr=text_ref, type=TextType()), reason)
     return [Message("assistant", text if text.strip() else SILENT)]
 
 
 def _has_called(step: Ask, names: Mapping[str, Any], *, pending: bool = False) -> bool:
-    """Return true if the previous turn called a tool; `pending` if that is not known yet."""
+    """Return true if the reply to the continued ask called a tool; `pending` if that reply is not available."""
     try:
         return bool(evaluate(Ref(path=(str(step.continues), "calls")), names))
     except Unavailable:
@@ -390,11 +408,15 @@ def _has_called(step: Ask, names: Mapping[str, Any], *, pending: bool = False) -
 def shorter_messages(
     step: Ask, question: Question, case: Case, names: Mapping[str, Any], sources: Sources, left_out: int
 ) -> tuple[int, tuple[Message, ...]] | None:
-    """Return the messages of a step that continues a conversation, with more turns left out than `left_out`, and the
-    new number of turns left out; None if no more can be left out."""
+    """Return, for an ask that continues a conversation, a number of turns to leave out that is greater than `left_out`,
+    and the messages without these turns; None if no more can be left out."""
     turns = evaluate(Ref(path=(str(step.continues), "turns")), names)
-    less = count_left_out(len(turns), left_out)
-    return None if less is None else (less, ask_messages(step, question, case, names, sources, less))
+    more_left_out = count_left_out(len(turns), left_out)
+    return (
+        None
+        if more_left_out is None
+        else (more_left_out, ask_messages(step, question, case, names, sources, more_left_out))
+    )
 
 
 def grade_messages(
@@ -406,14 +428,14 @@ def grade_messages(
     metrics: Sequence[Metric],
     placeholders: PromptPlaceholders | None = None,
 ) -> tuple[Message, ...]:
-    """Return the messages to a judge, who sees the arguments of the step, data sets and trees. Raises `Unavailable` as
-    `ask_messages` does."""
+    """Return the messages to a judge, whose prompt can use the arguments of the step, data sets and trees. Raises
+    `Unavailable` as `ask_messages` does."""
     args = {param: _argument(expr, names, placeholders) for param, expr in step.args.items()}
     replies = names.get(REPLIES, frozenset())
     texts = {param for param, expr in step.args.items() if not replies.isdisjoint(names_in(expr))}
     names = {**sources.names, **args, REPLIES: texts}
     inside = None if placeholders is None else placeholders.inside(step.args, names)
-    judged = [] if question.chat is None else _dialogue(question.chat, names, judged_messages, inside)
+    judged = [] if question.chat is None else _dialogue_messages(question.chat, names, judged_messages, inside)
     return messages(question, names, case.language, sources.axes, metrics, judged=judged, placeholders=inside)
 
 
@@ -436,21 +458,22 @@ def messages(
     judged: Sequence[Message] = (),
     placeholders: Placeholders | None = None,
 ) -> tuple[Message, ...]:
-    """Return the messages of a question in a language, with the note on the reply's format at the end. The shots and
-    the turns of a chat (`before`) precede the prompt; the turns of a `judged` dialogue follow it. If there is only a
-    system message, it is sent as the user's, since a chat must begin with a user message."""
+    """Return the messages of a question in a language. The prompt ends with the note on the format of the reply, if
+    there is a JSON Schema. The worked examples and the turns of a chat (`before`) precede the prompt; the turns of a
+    `judged` dialogue follow it. If there is only a system message, it is sent as a user message, since a chat must have
+    one."""
 
     def text(texts: Texts | None) -> str:
         return "" if texts is None else render(texts[language], names, language, axes, metrics, placeholders)
 
     question.settle(placeholders)
     shots, chat = before
-    system, asked = text(question.system), text(question.prompt)
-    last = [asked] if question.prompt is not None and (asked.strip() or not judged) else []
+    system, prompt_text = text(question.system), text(question.prompt)
+    prompt_parts = [prompt_text] if question.prompt is not None and (prompt_text.strip() or not judged) else []
     if question.schema is not None:
-        last.append(question.note(language))
-    prompt = [Message("user", "\n\n".join(last))] if last else []
-    said = [*shots, *merge_turns([*chat, *prompt]), *judged]
-    if not system:  # all of its texts may be conditional
-        return tuple(said)
-    return (Message("system", system), *said) if said else (Message("user", system),)
+        prompt_parts.append(question.note(language))
+    prompt = [Message("user", "\n\n".join(prompt_parts))] if prompt_parts else []
+    rest = [*shots, *merge_turns([*chat, *prompt]), *judged]
+    if not system:  # a system message is empty if all its passages are conditional
+        return tuple(rest)
+    return (Message("system", system), *rest) if rest else (Message("user", system),)

@@ -1,7 +1,7 @@
-"""The live driver of programs: it asks models for what the ledger does not have.
+"""The live driver of programs: it asks models for the replies that are not in the ledger.
 
-Every result is in the ledger before its program continues. `ResultWriter` is the part that all drivers that keep
-results share: it writes rows to the ledger and counts calls."""
+Every result is in the ledger before its program continues. `ResultWriter` is the base of all drivers that keep results:
+it writes rows to the ledger and counts calls."""
 
 from __future__ import annotations
 
@@ -69,22 +69,22 @@ class ResultWriter(ReplyWriter):
 
     @cached_property
     def row(self) -> ResultRows:
-        """The row factory of this run."""
+        """The builder of the rows of this run."""
         return ResultRows(self.run)
 
-    def take(self, result: ProgramEvent, part: Unit | Pair, shared: CaseState) -> None:
-        """Keep and count an event of a program."""
-        match result:
+    def take(self, event: ProgramEvent, part: Unit | Pair, shared: CaseState) -> None:
+        """Count an event of a program, and write its result to the ledger unless it is there."""
+        match event:
             case ScoreResult():
-                self._keep_scores(result, part, shared)
+                self._keep_scores(event, part, shared)
             case CallSkipped():
-                self._skip(result, part, shared)
+                self._skip_call(event, part, shared)
             case ConversationEnded():
-                self._keep_talk(result, part, shared)
+                self._keep_conversation(event, part, shared)
             case ConversationSkipped():
-                self._skip_talk(result, part, shared)
+                self._skip_conversation(event, part, shared)
             case ComparisonResult():
-                self._keep_comparison(result, part, shared)
+                self._keep_comparison(event, part, shared)
             case RetrievalEmpty(status=status) if status in RETRIED_NEXT_RUN:
                 self.complete = False
 
@@ -92,8 +92,8 @@ class ResultWriter(ReplyWriter):
         """Count a unit whose results are all in the ledger."""
         for call in unit.calls:
             self._reuse_call(call, unit.case.scenario.name, shared)
-        for talk in unit.talks.values():
-            self.count_kept_conversation(unit, talk, shared)
+        for conversation in unit.talks.values():
+            self.count_kept_conversation(unit, conversation, shared)
         names = [call.name for call in unit.calls]
         for (fingerprint, _), scores in unit.scores.items():
             names += scores.values()
@@ -111,7 +111,8 @@ class ResultWriter(ReplyWriter):
         self.run.work.add([name for table, name in pair.results if table != CONDITIONS])
 
     def _reuse_call(self, call: StepCall, scenario: str, shared: CaseState) -> None:
-        """Count a call whose result is in the ledger. A call that was skipped then counts as skipped now."""
+        """Count a call whose result is in the ledger: as skipped if the result says that nothing was
+        asked, otherwise as reused."""
         if not shared.is_first_reuse(call.name):
             return
         status = shared.statuses[call.name]
@@ -122,23 +123,24 @@ class ResultWriter(ReplyWriter):
         else:
             self.count_status(call.table, status)
 
-    def count_kept_conversation(self, unit: Unit, talk: Conversation, shared: CaseState) -> None:
-        """Count a conversation whose turns are all in the ledger."""
-        if not shared.is_first_reuse(talk.name):
+    def count_kept_conversation(self, unit: Unit, conversation: Conversation, shared: CaseState) -> None:
+        """Count a conversation that is in the ledger: its turns as reused, and the turns that it did not need as
+        skipped."""
+        if not shared.is_first_reuse(conversation.name):
             return
-        said = sum(name in shared.statuses for name in talk.turns)
+        turns_taken = sum(name in shared.statuses for name in conversation.turns)
         scenario = unit.case.scenario.name
-        for number in range(1, len(talk.turns) + 1):
-            counter = self.run.tally.reused if number <= said else self.run.tally.skipped
-            counter[talk.speaker(number), scenario] += 1
-        self.run.tally.samples[shared.statuses[talk.name]] += 1
-        self.run.work.add([talk.name])
+        for number in range(1, len(conversation.turns) + 1):
+            counter = self.run.tally.reused if number <= turns_taken else self.run.tally.skipped
+            counter[conversation.speaker(number), scenario] += 1
+        self.run.tally.samples[shared.statuses[conversation.name]] += 1
+        self.run.work.add([conversation.name])
 
     def condition_rows(
         self, step: Ask | Converse | JudgedStep, name: str, item_id: str | None, shared: CaseState
     ) -> dict[str, list[Row]]:
-        """Return the row that is kept with a result under a condition: it says that the step's condition held. Return
-        nothing if the step has no condition or the row is kept already."""
+        """Return the row that records, for the result `name`, that the condition of its step held; empty if the step
+        has no condition or the row is in the ledger already."""
         if shared.is_sure(name, step):
             return {}
         row = self.row.condition(step, name, item_id)
@@ -148,73 +150,74 @@ class ResultWriter(ReplyWriter):
     def keep_condition(
         self, step: Ask | Converse | JudgedStep, name: str, part: Unit | Pair, shared: CaseState
     ) -> None:
-        """Keep that the condition of a step held for a result that is kept under other conditions only."""
+        """Record that the condition of a step held for a result that the ledger has under other conditions only."""
         if rows := self.condition_rows(step, name, part.case.item_id, shared):
             self.run.ledger.keep(rows)
 
     def _companion_rows(self, call: StepCall, name: str, row: Row, shared: CaseState) -> dict[str, list[Row]]:
-        """Return the rows that are kept with a reply. A turn uses the condition of its conversation."""
+        """Return the rows to keep together with a reply. A turn has the condition row of its conversation."""
         return self.condition_rows(call.step, call.part_of or name, row["item_id"], shared)
 
-    def _skip(self, result: CallSkipped, part: Unit | Pair, shared: CaseState) -> None:
-        """Count a skipped call once per case. If its prompt has no value, keep that as a result."""
-        call, against = result
-        if against.status in RETRIED_NEXT_RUN:  # a retried status is never kept
+    def _skip_call(self, event: CallSkipped, part: Unit | Pair, shared: CaseState) -> None:
+        """Count a skipped call once per case. If the reason is that its prompt has no value, keep that as a
+        result."""
+        call, reason = event
+        if reason.status in RETRIED_NEXT_RUN:  # a retried status is never kept
             self.complete = False
         if not shared.first(call.name):
             return
         shared.skipped.add(call.name)
         self.run.tally.skipped[call.role, part.case.scenario.name] += 1
-        if not is_kept_as_result(against):
+        if not is_kept_as_result(reason):
             return
-        self.run.tally.unasked[call.role, against.reason] += 1
+        self.run.tally.unasked[call.role, reason.reason] += 1
         if call.name not in shared.statuses:
-            own = (
+            columns = (
                 self.row.sample(part, call, call.name, part.number % call.step.samples)  # type: ignore[arg-type,union-attr]
                 if call.table == "samples"
                 else self.row.judgement(part, call)
             )
-            beside = self.condition_rows(call.step, call.name, part.case.item_id, shared)
-            self.run.ledger.keep({call.table: [{**own, **skipped_columns(against)}], **beside})
+            companions = self.condition_rows(call.step, call.name, part.case.item_id, shared)
+            self.run.ledger.keep({call.table: [{**columns, **skipped_columns(reason)}], **companions})
         else:
             self.keep_condition(call.step, call.name, part, shared)
-        self.record_kept([call.name], against.status)
+        self.record_kept([call.name], reason.status)
 
-    def _skip_talk(self, result: ConversationSkipped, part: Unit | Pair, shared: CaseState) -> None:
-        """Count the turns of a skipped conversation once per case. If a speaker's system message has no value, keep
-        that as a result."""
-        talk, against = result
-        if against.status in RETRIED_NEXT_RUN:  # a retried status is never kept
+    def _skip_conversation(self, event: ConversationSkipped, part: Unit | Pair, shared: CaseState) -> None:
+        """Count the turns of a skipped conversation once per case. If the reason is that a speaker's system message has
+        no value, keep that as a result."""
+        conversation, reason = event
+        if reason.status in RETRIED_NEXT_RUN:  # a retried status is never kept
             self.complete = False
-        if not shared.first(talk.name):
+        if not shared.first(conversation.name):
             return
-        shared.skipped.add(talk.name)
-        for role, most in most_turns(talk.step):
+        shared.skipped.add(conversation.name)
+        for role, most in most_turns(conversation.step):
             self.run.tally.skipped[role, part.case.scenario.name] += most
-        if is_kept_as_result(against):
-            self.run.tally.unasked[talk.step.opens, against.reason] += 1
-            if talk.name not in shared.statuses:
-                error = f"not held: {against.reason}"
-                self._keep_held(
-                    ConversationEnded(talk, dict, [], (), against.status, against.status, error), part, shared
+        if is_kept_as_result(reason):
+            self.run.tally.unasked[conversation.step.opens, reason.reason] += 1
+            if conversation.name not in shared.statuses:
+                error = f"not held: {reason.reason}"
+                self._keep_conversation_row(
+                    ConversationEnded(conversation, dict, [], (), reason.status, reason.status, error), part, shared
                 )
             else:
-                self.keep_condition(talk.step, talk.name, part, shared)
+                self.keep_condition(conversation.step, conversation.name, part, shared)
 
-    def _keep_talk(self, talked: ConversationEnded, part: Unit | Pair, shared: CaseState) -> None:
-        """Keep a finished conversation and count the turns that were not needed."""
-        talk = talked.talk
-        for number in range(len(talked.turn_usage) + 1, len(talk.turns) + 1):
-            self.run.tally.skipped[talk.speaker(number), part.case.scenario.name] += 1
-        self._keep_held(talked, part, shared)
+    def _keep_conversation(self, ended: ConversationEnded, part: Unit | Pair, shared: CaseState) -> None:
+        """Keep a finished conversation, and count as skipped the turns that it did not need."""
+        conversation = ended.talk
+        for number in range(len(ended.turn_usage) + 1, len(conversation.turns) + 1):
+            self.run.tally.skipped[conversation.speaker(number), part.case.scenario.name] += 1
+        self._keep_conversation_row(ended, part, shared)
 
-    def _keep_held(self, talked: ConversationEnded, part: Unit | Pair, shared: CaseState) -> None:
+    def _keep_conversation_row(self, ended: ConversationEnded, part: Unit | Pair, shared: CaseState) -> None:
         assert isinstance(part, Unit)
-        talk = talked.talk
-        beside = self.condition_rows(talk.step, talk.name, part.case.item_id, shared)
-        self.run.ledger.keep({"samples": [self.row.talk(part, talked)], **beside})
-        self.run.tally.samples[talked.status] += 1
-        self.record_kept([talk.name], talked.status)
+        conversation = ended.talk
+        companions = self.condition_rows(conversation.step, conversation.name, part.case.item_id, shared)
+        self.run.ledger.keep({"samples": [self.row.talk(part, ended)], **companions})
+        self.run.tally.samples[ended.status] += 1
+        self.record_kept([conversation.name], ended.status)
 
     def _keep_scores(self, scored: ScoreResult, part: Unit | Pair, shared: CaseState) -> None:
         """Keep the scores that the ledger does not have yet."""
@@ -237,7 +240,7 @@ class ResultWriter(ReplyWriter):
             self.run.ledger.keep({"scores": rows})
 
     def _keep_comparison(self, compared: ComparisonResult, part: Unit | Pair, shared: CaseState) -> None:
-        """Keep an outcome that the ledger does not have yet."""
+        """Keep the outcome of a comparison, unless the ledger has it."""
         assert isinstance(part, Pair)
         name = part.comparisons[compared.call.model]
         if not shared.first(name):
@@ -249,7 +252,7 @@ class ResultWriter(ReplyWriter):
 
 
 class UnitContext(NamedTuple):
-    """The unit or pair of a running program, the state of its case, and the events it has emitted."""
+    """The unit or pair of a running program, the state of its case, and the emitted events that are not yet kept."""
 
     part: Unit | Pair
     unit: Unit
@@ -268,7 +271,7 @@ class LiveDriver(ResultWriter):
 
     @cached_property
     def world(self) -> PlanContext:
-        """The inputs of programs."""
+        """The context that programs read: the plan, and its data sources."""
         return PlanContext(self.run.plan, self.run.sources)
 
     @cached_property
@@ -299,84 +302,87 @@ class LiveDriver(ResultWriter):
         names = pair.names(shared.names[pair.first], shared.names[pair.second])
         await self._drive(pair_program(self.world, pair, names, out), UnitContext(pair, pair.first, shared, out))
 
-    async def _drive(self, program: Program, at: UnitContext) -> Any:
-        """Return the result of a program."""
-        return await drive(program, lambda need: self.answer(need, at), lambda: self._take(at))
+    async def _drive(self, program: Program, context: UnitContext) -> Any:
+        """Run a program and return its result."""
+        return await drive(program, lambda need: self.answer(need, context), lambda: self._take(context))
 
-    def _take(self, at: UnitContext) -> None:
+    def _take(self, context: UnitContext) -> None:
         """Keep and count the events that a program has emitted so far."""
-        if at.out:
-            results = at.out[:]
-            at.out.clear()
-            for result in results:
-                self.take(result, at.part, at.shared)
+        if context.out:
+            events = context.out[:]
+            context.out.clear()
+            for event in events:
+                self.take(event, context.part, context.shared)
 
     async def answer(self, need: Need, at: UnitContext) -> Answered:
-        """Return what a program is sent for a need."""
+        """Return the answer to a need, which the program receives."""
         match need:
             case ReplyNeed():
                 return await (self._turn(need, at) if need.talk is not None else self._reply(need, at))
             case ConversationNeed():
-                return await self._hold(need, at)
+                return await self._conversation(need, at)
             case SimilarityNeed():
-                return await self._near(need, at)
+                return await self._similarities(need, at)
             case ScorerNeed():
                 return await need.scorer.awaited(need.request)
 
-    async def _reply(self, need: ReplyNeed, at: UnitContext) -> Answer | Unavailable:
-        """Return the reply to a step. The first unit that needs it asks for it, together with the samples that have the
-        same prompt and that nobody has asked for yet."""
-        call, shared = need.call, at.shared
-        numbers = self._siblings(need, at)
+    async def _reply(self, need: ReplyNeed, context: UnitContext) -> Answer | Unavailable:
+        """Return the reply to a step. The first unit that needs it makes one request for it and for the other samples
+        of the same prompt that no unit has asked for."""
+        call, shared = need.call, context.shared
+        numbers = self._samples_of_request(need, context)
         messages: tuple[Message, ...] = ()
-        sure = shared.is_sure(call.name, call.step)
-        if not sure or (call.name not in shared.answers and (len(numbers) > 1 or not shared.has_reply(call.name))):
+        is_sure = shared.is_sure(call.name, call.step)
+        if not is_sure or (call.name not in shared.answers and (len(numbers) > 1 or not shared.has_reply(call.name))):
             try:
-                messages = self._sent(need, at)
+                messages = self._messages(need, context)
             except Unavailable as reason:
                 return reason
-        if not sure and (call.name in shared.answers or call.name in shared.statuses):
-            self.keep_condition(call.step, call.name, at.part, shared)
+        if not is_sure and (call.name in shared.answers or call.name in shared.statuses):
+            self.keep_condition(call.step, call.name, context.part, shared)
         if call.name in shared.answers:
             return await asyncio.shield(shared.answers[call.name])
         wanted = {name: number for name, number in numbers.items() if name not in shared.answers}
-        answers = await shared.once(list(wanted), self._answers(need, wanted, messages, at))
+        answers = await shared.once(list(wanted), self._answers(need, wanted, messages, context))
         return answers[call.name]
 
-    def _siblings(self, need: ReplyNeed, at: UnitContext) -> dict[str, int]:
-        """Return the samples for one request, by name: those with the same prompt. With a seed, each sample is a
-        request of its own with its own seed."""
+    def _samples_of_request(self, need: ReplyNeed, context: UnitContext) -> dict[str, int]:
+        """Return the numbers of the samples that one request can ask for, by name: the needed one, and if the model
+        returns several, those of the same prompt that are not in the ledger. With a seed, each sample has its own
+        request, since it has its own seed."""
         step, name = need.call.step, need.call.name
-        found = {name: need.number}
+        samples = {name: need.number}
         if isinstance(step, Ask) and step.samples > 1 and need.question.settings.seed is None:
-            most = self.callers[need.call.model].model.most_samples
-            if most > 1:
-                kept = at.shared.statuses
-                found |= {each: number for number, each in at.unit.all_samples(step) if each not in kept}
-        return found
+            most_samples = self.callers[need.call.model].model.most_samples
+            if most_samples > 1:
+                in_ledger = context.shared.statuses
+                samples |= {
+                    sample: number for number, sample in context.unit.all_samples(step) if sample not in in_ledger
+                }
+        return samples
 
-    def _sent(self, need: ReplyNeed, at: UnitContext) -> tuple[Message, ...]:
-        """Return the messages for a need. An ask has the same messages after the same replies."""
+    def _messages(self, need: ReplyNeed, context: UnitContext) -> tuple[Message, ...]:
+        """Return the messages for a need. Those of an ask are rendered once for the same preceding replies."""
         step = need.call.step
         if not isinstance(step, Ask):
             return need.prompt.messages()
-        key = (step.fingerprint, step.condition, *at.unit.upstream(step.needs))
-        if key not in at.shared.sent:
-            at.shared.sent[key] = need.prompt.messages()
-        return at.shared.sent[key]
+        key = (step.fingerprint, step.condition, *context.unit.upstream(step.needs))
+        if key not in context.shared.sent:
+            context.shared.sent[key] = need.prompt.messages()
+        return context.shared.sent[key]
 
     async def _answers(
-        self, need: ReplyNeed, wanted: Mapping[str, int], sent: tuple[Message, ...], at: UnitContext
+        self, need: ReplyNeed, wanted: Mapping[str, int], sent: tuple[Message, ...], context: UnitContext
     ) -> dict[str, Answer]:
         """Return the answers to calls that send the same messages: from the ledger, or new ones, which are in the
         ledger on return. `wanted` has the sample number of each name."""
-        shared, call, lane = at.shared, need.call, self._lane(need, at)
+        shared, call, lane = context.shared, need.call, self._lane(need, context)
         for name in wanted:
-            if name in shared.skipped:  # the call is made after all
+            if name in shared.skipped:  # an earlier unit skipped the call, but this unit makes it
                 shared.skipped.discard(name)
                 self.run.tally.skipped[lane] -= 1
         answers = {name: answer_of(shared.rows[name], need.question) for name in wanted if name in shared.statuses}
-        await self._ask(need, {name: wanted[name] for name in wanted if name not in answers}, sent, answers, at)
+        await self._ask(need, {name: wanted[name] for name in wanted if name not in answers}, sent, answers, context)
         for name in wanted:
             if name in shared.statuses and shared.is_first_reuse(name):
                 self.run.tally.reused[lane] += 1
@@ -390,125 +396,136 @@ class LiveDriver(ResultWriter):
         numbers: Mapping[str, int],
         sent: tuple[Message, ...],
         answers: dict[str, Answer],
-        at: UnitContext,
+        context: UnitContext,
     ) -> None:
-        """Ask for replies, or continue from what the ledger has of them, and add them to `answers`."""
+        """Add the answers of these samples to `answers`. A reply is continued from the draft of an unreadable reply or
+        from a reusable reply in the ledger, if there is one; otherwise the model is asked."""
         if not numbers:
             return
-        shared, caller, lane = at.shared, self.callers[need.call.model], self._lane(need, at)
-        request, place = self._send(need, sent, at), CallPlace(need.call.table, need.call.model, lane)
-        identity = at.unit.bound.binding.identity_of(need.call.model)
+        shared, caller, lane = context.shared, self.callers[need.call.model], self._lane(need, context)
+        request, call_place = self._request(need, sent, context), CallPlace(need.call.table, need.call.model, lane)
+        identity = context.unit.bound.binding.identity_of(need.call.model)
         requests = {name: need.question.digest(identity, sent, number) for name, number in numbers.items()}
-        firsts: dict[str, UnreadableReply | Adopted] = {
+        first_replies_by_name: dict[str, UnreadableReply | Adopted] = {
             name: draft_of(shared.drafts[name]) for name in numbers if name in shared.drafts
         }
         for message in sent:  # adopted and batched replies may have been sent by another process
             self.run.sources.reader.media.keep_shown(message.content)
         for name, number in numbers.items():
-            if name not in firsts and (adopted := self._find_reuse(need, name, number, requests[name], at)):
-                firsts[name] = adopted
+            if name not in first_replies_by_name and (
+                adopted := self._find_reuse(need, name, number, requests[name], context)
+            ):
+                first_replies_by_name[name] = adopted
 
         async def settle(name: str, first: FirstReply | UnreadableReply | Adopted) -> None:
-            own = {**self._row(need, name, numbers[name], at), **SENT_ANEW, "request_digest": requests[name]}
+            columns = {**self._row(need, name, numbers[name], context), **SENT_ANEW, "request_digest": requests[name]}
 
             def keep(draft: UnreadableReply) -> None:
-                self.keep_draft(own, name, draft)
+                self.keep_draft(columns, name, draft)
 
             program = complete_reply(request, first, numbers[name])
             answer = answers[name] = await run_reply(program, caller, lane, keep)
             left_out = first.row.get("left_out", 0) if isinstance(first, Adopted) else getattr(first, "left_out", 0)
-            row = {**own, **(answer.columns if need.talk is None else answered_turn(answer, left_out))}
+            row = {**columns, **(answer.columns if need.talk is None else answered_turn(answer, left_out))}
             if need.talk is not None:
                 answers[name] = turn_of(row)
             companions = self._companion_rows(need.call, name, row, shared)
-            self.keep_reply(place, name, answer, row, first, companions)
+            self.keep_reply(call_place, name, answer, row, first, companions)
 
-        async def ask(names: list[str]) -> None:
+        async def request_samples(names: list[str]) -> None:
             program = first_replies(request, len(names), numbers[names[0]])
             replies = await run_reply(program, caller, lane, _no_draft)
-            left = names[len(replies) :]
-            answered = [settle(name, first) for name, first in zip(names, replies, strict=False)]
-            await gather_all([*answered, *(ask([name]) for name in left)])
+            remaining = names[len(replies) :]
+            settled = [settle(name, first) for name, first in zip(names, replies, strict=False)]
+            await gather_all([*settled, *(request_samples([name]) for name in remaining)])
 
-        fresh = [name for name in numbers if name not in firsts]
-        most = max(1, caller.model.most_samples)
-        chunks = [fresh[start : start + most] for start in range(0, len(fresh), most)]
-        await gather_all([*map(ask, chunks), *(settle(name, first) for name, first in firsts.items())])
+        new = [name for name in numbers if name not in first_replies_by_name]
+        batch_size = max(1, caller.model.most_samples)
+        batches = [new[start : start + batch_size] for start in range(0, len(new), batch_size)]
+        await gather_all(
+            [*map(request_samples, batches), *(settle(name, first) for name, first in first_replies_by_name.items())]
+        )
 
-    def _send(self, need: ReplyNeed, sent: tuple[Message, ...], at: UnitContext) -> SentRequest:
+    def _request(self, need: ReplyNeed, sent: tuple[Message, ...], context: UnitContext) -> SentRequest:
+        """Return the request that sends these messages."""
         model, prompt = self.callers[need.call.model].model, need.prompt
-        language, name = at.unit.case.language, need.call.name
+        language, name = context.unit.case.language, need.call.name
         contents = self.run.sources.reader.media.content
         return SentRequest(model, need.question, sent, language, prompt.left_out, prompt.shorter, name, contents)
 
-    def _row(self, need: ReplyNeed, name: str, number: int, at: UnitContext) -> dict[str, Any]:
+    def _row(self, need: ReplyNeed, name: str, number: int, context: UnitContext) -> dict[str, Any]:
         """Return the columns of a result other than those of its answer."""
         if need.talk is not None:
-            return self.row.turn(at.unit, need.talk, need.call)
+            return self.row.turn(context.unit, need.talk, need.call)
         if need.call.table == "judgements":
-            return self.row.judgement(at.part, need.call)
-        return self.row.sample(at.unit, need.call, name, number)
+            return self.row.judgement(context.part, need.call)
+        return self.row.sample(context.unit, need.call, name, number)
 
-    def _lane(self, need: ReplyNeed, at: UnitContext) -> tuple[str, str]:
-        return need.call.role, at.unit.case.scenario.name
+    def _lane(self, need: ReplyNeed, context: UnitContext) -> tuple[str, str]:
+        """Return the role and the scenario under which a call is counted."""
+        return need.call.role, context.unit.case.scenario.name
 
-    def _find_reuse(self, need: ReplyNeed, name: str, number: int, request: str, at: UnitContext) -> Adopted | None:
+    def _find_reuse(
+        self, need: ReplyNeed, name: str, number: int, request: str, context: UnitContext
+    ) -> Adopted | None:
         """Return a reply that the ledger has under another name, if any."""
-        if self.adoption is None or at.shared.case is None:
+        if self.adoption is None or context.shared.case is None:
             return None
-        wanted = Wanted(need.call.table, name, need.call.model, request, number, subject_of(need.call, at.unit))
-        return self.adoption.find(wanted, at.shared.case)
+        wanted = Wanted(need.call.table, name, need.call.model, request, number, subject_of(need.call, context.unit))
+        return self.adoption.find(wanted, context.shared.case)
 
-    async def _turn(self, need: ReplyNeed, at: UnitContext) -> Answer | Unavailable:
+    async def _turn(self, need: ReplyNeed, context: UnitContext) -> Answer | Unavailable:
         """Return a turn from the ledger, or a new one, which is in the ledger on return."""
-        name, shared = need.call.name, at.shared
+        name, shared = need.call.name, context.shared
         if name in shared.statuses and name in shared.rows:
-            self.run.tally.reused[self._lane(need, at)] += 1
+            self.run.tally.reused[self._lane(need, context)] += 1
             return turn_of(shared.rows[name])
         answers: dict[str, Answer] = {}
-        await self._ask(need, {name: need.number}, need.prompt.messages(), answers, at)
+        await self._ask(need, {name: need.number}, need.prompt.messages(), answers, context)
         return answers[name]
 
-    async def _hold(self, need: ConversationNeed, at: UnitContext) -> Answer | Unavailable:
-        """Return a conversation. The first unit that needs it holds it; a person holds only one conversation at a
-        time."""
-        talk, shared = need.talk, at.shared
-        sure = shared.is_sure(talk.name, talk.step)
-        if not sure or (talk.name not in shared.answers and not shared.has_reply(talk.name)):
+    async def _conversation(self, need: ConversationNeed, context: UnitContext) -> Answer | Unavailable:
+        """Return a conversation, from the ledger or a new one. The first unit that needs it holds it."""
+        conversation, shared = need.talk, context.shared
+        is_sure = shared.is_sure(conversation.name, conversation.step)
+        if not is_sure or (conversation.name not in shared.answers and not shared.has_reply(conversation.name)):
             try:
                 need.systems()
             except Unavailable as reason:
                 return reason
-        if not sure and (talk.name in shared.answers or talk.name in shared.statuses):
-            self.keep_condition(talk.step, talk.name, at.part, shared)
-        if talk.name in shared.answers:
-            return await asyncio.shield(shared.answers[talk.name])
-        return (await shared.once([talk.name], self._known_answers(need, at)))[talk.name]
+        if not is_sure and (conversation.name in shared.answers or conversation.name in shared.statuses):
+            self.keep_condition(conversation.step, conversation.name, context.part, shared)
+        if conversation.name in shared.answers:
+            return await asyncio.shield(shared.answers[conversation.name])
+        return (await shared.once([conversation.name], self._hold_conversation(need, context)))[conversation.name]
 
-    async def _known_answers(self, need: ConversationNeed, at: UnitContext) -> dict[str, Answer]:
-        talk, shared = need.talk, at.shared
-        if talk.name in shared.skipped:  # the conversation is held after all
-            shared.skipped.discard(talk.name)
-            for role, most in most_turns(talk.step):
-                self.run.tally.skipped[role, at.unit.case.scenario.name] -= most
-        if talk.name in shared.statuses:
-            self.count_kept_conversation(at.unit, talk, shared)
-            return {talk.name: conversation_of(shared.rows[talk.name])}
+    async def _hold_conversation(self, need: ConversationNeed, context: UnitContext) -> dict[str, Answer]:
+        """Return a conversation by its name, from the ledger or a new one. Of the conversations with one person, only
+        one is held at a time."""
+        conversation, shared = need.talk, context.shared
+        if conversation.name in shared.skipped:  # an earlier unit skipped it, but this unit holds it
+            shared.skipped.discard(conversation.name)
+            for role, most in most_turns(conversation.step):
+                self.run.tally.skipped[role, context.unit.case.scenario.name] -= most
+        if conversation.name in shared.statuses:
+            self.count_kept_conversation(context.unit, conversation, shared)
+            return {conversation.name: conversation_of(shared.rows[conversation.name])}
         async with AsyncExitStack() as stack:
-            for model in sorted(set(talk.models.values())):
-                alone = getattr(self.callers[model].model, "alone", None)
-                if alone is not None:
-                    await stack.enter_async_context(alone)
-            return {talk.name: await self._drive(need.program(), at)}
+            for model in sorted(set(conversation.models.values())):
+                lock = getattr(self.callers[model].model, "alone", None)
+                if lock is not None:
+                    await stack.enter_async_context(lock)
+            return {conversation.name: await self._drive(need.program(), context)}
 
-    async def _near(self, need: SimilarityNeed, at: UnitContext) -> Any:
-        """Return the similarities of elements, computed once for all units that search for the same text."""
-        near = at.shared.near
-        if need.key not in near:
-            lane = (str(need.step.using), at.unit.case.scenario.name)
-            (model,) = at.unit.bound.retrieved[need.step.name]
-            near[need.key] = asyncio.ensure_future(self.retriever.values(need.step, model, lane, need.names))
-        return await asyncio.shield(near[need.key])
+    async def _similarities(self, need: SimilarityNeed, context: UnitContext) -> Any:
+        """Return the similarities of the searched elements, computed once for all units that search for the same
+        text."""
+        similarities = context.shared.near
+        if need.key not in similarities:
+            lane = (str(need.step.using), context.unit.case.scenario.name)
+            (model,) = context.unit.bound.retrieved[need.step.name]
+            similarities[need.key] = asyncio.ensure_future(self.retriever.values(need.step, model, lane, need.names))
+        return await asyncio.shield(similarities[need.key])
 
 
 def _no_draft(draft: UnreadableReply) -> None:

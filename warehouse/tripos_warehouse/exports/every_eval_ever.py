@@ -1,8 +1,9 @@
-"""Every Eval Ever 0.3.0: for each compared model a file with its results, and a file with a line for each score.
+"""Export of a run to Every Eval Ever 0.3.0: two files for each compared model, one with its results and one with a line
+for each score.
 
-A result is the mean of the scores of one metric in one scenario (and arm), each the mean over judges of one reply; a
-line has one of these. Measures of the spec are further results, without lines. Every file is validated against the JSON
-Schemas in `exports/schemas/every_eval_ever/` before it is written.
+The score of a reply is its mean over judges. A result is the mean of the scores of one metric in one scenario and, if
+there are arms, one arm. Measures of the spec are further results, without lines. Each line and each results file is
+validated against the JSON Schemas in `exports/schemas/every_eval_ever/` before it is written.
 """
 
 from __future__ import annotations
@@ -43,13 +44,13 @@ from tripos_warehouse.views.runs import RunRecord
 SELF_DEPLOYED = ("local", "mock", "ollama", "hosted_vllm", "vllm", "llamafile", "lm_studio")
 """Providers whose models run on the user's machine."""
 GENERATION_ARGS = ("temperature", "top_p", "top_k", "max_tokens")
-"""The settings that have fields in the format; others are details, as JSON."""
+"""The settings that have fields in the format. Other settings are written as JSON into `additional_details`."""
 CORRECT = "true where the score is the best of its scale"
 
 
 @dataclass(frozen=True)
 class ResultScores:
-    """The scores of one result: a metric of a scenario, with the cluster and the value of each score."""
+    """The scores of one result, which is a metric of a scenario: the cluster and the value of each score."""
 
     scenario: str
     metric: str
@@ -74,97 +75,99 @@ def name_of(benchmark: str, row: Mapping[str, Any], arms: Sequence[str]) -> str:
     >>> name_of("quiz", {"scenario": "sums", "metric": "RIGHT", "hint": "yes"}, ["hint"])
     'quiz/sums/RIGHT[hint: yes]'
     """
-    text = ", ".join(f"{arm}: {row[arm]}" for arm in arms if row[arm] is not None)
-    return f"{benchmark}/{row['scenario']}/{row['metric']}" + (f"[{text}]" if text else "")
+    arm_text = ", ".join(f"{arm}: {row[arm]}" for arm in arms if row[arm] is not None)
+    return f"{benchmark}/{row['scenario']}/{row['metric']}" + (f"[{arm_text}]" if arm_text else "")
 
 
 def model_info(model: str) -> dict[str, Any]:
-    """Return the facts about a model that follow from its name; its weights are unknown.
+    """Return what the name of a model says about it. Whether its weights are available is unknown.
 
     >>> info = model_info("openrouter/meta-llama/llama-3.1-8b")
     >>> info["id"], info["inference_platform"], info["additional_details"]["deployment_type"]
     ('meta-llama/llama-3.1-8b', 'openrouter', 'externally_managed')
     """
     platform, _, rest = model.partition("/")
-    own = platform in SELF_DEPLOYED
+    is_self_deployed = platform in SELF_DEPLOYED
     return {
         "name": model,
         "id": rest if rest.count("/") == 1 else model,
         "inference_platform": platform,
         "additional_details": {
-            "deployment_type": "self_deployed" if own else "externally_managed",
+            "deployment_type": "self_deployed" if is_self_deployed else "externally_managed",
             "model_availability": "unknown",
         },
     }
 
 
 def scale(plan: Plan, scenario: str, metric: str) -> tuple[float | None, float | None, bool]:
-    """Return the lowest and the highest value of a score, if there are any, and whether the score is a truth value."""
-    for each in plan.metrics:
-        if each.name == metric:
-            return (None, None, False) if each.ends is None else (float(each.low), float(each.high), False)
-    ranges, within = ranges_of(plan), next(each for each in plan.scenarios if each.name == scenario)
-    steps = [step for step in within.steps if isinstance(step, Score | Grade) and step.name == metric]
+    """Return the lowest and the highest possible value of a score, None without such a bound, and whether the score is
+    a `bool`.
+    """
+    for entry in plan.metrics:
+        if entry.name == metric:
+            return (None, None, False) if entry.ends is None else (float(entry.low), float(entry.high), False)
+    ranges, owner = ranges_of(plan), next(entry for entry in plan.scenarios if entry.name == scenario)
+    steps = [step for step in owner.steps if isinstance(step, Score | Grade) and step.name == metric]
     if not steps:
         return None, None, False
-    low, high = enclosing_range(ranges.of_step(within, step) for step in steps)
-    truth = all(ranges.declared(within, step).kind == "bool" for step in steps)
-    return None if math.isinf(low) else low, None if math.isinf(high) else high, truth
+    low, high = enclosing_range(ranges.of_step(owner, step) for step in steps)
+    is_bool = all(ranges.declared(owner, step).kind == "bool" for step in steps)
+    return None if math.isinf(low) else low, None if math.isinf(high) else high, is_bool
 
 
 def result_of(plan: Plan, run: RunRecord, model: str, name: str, scored: ResultScores) -> dict[str, Any]:
-    """Return the mean of some scores of a model, with an error clustered by item."""
-    low, high, truth = scale(plan, scored.scenario, scored.metric)
-    ends = None if low is None or high is None else (low, high)
-    estimate = mean_of_run(run, model, mean_of_cells(scored.values, scored.clusters, ends=ends, paired=False))
-    method = "t" if ends is None else "logit" if estimate.standard_error else "exact"
+    """Return a result as JSON: the mean of some scores of a model, with a standard error clustered by item."""
+    low, high, is_bool = scale(plan, scored.scenario, scored.metric)
+    bounds = None if low is None or high is None else (low, high)
+    estimate = mean_of_run(run, model, mean_of_cells(scored.values, scored.clusters, ends=bounds, paired=False))
+    method = "t" if bounds is None else "logit" if estimate.standard_error else "exact"
     title = next((dict(metric.title) for metric in plan.metrics if metric.name == scored.metric), {})
     config = {
         "metric_id": f"{run.benchmark}.{scored.metric}",
         "metric_name": title.get(plan.benchmark.languages[0]) or scored.metric,
-        "metric_unit": "proportion" if truth else "points",
+        "metric_unit": "proportion" if is_bool else "points",
         "additional_details": {"is_correct": CORRECT},
-        **_config(low, high, truth, scored.lower_is_better),
-        **_judging(plan, run, scored),
+        **_metric_config(low, high, is_bool, scored.lower_is_better),
+        **_llm_scoring(plan, run, scored),
     }
     error = estimate.standard_error
     return {
         "evaluation_result_id": name,
         "evaluation_name": name,
-        "source_data": _source(plan, scored.scenario),
+        "source_data": _source_data(plan, scored.scenario),
         "metric_config": config,
-        "score_details": _score(
+        "score_details": _score_details(
             estimate.value or 0.0, error, estimate.low, estimate.high, estimate.n, (low, high), method
         ),
-        **_generation(plan, run, scored.scenario),
+        **_generation_config(plan, run, scored.scenario),
     }
 
 
-DRAWN = ("bootstrap", "jackknife")
+RESAMPLING = ("bootstrap", "jackknife")
 """Methods of standard errors that are not analytic."""
 
 
 def results_of_measures(connection: Connection, plan: Plan, run: RunRecord, model: str) -> list[dict[str, Any]]:
-    """Return every value of every measure of a model."""
-    found = []
+    """Return the results of a model for every value of every measure."""
+    results = []
     for measure in plan.measures:
         for row in with_sequential_intervals(run, evaluate(connection, plan, measure)).rows:
             if row.model == model and row.value is not None:
-                found.append(_measured(plan, run, measure, row, row.value))
-    return found
+                results.append(_measure_result(plan, run, measure, row, row.value))
+    return results
 
 
-def _measured(plan: Plan, run: RunRecord, measure: Measure, row: MeasureRow, value: float) -> dict[str, Any]:
-    cell = ", ".join(f"{name}: {each}" for name, each in zip(measure.by, row.by, strict=True))
+def _measure_result(plan: Plan, run: RunRecord, measure: Measure, row: MeasureRow, value: float) -> dict[str, Any]:
+    cell = ", ".join(f"{name}: {label}" for name, label in zip(measure.by, row.by, strict=True))
     name = f"{run.benchmark}/measure/{measure.name}" + (f"[{cell}]" if cell else "")
     config = {
         "metric_id": f"{run.benchmark}.measure.{measure.name}",
         "metric_name": measure.name,
-        **_config(measure.low, measure.high, False, measure.lower_is_better),
+        **_metric_config(measure.low, measure.high, False, measure.lower_is_better),
     }
     bounds = (measure.low, measure.high)
     method = row.method or "t"
-    details = _score(value, row.standard_error, row.low, row.high, row.n, bounds, method)
+    details = _score_details(value, row.standard_error, row.low, row.high, row.n, bounds, method)
     details["details"] = {"items": str(row.items), "scores": str(row.n), "expected": str(row.total)}
     source = {"dataset_name": run.benchmark, "source_type": "other"}
     return {
@@ -176,16 +179,18 @@ def _measured(plan: Plan, run: RunRecord, measure: Measure, row: MeasureRow, val
     }
 
 
-def _config(low: float | None, high: float | None, truth: bool, lower_is_better: bool = False) -> dict[str, Any]:
+def _metric_config(
+    low: float | None, high: float | None, is_bool: bool, lower_is_better: bool = False
+) -> dict[str, Any]:
     return {
         "lower_is_better": lower_is_better,
-        "score_type": "binary" if truth else "continuous",
+        "score_type": "binary" if is_bool else "continuous",
         "min_score": "-Infinity" if low is None else low,
         "max_score": "Infinity" if high is None else high,
     }
 
 
-def _score(
+def _score_details(
     value: float,
     error: float | None,
     low: float | None,
@@ -196,7 +201,7 @@ def _score(
 ) -> dict[str, Any]:
     uncertainty: dict[str, Any] = {"num_samples": n}
     if error is not None:
-        uncertainty["standard_error"] = {"value": error, "method": method if method in DRAWN else "analytic"}
+        uncertainty["standard_error"] = {"value": error, "method": method if method in RESAMPLING else "analytic"}
     if low is not None and high is not None:
         uncertainty["confidence_interval"] = {
             "lower": low if bounds[0] is None else max(low, bounds[0]),
@@ -207,9 +212,9 @@ def _score(
     return {"score": value, "uncertainty": uncertainty}
 
 
-def _judging(plan: Plan, run: RunRecord, scored: ResultScores) -> dict[str, Any]:
-    """Return the judges and their prompt, if the scorer is a model."""
-    scorer = next((each for each in plan.scorers if each.name == scored.scorer), None)
+def _llm_scoring(plan: Plan, run: RunRecord, scored: ResultScores) -> dict[str, Any]:
+    """Return the judges and their prompt; empty if the scorer is no model."""
+    scorer = next((entry for entry in plan.scorers if entry.name == scored.scorer), None)
     if scorer is None:
         return {}
     models = run.evaluators.get(scorer.role) or run.models
@@ -217,30 +222,32 @@ def _judging(plan: Plan, run: RunRecord, scored: ResultScores) -> dict[str, Any]
     if scorer.settings.temperature is not None:
         judges = [{**judge, "temperature": scorer.settings.temperature} for judge in judges]
     prompt = scorer.prompt[plan.benchmark.languages[0]]
-    told: dict[str, Any] = {"judges": judges, "input_prompt": template_text(prompt)}
+    scoring: dict[str, Any] = {"judges": judges, "input_prompt": template_text(prompt)}
     if len(judges) > 1:
-        told["aggregation_method"] = "average"
+        scoring["aggregation_method"] = "average"
     if scorer.settings.given:
-        told["additional_details"] = {"settings": orjson.dumps(scorer.settings.given).decode()}
-    return {"llm_scoring": told}
+        scoring["additional_details"] = {"settings": orjson.dumps(scorer.settings.given).decode()}
+    return {"llm_scoring": scoring}
 
 
-def _generation(plan: Plan, run: RunRecord, scenario: str) -> dict[str, Any]:
-    """Return the settings of the asks of a scenario, if all asks have the same."""
+def _generation_config(plan: Plan, run: RunRecord, scenario: str) -> dict[str, Any]:
+    """Return the settings of the asks of a scenario to the role under test; empty unless all have the same."""
     asks = [step for step in _steps(plan, scenario) if isinstance(step, Ask) and step.role == run.compared_role]
     settings = {ask.settings for ask in asks}
     if len(settings) != 1:
         return {}
-    given = settings.pop().given
-    args = {name: value for name, value in given.items() if name in GENERATION_ARGS}
-    more = {name: orjson.dumps(value).decode() for name, value in given.items() if name not in args}
-    config = {name: told for name, told in (("generation_args", args), ("additional_details", more)) if told}
+    values = settings.pop().given
+    args = {name: value for name, value in values.items() if name in GENERATION_ARGS}
+    details = {name: orjson.dumps(value).decode() for name, value in values.items() if name not in args}
+    config = {
+        name: content for name, content in (("generation_args", args), ("additional_details", details)) if content
+    }
     return {"generation_config": config} if config else {}
 
 
-def _source(plan: Plan, scenario: str) -> dict[str, Any]:
-    rows = next((each.rows for each in plan.scenarios if each.name == scenario), None)
-    dataset = next((each for each in plan.datasets if rows is not None and each.name == rows.dataset), None)
+def _source_data(plan: Plan, scenario: str) -> dict[str, Any]:
+    rows = next((entry.rows for entry in plan.scenarios if entry.name == scenario), None)
+    dataset = next((entry for entry in plan.datasets if rows is not None and entry.name == rows.dataset), None)
     if dataset is None:
         return {"dataset_name": rows.dataset if rows is not None else plan.benchmark.name, "source_type": "other"}
     digests = {file.path: f"sha256:{file.sha256}" for file in dataset.every_file}
@@ -248,7 +255,7 @@ def _source(plan: Plan, scenario: str) -> dict[str, Any]:
 
 
 def _steps(plan: Plan, scenario: str) -> Sequence[Any]:
-    return next((each.steps for each in plan.scenarios if each.name == scenario), ())
+    return next((entry.steps for entry in plan.scenarios if entry.name == scenario), ())
 
 
 def template_text(template: Template) -> str:
@@ -267,7 +274,7 @@ def _part(part: str | Hole | Passage) -> str:
         case Hole(expr=expr):
             return f"{{{{ {_expr(expr)} }}}}"
         case Passage(parts=parts):
-            return "".join(_part(each) for each in parts) + "\n\n"
+            return "".join(_part(inner) for inner in parts) + "\n\n"
 
 
 def _expr(expr: Expr) -> str:
@@ -288,7 +295,7 @@ AGGREGATE, INSTANCES = "eval", "instance_level_eval"
 
 @dataclass(frozen=True)
 class ExportedFiles:
-    """The exported files of a model, and the number of scores without a value, which are in neither."""
+    """The exported files of a model, and the number of scores without a value, which are in neither file."""
 
     model: str
     aggregate: Path
@@ -300,18 +307,18 @@ class ExportedFiles:
 def write_eee(
     connection: Connection, plan: Plan, run: RunRecord, folder: Path, organization: str, secrets: bool
 ) -> list[ExportedFiles]:
-    """Write both files of every compared model below `folder`, under the paths of the datastore.
+    """Write both files of every compared model below `folder`, at the paths that the format's datastore prescribes.
 
-    The names depend only on the run and the model, so that the same run gives the same bytes. With `secrets` lines have
-    reference answers. Raises `StoreError`: S0603 if nothing has a value, S0604 if the disk refuses, S0605 if a file
-    does not fit its schema.
+    Names and contents depend only on the store, the run and the model, so a repeated export gives the same bytes. With
+    `secrets`, lines contain reference answers. Raises `StoreError`: S0603 if no score has a value, S0604 if the disk
+    refuses a file, S0605 if a document does not fit its schema.
     """
     tool = connection.execute("select tool_version from main.runs where run_id = ?", [run.run_id]).fetchall()[0][0]
-    fileses = [_write(connection, plan, run, model, folder, (organization, tool), secrets) for model in run.models]
-    exported_fileses = [exported_files for exported_files in fileses if exported_files is not None]
-    if not exported_fileses:
+    written = [_write(connection, plan, run, model, folder, (organization, tool), secrets) for model in run.models]
+    exported = [files_of_model for files_of_model in written if files_of_model is not None]
+    if not exported:
         raise StoreError("S0603", "nothing to export: no score of this run has a value", "`tripos report` says why")
-    return exported_fileses
+    return exported
 
 
 def _write(
@@ -320,79 +327,79 @@ def _write(
     run: RunRecord,
     model: str,
     folder: Path,
-    by: tuple[str, str],
+    organization_and_version: tuple[str, str],
     secrets: bool,
 ) -> ExportedFiles | None:
-    about = model_info(model)
-    ended = run.finished_at or run.started_at
-    stamp = str(int(ended.replace(tzinfo=UTC).timestamp()))
-    evaluation = f"{run.benchmark}/{about['id']}/{stamp}"
-    named = hashlib.blake2b(f"{run.run_id}\n{model}".encode(), digest_size=16).digest()
-    developer, _, rest = about["id"].partition("/")
-    place = "/".join(map(_safe, ("data", run.benchmark, developer, rest or developer)))
-    stem = f"{place}/{uuid.UUID(bytes=named, version=4)}"
-    scored: dict[str, ResultScores] = {}
-    common = {"schema_version": VERSION, "evaluation_id": evaluation, "model_id": about["id"]}
+    facts = model_info(model)
+    end = run.finished_at or run.started_at
+    stamp = str(int(end.replace(tzinfo=UTC).timestamp()))
+    evaluation_id = f"{run.benchmark}/{facts['id']}/{stamp}"
+    digest = hashlib.blake2b(f"{run.run_id}\n{model}".encode(), digest_size=16).digest()
+    developer, _, rest = facts["id"].partition("/")
+    directory = "/".join(map(_safe_name, ("data", run.benchmark, developer, rest or developer)))
+    stem = f"{directory}/{uuid.UUID(bytes=digest, version=4)}"
+    scores_by_result: dict[str, ResultScores] = {}
+    common = {"schema_version": VERSION, "evaluation_id": evaluation_id, "model_id": facts["id"]}
 
-    lower = lower_scores(plan)
+    lower_is_better_scores = lower_scores(plan)
 
     def lines() -> Iterator[bytes]:
         for row in _rows(connection, plan, run, model):
-            result = name_of(run.benchmark, row, arm_columns(plan))
-            line = common | {"evaluation_name": result, "evaluation_result_id": result}
-            line |= _instance(plan, row, secrets)
-            way = (row["scenario"], row["metric"]) in lower
-            fresh = ResultScores(row["scenario"], row["metric"], row["scorer"], [], [], way)
-            scores = scored.setdefault(result, fresh)
+            name = name_of(run.benchmark, row, arm_columns(plan))
+            line = common | {"evaluation_name": name, "evaluation_result_id": name}
+            line |= _instance_line(plan, row, secrets)
+            lower_is_better = (row["scenario"], row["metric"]) in lower_is_better_scores
+            empty = ResultScores(row["scenario"], row["metric"], row["scorer"], [], [], lower_is_better)
+            scores = scores_by_result.setdefault(name, empty)
             scores.clusters.append(row["cluster_id"] or row["item_id"])
             scores.values.append(row["value"])
             line["evaluation"] = {"score": row["value"], "is_correct": scores.is_best(plan, row["value"])}
-            yield _checked(line, INSTANCES)
+            yield _validated(line, INSTANCES)
 
-    details = write_lines(folder / f"{stem}_samples.jsonl", lines())
-    if not scored:
-        details.path.unlink()
+    samples_file = write_lines(folder / f"{stem}_samples.jsonl", lines())
+    if not scores_by_result:
+        samples_file.path.unlink()
         return None
-    results = [result_of(plan, run, model, name, scores) for name, scores in scored.items()]
+    results = [result_of(plan, run, model, name, scores) for name, scores in scores_by_result.items()]
     results += results_of_measures(connection, plan, run, model)
     aggregate = {
         "schema_version": VERSION,
-        "evaluation_id": evaluation,
+        "evaluation_id": evaluation_id,
         "evaluation_timestamp": run.started_at.isoformat() + "Z",
         "retrieved_timestamp": stamp,
         "source_metadata": {
             "source_name": f"{run.benchmark} {run.version}",
             "source_type": "evaluation_run",
-            "source_organization_name": by[0],
+            "source_organization_name": organization_and_version[0],
             "evaluator_relationship": "other",
         },
         "eval_library": {
             "name": "tripos",
-            "version": by[1],
+            "version": organization_and_version[1],
             "additional_details": {"run_id": run.run_id, "plan_digest": run.plan_digest},
         },
-        "model_info": about,
+        "model_info": facts,
         "evaluation_results": results,
         "detailed_evaluation_results": {
             "format": "jsonl",
             "file_path": f"{stem}_samples.jsonl",
             "hash_algorithm": "sha256",
-            "checksum": details.sha256,
-            "total_rows": details.rows,
+            "checksum": samples_file.sha256,
+            "total_rows": samples_file.rows,
         },
     }
     path = folder / f"{stem}.json"
-    write_lines(path, [_checked(aggregate, AGGREGATE, orjson.OPT_INDENT_2)])
-    return ExportedFiles(model, path, details, len(results), _without_value(connection, run, model))
+    write_lines(path, [_validated(aggregate, AGGREGATE, orjson.OPT_INDENT_2)])
+    return ExportedFiles(model, path, samples_file, len(results), _without_value(connection, run, model))
 
 
 def _rows(connection: Connection, plan: Plan, run: RunRecord, model: str) -> Iterator[dict[str, Any]]:
-    """Yield every reply of a model with its mean score over judges, once for each metric."""
+    """Yield a row for each reply of a model and each metric, with the mean score over judges."""
     schema, arms = sql.name(run.benchmark), arm_columns(plan)
     keys = ["scenario", "metric", "scorer", *arms, "sample_id"]
-    same = " and ".join(f"score.{sql.name(key)} is not distinct from sample.{sql.name(key)}" for key in arms)
+    same_arms = " and ".join(f"score.{sql.name(key)} is not distinct from sample.{sql.name(key)}" for key in arms)
     cursor = connection.cursor()
-    found = cursor.execute(
+    result = cursor.execute(
         # A row for each reply and metric, with the mean score over judges.
         f"""select score.metric, score.scorer, score.value, sample.*, item.cluster_id, item.fields, item.dataset
         from (
@@ -401,26 +408,28 @@ def _rows(connection: Connection, plan: Plan, run: RunRecord, model: str) -> Ite
           where model = {sql.text(model)} and value is not null and {counts_in_figures(plan)} group by all
         ) as score
         join {schema}.samples as sample on sample.sample_id = score.sample_id
-          and sample.role = {sql.text(run.compared_role)}{f" and {same}" if same else ""}
+          and sample.role = {sql.text(run.compared_role)}{f" and {same_arms}" if same_arms else ""}
         left join {schema}.items as item on item.scenario = sample.scenario and item.item_id = sample.item_id
         order by sample.scenario, sample.item_id, sample.sample_number, sample.sample_id, score.metric
           {"".join(f", sample.{sql.name(arm)}" for arm in arms)}"""
     )
-    names = [each[0] for each in found.description or ()]
-    while rows := found.fetchmany(500):
-        yield from (dict(zip(names, row, strict=True)) for row in rows)
+    columns = [column[0] for column in result.description or ()]
+    while rows := result.fetchmany(500):
+        yield from (dict(zip(columns, row, strict=True)) for row in rows)
     cursor.close()
 
 
-def _instance(plan: Plan, row: Mapping[str, Any], secrets: bool) -> dict[str, Any]:
+def _instance_line(plan: Plan, row: Mapping[str, Any], secrets: bool) -> dict[str, Any]:
     messages = orjson.loads(row["messages"])
-    raw = next((message["content"] for message in reversed(messages) if message.get("role") == "user"), "")
-    reference = _reference(plan, row) if secrets else []
-    told: dict[str, Any] = {
+    last_user_message = next(
+        (message["content"] for message in reversed(messages) if message.get("role") == "user"), ""
+    )
+    references = _references(plan, row) if secrets else []
+    line: dict[str, Any] = {
         "sample_id": row["item_id"],
-        "sample_hash": hashlib.sha256((raw + "".join(reference)).encode()).hexdigest(),
+        "sample_hash": hashlib.sha256((last_user_message + "".join(references)).encode()).hexdigest(),
         "interaction_type": "single_turn",
-        "input": {"raw": raw, "reference": reference},
+        "input": {"raw": last_user_message, "reference": references},
         "output": {"raw": [row["reply"] or ""]},
         "messages": None,
         "answer_attribution": [],
@@ -433,9 +442,9 @@ def _instance(plan: Plan, row: Mapping[str, Any], secrets: bool) -> dict[str, An
         },
     }
     if len(messages) > 1:
-        told["input"]["formatted"] = row["messages"]
+        line["input"]["formatted"] = row["messages"]
     if row["parsed"] is not None:
-        told["answer_attribution"].append(
+        line["answer_attribution"].append(
             {
                 "turn_idx": 0,
                 "source": "output.raw",
@@ -444,22 +453,26 @@ def _instance(plan: Plan, row: Mapping[str, Any], secrets: bool) -> dict[str, An
                 "is_terminal": True,
             }
         )
-    sent, got = row["tokens_in"], row["tokens_out"]
-    if sent is not None and got is not None:
-        told["token_usage"] = {"input_tokens": sent, "output_tokens": got, "total_tokens": sent + got}
+    tokens_in, tokens_out = row["tokens_in"], row["tokens_out"]
+    if tokens_in is not None and tokens_out is not None:
+        line["token_usage"] = {
+            "input_tokens": tokens_in,
+            "output_tokens": tokens_out,
+            "total_tokens": tokens_in + tokens_out,
+        }
     if row["latency_s"] is not None:
-        told["performance"] = {"latency_ms": 1000 * row["latency_s"]}
-    return told
+        line["performance"] = {"latency_ms": 1000 * row["latency_s"]}
+    return line
 
 
-def _reference(plan: Plan, row: Mapping[str, Any]) -> list[str]:
-    """Return the secret fields of an item, which contain the right answer."""
+def _references(plan: Plan, row: Mapping[str, Any]) -> list[str]:
+    """Return the values of the secret fields of an item as texts. The right answer is among them."""
     if row["fields"] is None or row["dataset"] is None:
         return []
     secret = open_fields(plan, True).get(row["dataset"], {}).keys() - open_fields(plan, False).get(row["dataset"], {})
-    own = orjson.loads(row["fields"])
-    found = [own[name] for name in sorted(secret) if own.get(name) is not None]
-    return [each if isinstance(each, str) else orjson.dumps(each).decode() for each in found]
+    fields = orjson.loads(row["fields"])
+    values = [fields[name] for name in sorted(secret) if fields.get(name) is not None]
+    return [value if isinstance(value, str) else orjson.dumps(value).decode() for value in values]
 
 
 def _without_value(connection: Connection, run: RunRecord, model: str) -> int:
@@ -485,20 +498,22 @@ def check(document: Mapping[str, Any], name: str) -> None:
     error = best_match(_validator(name).iter_errors(document))
     if error is not None:
         where = "/".join(map(str, error.absolute_path)) or "the whole"
-        text = " ".join(error.message.split())[:200]
-        raise StoreError("S0605", f"Every Eval Ever {VERSION} does not take this: {where}: {text}", "please report it")
+        reason = " ".join(error.message.split())[:200]
+        raise StoreError(
+            "S0605", f"Every Eval Ever {VERSION} does not take this: {where}: {reason}", "please report it"
+        )
 
 
-def _checked(document: Mapping[str, Any], name: str, option: int = 0) -> bytes:
+def _validated(document: Mapping[str, Any], name: str, option: int = 0) -> bytes:
     text = orjson.dumps(document, option=option)
     check(orjson.loads(text), name)
     return text
 
 
-def _safe(part: str) -> str:
-    """Return a part of a path with only those characters that every file system accepts.
+def _safe_name(part: str) -> str:
+    """Return a part of a path with each character that some file system refuses replaced by `_`.
 
-    >>> _safe("careful:a"), _safe("..")
+    >>> _safe_name("careful:a"), _safe_name("..")
     ('careful_a', '_')
     """
     return re.sub(r"[^\w.\-]", "_", part) if part.strip(".") else "_"

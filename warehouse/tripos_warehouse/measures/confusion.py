@@ -18,18 +18,22 @@ from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.query.results import run_query
 
 KINDS = ("choice", "bool", "integer", "text")
+"""The kinds of values that are classes."""
 MOST_CLASSES = 12
 """The most classes that a confusion matrix is shown for."""
 BINS = 10
+"""The number of bins of a reliability diagram, of equal width from 0 to 1."""
 UNEVEN = 0.001
 """The p-value below which the letters of the right answers are not uniformly distributed."""
 
 
 @dataclass(frozen=True)
 class ConfusionTable:
-    """A confusion matrix. A row per right class, with the number of times that a model gave each of `classes`, and last
-    none of them. `items` is the number of items per right class. Without `counts` there are more than `MOST_CLASSES`
-    classes."""
+    """A confusion matrix of a model.
+
+    `counts` has a row for each right class: the number of times that the model gave each of `classes`, and as the last
+    number the replies without a class. `items` is the number of items of each right class. Both are empty if there are
+    more than `MOST_CLASSES` classes."""
 
     measure: str
     model: str
@@ -39,27 +43,29 @@ class ConfusionTable:
 
     @property
     def uneven(self) -> str | None:
-        """Return a remark if right letters are not about equally frequent, otherwise None."""
-        even, all_items = sum(self.items) / max(len(self.items), 1), sum(self.items)
-        lettered = len(self.classes) > 1 and all(len(class_) == 1 and class_.isalpha() for class_ in self.classes)
-        if not lettered or even < 5:
+        """A remark if the letters of the right answers are not uniformly distributed; None without letters, or with
+        fewer than five items a letter."""
+        expected, total = sum(self.items) / max(len(self.items), 1), sum(self.items)
+        are_letters = len(self.classes) > 1 and all(len(class_) == 1 and class_.isalpha() for class_ in self.classes)
+        if not are_letters or expected < 5:
             return None
         from scipy.special import chdtrc
 
-        chance = float(chdtrc(len(self.items) - 1, sum((item - even) ** 2 / even for item in self.items)))
-        if chance >= UNEVEN:
+        p_value = float(chdtrc(len(self.items) - 1, sum((item - expected) ** 2 / expected for item in self.items)))
+        if p_value >= UNEVEN:
             return None
-        at = int(np.argmax(self.items))
+        most_frequent = int(np.argmax(self.items))
         return (
-            f"the key is unbalanced: {self.classes[at]} is right in {self.items[at] / all_items:.0%} of"
-            f" {all_items:,} items, and 1 of {len(self.items)} would be {1 / len(self.items):.0%}"
+            f"the key is unbalanced: {self.classes[most_frequent]} is right in"
+            f" {self.items[most_frequent] / total:.0%} of {total:,} items,"
+            f" and 1 of {len(self.items)} would be {1 / len(self.items):.0%}"
         )
 
 
 @dataclass(frozen=True)
 class ReliabilityTable:
-    """A reliability diagram: for each bin with values, its ends, the number of values, their mean, and the share that
-    came true."""
+    """A reliability diagram of a model: for each bin that is not empty, its ends, the number of probabilities in it,
+    their mean, and the share of their events that occurred."""
 
     measure: str
     model: str
@@ -70,20 +76,21 @@ FigureTable = ConfusionTable | ReliabilityTable
 
 
 def figure_tables(connection: Connection, plan: Plan) -> list[FigureTable]:
-    """Return the tables behind the figures of a plan for each model, one for each pair of columns. Raises
+    """Return the tables behind the figures of a plan, one for each model and each pair of compared scores. Raises
     `StoreError`."""
     values = scored_values_of(plan)
     seen: set[tuple[str | None, tuple[str, ...], bool]] = set()
     tables: list[FigureTable] = []
     for measure in plan.measures:
         for figure in aggregates_of(measure.figure, measures_of(plan)):
-            table = declared_aggregate(figure.function).table
-            key = (figure.scenario, figure.values, table == "reliability")
-            if table is None or figure.of is not None or len(figure.values) != 2 or key in seen:
+            kind = declared_aggregate(figure.function).table
+            is_reliability = kind == "reliability"
+            pair = (figure.scenario, figure.values, is_reliability)
+            if kind is None or figure.of is not None or len(figure.values) != 2 or pair in seen:
                 continue
             scored = scored_inputs(values, figure)
-            if key[2] or all(_kind(step) in KINDS for step in scored):
-                seen.add(key)
+            if is_reliability or all(_kind(step) in KINDS for step in scored):
+                seen.add(pair)
                 tables += _tables(connection, plan, measure.name, figure, scored)
     return tables
 
@@ -97,31 +104,31 @@ def _tables(
 ) -> Iterator[FigureTable]:
     rows = run_query(connection, pairs_sql(plan, figure, scored)).to_pylist()
     for model in dict.fromkeys(str(row["model"]) for row in rows):
-        own = [row for row in rows if row["model"] == model]
+        model_rows = [row for row in rows if row["model"] == model]
         if declared_aggregate(figure.function).table == "reliability":
-            yield _reliability(name, model, own)
+            yield _reliability(name, model, model_rows)
         else:
-            yield _confusion(name, model, own, _kind(scored[1]))
+            yield _confusion(name, model, model_rows, _kind(scored[1]))
 
 
 def _confusion(name: str, model: str, rows: Sequence[dict[str, Any]], kind: str) -> ConfusionTable:
-    true = [row for row in rows if row["gold"] is not None]
-    classes = sorted({_class(row[key], kind) for row in true for key in ("gold", "key") if row[key] is not None})
+    with_gold = [row for row in rows if row["gold"] is not None]
+    classes = sorted({_class(row[key], kind) for row in with_gold for key in ("gold", "key") if row[key] is not None})
     if len(classes) > MOST_CLASSES:
         return ConfusionTable(name, model, tuple(classes), (), ())
     counts = np.zeros((len(classes), len(classes) + 1), dtype=np.int64)
     items = np.zeros(len(classes), dtype=np.int64)
-    for row in true:
-        place = classes.index(_class(row["gold"], kind))
-        said = len(classes) if row["key"] is None else classes.index(_class(row["key"], kind))
-        counts[place, said] += row["n"]
-        items[place] = row["items"]
-    table = tuple(tuple(int(each) for each in line) for line in counts)
+    for row in with_gold:
+        class_index = classes.index(_class(row["gold"], kind))
+        column = len(classes) if row["key"] is None else classes.index(_class(row["key"], kind))
+        counts[class_index, column] += row["n"]
+        items[class_index] = row["items"]
+    table = tuple(tuple(int(count) for count in row_counts) for row_counts in counts)
     return ConfusionTable(name, model, tuple(classes), table, tuple(items.tolist()))
 
 
 def _class(key: str, kind: str) -> str:
-    """Return a class for people. Columns store the JSON of a text, and numbers for everything else.
+    """Return the name of a class, given the stored JSON: a text, or a number for any other `kind` of value.
 
     >>> _class('"B"', "choice"), _class("1.0", "bool"), _class("3.0", "integer")
     ('B', 'true', '3')
@@ -135,17 +142,17 @@ def _class(key: str, kind: str) -> str:
 def _reliability(name: str, model: str, rows: Sequence[dict[str, Any]]) -> ReliabilityTable:
     from tripos_warehouse.statistics.metrics import bin_of
 
-    known = [row for row in rows if row["value"] is not None and row["gold value"] is not None]
-    chances = np.array([row["value"] for row in known], dtype=np.float64)
-    true = np.array([row["gold value"] for row in known], dtype=np.float64)
-    weights = np.array([row["n"] for row in known], dtype=np.float64)
-    places = bin_of(chances, BINS)
+    complete = [row for row in rows if row["value"] is not None and row["gold value"] is not None]
+    probabilities = np.array([row["value"] for row in complete], dtype=np.float64)
+    outcomes = np.array([row["gold value"] for row in complete], dtype=np.float64)
+    weights = np.array([row["n"] for row in complete], dtype=np.float64)
+    bin_numbers = bin_of(probabilities, BINS)
     bins = []
-    for place in np.unique(places):
-        own = places == place
-        total = weights[own].sum()
-        mean, share = (float((each[own] * weights[own]).sum() / total) for each in (chances, true))
-        bins.append((int(place) / BINS, (int(place) + 1) / BINS, int(total), mean, share))
+    for number in np.unique(bin_numbers):
+        in_bin = bin_numbers == number
+        total = weights[in_bin].sum()
+        mean, share = (float((values[in_bin] * weights[in_bin]).sum() / total) for values in (probabilities, outcomes))
+        bins.append((int(number) / BINS, (int(number) + 1) / BINS, int(total), mean, share))
     return ReliabilityTable(name, model, tuple(bins))
 
 
@@ -156,7 +163,7 @@ def tables_json(tables: Sequence[FigureTable]) -> dict[str, Any]:
             "measure": table.measure,
             "model": table.model,
             "classes": list(table.classes),
-            "counts": [list(line) for line in table.counts],
+            "counts": [list(row) for row in table.counts],
             "items": list(table.items),
             "remark": table.uneven,
         }
@@ -167,7 +174,7 @@ def tables_json(tables: Sequence[FigureTable]) -> dict[str, Any]:
         {
             "measure": table.measure,
             "model": table.model,
-            "bins": [dict(zip(("low", "high", "n", "mean", "share"), one, strict=True)) for one in table.bins],
+            "bins": [dict(zip(("low", "high", "n", "mean", "share"), bin_, strict=True)) for bin_ in table.bins],
         }
         for table in tables
         if isinstance(table, ReliabilityTable)

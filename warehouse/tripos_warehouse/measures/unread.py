@@ -1,10 +1,9 @@
-"""A figure as it would be if unreadable replies counted as wrong.
+"""The worst case of a figure: its value if every unreadable reply counted as wrong.
 
-Scores without a value are left out of a figure, so a model whose hard replies are unreadable looks better than it is.
-The same figure is computed again over the same rows, with the worst value of their range for these scores: the lowest
-if the figure rises with the score and higher is better, or if it falls with the score and lower is better; otherwise
-the highest. If a score enters a figure with both signs, as in a gain, or a range has no such end, only the count is
-known.
+A figure leaves out scores without a value. So a model looks better than it is if it gives unreadable replies to hard
+items. The figure is computed again over the same rows, and each score without a value counts as the worst value of its
+range: the lowest if the figure improves with the score, otherwise the highest. If a figure both improves and worsens
+with a score, as a gain does, or the range has no such end, only the number of these scores is known.
 """
 
 from __future__ import annotations
@@ -26,62 +25,70 @@ from tripos_warehouse.query.results import query_rows
 
 
 def with_unread(connection: Connection, plan: Plan, table: MeasureTable) -> MeasureTable:
-    """Return the values of a measure, with what they would be if unreadable replies counted as wrong, if a score has no
-    value. Figures that people correct, and figures that count a missing score as zero, are unchanged."""
+    """Return the values of a measure, each with its `unread` scores if some scores have no value. Figures that are
+    corrected by grades of people, and figures that count a missing score as zero, are unchanged."""
     measure = table.measure
-    short = [row for row in table.rows if row.n < row.total]
-    if not short or measure.corrected or measure.missing == "zero":
+    incomplete = [row for row in table.rows if row.n < row.total]
+    if not incomplete or measure.corrected or measure.missing == "zero":
         return table
     ends = worst_ends(plan, measure)
     if ends is None:
-        rows = [replace(row, unread=UnreadScores(row.total - row.n)) if row in short else row for row in table.rows]
+        rows = [
+            replace(row, unread=UnreadScores(row.total - row.n)) if row in incomplete else row for row in table.rows
+        ]
     else:
-        found = _evaluated(connection, plan, measure, ends)
-        rows = [_with_unread(measure, row, found, ends) for row in table.rows]
+        cells = _worst_cells(connection, plan, measure, ends)
+        rows = [_row_with_unread(measure, row, cells, ends) for row in table.rows]
     return replace(table, rows=tuple(rows))
 
 
-def _with_unread(
-    measure: Measure, row: MeasureRow, found: Mapping[object, tuple[float | None, int]], ends: Ends
+def _row_with_unread(
+    measure: Measure, row: MeasureRow, cells: Mapping[object, tuple[float | None, int]], ends: Ends
 ) -> MeasureRow:
-    value, n = found.get((row.model, tuple(map(str, row.by))), (None, row.n))
+    """Return a value of a measure with its unread scores, from the worst cells; unchanged if it has none."""
+    value, n = cells.get((row.model, tuple(map(str, row.by))), (None, row.n))
     if n <= row.n:
         return row
-    wrong = measure.low == 0 and measure.high == 1 and set(ends.values()) == {"low"}
-    return replace(row, unread=UnreadScores(n - row.n, value, "wrong" if wrong else "the worst value"))
+    worst_is_wrong = measure.low == 0 and measure.high == 1 and set(ends.values()) == {"low"}
+    return replace(row, unread=UnreadScores(n - row.n, value, "wrong" if worst_is_wrong else "the worst value"))
 
 
-def _evaluated(
+def _worst_cells(
     connection: Connection, plan: Plan, measure: Measure, ends: Ends
 ) -> dict[object, tuple[float | None, int]]:
-    """Return the value and the number of scores of every cell, with these ends in place of unreadable scores."""
+    """Return the value and the number of scores of every cell, by model and `by`, with these ends in place of missing
+    scores."""
     _, rows = query_rows(connection, sql_of(plan, measure, unread=tuple(sorted(ends.items()))))
     return {
-        (str(row["model"]), tuple(str(row[name]) for name in measure.by)): (_value(row["value"]), int(row["n"] or 0))
+        (str(row["model"]), tuple(str(row[name]) for name in measure.by)): (
+            _finite_number(row["value"]),
+            int(row["n"] or 0),
+        )
         for row in rows
     }
 
 
-def _value(value: object) -> float | None:
+def _finite_number(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) and in_bounds(value) else None
 
 
 Ends = Mapping[str, End]
-"""The worst end of the range of each score, by name."""
+"""The end of the range of each score that is worst for a figure, by the score's name."""
 
 
 def worst_ends(plan: Plan, measure: Measure) -> Ends | None:
-    """Return the worst end of every score of a measure; None if a score has none, or is worst at either end."""
+    """Return the worst end of every score of a measure; None if a score has none, or if both ends are worst somewhere
+    in the figure."""
     measures = measures_of(plan)
-    rises = {True, False}
-    found: dict[str, set[bool]] = {}
+    both_signs = {True, False}
+    signs_by_score: dict[str, set[bool]] = {}
     for figure, sign in _leaves(plan, measure.figure, not measure.lower_is_better):
         if sign is None:
             return None
-        found.setdefault(figure.values[0], set()).add(sign)
-    if not found or any(signs == rises for signs in found.values()):
+        signs_by_score.setdefault(figure.values[0], set()).add(sign)
+    if not signs_by_score or any(signs == both_signs for signs in signs_by_score.values()):
         return None
-    ends: dict[str, End] = {name: "low" if True in signs else "high" for name, signs in found.items()}
+    ends: dict[str, End] = {name: "low" if True in signs else "high" for name, signs in signs_by_score.items()}
     values = scored_values_of(plan)
     for figure in leaves_of(measure.figure, measures):
         end, scored = ends[figure.values[0]], scored_inputs(values, figure)
@@ -96,8 +103,8 @@ def worst_ends(plan: Plan, measure: Measure) -> Ends | None:
 
 
 def _leaves(plan: Plan, figure: Figure, sign: bool | None) -> Iterator[tuple[Aggregate, bool | None]]:
-    """Yield the aggregates of scores in a figure, each with whether a higher score is better for the figure; None if
-    that is unknown."""
+    """Yield the aggregates of scores in a figure, each with its sign: true if a higher score is better, false if it is
+    worse, None if that is unknown. `sign` is that of the figure itself."""
     match figure:
         case Aggregate(of=None):
             yield figure, sign
@@ -106,25 +113,25 @@ def _leaves(plan: Plan, figure: Figure, sign: bool | None) -> Iterator[tuple[Agg
         case Measured(measure=name):
             yield from _leaves(plan, next(measure.figure for measure in plan.measures if measure.name == name), sign)
         case Formula(values=values):
-            for value, own in zip(values, _signs(figure, sign), strict=True):
-                yield from _leaves(plan, value, own)
+            for value, part_sign in zip(values, _signs(figure, sign), strict=True):
+                yield from _leaves(plan, value, part_sign)
 
 
 def _signs(figure: Formula, sign: bool | None) -> list[bool | None]:
-    """Return for each part of a formula whether a higher value of it is better."""
-    other = None if sign is None else not sign
+    """Return the sign of each part of a formula, as `_leaves` does, given the sign of the formula."""
+    opposite = None if sign is None else not sign
     values = figure.values
     match figure.operator:
         case "+" | "min" | "max" | "harmonic_mean" | "overall":
             return [sign] * len(values)
         case "-":
-            return [sign, other]
+            return [sign, opposite]
         case "negate":
-            return [other]
+            return [opposite]
         case "*" | "/":
             factors = [value.value for value in values if isinstance(value, Constant)]
             if len(factors) == 1 and (figure.operator == "*" or isinstance(values[1], Constant)):
-                return [sign if factors[0] > 0 else other] * len(values)
+                return [sign if factors[0] > 0 else opposite] * len(values)
             return [None] * len(values)
         case operator if operator in CURVES:
             return [sign]

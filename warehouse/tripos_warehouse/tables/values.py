@@ -1,6 +1,6 @@
 """Values as text: numbers, estimates with their intervals, ranges; and Arrow values as Python objects.
 
-Every table and sentence writes numbers by these functions. An estimate is written as `0.82 [0.75, 0.88]`.
+Every table and sentence writes its numbers with these functions. An estimate is written as `0.82 [0.75, 0.88]`.
 """
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ if TYPE_CHECKING:
 
 NULL_TEXT = "—"
 LARGE = 1e16
-"""Numbers from here on are written with an exponent."""
+"""The absolute value from which numbers are written with an exponent."""
 Interval = Literal["ci", "pm", "none"]
-"""How an interval is written: `ci`, its ends in brackets; `pm`, its half-width after `±`; `none`, not at all."""
+"""The notation of an interval: `ci` for its ends in brackets, `pm` for its half-width after `±`, `none` for no text."""
 Kind = Literal["text", "count", "number", "share", "p", "money", "tokens"]
-"""The content of a column: texts, whole numbers, numbers, shares of 1 in per cent, p-values, USD, or numbers of
-tokens."""
+"""The content of a column: texts, whole numbers, other numbers, shares from 0 to 1 written in percent, p-values,
+amounts in USD, or numbers of tokens."""
 
 
 # Numbers
 def fixed(value: float, decimals: int, *, signed: bool = False, thousands: bool = False) -> str:
-    """Return a number with a number of decimals. A number that rounds to zero has no minus sign.
+    """Return a number with a fixed number of decimals. A number that rounds to zero has no minus sign. `signed`: a
+    positive number has a plus sign. `thousands`: with thousands separators.
 
     >>> fixed(-0.25, 2), fixed(-0.001, 2), fixed(0.25, 2, signed=True), fixed(1234.5, 1, thousands=True), fixed(2e16, 2)
     ('-0.25', '0.00', '+0.25', '1,234.5', '2e+16')
@@ -40,7 +41,7 @@ def fixed(value: float, decimals: int, *, signed: bool = False, thousands: bool 
 
 
 def p_text(p: float) -> str:
-    """Return a p-value with three decimals.
+    """Return a p-value with three decimals, or `< .001`.
 
     >>> p_text(0.0004), p_text(0.0312)
     ('< .001', '0.031')
@@ -49,7 +50,7 @@ def p_text(p: float) -> str:
 
 
 def count_text(count: float) -> str:
-    """Return a whole number with separators of thousands.
+    """Return a number, rounded to a whole number, with thousands separators.
 
     >>> count_text(1234), count_text(1234.6)
     ('1,234', '1,235')
@@ -64,19 +65,20 @@ FORMATS: Mapping[Kind, Callable[[float], str]] = {
     "money": usd,
     "tokens": abbreviated,
 }
-"""How the numbers of a kind are written; those of `number` have the decimals of their column."""
+"""The format of the numbers of each kind. Numbers of kind `number` have the decimals of their column."""
 
 
 def decimals_of(values: Sequence[float | None]) -> int:
-    """Return how many decimals a column of numbers needs for two or three significant digits.
+    """Return the number of decimals for a column of numbers, by its largest absolute value.
 
-    Values below 1e-12 count as rounding errors of 0.
+    It is 1 from 1000 on, 2 from 1 on, and 3 below that. Below 0.01 the largest value gets two significant digits; a
+    value below 1e-12 counts as 0 with a rounding error.
 
     >>> [decimals_of(values) for values in ([7.4213, 10, None], [0.5], [1200.5, 3.25], [0.00012], [3.3e-16])]
     [2, 3, 1, 5, 3]
     """
-    known = [abs(value) for value in values if value is not None and math.isfinite(value)]
-    largest = max(known, default=0.0)
+    magnitudes = [abs(value) for value in values if value is not None and math.isfinite(value)]
+    largest = max(magnitudes, default=0.0)
     if 1e-12 <= largest < 0.01:
         return 1 - math.floor(math.log10(largest))
     return 1 if largest >= 1000 else 2 if largest >= 1 else 3
@@ -84,7 +86,7 @@ def decimals_of(values: Sequence[float | None]) -> int:
 
 # Estimates and ranges
 def interval_text(estimate: Estimate, number: Callable[[float], str], interval: Interval = "ci") -> str:
-    """Return the interval of an estimate as it follows the value; empty without an interval.
+    """Return the interval of an estimate as text; empty if it has none.
 
     >>> estimate = Estimate(0.875, low=0.473, high=0.997)
     >>> [interval_text(estimate, "{:.2f}".format, each) for each in ("ci", "pm", "none")]
@@ -98,7 +100,7 @@ def interval_text(estimate: Estimate, number: Callable[[float], str], interval: 
 
 
 def estimate_text(estimate: Estimate, number: Callable[[float], str], interval: Interval = "ci") -> str:
-    """Return an estimate with its interval.
+    """Return the value of an estimate, followed by its interval if it has one.
 
     >>> estimate_text(Estimate(0.82, low=0.75, high=0.88), "{:.2f}".format)
     '0.82 [0.75, 0.88]'
@@ -117,17 +119,17 @@ class Range(NamedTuple):
 
     @classmethod
     def of(cls, numbers: Sequence[float | None]) -> Range | None:
-        """Return the range of the numbers that are known, or None if none is.
+        """Return the range of the numbers that are not None, or None if there are none.
 
         >>> Range.of([3, None, 1200]), Range.of([None])
         (Range(low=3, high=1200), None)
         """
-        known = [number for number in numbers if number is not None]
-        return cls(min(known), max(known)) if known else None
+        present = [number for number in numbers if number is not None]
+        return cls(min(present), max(present)) if present else None
 
 
 def range_text(ends: Range | None, number: Callable[[float], str]) -> str:
-    """Return a range, or its only number. A sign of per cent is written once.
+    """Return a range, or a single number if both ends are written alike. A percent sign is written once.
 
     >>> [range_text(each, "{:,}".format) for each in (Range(3, 1200), Range(3, 3), None)]
     ['3–1,200', '3', '—']
@@ -160,7 +162,7 @@ def share_range(shares: Sequence[float | None]) -> str:
 
 # Values of queries
 LONGEST = 10_000
-"""The characters of a text that are processed: no terminal shows more, and a text may have millions."""
+"""The most characters of a text that are processed. No terminal shows more, and a text may have millions."""
 
 
 def cell_text(value: Any, longest: int | None = LONGEST) -> str:
@@ -175,7 +177,7 @@ def cell_text(value: Any, longest: int | None = LONGEST) -> str:
         case bool():
             return "true" if value else "false"
         case list():
-            return ", ".join(cell_text(each, longest) for each in value)
+            return ", ".join(cell_text(element, longest) for element in value)
         case datetime():
             return f"{value:%Y-%m-%d %H:%M:%S}"
         case _:
@@ -187,11 +189,11 @@ def on_one_line(text: str, longest: int | None) -> str:
     if longest is not None and len(text) > longest:
         text = f"{text[:longest]}…"
     # Escape sequences in a reply must not reach the terminal.
-    return "".join(each if each.isprintable() else " " for each in " ".join(text.split()))
+    return "".join(character if character.isprintable() else " " for character in " ".join(text.split()))
 
 
 def has_decimals(cell: Any) -> bool:
-    """Return true for a decimal number that is no whole number."""
+    """Return true for a `Decimal` with digits after the decimal point, even if these are zeros."""
     if not isinstance(cell, Decimal):
         return False
     exponent = cell.as_tuple().exponent
@@ -199,11 +201,11 @@ def has_decimals(cell: Any) -> bool:
 
 
 Maps = Literal["lossy"] | None
-"""How maps are returned: as dictionaries, or as lists of pairs."""
+"""The form of maps: with `lossy` dictionaries, in which the last of repeated keys counts; with None lists of pairs."""
 
 
 def values_of(column: pa.Array | pa.ChunkedArray, maps: Maps = "lossy") -> list[Any]:
-    """Return the values of a column. A date or time outside of the years 1 to 9999 is a text.
+    """Return the values of a column as Python objects. A date or time outside of the years 1 to 9999 becomes a text.
 
     >>> import pyarrow as pa
     >>> values_of(pa.array([0, None, 2**31 - 1], pa.date32()))

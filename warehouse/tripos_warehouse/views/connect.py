@@ -49,10 +49,13 @@ from tripos_warehouse.views.runs import RunRecord, find_run
 def tables_with_duplicates(
     connection: duckdb.DuckDBPyConnection, sources: Mapping[str, str], keys: Mapping[str, Sequence[str]]
 ) -> set[str]:
-    """Return the tables in which several rows may have one key, found in one query, since each query costs more than
-    its reading. For large tables use `may_have_duplicates`.
+    """Return the tables in which several rows may have one key. For large tables use `may_have_duplicates`.
+
+    One query checks all tables, since starting a query takes longer than reading a small table. `sources` are the
+    `from` items of the tables, `keys` their key columns.
     """
-    # By hash, which takes a tenth of the memory for a million keys. Collisions are resolved later.
+    # Keys are grouped by hash, which takes a tenth of the memory for a million keys. `exclude_superseded` resolves
+    # collisions.
     parts = (
         f"""select {sql.text(name)} where exists (
           select 1 from {source} group by hash({", ".join(keys[name])}) having count(*) > 1)"""
@@ -66,73 +69,88 @@ def exclude_superseded(
     connection: duckdb.DuckDBPyConnection,
     table: TableSchema,
     source: str,
-    places: Sequence[int],
+    commit_positions: Sequence[int],
     columns: Sequence[str],
 ) -> tuple[list[str], str]:
-    """Return the statements that list the superseded rows of a table, and a condition that excludes them; empty if
-    there are none. `columns` are those of the key.
+    """Return the statements that create the table of superseded rows, and the SQL condition that excludes these rows;
+    both empty if there are none.
 
-    The row that did not fail counts, then the one committed last. The locations of the other rows are stored, so that a
-    view over wide rows needs no sort. They are few, since only failed units are retried.
+    `source` is the `from` item of the files of `table`, `columns` its key, and `commit_positions` has the position of
+    each file in the order of commits. Of the rows of one key, a row that did not fail counts, and of several the one
+    committed last. The table has the file and the row number of each other row, so that a view over wide rows needs no
+    sort. These rows are few, since only failed units are retried.
     """
     key = ", ".join(columns)
-    # By hash, which takes a tenth of the memory for a million keys. `partition` resolves collisions.
-    doubles = f"select hash({key}) as hashed from {source} group by hashed having count(*) > 1"
-    committed = "file_index" if [*places] == sorted(places) else f"({[*places]})[file_index::bigint + 1]"
-    found = connection.execute(
+    # Keys are grouped by hash, which takes a tenth of the memory for a million keys. `partition by` compares the keys
+    # themselves, so collisions do no harm.
+    repeated_hashes = f"select hash({key}) as hashed from {source} group by hashed having count(*) > 1"
+    commit_position = (
+        "file_index"
+        if [*commit_positions] == sorted(commit_positions)
+        else f"({[*commit_positions]})[file_index::bigint + 1]"
+    )
+    superseded = connection.execute(
         f"""select file_index, file_row_number from (
           select file_index, file_row_number,
-            row_number() over (partition by {key} order by {winner_order(table.schema.names, committed)}) as place
-          from {source} where hash({key}) in ({doubles}))
+            row_number() over (partition by {key} order by {winner_order(table.schema.names, commit_position)}) as place
+          from {source} where hash({key}) in ({repeated_hashes}))
         where place > 1 order by all"""
     ).fetchall()
-    if not found:
+    if not superseded:
         return [], ""
-    lost = superseded_table(table.name)
-    files, rows = ([row[place] for row in found] for place in (0, 1))
-    made = f"create or replace table {lost} as select unnest({files}) as file_index, unnest({rows}) as file_row_number"
-    return [made], is_not_superseded(lost)
+    name = superseded_table(table.name)
+    files, rows = ([row[column] for row in superseded] for column in (0, 1))
+    statement = (
+        f"create or replace table {name} as select unnest({files}) as file_index, unnest({rows}) as file_row_number"
+    )
+    return [statement], is_not_superseded(name)
 
 
 def rows_outside_parts(
     connection: StoreConnection,
-    tables: Sequence[str],
+    statements: Sequence[str],
     table: str,
     source: str,
-    read: Sequence[Path],
-    kept: Collection[Path],
+    files: Sequence[Path],
+    derived: Collection[Path],
 ) -> tuple[str, list[Path]]:
-    """Return the query of the rows that are in none of the fully derived parts, and these parts.
+    """Return the query of the rows whose derived data cannot be used, and the parts whose derived data can.
 
-    A part is fully derived if it is in `kept` and none of its rows is superseded. `read` are the files of the table,
-    `tables` the statements that create the tables.
+    Derived data of a part, such as sums, cover all its rows. So they can be used if the part is in `derived` and none
+    of its rows is superseded. `files` are the parts of `table` in the order of `source`; `statements` are those of
+    schema `main`, which create the tables of superseded rows.
     """
-    lost, condition, spoilt = superseded_table(table), "", set()
-    if any(each.startswith(f"create or replace table {lost} ") for each in tables):
-        condition = is_not_superseded(lost)
-        spoilt = {place for (place,) in connection.execute(f"select distinct file_index from {lost}").fetchall()}
-    paths = {place: path for place, path in enumerate(read) if path in kept and place not in spoilt}
+    superseded, condition, affected = superseded_table(table), "", set()
+    if any(statement.startswith(f"create or replace table {superseded} ") for statement in statements):
+        condition = is_not_superseded(superseded)
+        affected = {
+            file_index
+            for (file_index,) in connection.execute(f"select distinct file_index from {superseded}").fetchall()
+        }
+    paths = {
+        file_index: path for file_index, path in enumerate(files) if path in derived and file_index not in affected
+    }
     if paths:
         others = f"part.file_index not in ({', '.join(map(str, paths))})"
         condition = f"{condition} and {others}" if condition else f"where {others}"
     return f"select * from {source} as part {condition}", [*paths.values()]
 
 
-def is_not_superseded(lost: str) -> str:
-    """Return the SQL condition that a row is not superseded."""
+def is_not_superseded(superseded: str) -> str:
+    """Return the `where` clause that excludes the rows of `part` that are in the table of superseded rows."""
     return (
-        f"where not exists (from {lost} as lost"
-        " where lost.file_index = part.file_index and lost.file_row_number = part.file_row_number)"
+        f"where not exists (from {superseded} as superseded"
+        " where superseded.file_index = part.file_index and superseded.file_row_number = part.file_row_number)"
     )
 
 
 def superseded_table(table: str) -> str:
-    """Return the name of the table of superseded rows."""
+    """Return the quoted name of the table of superseded rows of a table."""
     return f"{sql.name(INTERNAL)}.{sql.name(f'lost {table}')}"
 
 
 def source_of(paths: Sequence[Path], outdated: bool) -> str:
-    """Return the `read_parquet` call for the files of a table."""
+    """Return the `read_parquet` call for the files of a table. `outdated`: some files lack newer columns."""
     return f"read_parquet({sql.texts([str(path) for path in paths])}{', union_by_name = true' if outdated else ''})"
 
 
@@ -141,27 +159,27 @@ def select_rows(
     table: TableSchema,
     source: str | None,
     outdated: bool,
-    places: Sequence[int] | None,
+    commit_positions: Sequence[int] | None,
 ) -> tuple[list[str], str]:
-    """Return the statements that a table needs first, and the query of its rows, one for each key.
+    """Return the statements to execute first, and the query of the rows of a table, one for each key.
 
-    `outdated`: some files lack newer columns. `places`: the position of each file in the order of commits, if keys may
-    be repeated.
+    `source` is the `from` item of its files; `None` if it has none. `outdated`: some files lack newer columns.
+    `commit_positions`: the position of each file in the order of commits, if keys may be repeated.
     """
     if source is None:
         columns = (f"cast(NULL as {sql.type_of(field.type)}) as {sql.name(field.name)}" for field in table.schema)
         return [], f"select {', '.join(columns)} where false"
     columns = (_column(field.name, sql.type_of(field.type)) for field in table.schema)
     if outdated:
-        have = _columns(connection, source)
-        columns = (_old_column(table, field.name, sql.type_of(field.type), have) for field in table.schema)
-    made: list[str] = []
+        available = _columns(connection, source)
+        columns = (_old_column(table, field.name, sql.type_of(field.type), available) for field in table.schema)
+    statements: list[str] = []
     condition = ""
-    if places is not None:
-        made, condition = exclude_superseded(
-            connection, table, source, places, key_of(connection, table.name, source, outdated)
+    if commit_positions is not None:
+        statements, condition = exclude_superseded(
+            connection, table, source, commit_positions, key_of(connection, table.name, source, outdated)
         )
-    return made, f"select {', '.join(columns)} from {source} as part {condition}"
+    return statements, f"select {', '.join(columns)} from {source} as part {condition}"
 
 
 def _columns(connection: duckdb.DuckDBPyConnection, source: str) -> set[str]:
@@ -169,28 +187,32 @@ def _columns(connection: duckdb.DuckDBPyConnection, source: str) -> set[str]:
 
 
 def key_of(connection: duckdb.DuckDBPyConnection, table: str, source: str, outdated: bool) -> tuple[str, ...]:
-    """Return the key columns of a table that any of its files has; the others are null in all rows."""
+    """Return the key columns of a table that occur in at least one of its files; the others are null in all rows."""
     key = TABLES[table].key
-    have = _columns(connection, source) if outdated else key
-    return tuple(name for name in key if name in have)
+    available = _columns(connection, source) if outdated else key
+    return tuple(name for name in key if name in available)
 
 
 def _column(name: str, type: str) -> str:
-    # A time with a zone needs pytz in Python and the session's zone in SQL; ours are UTC without a zone.
+    # A timestamp with a time zone needs pytz in Python and the session's time zone in SQL. These are UTC without one.
     return f"make_timestamp(epoch_us(part.{name})) as {name}" if type == "TIMESTAMP" else f"part.{name}"
 
 
-def _old_column(table: TableSchema, name: str, type: str, have: set[str]) -> str:
-    former = FORMER.get((table.name, name))
-    if name not in have:
-        return f"cast({f'part.{former}' if former else 'NULL'} as {type}) as {name}"
-    return _column(name, type) if former is None else f"coalesce(part.{name}, part.{former}) as {name}"
+def _old_column(table: TableSchema, name: str, type: str, available: set[str]) -> str:
+    """Return the `select` item of a column of which some files have an earlier schema version. `available` are the
+    columns of the files.
+    """
+    earlier = FORMER.get((table.name, name))
+    if name not in available:
+        return f"cast({f'part.{earlier}' if earlier else 'NULL'} as {type}) as {name}"
+    return _column(name, type) if earlier is None else f"coalesce(part.{name}, part.{earlier}) as {name}"
 
 
 RUNS_VIEW = "create or replace view main.runs as"
 
 
 def runs_view(runs: str, run_ends: str) -> str:
+    """Return the statement that creates the view of runs with their status, from the queries of two tables."""
     ends = ", ".join(f"run_ends.{field.name}" for field in RUN_ENDS.schema if field.name not in ("run_id", "status"))
     return f"""{RUNS_VIEW}
         select runs.*, coalesce(run_ends.status, 'unfinished') as status, {ends}
@@ -198,14 +220,18 @@ def runs_view(runs: str, run_ends: str) -> str:
 
 
 def with_runs(statement: str, among: Collection[str]) -> str:
-    """Return a statement of schema `main`; the view of runs is restricted to `among`."""
+    """Return a statement of schema `main`, unchanged unless it creates the view of runs. That view is restricted to the
+    run ids `among`.
+    """
     if not statement.startswith(RUNS_VIEW):
         return statement
     return f"{statement} where run_id in ({', '.join(map(sql.text, sorted(among))) or 'NULL'})"
 
 
 def listed_view(table: TableSchema, listed: str) -> str:
-    """Return the view of what runs list. A run that repeats the work of another shares its list."""
+    """Return the statement that creates the view of a table of the items, steps or slots of runs, from the query
+    `listed`. A run with the same work as an earlier run has no rows of its own: `items_of` names the earlier run.
+    """
     rest = ", ".join(f"listed.{name}" for name in table.schema.names if name != "run_id")
     return f"""create or replace view main.{table.name} as
         select runs.run_id, {rest}
@@ -214,13 +240,16 @@ def listed_view(table: TableSchema, listed: str) -> str:
 
 # Opening
 MANY_BYTES = 2_000_000
-"""From this size of the scores on, means are computed from sums; below, the scores are as fast."""
+"""The size of the scores from which means are computed from sums. Below it, reading the scores is as fast."""
 LARGE_BYTES = 50_000_000
-"""The keys of a table of this size are compared outside of DuckDB."""
+"""The size from which a table is large: its keys are compared outside of DuckDB, and the sums of scores and the values
+of enumerations come from derived files."""
 SHORT = 0.5
-"""A file smaller than this share of the mean size is short."""
+"""A file smaller than this share of the mean size is not read first."""
 MAY_STOP_EARLY = "select 1 from main.runs where json_extract(options, '$.until') is not null limit 1"
+"""A query that has a row if a run may stop before all its units are run (`--until`)."""
 IMPORTED = "select 1 from main.scores where round is not null limit 1"
+"""A query that has a row if a run has imported scores."""
 
 
 def connect(
@@ -250,11 +279,11 @@ def connect_run(
     only: ArmSelection = MappingProxyType({}),
     sums: bool = False,
 ) -> tuple[StoreConnection, RunRecord]:
-    """Return a connection that shows one run, as `connect` does, and the run: the one whose id is `text` or the only
-    one whose id begins with it; without `text` the latest.
+    """Return a connection that shows one run, as `connect` does, and the record of the run: the one whose id is `text`
+    or the only one whose id begins with it; without `text` the latest.
 
-    With a `plan`, the rows of the run are read by that plan and not by its own. With `only`, they are restricted to
-    these values of axes and arms. `sums` is that of `connect`.
+    With a `plan`, the rows of the run are selected by that plan instead of its own. With `only`, they are restricted to
+    these values of axes and arms. For `sums` see `connect`.
 
     Raises `StoreError` as `connect` and `find_run` do, and S0210 for a plan of another benchmark.
     """
@@ -276,39 +305,44 @@ def snippet(store: Store) -> list[str]:
     """Return the statements that create the views and macros of `connect` in any DuckDB 2, with absolute paths of the
     current files. Raises what `connect` raises.
     """
-    viewses: list[view_cache.CachedViews] = []
-    _connect(store, lambda connection: None, viewses).close()
-    return [*viewses[0].tables, *viewses[0].benchmarks]
+    cached_views: list[view_cache.CachedViews] = []
+    _connect(store, lambda connection: None, cached_views).close()
+    return [*cached_views[0].tables, *cached_views[0].benchmarks]
 
 
 def _connect(
     store: Store,
     choose: Callable[[Connection], str | None],
-    made: list[view_cache.CachedViews] | None = None,
+    collected: list[view_cache.CachedViews] | None = None,
     plan: Plan | None = None,
     only: ArmSelection = MappingProxyType({}),
     sums: bool = False,
     among: Collection[str] | None = None,
 ) -> StoreConnection:
-    """Return a connection with the views of the run that `choose` returns; it is called once the tables exist."""
+    """Return a connection with the views of the run that `choose` returns; if it returns `None`, of the latest state of
+    every benchmark.
+
+    `choose` gets a connection with schema `main`. If the store is damaged, a second attempt leaves out what is damaged,
+    and calls `choose` again. The statements of the views are appended to `collected`.
+    """
     try:
-        return _connect_once(store, choose, made, plan, only, sums, among)
+        return _connect_once(store, choose, collected, plan, only, sums, among)
     except StoreError:
         if not store.sweep():
             raise
-    return _connect_once(store, choose, made, plan, only, sums, among)
+    return _connect_once(store, choose, collected, plan, only, sums, among)
 
 
 def _connect_once(
     store: Store,
     choose: Callable[[Connection], str | None],
-    made: list[view_cache.CachedViews] | None,
+    collected: list[view_cache.CachedViews] | None,
     plan: Plan | None,
     only: ArmSelection,
     sums: bool,
     among: Collection[str] | None = None,
 ) -> StoreConnection:
-    """Connect as `_connect` does, without retrying after damage."""
+    """Connect as `_connect` does, with a single attempt."""
     state = view_cache.state_of(store.root)
     files_by_table = store.files()
     files = tuple(str(path) for paths in files_by_table.values() for path in paths)
@@ -318,41 +352,51 @@ def _connect_once(
     sums = sums and size >= LARGE_BYTES and "scores" not in store.outdated(files_by_table)
     part_sums = read_score_sums(store, scores) if sums else None
     database = open_sandbox((*files, *(str(part_sum.path) for part_sum in (part_sums or {}).values())))
-    _open.add(database)
+    _open_databases.add(database)
     try:
         add_functions(database)
         if cached is not None:
-            _read_feet(database, files_by_table)
-        tables = cached.tables if cached is not None else _tables(database, store, files_by_table)
-        tables = tables if among is None else tuple(with_runs(table, among) for table in tables)
-        views = Views(tables)
+            _read_footers(database, files_by_table)
+        table_statements = cached.tables if cached is not None else _main_statements(database, store, files_by_table)
+        table_statements = (
+            table_statements if among is None else tuple(with_runs(table, among) for table in table_statements)
+        )
+        views = Views(table_statements)
         connection = StoreConnection(database, views)
         run_id = choose(connection)
-        values = cached.values if cached is not None else _values(connection, store, tables, files_by_table)
+        values = (
+            cached.values
+            if cached is not None
+            else _enumerated_values(connection, store, table_statements, files_by_table)
+        )
         if cached is not None and run_id is None:
-            benchmarks, of_sums = cached.benchmarks, cached.sums
+            benchmark_statements, sum_statements = cached.benchmarks, cached.sums
         else:
             imported = bool(connection.execute(IMPORTED).fetchall())
-            many = run_id is None and size >= MANY_BYTES  # sums of a single run are not cached
-            currents = _benchmark_contents(connection, run_id, plan, only, store.leave_out)
-            benchmarks, of_sums = (
+            many_scores = run_id is None and size >= MANY_BYTES  # sums of a single run are not cached
+            contents = _benchmark_contents(connection, run_id, plan, only, store.leave_out)
+            benchmark_statements, sum_statements = (
                 tuple(
                     statement
-                    for current in currents
-                    for statement in make(current, values.get(current.plan.benchmark.name, {}))
+                    for content in contents
+                    for statement in make(content, values.get(content.plan.benchmark.name, {}))
                 )
-                for make in (partial(benchmark_views, imported=imported, many=many), sum_views)
+                for make in (partial(benchmark_views, imported=imported, many=many_scores), sum_views)
             )
-            of_sums = () if imported else of_sums  # expected scores are in no part
+            # With imported scores a figure also counts expected scores that no rater gave, and these are in no part.
+            sum_statements = () if imported else sum_statements
         if part_sums is not None:
-            rest, parts = _rows_outside_parts(connection, tables, files_by_table, "scores", part_sums)
-            views.add(all_sums(rest, [part_sums[part] for part in parts]))
-        views.add(benchmarks)
+            uncovered, covered = _rows_outside_parts(connection, table_statements, files_by_table, "scores", part_sums)
+            views.add(all_sums(uncovered, [part_sums[part] for part in covered]))
+        views.add(benchmark_statements)
         if part_sums is not None:
-            for place in range(0, len(of_sums), OF_SUMS):
-                parted, *own = of_sums[place : place + OF_SUMS]
-                views.add([] if connection.execute(parted).fetchall() else own)
-        cached_views = view_cache.CachedViews(state, files, tables, benchmarks, of_sums, values)
+            # The first statement of each benchmark is a query; if it has a row, the sums must not be used.
+            for start in range(0, len(sum_statements), OF_SUMS):
+                forbids_sums, *statements = sum_statements[start : start + OF_SUMS]
+                views.add([] if connection.execute(forbids_sums).fetchall() else statements)
+        cached_views = view_cache.CachedViews(
+            state, files, table_statements, benchmark_statements, sum_statements, values
+        )
         if run_id is None and among is None:
             view_cache.cache_moments(store.root, cached_views, views)
         if (
@@ -363,8 +407,8 @@ def _connect_once(
             and view_cache.state_of(store.root) == state
         ):
             view_cache.write(store.root, cached_views)
-        if made is not None:
-            made.append(cached_views)
+        if collected is not None:
+            collected.append(cached_views)
     except duckdb.Error as error:
         database.close()
         raise StoreError("S0103", f"the store cannot be read: {' '.join(str(error).split())}") from error
@@ -374,36 +418,45 @@ def _connect_once(
     return connection
 
 
-def _read_feet(database: duckdb.DuckDBPyConnection, found: Mapping[str, Sequence[Path]]) -> None:
+def _read_footers(database: duckdb.DuckDBPyConnection, files: Mapping[str, Sequence[Path]]) -> None:
     """Read the footer of one file of every table, so that an unreadable store fails when it is opened."""
-    first = [str(paths[0]) for paths in found.values() if paths]
+    first = [str(paths[0]) for paths in files.values() if paths]
     if first:
         database.execute(f"select 1 from parquet_file_metadata({sql.texts(first)})").fetchall()
 
 
-def _tables(
-    connection: duckdb.DuckDBPyConnection, store: Store, found: Mapping[str, Sequence[Path]]
+def _main_statements(
+    connection: duckdb.DuckDBPyConnection, store: Store, files: Mapping[str, Sequence[Path]]
 ) -> tuple[str, ...]:
-    """Return the statements that create schema `main`."""
-    outdated = store.outdated(found)
+    """Return the statements that create schema `main` and the tables of superseded rows."""
+    outdated = store.outdated(files)
     statements = [f"create schema if not exists {sql.name(INTERNAL)}"]
-    read = {name: _in_reading_order(paths) for name, paths in found.items() if paths}
-    sources = {name: source_of(paths, name in outdated) for name, paths in read.items()}
-    # A key of one column is in all versions of a table.
-    large = {name for name in read if _is_large(read[name]) and (name not in outdated or len(TABLES[name].key) == 1)}
+    paths_by_table = {name: _in_reading_order(paths) for name, paths in files.items() if paths}
+    sources = {name: source_of(paths, name in outdated) for name, paths in paths_by_table.items()}
+    # `may_have_duplicates` needs files that all have the key: those of one version, or with a key of one column, which
+    # is in all versions.
+    large = {
+        name
+        for name in paths_by_table
+        if _is_large(paths_by_table[name]) and (name not in outdated or len(TABLES[name].key) == 1)
+    }
     keys = {name: key_of(connection, name, source, name in outdated) for name, source in sources.items()}
-    doubled = tables_with_duplicates(
+    with_duplicates = tables_with_duplicates(
         connection, {name: source for name, source in sources.items() if name not in large}, keys
     )
-    doubled |= {name for name in large if may_have_duplicates(connection, store, name, read[name], keys[name])}
+    with_duplicates |= {
+        name for name in large if may_have_duplicates(connection, store, name, paths_by_table[name], keys[name])
+    }
     selects = {}
     for table in TABLES.values():
-        committed = {path: place for place, path in enumerate(found[table.name])} if table.name in doubled else {}
-        places = [committed[path] for path in read[table.name]] if committed else None
-        lost, selects[table.name] = select_rows(
-            connection, table, sources.get(table.name), table.name in outdated, places
+        commit_order = (
+            {path: position for position, path in enumerate(files[table.name])} if table.name in with_duplicates else {}
         )
-        statements += lost
+        commit_positions = [commit_order[path] for path in paths_by_table[table.name]] if commit_order else None
+        exclusions, selects[table.name] = select_rows(
+            connection, table, sources.get(table.name), table.name in outdated, commit_positions
+        )
+        statements += exclusions
     statements.append(runs_view(selects.pop(RUNS.name), selects.pop(RUN_ENDS.name)))
     statements += [listed_view(table, selects.pop(table.name)) for table in (RUN_ITEMS, RUN_STEPS, RUN_SLOTS)]
     statements += [f"create or replace view main.{table} as {select}" for table, select in selects.items()]
@@ -411,8 +464,9 @@ def _tables(
 
 
 def _in_reading_order(paths: Sequence[Path]) -> Sequence[Path]:
-    """Return large files with one of average size first: DuckDB assumes the size of the first for all, and would hold a
-    table that begins with a short file as the small side of a join.
+    """Return the files of a table in the order in which DuckDB reads them: if the table is large and its first file is
+    short, a file of at least average size comes first. DuckDB assumes the size of the first file for all, and would
+    take a table that begins with a short file for the small side of a join.
     """
     sizes = [path.stat().st_size for path in paths]
     if sum(sizes) < MANY_BYTES or sizes[0] * len(sizes) >= SHORT * sum(sizes):
@@ -423,27 +477,29 @@ def _in_reading_order(paths: Sequence[Path]) -> Sequence[Path]:
 
 def _rows_outside_parts(
     connection: StoreConnection,
-    tables: Sequence[str],
-    found: Mapping[str, Sequence[Path]],
+    statements: Sequence[str],
+    files: Mapping[str, Sequence[Path]],
     table: str,
-    kept: Collection[Path],
+    derived: Collection[Path],
 ) -> tuple[str, list[Path]]:
-    """Return the query of the rows that are in none of the fully derived parts, and these parts."""
-    paths = _in_reading_order(found[table])
-    return rows_outside_parts(connection, tables, table, source_of(paths, outdated=False), paths, kept)
+    """Return the query and the parts that `rows_outside_parts` returns, given the parts of every table."""
+    paths = _in_reading_order(files[table])
+    return rows_outside_parts(connection, statements, table, source_of(paths, outdated=False), paths, derived)
 
 
-def _values(
-    connection: StoreConnection, store: Store, tables: Sequence[str], found: Mapping[str, Sequence[Path]]
+def _enumerated_values(
+    connection: StoreConnection, store: Store, statements: Sequence[str], files: Mapping[str, Sequence[Path]]
 ) -> dict[str, dict[str, list[str]]]:
-    """Return the values of enumerations; those of large tables come from derived files where possible."""
-    outdated, others = store.outdated(found), {}
+    """Return the values of enumerations by benchmark and column, as `stored_values` does. Those of large tables come
+    from derived files if possible.
+    """
+    outdated, known = store.outdated(files), {}
     for table in ENUMERATED_TABLES:
-        if _is_large(found[table]) and table not in outdated:
-            kept = read_values(connection.database, store, table, found[table])
-            rest, paths = _rows_outside_parts(connection, tables, found, table, kept)
-            others[table] = f"({rest})", {value for part in paths for value in kept[part]}
-    return stored_values(connection, others)
+        if _is_large(files[table]) and table not in outdated:
+            values_by_part = read_values(connection.database, store, table, files[table])
+            uncovered, covered = _rows_outside_parts(connection, statements, files, table, values_by_part)
+            known[table] = f"({uncovered})", {value for part in covered for value in values_by_part[part]}
+    return stored_values(connection, known)
 
 
 def _is_large(paths: Sequence[Path]) -> bool:
@@ -453,8 +509,9 @@ def _is_large(paths: Sequence[Path]) -> bool:
 def _benchmark_contents(
     connection: Connection, run_id: str | None, plan: Plan | None, only: ArmSelection, leave_out: DamageListener
 ) -> list[Current]:
-    """Return the content of each benchmark's schema, by name: the run `run_id`, by `plan` and `only`, for its
-    benchmark, and the latest state of every other. `leave_out` is called with the error of an unreadable plan.
+    """Return the content of the schema of each benchmark, in the order of their names. The benchmark of `run_id` has
+    exactly that run, selected by `plan` and `only`; every other has its latest state. `leave_out` is called with the
+    error of an unreadable plan.
     """
     chosen: dict[str, tuple[str, Plan, Collection[str], str]] = {}
     columns = "run_id, benchmark, plan, fingerprints, compared_role, json_extract(options, '$.only')"
@@ -462,68 +519,80 @@ def _benchmark_contents(
         f"""select {columns} from main.runs
         qualify row_number() over (partition by benchmark order by {LATEST}) = 1"""
     ).fetchall()
-    for run, benchmark, text, fingerprints, compared, selected in latest:
+    for run, benchmark, plan_json, fingerprints, compared_role, selected in latest:
         try:
-            own_plan = read_plan(text, run, benchmark)
+            chosen_plan = read_plan(plan_json, run, benchmark)
         except StoreError as error:
             leave_out(error)
             continue
-        chosen[benchmark] = run, *_selected(own_plan, fingerprints, orjson.loads(selected or "{}")), compared
-    of_run = None
+        chosen[benchmark] = run, *_selected(chosen_plan, fingerprints, orjson.loads(selected or "{}")), compared_role
+    run_benchmark = None
     if run_id is not None:
-        found = connection.execute(f"select {columns} from main.runs where run_id = ?", [run_id]).fetchone()
-        if found is None:
+        row = connection.execute(f"select {columns} from main.runs where run_id = ?", [run_id]).fetchone()
+        if row is None:
             raise StoreError("S0301", f"the store has no run `{run_id}`", "`tripos list` shows the runs")
-        _, of_run, text, fingerprints, compared, selected = found
+        _, run_benchmark, plan_json, fingerprints, compared_role, selected = row
         if plan is None:
-            plan = read_plan(text, run_id, of_run)
+            plan = read_plan(plan_json, run_id, run_benchmark)
         else:
             fingerprints = plan.fingerprints
-        chosen[of_run] = (run_id, *_selected(plan, fingerprints, {**orjson.loads(selected or "{}"), **only}), compared)
+        chosen[run_benchmark] = (
+            run_id,
+            *_selected(plan, fingerprints, {**orjson.loads(selected or "{}"), **only}),
+            compared_role,
+        )
     several = len(latest) > 1  # otherwise there is no other benchmark
-    shared = _shared(connection, {name: each for name, (_, _, each, _) in chosen.items()}) if several else set()
-    partly = bool(connection.execute(MAY_STOP_EARLY).fetchall())
+    shared = (
+        _sharing_benchmarks(connection, {name: own for name, (_, _, own, _) in chosen.items()}) if several else set()
+    )
+    may_be_partial = bool(connection.execute(MAY_STOP_EARLY).fetchall())
     currents = []
-    for name, (run, own_plan, fingerprints, compared) in sorted(chosen.items()):
-        of = PlanSteps(
+    for name, (run, chosen_plan, fingerprints, compared_role) in sorted(chosen.items()):
+        steps = PlanSteps(
             name,
             frozenset(fingerprints),
             name in shared,
-            bool(own_plan.made),
-            bool(element_scores(own_plan)),
-            own_plan.conditional,
-            bool(RowClusters(own_plan).scenarios),
+            bool(chosen_plan.made),
+            bool(element_scores(chosen_plan)),
+            chosen_plan.conditional,
+            bool(RowClusters(chosen_plan).scenarios),
         )
-        axes = {axis.name: only[axis.name] for axis in own_plan.axes if axis.name in only}
-        of_one = name == of_run
-        rows = rows_of_run(run, of, axes, partly=partly) if of_one else latest_rows(connection, of, partly=partly)
-        currents.append(Current(own_plan, compared, rows))
+        axes = {axis.name: only[axis.name] for axis in chosen_plan.axes if axis.name in only}
+        of_one = name == run_benchmark
+        rows = (
+            rows_of_run(run, steps, axes, partly=may_be_partial)
+            if of_one
+            else latest_rows(connection, steps, partly=may_be_partial)
+        )
+        currents.append(Current(chosen_plan, compared_role, rows))
     return currents
 
 
 def _selected(plan: Plan, fingerprints: Collection[str], only: ArmSelection) -> tuple[Plan, Collection[str]]:
-    """Return a plan with the selected treatments, and its fingerprints."""
+    """Return a plan with the selected treatments only, and the fingerprints of its steps."""
     selected = select_treatments(plan, only)
     return selected, fingerprints if selected is plan else selected.fingerprints
 
 
-def _shared(connection: Connection, chosen: Mapping[str, Collection[str]]) -> set[str]:
-    """Return the benchmarks with steps that runs of other benchmarks also have."""
+def _sharing_benchmarks(connection: Connection, chosen: Mapping[str, Collection[str]]) -> set[str]:
+    """Return the benchmarks with steps that runs of other benchmarks also have, given the fingerprints of each
+    benchmark.
+    """
     runs = connection.execute("select distinct benchmark, unnest(fingerprints) from main.runs").fetchall()
     return {
         name
-        for name, mine in chosen.items()
-        if any(benchmark != name and fingerprint in mine for benchmark, fingerprint in runs)
+        for name, own in chosen.items()
+        if any(benchmark != name and fingerprint in own for benchmark, fingerprint in runs)
     }
 
 
-_open: weakref.WeakSet[duckdb.DuckDBPyConnection] = weakref.WeakSet()
+_open_databases: weakref.WeakSet[duckdb.DuckDBPyConnection] = weakref.WeakSet()
 
 
 @atexit.register
 def _close_open() -> None:
     # A connection with a Python function that outlives the interpreter makes DuckDB complain on stderr.
-    for connection in list(_open):
+    for connection in list(_open_databases):
         connection.close()
 
 
@@ -531,39 +600,41 @@ def _close_open() -> None:
 COPIED = ("scores", "columns")
 """Views that are copied. Each is a join over the whole run, which every query would repeat."""
 MOST_ROWS = 300_000
-"""More rows are read from the store each time: a copy would take more memory than it saves time."""
+"""The most rows that are copied. With more, the time that a copy saves is not worth its memory."""
 REPLIES = ("samples", "judgements")
+"""Views that may be copied too."""
 MOST_SAMPLES = 500
-"""The limit for copies of replies, which are long texts."""
+"""The most replies that are copied, since replies are long texts."""
 
 
 @contextmanager
 def copied_scores(connection: Connection, benchmark: str, replies: bool = False) -> Iterator[None]:
-    """Show the scores of a benchmark from a copy in memory while the block runs. If they are copied already or too
-    many, nothing changes. `replies`: copy replies and judgements too.
+    """Replace the views of the scores of a benchmark by copies in memory while the block runs. If there are copies
+    already, or too many rows, nothing changes. `replies`: copy replies and judgements too, if they are few.
     """
     if not isinstance(connection, StoreConnection):
         yield
         return
     with connection.views.first(f"copies of {benchmark}") as first:
-        views = _few(connection, benchmark, replies) if first else ()
+        views = _views_to_copy(connection, benchmark, replies) if first else ()
         if views:
-            with _copied(connection, benchmark, views):
+            with _copies_in_memory(connection, benchmark, views):
                 yield
         else:
             yield
 
 
 @contextmanager
-def _copied(connection: Connection, benchmark: str, views: Sequence[str]) -> Iterator[None]:
+def _copies_in_memory(connection: Connection, benchmark: str, views: Sequence[str]) -> Iterator[None]:
+    """Replace views by copies while the block runs."""
     schema = sql.name(benchmark)
     # With a space in its name, a copy cannot clash with a table.
     copies = {view: f"main.{sql.name(f'{benchmark} {view} in memory')}" for view in views}
     places = [(f"{schema}.{view}", sql.name(f"{view} in the store"), copy, view) for view, copy in copies.items()]
-    made = [f"create or replace table {copy} as from {shown}" for shown, _, copy, _ in places]
-    for text, stored, copy, _ in places:
-        made += [f"alter view {text} rename to {stored}", f"create view {text} as from {copy}"]
-    connection.execute("; ".join(made))
+    statements = [f"create or replace table {copy} as from {shown}" for shown, _, copy, _ in places]
+    for shown, stored, copy, _ in places:
+        statements += [f"alter view {shown} rename to {stored}", f"create view {shown} as from {copy}"]
+    connection.execute("; ".join(statements))
     try:
         yield
     finally:
@@ -575,18 +646,18 @@ def _copied(connection: Connection, benchmark: str, views: Sequence[str]) -> Ite
             connection.execute("; ".join(restored))
 
 
-def _few(connection: Connection, benchmark: str, replies: bool) -> Sequence[str]:
-    """Return the views that have few rows. For a small store the rows of its tables decide, since counting those of a
-    view takes as long as copying it.
+def _views_to_copy(connection: Connection, benchmark: str, replies: bool) -> Sequence[str]:
+    """Return the views to copy; none if there are too many rows. In a small store the rows of its tables are counted,
+    since counting those of a view takes as long as copying it.
     """
     tables = ", ".join(f"(select count(*) from main.{table})" for table in ("scores", *REPLIES))
-    [(kept, *texts)] = connection.execute(f"select {tables}").fetchall()
-    copied = (*COPIED, *REPLIES) if replies and sum(texts) <= MOST_SAMPLES else COPIED
-    if kept <= min(MOST_SAMPLES, MOST_ROWS):
-        return copied
+    [(scores, *replies_by_table)] = connection.execute(f"select {tables}").fetchall()
+    chosen = (*COPIED, *REPLIES) if replies and sum(replies_by_table) <= MOST_SAMPLES else COPIED
+    if scores <= min(MOST_SAMPLES, MOST_ROWS):
+        return chosen
     sums = score_sums(connection, benchmark)
     counts = " + ".join(f"(select count(*) from {sql.name(benchmark)}.{view})" for view in COPIED)
-    if sums is not None:  # the first sums may already show that there are too many rows
+    if sums is not None:  # the first rows of the sums may show that there are too many
         counts = f"""(select coalesce(sum("its rows"), 0) from (select "its rows" from {sums} limit {MOST_ROWS + 1}))"""
     [(rows,)] = connection.execute(f"select {counts}").fetchall()
-    return copied if rows <= MOST_ROWS else ()
+    return chosen if rows <= MOST_ROWS else ()
