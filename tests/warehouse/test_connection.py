@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
 
 import duckdb
@@ -16,7 +17,7 @@ from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query.connection import StoreConnection, Views
 from tripos_warehouse.query.statements import tables_and_macros
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views import view_cache
+from tripos_warehouse.views import connect as connections, view_cache
 from tripos_warehouse.views.connect import connect, snippet
 
 Build = Callable[..., dict[str, list[dict[str, Any]]]]
@@ -186,3 +187,18 @@ def test_a_view_that_cannot_be_made_is_an_error_of_the_store(full: Store) -> Non
     with pytest.raises((StoreError, duckdb.Error)) as raised:
         connection.execute("from edubench.judgements")
     assert isinstance(raised.value, duckdb.Error) or raised.value.code == "S0103"
+
+
+def test_a_second_attempt_without_damaged_rows_has_its_own_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    attempts = iter(["lost", "left"])
+
+    def find_run(_connection: object, _text: str | None) -> SimpleNamespace:
+        return SimpleNamespace(run_id=next(attempts), benchmark="demo")
+
+    def connect_twice(_store: object, chosen: Callable[[object], str], **_options: object) -> list[str]:
+        return [chosen(None), chosen(None)]
+
+    monkeypatch.setattr(connections, "find_run", find_run)
+    monkeypatch.setattr(connections, "_connect", connect_twice)
+    shown, run = connections.connect_run(object())  # type: ignore[arg-type]
+    assert (shown, run.run_id) == (["lost", "left"], "left")

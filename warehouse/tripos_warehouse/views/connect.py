@@ -287,18 +287,17 @@ def connect_run(
 
     Raises `StoreError` as `connect` and `find_run` do, and S0210 for a plan of another benchmark.
     """
-    records: list[RunRecord] = []
+    records: list[RunRecord] = []  # of each attempt: without damaged rows, another run may be the latest
 
     def chosen(connection: Connection) -> str:
-        records.append(find_run(connection, text))
-        if plan is not None and plan.benchmark.name != records[0].benchmark:
-            message = (
-                f"run `{records[0].run_id}` is of `{records[0].benchmark}`, and the spec of `{plan.benchmark.name}`"
-            )
+        record = find_run(connection, text)
+        if plan is not None and plan.benchmark.name != record.benchmark:
+            message = f"run `{record.run_id}` is of `{record.benchmark}`, and the spec of `{plan.benchmark.name}`"
             raise StoreError("S0210", message, "name a run of that benchmark: `tripos list` shows them")
-        return records[0].run_id
+        records.append(record)
+        return record.run_id
 
-    return _connect(store, chosen, plan=plan, only=only, sums=sums), records[0]
+    return _connect(store, chosen, plan=plan, only=only, sums=sums), records[-1]
 
 
 def snippet(store: Store) -> list[str]:
