@@ -169,10 +169,10 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     """
     present = sorted((p, index) for index, p in enumerate(p_values) if p is not None)
     corrected: list[float | None] = [None] * len(p_values)
-    running_max = 0.0
-    for rank, (p, index) in enumerate(present):
-        running_max = min(1.0, max(running_max, (len(present) - rank) * p))
-        corrected[index] = running_max
+    least = 0.0
+    for place, (p, index) in enumerate(present):
+        least = min(1.0, max(least, (len(present) - place) * p))
+        corrected[index] = least
     return corrected
 
 
