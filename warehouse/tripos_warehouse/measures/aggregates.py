@@ -645,14 +645,14 @@ def _of_lists(statistic: Statistic) -> Write:
 def _value_statistic(leaf: LeafRows, statistic: ValueStatistic) -> FigureTables:
     """Return the tables of a statistic of the values of a cell."""
     settings = quoted(json.dumps(leaf.figure.named, sort_keys=True)) if leaf.figure.named else "''"
-    found = leaf.called(leaf.figure.function, leaf.single(), "cluster_id", "sample_id", settings)
-    tables = _drawn(leaf, found) if statistic.drawn else leaf.opened(found)
+    results = leaf.called(leaf.figure.function, leaf.single(), "cluster_id", "sample_id", settings)
+    tables = _drawn(leaf, results) if statistic.drawn else leaf.opened(results)
     if not statistic.limited:
         return tables
     cells = leaf.parts.add(
         "cells",
         f"""select c.*, f.found.limits as limits
-from {tables.cells} as c join {found} as f on {same("c", "f", leaf.cut.dims)}""",
+from {tables.cells} as c join {results} as f on {same("c", "f", leaf.cut.dims)}""",
     )
     return replace(tables, cells=cells, limited=True)
 
@@ -786,14 +786,14 @@ def _declared(
     """Return the distinct declared categories of scored steps."""
     if figure.true_of:
         return [(0, 1)]
-    found: dict[Category, None] = {(metric.low, metric.high): None for metric in metrics}
+    categories: dict[Category, None] = {(metric.low, metric.high): None for metric in metrics}
     ranges = ranges_of(plan)
     for scored_step in scored:
         for scenario in scored_step.scenarios:
             for step in scenario.steps:
                 if step in scored_step.steps and not (isinstance(step, Grade) and step.metrics):
-                    found.update(dict.fromkeys(_of_type(ranges.declared(scenario, step), figure, names)))
-    return list(found)
+                    categories.update(dict.fromkeys(_of_type(ranges.declared(scenario, step), figure, names)))
+    return list(categories)
 
 
 def _of_type(type_: Type, figure: Aggregate, names: bool) -> Iterator[Category]:
@@ -878,13 +878,13 @@ group by {leaf.by}""",
     if labelled:
         call = f"""case when e."is lacking" is null then {call}
     else {{'value': NULL, 'reason': e."is lacking", 'items': [], 'pulls': [], 'draws': NULL, 'limits': NULL}} end"""
-    found = leaf.parts.add(
+    results = leaf.parts.add(
         "cells",
         f"""select {columns(leaf.cut.dims, "c")}, c.n, c.total,
   {call} as found
 from {counted} as c join {lists} as e on {same_cell}""",
     )
-    return leaf.opened(found)
+    return leaf.opened(results)
 
 
 def _halves(leaf: LeafRows, compared: str, weight: str) -> str:
@@ -940,10 +940,10 @@ def _typed(of: str, kind: str) -> str:
     return f"{prefix}given" if kind in ("text", "choice") else f"{prefix}value::varchar"
 
 
-def _drawn(leaf: LeafRows, found: str) -> FigureTables:
+def _drawn(leaf: LeafRows, results: str) -> FigureTables:
     """Return the tables of a figure from the result of a statistic of lists that includes bootstrap draws."""
-    drawn = leaf.parts.add("drawn", f"select {leaf.by}, found.draws as draws\nfrom {found}")
-    return replace(leaf.opened(found), drawn=drawn)
+    drawn = leaf.parts.add("drawn", f"select {leaf.by}, found.draws as draws\nfrom {results}")
+    return replace(leaf.opened(results), drawn=drawn)
 
 
 for _name, _statistic in STATISTICS.items():

@@ -460,7 +460,7 @@ def paired_rows(plan: Plan, parts: Parts, rows: str, scored: ScoredStep, least: 
     arms = ", ".join([item, *map(named, arm_columns(plan))])
     wanted = " ".join(f"when {quoted(name)} then {count}" for name, count in arms_of(scored).items())
     # A row is an item that has a value under every combination of arms of its scenario.
-    whole = parts.add(
+    complete = parts.add(
         "whole",
         f"""select {item}
 from (
@@ -482,7 +482,7 @@ having count(*) = case scenario {wanted} end""",
   "has value" and whole.item_id is not null as "has value",
   case when whole.item_id is not null then value end as value
 )
-from {rows} left join {whole} as whole using ({item})""",
+from {rows} left join {complete} as whole using ({item})""",
     )
 
 
@@ -671,9 +671,9 @@ from (
     def in_role(self, scored: ScoredStep) -> str:
         """Return the SQL condition that keeps the scores by raters of the role that the aggregate compares (`across`);
         empty if no other role has scores of this name."""
-        found = {step.scorer for step in judged_steps(scored)}
-        own = sorted(scorer for scorer in found if self.plan.scorer(scorer).role == self.figure.across)
-        return f"\n    and scorer in ({', '.join(map(quoted, own))})" if len(own) < len(found) else ""
+        scorers = {step.scorer for step in judged_steps(scored)}
+        of_role = sorted(scorer for scorer in scorers if self.plan.scorer(scorer).role == self.figure.across)
+        return f"\n    and scorer in ({', '.join(map(quoted, of_role))})" if len(of_role) < len(scorers) else ""
 
     def called(
         self,
@@ -694,39 +694,39 @@ from (
         row = f"{{'item': cluster_id, 'subject': {subject}, 'rater': {rater}, 'key': {key}, 'value': value}}"
         pair = "rater = 'gold'" if paired else ""
         counted = f'"has value" and {pair}' if pair else '"has value"'
-        every = f"count(*) filter ({pair})" if pair else "count(*)"
+        total = f"count(*) filter ({pair})" if pair else "count(*)"
         by = columns(sorted(self.cut.dims))  # sorted, so that measures of the same cells have the same SQL
         return self.parts.add(
             "cells",
-            f"""select {by}, count(*) filter ({counted}) as n, {every} as total,
+            f"""select {by}, count(*) filter ({counted}) as n, {total} as total,
   tripos_statistic({quoted(function)}, {settings}, list({row} order by {row})) as found
 from {rows}
 group by {by}""",
         )
 
-    def opened(self, found: str) -> FigureTables:
+    def opened(self, results: str) -> FigureTables:
         """Return the tables of the figure from the result of `called`."""
         cells = self.parts.add(
             "cells",
             f"""select {self.by}, found.value as value, n, total, false as "is share", found.reason as reason
-from {found}""",
+from {results}""",
         )
         units = self.parts.add(
             "units",
             f"""select {self.by}, unnest(found.items) as cluster_id, unnest(found.pulls) as influence
-from {found}""",
+from {results}""",
         )
         return self.tables(cells, units)
 
     def units(self, rows: str, cells: str, influence: str, weight: str | None = None, every: bool = False) -> str:
         """Return the name of the table of the unscaled influence of each unit in each cell, and of its weight if
         `weight` is its SQL. Only rows with a value are read, unless `every`."""
-        only = "" if every else "\nwhere rows.value is not null"
-        weighed = "" if weight is None else f", {weight} as weight"
+        filter_ = "" if every else "\nwhere rows.value is not null"
+        weight_column = "" if weight is None else f", {weight} as weight"
         return self.parts.add(
             "units",
-            f"""select {columns(self.cut.dims, "rows")}, rows.cluster_id, {influence} as influence{weighed}
-from {rows} as rows join {cells} as cells on {same("rows", "cells", self.cut.dims)}{only}
+            f"""select {columns(self.cut.dims, "rows")}, rows.cluster_id, {influence} as influence{weight_column}
+from {rows} as rows join {cells} as cells on {same("rows", "cells", self.cut.dims)}{filter_}
 group by {columns(self.cut.dims, "rows")}, rows.cluster_id""",
         )
 

@@ -496,8 +496,8 @@ class DesignAdvice:
         unit = {} if self.reason else {"unit": "calls" if self.in_calls else "USD"}
         labels = {"labels": [label.to_json() for label in self.labels]} if self.labels else {}
         worth = {} if self.worth is None else {"label_worth_usd": self.worth}
-        found = {"measure": self.measure, "error_falls_by": dict(self.reductions), **unit, "reason": self.reason}
-        return {**found, **labels, **worth}
+        content = {"measure": self.measure, "error_falls_by": dict(self.reductions), **unit, "reason": self.reason}
+        return {**content, **labels, **worth}
 
 
 def find_design_advice(connection: Connection, plan: Plan, measure: Measure) -> DesignAdvice:

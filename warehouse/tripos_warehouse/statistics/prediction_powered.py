@@ -105,10 +105,10 @@ def corrected_mean(
     base = Estimate(people_mean, n=n, clusters=units, left_out=left_out)
     graded_clusters = np.zeros(int(codes.max()) + 1, dtype=bool)
     graded_clusters[codes[has_grade]] = True
-    found, power = prediction_powered_estimate(
+    corrected, power = prediction_powered_estimate(
         base, *estimates, graded_clusters, df=units - 2, raised=raised, ends=ends, confidence=confidence
     )
-    return CorrectedMean(found, judge_mean, graded_mean, power)
+    return CorrectedMean(corrected, judge_mean, graded_mean, power)
 
 
 @dataclass(frozen=True)
