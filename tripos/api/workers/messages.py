@@ -50,39 +50,39 @@ class WorkerAssignment:
 
 @dataclass(frozen=True)
 class Stop:
-    """The worker must make no further calls and finish those in progress, or with `at_once` cancel them."""
+    """The order to make no further calls and finish those in progress, or with `at_once` cancel them."""
 
     at_once: bool = False
 
 
 @dataclass(frozen=True)
 class DataMade:
-    """The generated data sets are complete. The worker that made them sends it, and the run forwards it to all
+    """The notice that the generated data sets are complete, from the worker that made them; the run forwards it to all
     workers."""
 
 
 @dataclass(frozen=True)
 class WorkerDied:
-    """A worker has died, so others may take over its cases. `deaths` is the number of dead workers so far."""
+    """The notice that a worker has died, so others may take over its cases; `deaths` have died so far."""
 
     deaths: int
 
 
 @dataclass(frozen=True)
 class AllCasesDone:
-    """All cases are done, so workers may end."""
+    """The notice that all cases are done, so workers may end."""
 
 
 @dataclass(frozen=True)
 class NothingToTake:
-    """A worker finds no case left to take over, given that `deaths` workers have died."""
+    """The notice that a worker has no case left to do or take over, after it learned of `deaths` dead workers."""
 
     deaths: int
 
 
 @dataclass(frozen=True)
 class CaseScored:
-    """A worker has finished a case in a run with early stopping. `place` is the position of the case."""
+    """The scores of a finished case in a run with early stopping; `place` is the position of the case."""
 
     place: int
     scores: tuple[ItemScore, ...]
@@ -117,7 +117,7 @@ class WorkerEnded:
 
 @dataclass(frozen=True)
 class BudgetRequest:
-    """A worker requests a call, with its maximum cost, from the budget. `number` identifies the request."""
+    """The request for a call with this maximum cost; `number` identifies it in the reply and in the settlement."""
 
     number: int
     cost: Cost
@@ -135,8 +135,7 @@ class BudgetReply:
 
 @dataclass(frozen=True)
 class BudgetSettlement:
-    """The result of a call that was granted: its reply without text, for the actual cost, or `None` if there is
-    none."""
+    """The end of a call that was granted: its reply, without text, which has the actual cost; `None` without a reply."""
 
     number: int
     reply: Reply | None
