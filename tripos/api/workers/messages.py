@@ -25,7 +25,7 @@ from tripos_runtime.scheduling.endpoint import Snapshot
 LENGTH = 4
 """The size in bytes of the prefix of a message, which is the length of its pickle."""
 ORPHAN_GRACE_S = 30.0
-"""The time in seconds in which a worker finishes its calls after the process of the run has ended."""
+"""The time in seconds for which a worker may finish its calls after the process of the run has ended."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,8 @@ class BudgetReply:
 
 @dataclass(frozen=True)
 class BudgetSettlement:
-    """The end of a call that was granted: its reply, without text, which has the actual cost; `None` without a reply."""
+    """The end of a requested call: its reply without text, which has the actual usage, or `None` if there is no
+    reply."""
 
     number: int
     reply: Reply | None
