@@ -1,6 +1,6 @@
-"""`tripos leaderboard`, `promote` and `history`: ranks of models, published runs, and measures over time.
+"""`tripos leaderboard`, `promote` and `history`: rankings of models, boards of published runs, and measures over runs.
 
-Ranks may be tied. The line of a measure over the runs is broken where its meaning has changed.
+Models may be tied. The history of a measure is broken at runs whose benchmark gives it another meaning.
 """
 
 from __future__ import annotations
@@ -39,13 +39,15 @@ from tripos_warehouse.tables.values import fixed
 from tripos_warehouse.views.connect import connect
 
 COLUMNS = ("benchmark", "measure", "model", "value", "source")
+"""The columns of a CSV file of published figures."""
 MARK = "published"
+"""The mark of published figures in the CSV output, instead of letters."""
 
 
 # Figures published by others
 @dataclass(frozen=True)
 class Published:
-    """A figure of a model that somebody has published, with its source."""
+    """A figure of a model that somebody else has published, with its source."""
 
     benchmark: str
     measure: str
@@ -54,7 +56,7 @@ class Published:
     source: str
 
     def to_json(self) -> dict[str, Any]:
-        """Return the figure for JSON, without the fields that its board has."""
+        """Return the figure as JSON values, without the fields that it shares with its board."""
         return {name: value for name, value in asdict(self).items() if name not in ("benchmark", "measure")}
 
 
@@ -90,14 +92,14 @@ def _read(path: str) -> Iterator[Published]:
 
 def published_on(figures: Sequence[Published], board: Board) -> list[Published]:
     """Return the published figures for the measure of a board, the best first."""
-    publisheds = [
+    matching = [
         figure for figure in figures if (figure.benchmark, figure.measure) == (board.benchmark, board.measure.name)
     ]
-    return sorted(publisheds, key=lambda published: published.value, reverse=not board.measure.lower_is_better)
+    return sorted(matching, key=lambda figure: figure.value, reverse=not board.measure.lower_is_better)
 
 
 def sources_of(figures: Sequence[Published]) -> str:
-    """Return the distinct sources of figures."""
+    """Return the distinct sources of figures as text."""
     return "; ".join(dict.fromkeys(figure.source for figure in figures))
 
 
@@ -111,22 +113,23 @@ WIDEST_TITLE, WIDEST_OF_MANY = 34, 18
 
 # Leaderboards
 def main(context: Context) -> Outcome:
-    """Return the boards of the named benchmarks, or of all. Raises `TriposError`."""
+    """Return the leaderboards of the named benchmarks, by default of all. Raises `TriposError` for a malformed
+    option."""
     options = context.options
-    wanted: dict[str, list[str]] = defaultdict(list)
+    measures: dict[str, list[str]] = defaultdict(list)
     for text in options.measure:
         benchmark, equals, measure = text.partition("=")
         if not (benchmark and equals and measure):
             fault = f"`{LeaderboardParameters.measure} {text}` does not say which measure of which benchmark"
             raise TriposError("R0202", fault, f"write {LeaderboardParameters.measure} BENCHMARK=MEASURE")
-        wanted[benchmark].append(measure)
+        measures[benchmark].append(measure)
     published = read_published(options.published)
-    more = {"benchmarks": options.benchmarks, "anyway": options.anyway, "comparable": are_comparable}
+    selection = {"benchmarks": options.benchmarks, "anyway": options.anyway, "comparable": are_comparable}
     store = context.store()
     if options.board is None:
-        boards = stored_leaderboard(store, wanted, **more)
+        boards = stored_leaderboard(store, measures, **selection)
     else:
-        boards = named_board(store, options.board, wanted, **more)
+        boards = named_board(store, options.board, measures, **selection)
     return Outcome(
         lambda: _data(boards, published),
         (line.rstrip() for line in _text(boards, terminal_width(), published)),
@@ -136,12 +139,12 @@ def main(context: Context) -> Outcome:
 
 
 def _data(boards: Sequence[Board], published: Sequence[Published]) -> dict[str, Any]:
-    shown = []
+    entries = []
     for board in boards:
         figures = [figure.to_json() for figure in published_on(published, board)]
-        more = {"published": figures} if figures else {}
-        shown.append({**board.to_json(), **more, "notes": _plain_notes(board, ())})
-    return {"format": "tripos.leaderboard/1", "boards": shown, "mean_win_rates": mean_win_rates(boards)}
+        extra = {"published": figures} if figures else {}
+        entries.append({**board.to_json(), **extra, "notes": _plain_notes(board, ())})
+    return {"format": "tripos.leaderboard/1", "boards": entries, "mean_win_rates": mean_win_rates(boards)}
 
 
 def _text(boards: Sequence[Board], width: int, published: Sequence[Published]) -> list[str]:
@@ -152,7 +155,7 @@ def _text(boards: Sequence[Board], width: int, published: Sequence[Published]) -
         if board.by_people:
             lines += [*fold(_people_title(board), width), *table_lines(people_board_table(board), table_width()), ""]
         notes = _notes(board, published)
-        lines += [part for note in notes for part in _note(note, width)]
+        lines += [part for note in notes for part in _note_lines(note, width)]
         lines += [""] if notes else []
     if len(boards) > 1:
         lines += [*_overview_lines(boards, width), ""]
@@ -161,7 +164,7 @@ def _text(boards: Sequence[Board], width: int, published: Sequence[Published]) -
 
 
 def joint_leaderboard(boards: Sequence[Board], width: int) -> list[str]:
-    """Return only the overview of several boards, with the caution about mock models."""
+    """Return the lines of the overview of several boards, with the caution about mock models, but no single boards."""
     return [*_caution_lines(boards, width), *_overview_lines(boards, width)]
 
 
@@ -170,14 +173,14 @@ def _caution_lines(boards: Sequence[Board], width: int) -> list[str]:
     return [*fold(localized(STAND_IN_NOTE), width), ""] if mocked else []
 
 
-def _note(note: str, width: int) -> list[str]:
+def _note_lines(note: str, width: int) -> list[str]:
     first, *rest = fold(escape_controls(localized(note)), width - 4)
-    return [f"  {first}", *(f"    {each}" for each in rest)]
+    return [f"  {first}", *(f"    {line}" for line in rest)]
 
 
 def _title(board: Board) -> str:
-    turned = localized(" (lower is better)") if board.measure.lower_is_better else ""
-    return escape_controls(f"{board.benchmark} {board.version}: {board.measure.name}{turned}")
+    direction = localized(" (lower is better)") if board.measure.lower_is_better else ""
+    return escape_controls(f"{board.benchmark} {board.version}: {board.measure.name}{direction}")
 
 
 def _people_title(board: Board) -> str:
@@ -189,27 +192,28 @@ def _figures_of(board: Board, published: Sequence[Published]) -> list[tuple[str,
 
 
 def _notes(board: Board, published: Sequence[Published]) -> list[str]:
+    """Return the notes of a board for the terminal; cautions start with an exclamation mark."""
     notes = []
     if figures := published_on(published, board):
         notes.append(f"published: {sources_of(figures)}; what was not run here is not ranked")
-    told = board_notes(board)
-    notes += [f"! {localized(note.text)}" if note.caution else note.text for note in told if note.kind != "mixed"]
+    remarks = board_notes(board)
+    notes += [f"! {localized(note.text)}" if note.caution else note.text for note in remarks if note.kind != "mixed"]
     if board.left_out:
         notes.append(f"  rank them all the same: {LeaderboardParameters.anyway}")
-    return notes + [f"! {localized(note.text)}" for note in told if note.kind == "mixed"]
+    return notes + [f"! {localized(note.text)}" for note in remarks if note.kind == "mixed"]
 
 
 def _plain_notes(board: Board, published: Sequence[Published]) -> list[str]:
-    """Return all notes of a board, for formats without the text around it."""
+    """Return the notes of a board without marks, with the caution about mock models, for formats other than text."""
     caution = [STAND_IN_NOTE] if any(entry.model.startswith(STAND_IN_PREFIXES) for entry in board.entries) else []
     return [note.removeprefix("! ").strip() for note in _notes(board, published)] + caution
 
 
 def _overview_lines(boards: Sequence[Board], width: int) -> list[str]:
-    """Return a table with one line for each board, and the value and rank of each model in columns.
+    """Return a table with one row for each board, and a column for each model with its value and rank.
 
-    The table is split if the models do not fit in the width. Mean win rates follow if models share several
-    benchmarks.
+    If the columns do not fit into the width, there are several tables. The last row has mean win rates, if models share
+    several benchmarks.
     """
     models = list(dict.fromkeys(entry.model for board in boards for entry in board.entries))
     rates = mean_win_rates(boards)
@@ -232,7 +236,7 @@ def _overview_lines(boards: Sequence[Board], width: int) -> list[str]:
 
 
 def _ranks(model: str, boards: Sequence[Board], rates: Mapping[str, float]) -> tuple[str | None, ...]:
-    """Return the value and the rank of a model on every board, and its mean win rate if there are such rates."""
+    """Return the value and rank of a model on every board, then its mean win rate if there are such rates."""
     cells: list[str | None] = []
     for board in boards:
         entry = next((board_entry for board_entry in board.entries if board_entry.model == model), None)
@@ -247,7 +251,7 @@ BOARD_COLUMNS = (
     *("benchmark", "version", "measure", "rank", "tied", "letters", "model", "value"),
     *(*BOARD_FIELDS, "lower_is_better", "of", "notes"),
 )
-"""The columns of boards in CSV; the value has further columns with its ends."""
+"""The columns of boards in CSV; next to the value are columns with the limits of its interval."""
 
 
 def _board_rows(boards: Sequence[Board], published: Sequence[Published]) -> Table:
@@ -275,7 +279,8 @@ def _board_rows(boards: Sequence[Board], published: Sequence[Published]) -> Tabl
 
 
 def _tables_of(board: Board, published: Sequence[Published]) -> list[Table]:
-    """Return a board as a table with its notes and the meaning of ranks, and the table of people if there are any."""
+    """Return the tables of a board: that of models, with its notes and the meaning of ranks, and that of people, if
+    any."""
     notes = _plain_notes(board, published)
     people = [people_board_table(board)] if board.by_people else []
     return [board_table(board, [*notes, LETTERS], _figures_of(board, published)), *people]
@@ -283,7 +288,7 @@ def _tables_of(board: Board, published: Sequence[Published]) -> list[Table]:
 
 # Named boards of published runs
 def promote_main(context: Context) -> Outcome:
-    """Put a run on a board, withdraw it, or list all boards with their history."""
+    """Put a run on a board, withdraw it from the board, or list the history of promotions."""
     options = context.options
     if not options.list and (options.run is None or not options.board):
         raise TriposError(
@@ -297,15 +302,15 @@ def promote_main(context: Context) -> Outcome:
         return Outcome(lambda: [promotion.to_json() for promotion in promoted], _promotion_lines(promoted))
     store = context.store(writes=True)
     state: Literal["withdrawn", "promoted"] = "withdrawn" if options.withdraw else "promoted"
-    run, new = promote(store, options.run, options.board, state, options.reason)
+    run, changed = promote(store, options.run, options.board, state, options.reason)
     if options.withdraw:
         line = f"run {run.run_id} is withdrawn from board {options.board}"
-    elif new:
+    elif changed:
         line = f"run {run.run_id} is on board {options.board}"
     else:
         line = f"run {run.run_id} was on board {options.board} before"
     return Outcome(
-        lambda: {"board": options.board, "run_id": run.run_id, "state": state, "changed": new},
+        lambda: {"board": options.board, "run_id": run.run_id, "state": state, "changed": changed},
         [message(line)],
     )
 
@@ -339,5 +344,5 @@ def history_main(context: Context) -> Outcome:
 
 
 def _is_path(name: str) -> bool:
-    """Return true if a name denotes a spec or a release rather than a benchmark."""
+    """Return true if a name is the path of a spec or a release, and not the name of a benchmark."""
     return not name.isidentifier() or Path(name).exists()

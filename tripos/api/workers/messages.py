@@ -1,4 +1,7 @@
-"""Messages between a run and its workers: pickled objects over the pipes of a process that the run itself started."""
+"""Messages between a run and its worker processes: pickled objects over the pipes of each process.
+
+The run itself starts these processes, so it can trust what they pickle.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +23,14 @@ from tripos_runtime.scheduling.budget import Cost
 from tripos_runtime.scheduling.endpoint import Snapshot
 
 LENGTH = 4
-"""The prefix of each message: its length in bytes."""
+"""The size in bytes of the prefix of a message, which is the length of its pickle."""
 ORPHAN_GRACE_S = 30.0
-"""The time in seconds for which a worker whose run is gone finishes its calls."""
+"""The time in seconds for which a worker may finish its calls after the process of the run has ended."""
 
 
 @dataclass(frozen=True)
 class WorkerAssignment:
-    """The first message to a worker: the run, the number of the worker, and how many there are."""
+    """The first message to a worker: the run, the number of the worker, and the number of workers."""
 
     spec: CompiledSpec
     choices: RunRequest
@@ -40,45 +43,46 @@ class WorkerAssignment:
     deaths: int
     """The number of workers of the run that have died so far."""
     budget: tuple[float | None, int | None, int | None] | None
-    """The bounds of the budget in USD, tokens and calls."""
+    """The limits of the budget in USD, tokens and calls, each `None` if unlimited; `None` if there is no budget."""
     variables: tuple[Mapping[str, str], ...] = field(default=(), repr=False)
-    """Variables that `.env` files set for the run."""
+    """The environment variables of the `.env` files of the run; they may be secret, so `repr` omits them."""
 
 
 @dataclass(frozen=True)
 class Stop:
-    """Make no further calls and finish those in progress; with `at_once`, cancel them."""
+    """The order to make no further calls and finish those in progress, or with `at_once` cancel them."""
 
     at_once: bool = False
 
 
 @dataclass(frozen=True)
 class DataMade:
-    """The generated data sets are complete."""
+    """The notice that the generated data sets are complete, from the worker that made them; the run forwards it to all
+    workers."""
 
 
 @dataclass(frozen=True)
 class WorkerDied:
-    """A worker has died, and its cases may be taken. `deaths` counts dead workers."""
+    """The notice that a worker has died, so others may take over its cases; `deaths` have died so far."""
 
     deaths: int
 
 
 @dataclass(frozen=True)
 class AllCasesDone:
-    """All cases are done."""
+    """The notice that all cases are done, so workers may end."""
 
 
 @dataclass(frozen=True)
 class NothingToTake:
-    """A worker has nothing left to take, as of this number of `deaths`."""
+    """The notice that a worker has no case left to do or take over, after it learned of `deaths` dead workers."""
 
     deaths: int
 
 
 @dataclass(frozen=True)
 class CaseScored:
-    """A worker has finished the case at this position of a run with early stopping."""
+    """The scores of a finished case in a run with early stopping; `place` is the position of the case."""
 
     place: int
     scores: tuple[ItemScore, ...]
@@ -86,7 +90,8 @@ class CaseScored:
 
 @dataclass(frozen=True)
 class ActiveModels:
-    """The number of cases that the run has read, and the models that are still asked; none once it is settled."""
+    """The state of early stopping: the number of cases whose scores the run has used, and the models that are not
+    settled yet."""
 
     read: int
     models: tuple[str, ...]
@@ -94,8 +99,8 @@ class ActiveModels:
 
 @dataclass(frozen=True)
 class WorkerState:
-    """The state of a worker: its counters with new notes, its endpoints, and failed functions, each with the number of
-    failures and the first error."""
+    """The state of a worker: its counters with new notes, its endpoints, and the user functions that failed, by name
+    with the number of failures and the first error."""
 
     tally: RunProgress
     endpoints: tuple[Snapshot, ...]
@@ -104,7 +109,7 @@ class WorkerState:
 
 @dataclass(frozen=True)
 class WorkerEnded:
-    """The last message of a worker: how it ended, and the code, message and hint of what stopped it."""
+    """The last message of a worker: how it ended, and the code, message and hint of the error that stopped it."""
 
     status: str
     failure: tuple[str, str, str] | None = None
@@ -112,7 +117,7 @@ class WorkerEnded:
 
 @dataclass(frozen=True)
 class BudgetRequest:
-    """A worker requests a call with this maximum cost."""
+    """The request for a call with this maximum cost; `number` identifies it in the reply and in the settlement."""
 
     number: int
     cost: Cost
@@ -121,7 +126,8 @@ class BudgetRequest:
 
 @dataclass(frozen=True)
 class BudgetReply:
-    """The call may be made; or, with a `refusal` (code, message, hint), the budget is spent."""
+    """The answer to a `BudgetRequest`: the call may be made, or, with a `refusal` (code, message, hint), the budget is
+    spent."""
 
     number: int
     refusal: tuple[str, str, str] | None = None
@@ -129,7 +135,8 @@ class BudgetReply:
 
 @dataclass(frozen=True)
 class BudgetSettlement:
-    """The reply to a call that was debited, without its text; `None` if there is none."""
+    """The end of a requested call: its reply without text, which has the actual usage, or `None` if there is no
+    reply."""
 
     number: int
     reply: Reply | None
@@ -137,7 +144,7 @@ class BudgetSettlement:
 
 
 def pack(message: object) -> bytes:
-    """Return the bytes of a message on the pipe.
+    """Return the bytes of a message for the pipe: its length, then its pickle.
 
     >>> len(pack(AllCasesDone())) > LENGTH
     True
@@ -147,7 +154,7 @@ def pack(message: object) -> bytes:
 
 
 async def read(stream: asyncio.StreamReader) -> Any:
-    """Return the next message, or None if the other process is gone."""
+    """Return the next message, or None if the other process has closed the pipe."""
     try:
         length = int.from_bytes(await stream.readexactly(LENGTH))
         return pickle.loads(await stream.readexactly(length))

@@ -1,19 +1,21 @@
-"""The implementations of aggregates: the value of every cell in SQL, and the influence of every item on it.
+"""The implementations of aggregates: the SQL of the value of every cell, and of the influence of every item on it.
 
-`implementation` and `cells_formula` are the only look-ups of an aggregate by its name. What SQL has a formula for is
-registered here by `implements`; for the statistics of `query/aggregates.py`, the SQL follows from their class.
+`implementation` and `cells_formula` are the only look-ups of an aggregate by its name. Aggregates with a formula in SQL
+are registered here by `implements`; for the statistics of `query/aggregates.py`, the SQL follows from their class.
 
 The influence of an item is the first-order change of the value when the item's weight changes: for a mean, the sum over
-the item's scores of (score − mean) / number of scores; for N / D with sums N and D, (N of the item − value · D of the
+the item's scores of (score − mean) / number of scores; for a ratio N / D of sums, (N of the item − value · D of the
 item) / D. The variance of a value is the sum of squared influences, each multiplied by √(m / (m − 1)) in a cell of m
-items (Liang and Zeger, 1986), so all scores of an item count together. A cell with a single item has an unknown error.
+items: the cluster-robust variance of Liang and Zeger (1986), with items as clusters. In a cell with a single item the
+standard error is unknown.
 
-An aggregate is two tables. One has a row per cell: `value`, `df`, `n` (values that count), `total` (values that should
-count), `known` (whether there is an error), `reason` (why there is no value, or no error) and `is share` (whether it is
-a share of independent items, for the exact interval). The other has a row per cell and item with its influence.
+The tables of an aggregate (`FigureTables`) are two. One has a row per cell: `value`, `df`, `n` (the number of values in
+it), `total` (`n` and the number of missing values), `known` (whether there is a standard error), `reason` (why there is
+no value, or no error) and `is share` (whether it is a share of independent items, for the exact interval). The other
+has a row per cell and item with its influence.
 
-A comparison belongs to both of its models, so it has a row for each. Win rates and biases of judges are means of such
-rows; strengths and self-preference need all comparisons of a cell at once and are computed by `tripos_statistic`.
+A comparison has a row for each of its two models. Win rates and biases of judges are means of such rows. Strengths and
+self-preference need all comparisons of a cell at once, and are computed by `tripos_statistic`.
 """
 
 from __future__ import annotations
@@ -69,12 +71,12 @@ from tripos_warehouse.views.dimensions import arm_columns
 # Registry
 
 Write = Callable[[LeafRows], FigureTables]
-"""Returns the tables of an aggregate of scored steps."""
+"""A function that returns the tables of an aggregate of scored steps, from their rows."""
 
 
 @dataclass(frozen=True)
 class Implementation:
-    """An aggregate in SQL: of scored steps, and if it can be, of the cells of a figure."""
+    """The SQL of an aggregate: of scored steps, and if the language allows it, of the cells of a figure."""
 
     write: Write
     of_cells: CellsFormula | None = None
@@ -85,7 +87,7 @@ IMPLEMENTATIONS: dict[str, Implementation] = {}
 
 
 def implements(name: str, of_cells: CellsFormula | None = None) -> Callable[[Write], Write]:
-    """Register a function as the implementation of an aggregate."""
+    """Return a decorator that registers a function as the implementation of an aggregate."""
 
     def register(write: Write) -> Write:
         IMPLEMENTATIONS[name] = Implementation(write, of_cells)
@@ -106,7 +108,7 @@ def implementation(plan: Plan, name: str) -> Implementation:
 
 
 def cells_formula(name: str) -> CellsFormula:
-    """Return the SQL of an aggregate of cells. The compiler accepts no other (`takes_cells`)."""
+    """Return the SQL of an aggregate of cells. The compiler accepts only aggregates that have one (`takes_cells`)."""
     formula = IMPLEMENTATIONS[name].of_cells
     assert formula is not None, f"`{name}` of cells"
     return formula
@@ -125,26 +127,26 @@ def mean(leaf: LeafRows) -> FigureTables:
     """Return the tables of the mean of scores, in which metrics have their weights."""
     if is_plain_mean(leaf.figure, leaf.scored[0], leaf.cut, leaf.missing):
         return leaf.plain_mean()
-    return leaf.mean(leaf.single(weighted=True), _lacking(leaf))
+    return leaf.mean(leaf.single(weighted=True), _label_reason(leaf))
 
 
 @implements("share")
 def share(leaf: LeafRows) -> FigureTables:
     """Return the tables of the share of scores that are true."""
-    return leaf.mean(leaf.single(), _lacking(leaf))
+    return leaf.mean(leaf.single(), _label_reason(leaf))
 
 
-def _lacking(leaf: LeafRows) -> str:
-    """Return the SQL of why a cell has no mean: it lacks a label."""
+def _label_reason(leaf: LeafRows) -> str:
+    """Return the SQL of the reason why a cell has no value for lack of labels; NULL for figures without labels."""
     return "NULL::varchar" if leaf.cut.labels == "none" else '"is lacking"'
 
 
 @implements("accuracy")
 def accuracy(leaf: LeafRows) -> FigureTables:
-    """Return the tables of the mean of pairs as a score: 1 if both values are equal."""
+    """Return the tables of the share of pairs whose actual value equals the expected one."""
     pairs = leaf.pairs()
     equal = 'case when "has value" then (key = gold)::double end'
-    if leaf.worst_end is not None:  # an unreadable value equals none
+    if leaf.worst_end is not None:  # an unreadable value is not equal to any
         equal = 'case when "has value" then coalesce((key = gold)::double, 0) end'
     value = f"case when gold is not null then coalesce({equal}, 0) end" if leaf.missing == "zero" else equal
     rows = leaf.parts.add(
@@ -160,7 +162,7 @@ BELOW, NO_WEIGHT = "a weight is below 0", "all weights are 0"
 
 @implements("weighted_mean")
 def weighted_mean(leaf: LeafRows) -> FigureTables:
-    """Return the mean of values with a weight each; rows with the weight 0 do not count."""
+    """Return the tables of the mean of values with one weight each; rows with the weight 0 are ignored."""
     value = "coalesce(value, 0)" if leaf.missing == "zero" else "value"
     rows = leaf.parts.add(
         "rows",
@@ -172,8 +174,8 @@ from (
   window cell as (partition by {leaf.by})
 )""",
     )
-    text = f"case when least < 0 then '{BELOW}' when most = 0 then '{NO_WEIGHT}' end"
-    return leaf.mean(rows, text)
+    reason = f"case when least < 0 then '{BELOW}' when most = 0 then '{NO_WEIGHT}' end"
+    return leaf.mean(rows, reason)
 
 
 # Sums and orders
@@ -187,7 +189,7 @@ def total(leaf: LeafRows) -> FigureTables:
 
 @implements("count", CellsFormula("count(value)::double", "0", linear=True, unmoved="a number of cells has no error"))
 def count(leaf: LeafRows) -> FigureTables:
-    """Return the tables of the number of values, or of the comparisons of a model."""
+    """Return the tables of the number of values, or of the number of comparisons of a model."""
     comparisons = leaf.scored[0].kind == "compare"
     return _sum(leaf, _sides(leaf, _compared(leaf)) if comparisons else leaf.single(), '"has value"::integer')
 
@@ -219,7 +221,7 @@ group by {leaf.by}""",
     ),
 )
 def stdev(leaf: LeafRows) -> FigureTables:
-    """Return the tables of the standard deviation of a sample."""
+    """Return the tables of the sample standard deviation, with the denominator n − 1."""
     rows = leaf.single()
     cells = leaf.parts.add(
         "cells",
@@ -231,8 +233,8 @@ def stdev(leaf: LeafRows) -> FigureTables:
 from {rows}
 group by {leaf.by}""",
     )
-    apart = ordered("sum", '(rows.value - cells.mean) ** 2 - cells."variance of cell"')
-    influence = f"{apart} / any_value(nullif(2 * cells.value * (cells.n - 1), 0))"
+    excess = ordered("sum", '(rows.value - cells.mean) ** 2 - cells."variance of cell"')
+    influence = f"{excess} / any_value(nullif(2 * cells.value * (cells.n - 1), 0))"
     return leaf.tables(cells, leaf.units(rows, cells, influence))
 
 
@@ -265,13 +267,13 @@ group by {leaf.by}""",
     return leaf.tables(cells, leaf.units(rows, cells, "NULL::double"))
 
 
-# Chances of items
+# Chances of passing in several tries
 
 
 @implements("pass_at")
 def pass_at(leaf: LeafRows) -> FigureTables:
-    """Return the tables of pass@k, 1 − C(n − c, k) / C(n, k), as a product that stays between 0 and 1; or of the
-    greatest of the first k values."""
+    """Return the tables of pass@k, 1 − C(n − c, k) / C(n, k) (Chen et al. 2021), as a product that stays between 0 and
+    1; if `tries` is `first`, of the greatest of the first k values."""
     k = leaf.figure.named["k"]
     chance = f"1 - coalesce(list_product([1 - {k} / i for i in range(n - c + 1, n + 1)]), 1)"
     return _passed(leaf, f"list_max(list_slice(tried, 1, {k}))" if _first_tries(leaf) else chance)
@@ -279,59 +281,64 @@ def pass_at(leaf: LeafRows) -> FigureTables:
 
 @implements("pass_all")
 def pass_all(leaf: LeafRows) -> FigureTables:
-    """Return the tables of pass^k, C(c, k) / C(n, k), as a product that stays between 0 and 1; or of the least of the
-    first k values."""
+    """Return the tables of pass^k, C(c, k) / C(n, k), as a product that stays between 0 and 1; if `tries` is `first`,
+    of the least of the first k values."""
     k = leaf.figure.named["k"]
     chance = f"list_product([(c - j) / (n - j) for j in range(0, {k})])"
     return _passed(leaf, f"list_min(list_slice(tried, 1, {k}))" if _first_tries(leaf) else chance)
 
 
 def _first_tries(leaf: LeafRows) -> bool:
+    """Return true if only the first k samples count, instead of all subsets of k."""
     return leaf.setting("tries") == "first"
 
 
 def _passed(leaf: LeafRows, chance: str) -> FigureTables:
-    """Return the tables of the mean over items of a chance with k of the item's samples. Its SQL has `n` values, of
-    which `c` pass, or the values `tried` in the order of the samples."""
+    """Return the tables of the mean over items of a chance of passing with k of an item's samples.
+
+    The SQL of `chance` reads `n`, the number of values of a group of samples, and `c`, the number of those that pass;
+    or `tried`, the values in the order of the samples. The tries of a group are replies to the same question: replies
+    under one combination of arms, after one conversation, graded by one rater. An item's chance is averaged over its
+    groups.
+    """
     k, first = leaf.figure.named["k"], _first_tries(leaf)
-    # Tries are replies to the same question: those of one arm, after one conversation, graded by one rater.
     scores = leaf.scored[0].kind != "column"
-    told = ["scenario", "metric", *(("evaluator", "scorer") if scores else ()), *arm_columns(leaf.plan)]
-    apart = [name for name in told if name not in leaf.cut.dims]
-    talks = [CONVERSATION] if conversations_before(leaf.scored[0]) else []
-    group = ", ".join([leaf.by, "item_id", *map(named, apart), *talks])
-    wrong = leaf.worst_end is not None
-    rows = leaf.single(*apart, *(["round"] if scores else []), *([UNREAD] if wrong else []))
+    group_columns = ["scenario", "metric", *(("evaluator", "scorer") if scores else ()), *arm_columns(leaf.plan)]
+    separate = [name for name in group_columns if name not in leaf.cut.dims]
+    conversation = [CONVERSATION] if conversations_before(leaf.scored[0]) else []
+    group = ", ".join([leaf.by, "item_id", *map(named, separate), *conversation])
+    counts_unread = leaf.worst_end is not None
+    rows = leaf.single(*separate, *(["round"] if scores else []), *([UNREAD] if counts_unread else []))
     rows = with_conversation(leaf.plan, leaf.parts, rows, leaf.scored[0])
     rows = with_sample_numbers(leaf.plan, leaf.parts, rows) if first else rows
     tried = ", list(value order by sample_number) filter (value is not null) as tried" if first else ""
     grade = _latest_grade('"has value"')
     latest = f"\n  qualify row_number() over (partition by {group}, sample_id order by {grade} desc) = 1"
     reason = f"case when count(value) = 0 then 'no item has {k} samples with a value' end"
-    value, passes, lacking, sizes = ordered("avg", "value"), "value = 1", "", ""
+    value, passes, lacking, counts = ordered("avg", "value"), "value = 1", "", ""
     if leaf.cut.labels != "none":
         passes = "value > 0.5"  # if people disagree, a reply passes by majority
         lacking = ', max("is lacking") as "is lacking"'
-        sizes = f"""{lacking}, min("of") as "fewest replies", max("of") as "most replies",
+        counts = f"""{lacking}, min("of") as "fewest replies", max("of") as "most replies",
   bool_and(n in (0, "of")) as "whole or not at all\""""
         uneven = 'min("fewest replies") < max("most replies") and not bool_and("whole or not at all")'
-        others = "'items have different numbers of replies, and people graded only some of those to one'"
+        uneven_reason = "'items have different numbers of replies, and people graded only some of those to one'"
         value = f"case when not ({uneven}) then {value} end"
-        reason = f"""coalesce(max("is lacking"), case when {uneven} then {others} end, {reason})"""
-    # Values of an item with too few samples are in no chance, so they do not count. Unread ones count separately,
-    # without the values that they would bring in.
+        reason = f"""coalesce(max("is lacking"), case when {uneven} then {uneven_reason} end, {reason})"""
+    # Values of an item with fewer than k samples are in no chance, so they are not counted. Unread replies are counted
+    # on their own: they do not make the other values of an item count.
     counted = 'sum("values")' if leaf.missing == "fail" else f'coalesce(sum("values") filter (n >= {k}), 0)'
     unread = ""
-    if wrong:
+    if counts_unread:
         unread = f', count(*) filter ("{UNREAD}") as unread'
         if leaf.missing != "fail":
             counted = f'coalesce(sum("values" - unread) filter (n - unread >= {k}), 0) + sum(unread)'
-    # A row is an item: the chance of passing with k of its samples, averaged over the groups of its samples.
+    # A row is an item: the chance of passing with k of its samples, averaged over its groups of samples.
     items = leaf.parts.add(
         "rows",
         f"""select {leaf.by}, item_id, any_value(cluster_id) as cluster_id,
   {counted} as "values", sum("of") as "of",
-  count(*) = 1 and bool_and(n = 1) as single, {ordered("avg", f"case when n >= {k} then {chance} end")} as value{sizes}
+  count(*) = 1 and bool_and(n = 1) as single, {ordered("avg", f"case when n >= {k} then {chance} end")} as value{counts}
 from (
   select {leaf.by}, item_id, any_value(cluster_id) as cluster_id, count(value) as n,
     count(value) filter ({passes}) as c,
@@ -352,13 +359,13 @@ group by {leaf.by}""",
     )
     influence = f"{ordered('sum', 'rows.value - cells.value')} / any_value(m)"
     units = leaf.units(items, cells, influence, "count(rows.value) / any_value(m)")
-    node = leaf.tables(cells, units, weighted=True)
-    short = leaf.parts.add(
+    tables = leaf.tables(cells, units, weighted=True)
+    with_counts = leaf.parts.add(
         "cells",
         f"""select c.*, i.m as "items that count", i."all items"
-from {node.cells} as c join {cells} as i on {same("c", "i", leaf.cut.dims)}""",
+from {tables.cells} as c join {cells} as i on {same("c", "i", leaf.cut.dims)}""",
     )
-    return replace(node, cells=short, has_counted_items=True)
+    return replace(tables, cells=with_counts, has_counted_items=True)
 
 
 # Classes
@@ -383,11 +390,15 @@ def f1(leaf: LeafRows) -> FigureTables:
 
 
 def _class_ratio(leaf: LeafRows, over: str, under: str) -> FigureTables:
-    """Return the tables of a ratio of numbers of true and false positives and false negatives of classes."""
+    """Return the tables of a ratio of sums of true positives, false positives and false negatives (`tp`, `fp`, `fn`).
+
+    `over` and `under` are the SQL of numerator and denominator. The setting `average` is `binary` (one class), `micro`
+    (sums over classes), `macro` (mean of the ratios of classes) or `samples` (mean of the ratios of replies).
+    """
     average = leaf.setting("average")
     pairs = leaf.pairs()
     used = "gold is not null" if leaf.missing == "zero" else '"has value"'
-    text = leaf.parts.add(
+    class_rows = leaf.parts.add(
         "rows",
         f"""select {leaf.by}, item_id, cluster_id, sample_id, "has value", {used} as used,
   {_classes("key", leaf.scored[0])} as said,
@@ -397,14 +408,14 @@ from {pairs}""",
     counted = leaf.parts.add(
         "cells",
         f"""select {leaf.by}, count(*) filter ("has value") as n, count(*) as total
-from {text}
+from {class_rows}
 group by {leaf.by}""",
     )
     if average == "samples":
-        return leaf.mean(_of_sets(leaf, text, over, under))
-    only = f"\nwhere class = {quoted(_positive(leaf))}" if average == "binary" else ""
+        return leaf.mean(_set_ratios(leaf, class_rows, over, under))
+    class_filter = f"\nwhere class = {quoted(_positive(leaf))}" if average == "binary" else ""
     group = ["class"] if average == "macro" else []
-    # A row is a unit and, for macro averages, a class: what counts in the numerator and in the denominator.
+    # A row is a unit and, for macro averages, a class, with its parts of the numerator and the denominator.
     classes = leaf.parts.add(
         "rows",
         f"""select {leaf.by}, cluster_id{", class" if group else ""},
@@ -413,8 +424,8 @@ from (
   select *, (list_contains(said, class) and list_contains(truth, class))::integer as tp,
     (list_contains(said, class) and not list_contains(truth, class))::integer as fp,
     (not list_contains(said, class) and list_contains(truth, class))::integer as fn
-  from (select *, unnest(list_distinct(said || truth)) as class from {text} where used)
-){only}
+  from (select *, unnest(list_distinct(said || truth)) as class from {class_rows} where used)
+){class_filter}
 group by {leaf.by}, cluster_id{", class" if group else ""}""",
     )
     ratios = leaf.parts.add(
@@ -424,53 +435,53 @@ group by {leaf.by}, cluster_id{", class" if group else ""}""",
 from {classes}
 group by {leaf.by}{", class" if group else ""}""",
     )
-    of_class = 'r."over" / nullif(r."under", 0)'
-    # Without rows to count there is no class, and the mean over no classes is undefined, not 0.
-    none = f'case when r."under" is not null then coalesce({of_class}, 0) end' if group else of_class
-    lacking = "there is no class" if group else "there is nothing of the class"
+    class_ratio = 'r."over" / nullif(r."under", 0)'
+    # Without rows there is no class, and the mean over no classes is undefined, not 0.
+    or_zero = f'case when r."under" is not null then coalesce({class_ratio}, 0) end' if group else class_ratio
+    reason = "there is no class" if group else "there is nothing of the class"
     cells = leaf.parts.add(
         "cells",
-        f"""select {columns(leaf.cut.dims, "c")}, {ordered("avg", none)} as value,
+        f"""select {columns(leaf.cut.dims, "c")}, {ordered("avg", or_zero)} as value,
   count(r."under") as "classes of cell",
   any_value(c.n) as n, any_value(c.total) as total, false as "is share",
-  case when {ordered("avg", none)} is null then '{lacking}' end as reason, min(r."items of class") < {MIN_CLASS_ITEMS}
-    or min(r."items of class" * {none}) < {MIN_CLASS_ITEMS / 2} as few,
-  list({{'share': {none}, 'items': r."items of class"}}) filter (r."under" is not null) as classes
+  case when {ordered("avg", or_zero)} is null then '{reason}' end as reason, min(r."items of class") < {MIN_CLASS_ITEMS}
+    or min(r."items of class" * {or_zero}) < {MIN_CLASS_ITEMS / 2} as few,
+  list({{'share': {or_zero}, 'items': r."items of class"}}) filter (r."under" is not null) as classes
 from {counted} as c left join {ratios} as r on {same("c", "r", leaf.cut.dims)}
 group by {columns(leaf.cut.dims, "c")}""",
     )
     met = f"{same('rows', 'r', leaf.cut.dims)}{' and rows.class = r.class' if group else ''}"
     ratio = 'coalesce(r."over" / nullif(r."under", 0), 0)'
-    own = f'coalesce((rows."over" - {ratio} * rows."under") / nullif(r."under", 0), 0) / cells."classes of cell"'
+    influence = f'coalesce((rows."over" - {ratio} * rows."under") / nullif(r."under", 0), 0) / cells."classes of cell"'
     weight = "" if group else ', sum(rows."under") / nullif(any_value(r."under"), 0) as weight'
     units = leaf.parts.add(
         "units",
         f"""select {columns(leaf.cut.dims, "rows")}, rows.cluster_id,
-  {ordered("sum", own)} as influence{weight}
+  {ordered("sum", influence)} as influence{weight}
 from {classes} as rows join {ratios} as r on {met}
   join {cells} as cells on {same("rows", "cells", leaf.cut.dims)}
 group by {columns(leaf.cut.dims, "rows")}, rows.cluster_id
 having sum(rows."under") > 0""",
     )
-    node = leaf.tables(cells, units, weighted=not group)
-    return _few_items_mean(leaf, node, cells) if average == "macro" else node
+    tables = leaf.tables(cells, units, weighted=not group)
+    return _few_items_mean(leaf, tables, cells) if average == "macro" else tables
 
 
-def _few_items_mean(leaf: LeafRows, node: FigureTables, ratios: str) -> FigureTables:
-    """Return the mean over classes of which some may have too few items for their influences to show an error; then
-    the cells have the column `classes`."""
-    text = f"'a class has fewer than {MIN_CLASS_ITEMS} items, or is right in fewer than {MIN_CLASS_ITEMS // 2}'"
+def _few_items_mean(leaf: LeafRows, tables: FigureTables, ratios: str) -> FigureTables:
+    """Return the tables of a mean over classes, without a standard error in cells in which a class has too few items;
+    there the column `classes` has the share and the number of items of each class, for another interval."""
+    reason = f"'a class has fewer than {MIN_CLASS_ITEMS} items, or is right in fewer than {MIN_CLASS_ITEMS // 2}'"
     cells = leaf.parts.add(
         "cells",
         f"""select c.* replace (c.known and not r.few as known,
-  coalesce(c.reason, case when r.few then {text} end) as reason), case when r.few then r.classes end as classes
-from {node.cells} as c join {ratios} as r on {same("c", "r", leaf.cut.dims)}""",
+  coalesce(c.reason, case when r.few then {reason} end) as reason), case when r.few then r.classes end as classes
+from {tables.cells} as c join {ratios} as r on {same("c", "r", leaf.cut.dims)}""",
     )
-    return replace(node, cells=cells, classes=True)
+    return replace(tables, cells=cells, classes=True)
 
 
-def _of_sets(leaf: LeafRows, said: str, over: str, under: str) -> str:
-    """Return one row per reply: the measure of its set; two empty sets are equal, which counts 1."""
+def _set_ratios(leaf: LeafRows, class_rows: str, over: str, under: str) -> str:
+    """Return the name of a table of one row per reply with the ratio for its sets of classes; 1 if both are empty."""
     return leaf.parts.add(
         "rows",
         f"""select {leaf.by}, item_id, cluster_id, sample_id, "has value", 1 as "its weight",
@@ -478,13 +489,13 @@ def _of_sets(leaf: LeafRows, said: str, over: str, under: str) -> str:
     as value
 from (
   select *, len(list_intersect(said, truth)) as tp, len(said) - tp as fp, len(truth) - tp as fn
-  from {said}
+  from {class_rows}
 )""",
     )
 
 
 def _positive(leaf: LeafRows) -> str:
-    """Return the positive class of a binary measure, as a column stores it."""
+    """Return the positive class of a binary average, as columns store it."""
     positive = leaf.figure.named.get("positive", True)
     if isinstance(positive, str):
         return json.dumps(positive, ensure_ascii=False)
@@ -511,39 +522,40 @@ def win_rate(leaf: LeafRows) -> FigureTables:
         return leaf.mean(_sides(leaf, _compared(leaf, more=["choice"]), _margins(leaf)))
     if leaf.cut.labels != "none":
         labelled = labelled_comparisons(leaf.plan, leaf.parts, leaf.scored[0], leaf.cut)
-        return leaf.mean(_labelled_sides(leaf, labelled), _lacking(leaf))
+        return leaf.mean(_labelled_sides(leaf, labelled), _label_reason(leaf))
     return leaf.mean(_sides(leaf, _compared(leaf)))
 
 
 def _by_margin(leaf: LeafRows) -> bool:
+    """Return true if verdicts have different weights, such as those of a clear and a narrow win."""
     return leaf.setting("weight") == "margin"
 
 
 def _compared(leaf: LeafRows, dims: tuple[str, ...] | None = None, more: Sequence[str] = ()) -> str:
-    """Return one row per comparison."""
+    """Return the name of the table of the comparisons, one row each."""
     cut = leaf.cut if dims is None else replace(leaf.cut, dims=dims)
     return leaf.parts.add("compared", compared_sql(leaf.plan, leaf.scored[0], cut, more))
 
 
 def _margins(leaf: LeafRows) -> str:
-    """Return the SQL of the weight of a comparison: that of its verdict's name on either side, 1 for a tie. The
-    judge of another scenario may use a name differently."""
-    found = []
+    """Return the SQL of the weight of a comparison: the absolute worth of the verdict that the judge chose, 1 for a
+    tie. The judge of another scenario may give the same verdict another worth."""
+    cases = []
     for scenario in leaf.scored[0].scenarios:
         for step in scenario.steps:
             gives = leaf.plan.scorer(step.scorer).gives if isinstance(step, Compare) else None
             if not isinstance(gives, ChoiceType) or step not in leaf.scored[0].steps:
                 continue
-            named_here = " ".join(
-                f"when {quoted(name)} then {abs(by) or 1.0!r}"
-                for name, by in zip(gives.values, gives.worth, strict=True)
+            verdict_cases = " ".join(
+                f"when {quoted(name)} then {abs(worth) or 1.0!r}"
+                for name, worth in zip(gives.values, gives.worth, strict=True)
             )
-            found.append(f"when {quoted(scenario.name)} then case choice {named_here} else 1 end")
-    return f"case scenario {' '.join(found)} end"
+            cases.append(f"when {quoted(scenario.name)} then case choice {verdict_cases} else 1 end")
+    return f"case scenario {' '.join(cases)} end"
 
 
 def _sides(leaf: LeafRows, compared: str, weight: str = "1") -> str:
-    """Return one row per comparison and model: whether that model won."""
+    """Return the name of a table of one row per comparison and model: 1 if the model won, 0.5 for a tie."""
     return leaf.parts.add(
         "rows",
         f"""select {leaf.by}, item_id, cluster_id, value is not null as "has value",
@@ -556,8 +568,8 @@ from (
 
 
 def _labelled_sides(leaf: LeafRows, compared: str) -> str:
-    """Return the same for comparisons with labels. A model needs labelled comparisons with every model that it met,
-    otherwise it has no value, since the figure would be one of the others."""
+    """Return the table of `_sides` for labelled comparisons. A model has no value unless it has labelled comparisons
+    with every model that it was compared with, since the value would be one against the other models only."""
     # A row is a labelled comparison from the side of one of its models.
     return leaf.parts.add(
         "rows",
@@ -576,7 +588,7 @@ from (
 
 @implements("position_bias")
 def position_bias(leaf: LeafRows) -> FigureTables:
-    """Return the tables of the share of verdicts for the reply shown first less that for the second."""
+    """Return the tables of the share of verdicts for the reply shown first minus that for the one shown second."""
     return leaf.mean(_orders(leaf, '"one way" + "other way" - 1'), without_value=NO_ORDERS)
 
 
@@ -587,11 +599,13 @@ def flip_rate(leaf: LeafRows) -> FigureTables:
 
 
 def _orders(leaf: LeafRows, value: str) -> str:
-    """Return one row per judge and two replies, for each of the models: the joint result of both orders. Its `value` is
-    SQL of "one way" and "other way", which are both 1 if the reply shown first always wins, and both 0 if the one shown
-    second does."""
+    """Return the name of a table of one row per judge, pair of replies and model, with a value of both orders.
+
+    `value` is its SQL, from "one way" and "other way", the verdicts in the two orders: 1 if the reply shown first wins,
+    0 if the one shown second does.
+    """
     dims = "".join(f"{named(dim)}, " for dim in leaf.cut.dims)
-    # A row is a judge and two replies, from the side of one model, with the verdicts of both orders.
+    # A row is a judge and a pair of replies, once for each model, with the verdicts of both orders.
     return leaf.parts.add(
         "rows",
         f"""select {dims}unnest("both models") as model, item_id, cluster_id,
@@ -616,7 +630,7 @@ from (
 
 
 def _of_lists(statistic: Statistic) -> Write:
-    """Return the SQL of a statistic, by the rows that it takes."""
+    """Return the implementation of a statistic of lists, by the class of the statistic."""
     match statistic:
         case Agreement() | AgreementWithinItems():
             return partial(_agreement, statistic=statistic)
@@ -631,29 +645,30 @@ def _of_lists(statistic: Statistic) -> Write:
 def _value_statistic(leaf: LeafRows, statistic: ValueStatistic) -> FigureTables:
     """Return the tables of a statistic of the values of a cell."""
     settings = quoted(json.dumps(leaf.figure.named, sort_keys=True)) if leaf.figure.named else "''"
-    found = leaf.called(leaf.figure.function, leaf.single(), "cluster_id", "sample_id", settings)
-    node = _drawn(leaf, found) if statistic.drawn else leaf.opened(found)
+    results = leaf.called(leaf.figure.function, leaf.single(), "cluster_id", "sample_id", settings)
+    tables = _drawn(leaf, results) if statistic.drawn else leaf.opened(results)
     if not statistic.limited:
-        return node
+        return tables
     cells = leaf.parts.add(
         "cells",
         f"""select c.*, f.found.limits as limits
-from {node.cells} as c join {found} as f on {same("c", "f", leaf.cut.dims)}""",
+from {tables.cells} as c join {results} as f on {same("c", "f", leaf.cut.dims)}""",
     )
-    return replace(node, cells=cells, limited=True)
+    return replace(tables, cells=cells, limited=True)
 
 
 def _set_metric(leaf: LeafRows, statistic: SetMetric) -> FigureTables:
-    """Return the tables of a metric of actual and expected values; if a missing text counts, it is empty."""
+    """Return the tables of a metric of actual and expected values. If missing values count as zero, a missing text is
+    the empty text."""
     pairs = leaf.pairs()
-    given, gold = "key", "gold"
+    actual, expected = "key", "gold"
     if statistic.kind == "texts" and leaf.missing == "zero":
-        given = "coalesce(key, '\"\"')"
+        actual = "coalesce(key, '\"\"')"
     elif statistic.kind == "numbers":
-        given, gold = "value::varchar", '"gold value"::varchar'
+        actual, expected = "value::varchar", '"gold value"::varchar'
     rows = leaf.parts.add(
         "rows",
-        f"""select {leaf.by}, item_id, cluster_id, sample_id, {given} as key, {gold} as gold,
+        f"""select {leaf.by}, item_id, cluster_id, sample_id, {actual} as key, {expected} as gold,
   NULL::double as value, "has value"
 from {pairs}""",
     )
@@ -663,32 +678,33 @@ from {pairs}""",
 
 
 def _agreement(leaf: LeafRows, statistic: Agreement | AgreementWithinItems) -> FigureTables:
-    """Return the tables of an agreement of raters."""
+    """Return the tables of a coefficient of the agreement of raters."""
     settings = quoted(leaf.setting("level"))
     if isinstance(statistic, Agreement) and statistic.of_categories:
         settings = categories_sql(leaf.plan, leaf.figure, leaf.scored, leaf.cut, names=statistic.of_classes)
-    rows = _rated(replace(leaf, cut=replace(leaf.cut, dims=without_pair(leaf.cut.dims))))
+    rows = _ratings(replace(leaf, cut=replace(leaf.cut, dims=without_pair(leaf.cut.dims))))
     if PAIR in leaf.cut.dims:
         rows = by_pair(leaf.parts, rows)
-    together = is_of_all_models(leaf.figure)
+    of_all_models = is_of_all_models(leaf.figure)
     subject = REPLY_TO_ITEM if isinstance(statistic, AgreementWithinItems) else "subject"
     cells = leaf.called(
         leaf.figure.function,
-        pool_models(leaf.parts, rows) if together else rows,
+        pool_models(leaf.parts, rows) if of_all_models else rows,
         subject,
         "rater",
         settings,
         key="key",
         paired=len(leaf.scored) == 2,
     )
-    node = leaf.opened(cells)
-    return repeat_by_model(leaf.parts, node, rows) if together else node
+    tables = leaf.opened(cells)
+    return repeat_by_model(leaf.parts, tables, rows) if of_all_models else tables
 
 
-def _rated(leaf: LeafRows) -> str:
-    """Return one row per rating: the rater, and what is rated."""
-    placed = [ELEMENT_PLACE] if leaf.scored[0].scores_elements else []
-    element = "".join(f", {name}" for name in placed)
+def _ratings(leaf: LeafRows) -> str:
+    """Return the name of a table of one row per rating, with its rater and subject. For two scored steps, the raters
+    are the actual and the expected values."""
+    element_columns = [ELEMENT_PLACE] if leaf.scored[0].scores_elements else []
+    element = "".join(f", {name}" for name in element_columns)
     if len(leaf.scored) == 2:
         pairs = leaf.pairs()
         return leaf.parts.add(
@@ -700,10 +716,12 @@ def _rated(leaf: LeafRows) -> str:
 from {pairs}""",
         )
     scored = leaf.scored[0]
-    texts = [name for name in ("scenario", "sample_id", "scorer", "metric", "evaluator") if name not in leaf.cut.dims]
-    told_apart = ", ".join([leaf.by, *texts, *placed])
+    subject_columns = [
+        name for name in ("scenario", "sample_id", "scorer", "metric", "evaluator") if name not in leaf.cut.dims
+    ]
+    rating_columns = ", ".join([leaf.by, *subject_columns, *element_columns])
     grade = _latest_grade("value is not null or given is not null")
-    # A row is a rating: the latest grade that a rater gave a subject.
+    # A row is a rating: the latest grade of a subject by a rater.
     return leaf.parts.add(
         "rows",
         f"""select {leaf.by}, latest.item_id, latest.cluster_id,
@@ -712,37 +730,37 @@ from {pairs}""",
   evaluator as rater, latest.value, latest.given, coalesce(latest.given, latest.value::varchar) as key,
   key is not null as "has value"
 from (
-  select {told_apart},
+  select {rating_columns},
     arg_max({{'item_id': item_id, 'cluster_id': cluster_id, 'value': value, 'given': given}}, {grade}) as latest
   from (
-{indented(indented(leaf.rows(scored, "scorer", "round", *placed)))}{leaf.in_role(scored)}
+{indented(indented(leaf.rows(scored, "scorer", "round", *element_columns)))}{leaf.in_role(scored)}
   )
-  group by {told_apart}
+  group by {rating_columns}
 )""",
     )
 
 
 def _latest_grade(is_grade: str) -> str:
-    """Return the SQL of a number that is greatest for the latest round in which a rater graded a reply. Rounds in which
-    the rater graded only other replies are lower than all of these."""
+    """Return the SQL of a number that is greatest for the latest round with a grade. Rows without a grade have the
+    least number, −1."""
     return f"case when {is_grade} then coalesce(round, 0) else -1 end"
 
 
 Category = str | float | tuple[int, int]
-"""A name, a number, or all integers between two ends."""
+"""A name, a number, or a range of integers by its first and last."""
 
 
 def categories_sql(
     plan: Plan, figure: Aggregate, scored: Sequence[ScoredStep], cut: RowSelection, *, names: bool
 ) -> str:
-    """Return the SQL of the declared categories of a cell, as the JSON that `tripos_statistic` takes.
+    """Return the SQL of the declared categories of a cell, as the JSON that `tripos_statistic` reads.
 
-    They are the levels of a rubric, the names of a choice, or true and false, as Gwet's coefficients need them. If
-    cells go by metric, they are those of the cell's metric. A score without a scale has none; then the categories in
-    use count.
+    Gwet's coefficients need them: the levels of a rubric, the names of a choice, or true and false. With cells by
+    metric, they are those of the cell's metric. A score without a scale has none, so that the observed categories are
+    used. `names` gives the names of a choice instead of their numbers.
     """
-    only = dict(cut.fixed).get("metric")
-    metrics = [metric for metric in _metrics(plan, scored) if only in (None, metric.name)]
+    fixed_metric = dict(cut.fixed).get("metric")
+    metrics = [metric for metric in _metrics(plan, scored) if fixed_metric in (None, metric.name)]
     if "metric" not in cut.dims or len({metric.ends for metric in metrics}) < 2:
         return quoted(_json(_declared(plan, figure, scored, metrics, names)))
     cases = " ".join(
@@ -753,7 +771,7 @@ def categories_sql(
 
 
 def _metrics(plan: Plan, scored: Sequence[ScoredStep]) -> list[Metric]:
-    """Return the metrics that judges score, without repeats."""
+    """Return the distinct metrics that judges score."""
     names: dict[str, None] = {}
     for scored_step in scored:
         for step in scored_step.steps:
@@ -765,19 +783,21 @@ def _metrics(plan: Plan, scored: Sequence[ScoredStep]) -> list[Metric]:
 def _declared(
     plan: Plan, figure: Aggregate, scored: Sequence[ScoredStep], metrics: Sequence[Metric], names: bool
 ) -> list[Category]:
+    """Return the distinct declared categories of scored steps."""
     if figure.true_of:
         return [(0, 1)]
-    found: dict[Category, None] = {(metric.low, metric.high): None for metric in metrics}
+    categories: dict[Category, None] = {(metric.low, metric.high): None for metric in metrics}
     ranges = ranges_of(plan)
     for scored_step in scored:
         for scenario in scored_step.scenarios:
             for step in scenario.steps:
                 if step in scored_step.steps and not (isinstance(step, Grade) and step.metrics):
-                    found.update(dict.fromkeys(_of_type(ranges.declared(scenario, step), figure, names)))
-    return list(found)
+                    categories.update(dict.fromkeys(_of_type(ranges.declared(scenario, step), figure, names)))
+    return list(categories)
 
 
 def _of_type(type_: Type, figure: Aggregate, names: bool) -> Iterator[Category]:
+    """Yield the categories of a type of scores."""
     inner = type_.of if type_.kind == "optional" else type_
     match inner.kind:
         case "bool":
@@ -802,69 +822,74 @@ LIST_COLUMNS = {
     "key": "evaluator",
     "value": "value",
 }
-"""The columns of a comparison that a statistic of lists receives, by their names in ratings."""
+"""The columns of a comparison that a statistic of lists receives. A comparison is passed in the fields of a rating: the
+first model as the subject, the second as the rater."""
 ITEM_OF_CLUSTER = "cluster_id || chr(31) || item_id"
-"""An item with its cluster as a prefix; the warehouse splits them there."""
+"""The SQL of an item with its cluster as a prefix, by which the statistic separates them."""
 
 
 def _comparison_statistic(leaf: LeafRows, statistic: ComparisonStatistic) -> FigureTables:
-    """Return the tables of a statistic of all comparisons of a cell. If cells go by judge, a judge's preference for
-    its own model is compared with the verdicts of the other judges."""
-    function, alone = leaf.figure.function, statistic.of_replies and "evaluator" in leaf.cut.dims
-    dims = tuple(dim for dim in leaf.cut.dims if not (alone and dim == "evaluator"))
-    labelled, halved = leaf.cut.labels != "none", leaf.setting("ties") == "half"
-    weight, lacking = "", ""
+    """Return the tables of a statistic of all comparisons of a cell.
+
+    A statistic of replies (self-preference) compares a judge with the other judges, so it reads the comparisons of all
+    judges even if cells are by judge.
+    """
+    function, by_judge = leaf.figure.function, statistic.of_replies and "evaluator" in leaf.cut.dims
+    dims = tuple(dim for dim in leaf.cut.dims if not (by_judge and dim == "evaluator"))
+    labelled, splits_ties = leaf.cut.labels != "none", leaf.setting("ties") == "half"
+    weight, label_reason = "", ""
     if labelled:
         compared = labelled_comparisons(leaf.plan, leaf.parts, leaf.scored[0], leaf.cut)
-        weight, lacking = '"its weight"', ', max("is lacking here") as "is lacking"'
+        weight, label_reason = '"its weight"', ', max("is lacking here") as "is lacking"'
     elif _by_margin(leaf):
         compared, weight = _compared(leaf, dims, ["choice"]), _margins(leaf)
     else:
         compared = _compared(leaf, dims)
-    seen, counting = LIST_COLUMNS, compared
-    if statistic.of_replies:  # so it needs items
-        seen = {**LIST_COLUMNS, "item": ITEM_OF_CLUSTER}
-    if halved:
+    list_columns, counted_rows = LIST_COLUMNS, compared
+    if statistic.of_replies:  # it needs the item as well as its cluster
+        list_columns = {**LIST_COLUMNS, "item": ITEM_OF_CLUSTER}
+    if splits_ties:
         compared, weight = _halves(leaf, compared, weight or "1"), '"its share"'
     if weight:
-        seen, function = {**LIST_COLUMNS, "key": f"({weight})::varchar"}, f"{WEIGHTED}{function}"
+        list_columns, function = {**LIST_COLUMNS, "key": f"({weight})::varchar"}, f"{WEIGHTED}{function}"
     cell = "".join(f"{named(dim)}, " for dim in dims)
-    every = leaf.parts.add(
+    lists = leaf.parts.add(
         "every",
-        f"""select {cell}list("one verdict" order by "one verdict") as "all verdicts"{lacking}
+        f"""select {cell}list("one verdict" order by "one verdict") as "all verdicts"{label_reason}
 from (
-  select {cell}{_packed(seen)} as "one verdict"{', "is lacking here"' if labelled else ""}
+  select {cell}{_packed(list_columns)} as "one verdict"{', "is lacking here"' if labelled else ""}
   from {compared}
 )
 group by all""",
     )
-    judges = ", evaluator" if alone else ""
+    judges = ", evaluator" if by_judge else ""
     counted = leaf.parts.add(
         "counted",
         f"""select {leaf.by}, count(value) as n, count(*) as total
 from (
   select {cell}value, unnest([first_model, second_model]) as model{judges}
-  from {counting}
+  from {counted_rows}
 )
 group by {leaf.by}""",
     )
-    about = f"concat_ws(chr(31), c.model, {'c.evaluator' if alone else 'NULL'})"
-    met = " and ".join([f"c.{named(dim)} is not distinct from e.{named(dim)}" for dim in dims] or ["true"])
-    call = f'tripos_statistic({quoted(function)}, {about}, e."all verdicts")'
+    argument = f"concat_ws(chr(31), c.model, {'c.evaluator' if by_judge else 'NULL'})"
+    same_cell = " and ".join([f"c.{named(dim)} is not distinct from e.{named(dim)}" for dim in dims] or ["true"])
+    call = f'tripos_statistic({quoted(function)}, {argument}, e."all verdicts")'
     if labelled:
         call = f"""case when e."is lacking" is null then {call}
     else {{'value': NULL, 'reason': e."is lacking", 'items': [], 'pulls': [], 'draws': NULL, 'limits': NULL}} end"""
-    found = leaf.parts.add(
+    results = leaf.parts.add(
         "cells",
         f"""select {columns(leaf.cut.dims, "c")}, c.n, c.total,
   {call} as found
-from {counted} as c join {every} as e on {met}""",
+from {counted} as c join {lists} as e on {same_cell}""",
     )
-    return leaf.opened(found)
+    return leaf.opened(results)
 
 
 def _halves(leaf: LeafRows, compared: str, weight: str) -> str:
-    """Return the same comparisons, with each tie split into two halves, one won by either model."""
+    """Return the name of the table of the comparisons in which each tie is split into two halves, one won by each
+    model."""
     return leaf.parts.add(
         "halves",
         f"""select * exclude (value), case when value = 0.5 then "half won" else value end as value,
@@ -877,6 +902,7 @@ from (
 
 
 def _packed(names: Mapping[str, str]) -> str:
+    """Return the SQL of a struct of columns, by the names of its fields."""
     return "{" + ", ".join(f"'{name}': {column}" for name, column in names.items()) + "}"
 
 
@@ -884,40 +910,40 @@ def _packed(names: Mapping[str, str]) -> str:
 
 
 def _of_user(leaf: LeafRows, plugin: Plugin) -> FigureTables:
-    """Return the tables of a user's function, called with lists of the values of all replies that have each of
-    them."""
+    """Return the tables of a user's function of lists, one for each scored step: the values of the replies for which no
+    step lacks one."""
     first, *steps = leaf.scored
     kinds = [type_.of.kind for type_ in plugin.parameters.values() if type_.kind == "list"]
-    taken = [_typed("one", kinds[0])]
+    values = [_typed("one", kinds[0])]
     joins = ""
     for place, (other, kind) in enumerate(zip(steps, kinds[1:], strict=True), 2):
-        taken.append(f"value{place}.value")
+        values.append(f"value{place}.value")
         joins += " " + leaf.join_of(other, f"value{place}", f"any_value({_typed('', kind)}) as value")
     rows = leaf.parts.add(
         "rows",
         f"""select {columns(leaf.cut.dims, "one")}, one.item_id, one.cluster_id, one.sample_id,
   NULL::double as value,
-  '[' || {" || ', ' || ".join(taken)} || ']' as key, key is not null as "has value"
+  '[' || {" || ', ' || ".join(values)} || ']' as key, key is not null as "has value"
 from (
 {indented(leaf.rows(first))}
 ) as one{joins}""",
     )
-    told = {"function": plugin.function, "name": plugin.name, "path": plugin.path, "version": plugin.version}
-    settings = quoted(json.dumps({**told, "parameters": list(plugin.parameters), "kinds": kinds}, sort_keys=True))
+    identity = {"function": plugin.function, "name": plugin.name, "path": plugin.path, "version": plugin.version}
+    settings = quoted(json.dumps({**identity, "parameters": list(plugin.parameters), "kinds": kinds}, sort_keys=True))
     function = PYTHON_VALUE if leaf.values_only else PYTHON
     return _drawn(leaf, leaf.called(function, rows, "sample_id", "sample_id", settings, key="key"))
 
 
 def _typed(of: str, kind: str) -> str:
-    """Return the SQL of a value as JSON: a number as a number, a text or a name as text."""
+    """Return the SQL of a value as JSON: the stored JSON text of a text or a name, or a number."""
     prefix = f"{of}." if of else ""
     return f"{prefix}given" if kind in ("text", "choice") else f"{prefix}value::varchar"
 
 
-def _drawn(leaf: LeafRows, found: str) -> FigureTables:
-    """Return the tables of cells whose values and draws a function of lists computed."""
-    drawn = leaf.parts.add("drawn", f"select {leaf.by}, found.draws as draws\nfrom {found}")
-    return replace(leaf.opened(found), drawn=drawn)
+def _drawn(leaf: LeafRows, results: str) -> FigureTables:
+    """Return the tables of a figure from the result of a statistic of lists that includes bootstrap draws."""
+    drawn = leaf.parts.add("drawn", f"select {leaf.by}, found.draws as draws\nfrom {results}")
+    return replace(leaf.opened(results), drawn=drawn)
 
 
 for _name, _statistic in STATISTICS.items():

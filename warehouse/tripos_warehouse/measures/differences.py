@@ -1,14 +1,13 @@
-"""Differences of measures between two sides, or between two models of one side.
+"""Differences of measures between two sides (`sides.Side`), or between two models of one side.
 
-The choice of the estimator is made here, and nowhere else:
+This module alone chooses the estimator of a difference:
 
 - A mean of scores, or a sum of such means, is compared score by score (`paired_scores`).
-- A measure that people correct has a difference with its own λ: people's difference on the replies that they graded,
-  plus what the judge's difference adds. How well a judge's differences follow those of people is another question than
-  how well its grades do, since effects of an item on both models cancel. So λ is estimated for the difference, and not
-  for either model.
-- A measure with random facets is compared score by score, with the error over its facets (`random_facets`).
-- Any other measure is computed again and again without some of the items (`jackknife`).
+- A measure that people correct is compared by a prediction-powered difference (`statistics.prediction_powered`). Its λ
+  is estimated for the difference, not for either model: effects of an item on both models cancel in a difference, so
+  judge and people correlate differently in differences than in grades.
+- A measure with random facets is compared score by score, with a standard error over its facets (`random_facets`).
+- Any other measure is compared by the jackknife over items (`jackknife`).
 """
 
 from __future__ import annotations
@@ -48,22 +47,22 @@ from tripos_warehouse.statistics.prediction_powered import InfluencedEstimate
 
 Data = TypeVar("Data")
 ModelDifferences = dict[tuple[Cell, str, str], Estimate]
-"""By cell and two models: how far the first is above the second."""
+"""The difference of two models (first minus second), by cell and names of the models."""
 
 
 class Estimator(Protocol[Data]):
-    """A way to compare models over some items."""
+    """An estimator of differences of models over a set of items."""
 
     def read(self, side: Side) -> Data:
         """Return the data of the models of a side. Raises `StoreError` if the SQL fails."""
 
     def differences(self, a: Data, b: Data, one: Sequence[str], two: Sequence[str]) -> list[CellDifference]:
-        """Return the difference of models `two` of `b` less their counterparts `one` of `a`, in each cell in which all
-        of them have a value."""
+        """Return the difference of the mean of models `two` of `b` minus the mean of models `one` of `a`, in each cell
+        in which all of them have a value."""
 
 
 def _estimator(side: Side, measure: Measure, items: Collection[str]) -> Estimator[Any]:
-    """Return how a measure is compared whose scores are not paired."""
+    """Return the estimator for a measure that is not compared score by score from `paired_scores`."""
     if measure.corrected:
         return CorrectedMeans(side.plan, measure, sorted(items))
     if measure.random:
@@ -74,10 +73,11 @@ def _estimator(side: Side, measure: Measure, items: Collection[str]) -> Estimato
 def measure_differences(
     a: Side, b: Side, measure: Measure, *, items: Collection[str] | None = None, pairs: PairedScores | None = None
 ) -> list[CellDifference]:
-    """Return the values of a measure of `b` on both sides, and how far `b` is above `a`, in each cell in which all
-    models of both sides have a value; nothing if a side cannot run its SQL.
+    """Return the values of a measure on both sides and their difference, `b` minus `a`, in each cell in which all
+    models of both sides have a value; empty if the SQL of a side fails.
 
-    They are over `items`, or those that both sides have; `pairs` are the paired scores of both sides if they are known.
+    `items` are the items to compare, by default those of both sides. `pairs` are the paired scores of both sides, if
+    the caller has already read them. The measure is one of the plan of `b`.
     """
     plan = b.plan
     if (figure := paired_figure(plan, measure)) is not None:
@@ -93,8 +93,8 @@ def measure_differences(
     except StoreError:
         return []
     span = None if measure.low is None or measure.high is None else measure.high - measure.low
-    unnamed = {"name": "", "until": None, "lower_is_better": False, "higher_is_better": False}
-    content = measure.model_copy(update=unnamed).model_dump_json()
+    without_name = {"name": "", "until": None, "lower_is_better": False, "higher_is_better": False}
+    content = measure.model_copy(update=without_name).model_dump_json()
     return [
         replace(difference, span=span, identity=(content, difference.cell))
         for difference in estimator.differences(before, after, a.models, b.models)
@@ -108,9 +108,12 @@ def model_differences(
     models: Collection[tuple[str, str]] | None = None,
     items: Collection[str] | None = None,
 ) -> ModelDifferences:
-    """Return how two models of a side differ (first less second) in each cell of a measure, for every two or those in
-    `models`, as `measure_differences` has it. Two are missing if one of them has no value, and all are if the SQL
-    cannot be run. Over `items`, or for every two those that both have."""
+    """Return the difference of two models of a side (first minus second) in each cell of a measure, for the pairs in
+    `models`, by default all pairs, with the estimators of `measure_differences`.
+
+    A pair is missing if one of its models has no value; pairs are also missing if the SQL fails. `items` are the items
+    to compare, by default those that both models of a pair have.
+    """
     plan, pairs = side.plan, list(combinations(side.models, 2) if models is None else models)
     if not pairs:
         return {}
@@ -124,14 +127,14 @@ def model_differences(
         if figure.times is None:
             return estimates
         pairs = [pair for pair in pairs if ((), *pair) not in estimates]
-    for shared, compared in _by_shared_items(side, measure, pairs, items).items():
-        own = replace(side, models=tuple(sorted({model for pair in compared for model in pair})))
+    for shared, model_pairs in _by_shared_items(side, measure, pairs, items).items():
+        pair_side = replace(side, models=tuple(sorted({model for pair in model_pairs for model in pair})))
         estimator = _estimator(side, measure, shared)
         try:
-            data = estimator.read(own)
+            data = estimator.read(pair_side)
         except StoreError:
             continue
-        for first, second in compared:
+        for first, second in model_pairs:
             for difference in estimator.differences(data, data, [second], [first]):
                 estimates[difference.cell, first, second] = difference.difference
     return estimates
@@ -140,14 +143,15 @@ def model_differences(
 def _by_shared_items(
     side: Side, measure: Measure, models: Sequence[tuple[str, str]], items: Collection[str] | None
 ) -> Mapping[frozenset[str], list[tuple[str, str]]]:
-    """Return every two models by the items that both have, so that those with the same items are compared at once."""
+    """Return the pairs of models by the items that both models have, so that pairs with equal items share their
+    data."""
     if items is not None or not models:
         return {frozenset(items or ()): list(models)} if models else {}
-    own = comparable_items(side, measure)
+    items_of = comparable_items(side, measure)
     by_items = defaultdict[frozenset[str], list[tuple[str, str]]](list)
     for first, second in models:
-        one, two = (own.get(model, frozenset()) for model in (first, second))
-        by_items[one if one is two else one & two].append((first, second))
+        first_items, second_items = (items_of.get(model, frozenset()) for model in (first, second))
+        by_items[first_items if first_items is second_items else first_items & second_items].append((first, second))
     return by_items
 
 
@@ -156,7 +160,7 @@ def _by_shared_items(
 
 @dataclass(frozen=True)
 class CorrectedMeans:
-    """The comparison of a measure that people correct, over some items."""
+    """The estimator of differences in a measure that people correct, over a set of items."""
 
     plan: Plan
     measure: Measure
@@ -170,7 +174,7 @@ class CorrectedMeans:
     def differences(
         self, a: InputsByCell, b: InputsByCell, one: Sequence[str], two: Sequence[str]
     ) -> list[CellDifference]:
-        """Return the corrected difference in each cell in which all models have their inputs."""
+        """Return the corrected difference in each cell in which all models have correction inputs."""
         ends, differences = difference_ends(self.measure), []
         for cell in dict.fromkeys(cell for cell, _ in b):
             before, after = [a.get((cell, model)) for model in one], [b.get((cell, model)) for model in two]
@@ -188,41 +192,42 @@ class CorrectedMeans:
 def corrected_difference(
     first: Sequence[CorrectedInputs], second: Sequence[CorrectedInputs], ends: tuple[float, float] | None
 ) -> tuple[Estimate, float]:
-    """Return how far the mean of `second` is above that of `first`, with a test against 0, and λ.
+    """Return the corrected difference of the mean of `second` minus that of `first`, with a test against 0, and its λ.
 
-    `n` is the number of graded replies of the side with fewer of them, and the degrees of freedom are those of the side
-    with fewer graded items.
+    Influences are summed by item, so that an item's effects on both sides cancel. `n` is the number of graded replies
+    of the side with fewer of them, and the degrees of freedom are those of the side with fewer graded items.
     """
-    names = {
+    index = {
         name: place for place, name in enumerate(sorted({name for each in (*first, *second) for name in each.names}))
     }
-    parts = [(each, -1 / len(first)) for each in first] + [(each, 1 / len(second)) for each in second]
-    graded = np.zeros(len(names), dtype=bool)
-    sums = [np.zeros(len(names)) for _ in range(3)]
+    weighted = [(each, -1 / len(first)) for each in first] + [(each, 1 / len(second)) for each in second]
+    graded = np.zeros(len(index), dtype=bool)
+    influences = [np.zeros(len(index)) for _ in range(3)]
     values = [0.0, 0.0, 0.0]
-    for three, share in parts:
-        at = np.array([names[name] for name in three.names], dtype=np.intp)
-        graded[at] |= three.graded
-        for kind, figure in enumerate((three.judge, three.judge_labelled, three.people)):
-            sums[kind][at] += share * figure.influences
-            values[kind] += share * figure.value
+    for model_inputs, weight in weighted:
+        at = np.array([index[name] for name in model_inputs.names], dtype=np.intp)
+        graded[at] |= model_inputs.graded
+        estimates = (model_inputs.judge, model_inputs.judge_labelled, model_inputs.people)
+        for kind, estimate in enumerate(estimates):
+            influences[kind][at] += weight * estimate.influences
+            values[kind] += weight * estimate.value
     counts = [sum(each.n for each in side) for side in (first, second)]
-    inputses = [each for each, _ in parts]
-    judge, on_graded, people = map(InfluencedEstimate, values, sums)
+    all_inputs = [each for each, _ in weighted]
+    judge, judge_labelled, people = map(InfluencedEstimate, values, influences)
     inputs = CorrectedInputs(
         judge,
-        on_graded,
+        judge_labelled,
         people,
         graded,
-        tuple(names),
+        tuple(index),
         n=min(counts),
-        df=min(min(each.df, each.items - 1) for each in inputses),
-        units=min(each.units for each in inputses),
+        df=min(min(each.df, each.items - 1) for each in all_inputs),
+        units=min(each.units for each in all_inputs),
     )
     result, power = inputs.corrected(ends, null=0.0)
-    shows_none = result.standard_error is not None and result.standard_error <= ROUNDING
-    if result.reason == NO_SPREAD or shows_none:
-        # All graded items have the same sign: the probability of that under random signs (Fisher 1935).
+    has_no_error = result.standard_error is not None and result.standard_error <= ROUNDING
+    if result.reason == NO_SPREAD or has_no_error:
+        # All graded items have the same difference: the p-value is that of the sign-flip test (Fisher 1935).
         differs = abs(result.value or 0.0) > ROUNDING
         result = with_test(result, min(1.0, 2.0 ** (1 - inputs.items)) if differs else 1.0)
     return result, power

@@ -1,17 +1,19 @@
-"""The rows that aggregates read, and the tables that aggregates have in common: cells, units, influences, plain means.
+"""The SQL of the rows that aggregates read, and of the tables that aggregates share: cells, units, influences and plain
+means.
 
-Labels correct a judge. A label is the mean of people's grades of a reply on a metric. It counts if the reply was drawn
-at random from at least as many replies of its scenario and model as the judge has graded, in a run that has all their
-items, or if people graded all of these. The labels of a scenario, model, scorer and metric together weigh as much as
-everything that the judge graded there, so drawing more of one scenario does not give it more weight. If one of these
-groups has no label, its cell has no value, since it would be a figure of the other groups.
+Labels by people correct a judge. A label is the mean of people's grades of a reply on a metric. A stratum is a model,
+scenario, scorer and metric. A label counts if its reply was drawn at random from at least as many replies as the judge
+graded in the stratum, in a run with all their items, or if people graded all of them. The labels of a stratum are
+weighted up to the number of replies that the judge graded in it, so that drawing more replies of a scenario does not
+increase its weight. If a stratum has no label that counts, its cell has no value, since the value would be that of the
+other strata.
 
-A mean is computed from the sums of each unit in each cell (`item_sums`, `clustered_mean`), whatever its rows. For plain
-means over the view `scores` by axes and arms, which most figures are made of, the sums may be those that a store keeps.
-If metrics have weights w, a mean over metrics is sum(w * score) / sum(w). A mean that goes by metric has no weights.
+A mean is computed from the sums of each unit in each cell (`item_sums`, `clustered_mean`). For plain means over the
+view `scores` by axes and arms, the most common figures, these may be sums that a store has precomputed. If metrics have
+weights w, a mean over metrics is sum(w * score) / sum(w). A mean by metric has no weights.
 
-All sums take their numbers in ascending order, here and in the other modules of this package: in another order their
-last bits differ, and a figure would depend on how its rows are stored.
+Every sum in this package adds its numbers in ascending order. Otherwise its last bits, and so the figure, would depend
+on the order in which rows are stored.
 """
 
 from __future__ import annotations
@@ -57,17 +59,17 @@ from tripos_warehouse.views.benchmark_views import Graders
 from tripos_warehouse.views.dimensions import arm_columns
 
 LABELS: tuple[Labels, ...] = ("none", "judges", "people")
-"""The labels of the three figures behind a corrected one: judges on all replies, judges on replies that people graded,
-and people."""
+"""The scores behind the three estimates of a corrected figure: those of judges on all replies, those of judges on the
+labelled replies, and the labels by people."""
 
 
 @dataclass(frozen=True)
 class Gradable:
-    """What people can grade in a judge's place.
+    """A kind of unit that both judges and people can grade.
 
-    `view` has its rows. `stratum` are the columns of what is drawn with one probability, `unit_columns` those that
-    identify a unit within it, `label` is the SQL of people's grade of a unit, and `drawn` the unit that is drawn, if it
-    holds several."""
+    Its rows are in `view`, or `source` is the start of a query of them. `stratum` are the columns within which units
+    are drawn with equal probability, `unit_columns` those that identify a unit within a stratum. `label` is the SQL of
+    the label of a unit. `drawn` is the SQL of the sampling unit, if it contains several units."""
 
     view: str
     stratum: str
@@ -85,11 +87,11 @@ class Gradable:
 REPLIES = Gradable(
     "scores", "model, scenario, scorer, metric", "sample_id, fingerprint", ordered("avg", "value"), "sample_id"
 )
-"""Replies, once for every step that grades them: arms may share a reply and ask the judge different things about it."""
+"""A reply with a step that grades it: arms may share a reply but have different grading steps."""
 ELEMENTS = replace(
     REPLIES, unit_columns=f"{REPLIES.unit_columns}, element_place", drawn="concat_ws(' ', sample_id, element_place)"
 )
-"""Elements of lists, each drawn and labelled separately."""
+"""An element of a list in a reply; elements are drawn and labelled separately."""
 BOTH_ORDERS = """least(first_model, second_model) as "one model", greatest(first_model, second_model) as "other model",
     least(first_sample_id, second_sample_id) as "one sample",
     greatest(first_sample_id, second_sample_id) as "other sample\""""
@@ -100,7 +102,7 @@ TWO_REPLIES = Gradable(
     "list({'evaluator': evaluator, 'first': first_model, 'second': second_model, 'value': value} order by evaluator)",
     source=f"select *, {BOTH_ORDERS}",
 )
-"""Two replies to an item, in either order. The label is the list of people's verdicts."""
+"""A pair of replies to an item, in either order. The label is the list of people's verdicts."""
 
 
 def labelled_rows(
@@ -111,58 +113,63 @@ def labelled_rows(
     rows: str,
     weight: str,
     arms: Sequence[str],
-    beside: Sequence[str] = (),
+    further_columns: Sequence[str] = (),
 ) -> str:
-    """Return the name of the table of the labelled values of a selection: those of the judges or of people, with
-    weights.
+    """Return the name of the table of the values of labelled units, with their weights: scores of judges or labels,
+    by the selection.
 
-    `rows` is the SQL of the judges' scores, and `arms` are the columns that separate the scores of one reply. `beside`
-    names further columns of the judges' rows to carry over; all people count as one evaluator there, in one round. A
-    score without a label has no value. In a cell that lacks labels no score has one, and `is lacking` has the reason.
-    Names with a space cannot collide with axes.
+    `rows` is the SQL of the judges' scores, `arms` the columns that separate scores of one reply, and `further_columns`
+    the columns of `rows` to keep; for labels, the evaluator is `people` and the round is NULL. A score without a label
+    that counts has no value. In a cell with a stratum without such labels no score has a value, and `is lacking` has
+    the reason. Column names with a space cannot collide with axes.
     """
-    of, placed = (ELEMENTS, [ELEMENT_PLACE]) if scored.scores_elements else (REPLIES, [])
-    labels = _labels(plan, parts, scored, of)
+    gradable, element_columns = (ELEMENTS, [ELEMENT_PLACE]) if scored.scores_elements else (REPLIES, [])
+    labels = _labels(plan, parts, scored, gradable)
     cell = columns(cut.dims)
     part = f"{cell}, scenario, scorer, metric"
     by_people = cut.labels == "people"
-    keys = ", ".join(dict.fromkeys([*part.split(", "), "sample_id", *placed, *map(named, arms)]))
-    once = f"\n  qualify row_number() over (partition by {keys} order by evaluator) = 1" if by_people else ""
-    where = "' in `' || scenario || '` on `' || metric || '`'"
-    of_people = {"evaluator": "'people' as evaluator", "round": "NULL::bigint as round"} if by_people else {}
-    further = "".join(f", {of_people.get(name, named(name))}" for name in beside)
-    # A row is a judge's score of a labelled reply, or once per reply for people; `part` is a stratum of a cell.
+    keys = ", ".join(dict.fromkeys([*part.split(", "), "sample_id", *element_columns, *map(named, arms)]))
+    first_row = f"\n  qualify row_number() over (partition by {keys} order by evaluator) = 1" if by_people else ""
+    place = "' in `' || scenario || '` on `' || metric || '`'"
+    constants = {"evaluator": "'people' as evaluator", "round": "NULL::bigint as round"} if by_people else {}
+    further = "".join(f", {constants.get(name, named(name))}" for name in further_columns)
+    # A row is a judge's score of a labelled reply, or for labels one row per label; the window `part` is a stratum of a
+    # cell.
     return parts.add(
         "rows",
         f"""select {cell}, item_id, cluster_id, sample_id{further}, "it counts" and "is lacking" is null as "has value",
   case when "it counts" and "is lacking" is null then {'"its label"' if by_people else "value"} end as value,
   "raised by" * {weight} as "its weight", "is lacking"
 from (
-  select *, max({_why_lacking(where)}) over (partition by {cell}) as "is lacking"
+  select *, max({_why_lacking(place)}) over (partition by {cell}) as "is lacking"
   from (
     select *, count("its label") over part as "labels here", count(*) filter ("it counts") over part as "counted here"
     from (
 {indented(indented(indented(rows)))}
-    ) join {labels} using ({of.unit})
+    ) join {labels} using ({gradable.unit})
     where value is not null
     window part as (partition by {part})
-  ){once}
+  ){first_row}
 )""",
     )
 
 
 def labelled_comparisons(plan: Plan, parts: Parts, scored: ScoredStep, cut: RowSelection) -> str:
-    """Return the name of the table of the labelled comparisons of a selection: of the judges in both orders, or of
-    people.
+    """Return the name of the table of the comparisons of labelled pairs of replies: by judges, in both orders, or by
+    people, by the selection.
 
-    `its weight` is the weight of each comparison; those of several people together weigh as much as one. `is lacking
-    here` has the reason why two models have no label that counts. A comparison without a label has no value.
+    `its weight` is the weight of a comparison; the comparisons of a pair by several people share the weight of one.
+    `is lacking here` has the reason if the stratum of the comparison, two models in a step, has no label that counts.
+    A comparison without a label that counts has no value.
     """
     labels = _labels(plan, parts, scored, TWO_REPLIES)
     cell = "".join(f"{named(dim)}, " for dim in cut.dims)
-    who = "' in `' || scenario || '` on `' || step || '` of `' || \"one model\" || '` and `' || \"other model\" || '`'"
-    # A row is a judge's verdict on two replies that judges graded, with their label and the labels of the stratum.
-    marked = f"""select *, {_why_lacking(who)} as "is lacking here"
+    place = (
+        "' in `' || scenario || '` on `' || step || '` of `' || \"one model\" || '` and `' || \"other model\" || '`'"
+    )
+    # A row is a judge's verdict on a pair of replies, with the label of the pair and the number of labels in its
+    # stratum.
+    marked = f"""select *, {_why_lacking(place)} as "is lacking here"
   from (
     select *, count("its label") over part as "labels here", count(*) filter ("it counts") over part as "counted here"
     from (
@@ -184,7 +191,7 @@ from (
   {marked}
 )""",
         )
-    # A row is a person's verdict on two replies; two replies without a label that counts have one row without a value.
+    # A row is a person's verdict on a pair of replies; a pair without a label that counts has one row without a value.
     return parts.add(
         "compared",
         f"""select {text}, verdict.evaluator as evaluator, coalesce(verdict.first, first_model) as first_model,
@@ -200,39 +207,41 @@ from (
     )
 
 
-def _why_lacking(where: str) -> str:
-    """Return the SQL of the reason why a stratum has no label that counts; NULL if it has one."""
-    return f"""case when "labels here" = 0 then 'people graded nothing' || {where}
+def _why_lacking(place: str) -> str:
+    """Return the SQL of the reason why a stratum has no label that counts, or NULL if it has one; `place` is the SQL of
+    the text that names the stratum."""
+    return f"""case when "labels here" = 0 then 'people graded nothing' || {place}
     when "counted here" = 0
-      then 'the replies that people graded' || {where} || ' were not drawn at random from all' end"""
+      then 'the replies that people graded' || {place} || ' were not drawn at random from all' end"""
 
 
-def _labels(plan: Plan, parts: Parts, scored: ScoredStep, of: Gradable = REPLIES) -> str:
-    """Return the name of the table of what judges graded, one row per reply and metric or per two replies, with its
-    label."""
+def _labels(plan: Plan, parts: Parts, scored: ScoredStep, gradable: Gradable = REPLIES) -> str:
+    """Return the name of the table of the units that judges graded, each with its label, whether the label counts, and
+    the weight of labels in its stratum."""
     schema = named(plan.benchmark.name)
     judges, people = (condition(plan, scored, RowSelection(graders=graders)) for graders in ("counted", "people"))
-    view = f"({of.source} from {schema}.{of.view})" if of.source else f"{schema}.{of.view}"
-    own = "* exclude (run_id)" if of.source else f"{of.unit}, judgement_id, value"
-    text = parts.add(
+    view = f"({gradable.source} from {schema}.{gradable.view})" if gradable.source else f"{schema}.{gradable.view}"
+    read = "* exclude (run_id)" if gradable.source else f"{gradable.unit}, judgement_id, value"
+    # A row is a unit that people graded: its label, the size of the population that it was drawn from, and its run.
+    graded = parts.add(
         "said",
-        f"""select {of.unit}, {of.label} as "its label", coalesce(max(drawn_of), 0) as "drawn of",
+        f"""select {gradable.unit}, {gradable.label} as "its label", coalesce(max(drawn_of), 0) as "drawn of",
   max_by(run_id, coalesce(drawn_of, 0)) as "drawn from"
-from (select {own} from {view} where {people} and value is not null)
+from (select {read} from {view} where {people} and value is not null)
   left join (select judgement_id, drawn_of, run_id from {schema}.judgements) using (judgement_id)
-group by {of.unit}""",
+group by {gradable.unit}""",
     )
     judged = f"from {view} where {judges} and value is not null"
-    # A row is a stratum and a run that drew from it: whether that run has all items that judges graded.
+    # A row is a stratum and a run that drew replies to label: whether the run has all items that judges graded there.
     frames = parts.add(
         "frames",
-        f"""select {of.stratum}, "drawn from", bool_and("is there") as "has all"
+        f"""select {gradable.stratum}, "drawn from", bool_and("is there") as "has all"
 from (
   select every.*, listed.item_id is not null as "is there"
   from (
-    select {of.stratum}, item_id, "drawn from"
-    from (select distinct {of.stratum}, item_id {judged})
-      cross join (select distinct "drawn from" from {text} where "drawn of" > 0)
+    select {gradable.stratum}, item_id, "drawn from"
+    from (select distinct {gradable.stratum}, item_id {judged})
+      cross join (select distinct "drawn from" from {graded} where "drawn of" > 0)
   ) as every left join main.run_items as listed
     on listed.run_id = "drawn from" and listed.scenario = every.scenario::varchar and listed.item_id = every.item_id
 )
@@ -247,47 +256,48 @@ from (
     and (("drawn of" >= "all drawn" and coalesce("has all", false)) or "all labels" = "all graded") as "it counts"
   from (
     select *, count(*) over stratum as "all graded", count("its label") over stratum as "all labels",
-      count({f"distinct {of.drawn}" if of.drawn else "*"}) over stratum as "all drawn"
-    from (select distinct {of.unit} {judged}) left join {text} using ({of.unit})
-      left join {frames} using ({of.stratum}, "drawn from")
-    window stratum as (partition by {of.stratum})
+      count({f"distinct {gradable.drawn}" if gradable.drawn else "*"}) over stratum as "all drawn"
+    from (select distinct {gradable.unit} {judged}) left join {graded} using ({gradable.unit})
+      left join {frames} using ({gradable.stratum}, "drawn from")
+    window stratum as (partition by {gradable.stratum})
   )
 )
-window stratum as (partition by {of.stratum})""",
+window stratum as (partition by {gradable.stratum})""",
     )
 
 
 def corrected_query(parts: Parts, on_all: FigureTables, on_graded: FigureTables, people: FigureTables) -> Query:
     """Return the query of a figure that people correct: one row per cell of the judges' figure.
 
-    Its columns are `model`, the dimensions, `of judge` (the figure on all replies), `on graded` and `of people` (on the
-    labelled replies), `reason` (why one of them is missing), `n` (labels), `total` (scores by judges), `df`, `are
-    known` (whether all three have errors), `effective items` of the labels, and `all pulls`: per item its influence on
-    the three, in this order.
+    Its columns are `model`, the dimensions, the three estimates `of judge` (judges on all replies), `on graded` (judges
+    on the labelled replies) and `of people`, the `reason` if one of them is missing, `n` (the number of labels),
+    `total` (the number of scores by judges), `df`, `are known` (whether all three have a standard error), `effective
+    items` of the labels, and `all pulls`: a list of the items with their influences on the three estimates.
     """
     dims = on_all.dims
     figures = (on_all, on_graded, people)
-    each = "\nunion all\n".join(
-        f"select {columns(dims)}, cluster_id, {_only(name)}\nfrom {by_unit(parts, node)}"
-        for name, node in zip(_PULLS, figures, strict=True)
+    stacked = "\nunion all\n".join(
+        f"select {columns(dims)}, cluster_id, {_padded(name)}\nfrom {by_unit(parts, node)}"
+        for name, node in zip(_INFLUENCE_COLUMNS, figures, strict=True)
     )
     error = precision(parts, people)
+    totals = ", ".join(f"{ordered('sum', name)} as {name}" for name in _INFLUENCE_COLUMNS)
     influences = parts.add(
         "pulls",
-        f"""select {columns(dims)}, cluster_id, {", ".join(f"{ordered('sum', name)} as {name}" for name in _PULLS)}
+        f"""select {columns(dims)}, cluster_id, {totals}
 from (
-{indented(each)}
+{indented(stacked)}
 )
 group by {columns(dims)}, cluster_id""",
     )
-    row = ", ".join(f"'{name}': {name}" for name in ("cluster_id", *_PULLS))
+    struct = ", ".join(f"'{name}': {name}" for name in ("cluster_id", *_INFLUENCE_COLUMNS))
     lists = parts.add(
         "lists",
-        f"""select {columns(dims)}, list({{{row}}} order by cluster_id) as "all pulls"
+        f"""select {columns(dims)}, list({{{struct}}} order by cluster_id) as "all pulls"
 from {influences}
 group by {columns(dims)}""",
     )
-    # A row is a cell of the judges' figure, next to the other two figures in the same cell.
+    # A row is a cell of the judges' figure on all replies, joined with the other two figures in this cell.
     return parts.query(
         f"""select {columns(dims, "c")}, c.value as "of judge", g.value as "on graded", p.value as "of people",
   coalesce(c.reason, p.reason, g.reason) as reason, coalesce(p.n, 0) as n, c.total, coalesce(e.df, 0) as df,
@@ -302,25 +312,25 @@ order by all
     )
 
 
-def _only(name: str) -> str:
-    """Return the columns of all three influences for a table that has one of them."""
-    return ", ".join(f"{'influence' if pull == name else 'NULL'} as {pull}" for pull in _PULLS)
+def _padded(name: str) -> str:
+    """Return the three influence columns for a table with one of them; the other two are NULL."""
+    return ", ".join(f"{'influence' if column == name else 'NULL'} as {column}" for column in _INFLUENCE_COLUMNS)
 
 
-_PULLS = ("of_judge", "of_graded", "of_people")
+_INFLUENCE_COLUMNS = ("of_judge", "of_graded", "of_people")
 
 
 Sums = Callable[[Collection[str]], str | None]
-"""Returns the name of the table of score sums with these dimensions, or None if there is none."""
+"""A function that returns the name of a stored table of score sums with these dimensions, or None if there is none."""
 
 
 def no_sums(dims: Collection[str]) -> str | None:
-    """Return no table."""
+    """Return None: no table of sums is stored."""
     return None
 
 
 def is_plain_mean(figure: Aggregate, scored: ScoredStep, cut: RowSelection, missing: Missing) -> bool:
-    """Return true if a mean is one of scores that are selected by columns of `scores` alone."""
+    """Return true if a mean needs only columns of the view `scores` to select its scores."""
     if figure.of_condition or missing == "paired" or not scored.stored:
         return False
     names = (*cut.dims, *(name for name, _ in cut.fixed))
@@ -329,7 +339,8 @@ def is_plain_mean(figure: Aggregate, scored: ScoredStep, cut: RowSelection, miss
 
 
 def scores_of_mean(benchmark: str, chosen: str, dims: tuple[str, ...], weights: Weights, missing: Missing) -> str:
-    """Return the SQL of the scores of a plain mean that meet a condition, as `item_sums` reads them."""
+    """Return the SQL of the scores of a plain mean, as `item_sums` reads them. `chosen` is the SQL of the condition
+    that selects them."""
     weighed = (
         f""",
     {weight_sql(weights)} as "its weight\""""
@@ -348,8 +359,8 @@ def item_sums(
 ) -> str:
     """Return the name of the table of the sums of each unit in each cell: the only input of a mean.
 
-    `rows` have `value`, `has value`, and if they are `weighted` `its weight`. `reason` is the SQL of why the cell of a
-    row has no value, the same in all rows of a cell.
+    `rows` has the columns `value`, `has value`, and, if `weighted`, `its weight`. `reason` is the SQL of the reason why
+    a cell has no value, which must be equal in all rows of the cell.
     """
     there = "filter (value is not null)"
     weight = f"""{ordered("sum", "value")} as "its total", count(value) as "its weight",
@@ -370,7 +381,8 @@ group by {columns(dims)}, cluster_id""",
 
 
 def stored_item_sums(parts: Parts, dims: tuple[str, ...], sums: str, chosen: str) -> str:
-    """Return the name of the same table from the stored sums of each item's scores that meet a condition."""
+    """Return the name of the table of `item_sums`, from the stored sums of the scores that meet the condition
+    `chosen`."""
     return parts.add(
         "rows",
         f"""select {columns(dims)}, cluster_id, {ordered("sum", '"its total"')} as "its total",
@@ -385,9 +397,10 @@ group by {columns(dims)}, cluster_id""",
 def clustered_mean(
     parts: Parts, dims: tuple[str, ...], sums: str, without_value: str = "NULL::varchar"
 ) -> tuple[str, str]:
-    """Return the names of the tables of cells, and of units with their plain influences and weights (`leaf_tables`),
-    of a mean clustered by unit (Liang and Zeger 1986), from the sums of its units. `without_value` is the SQL of the
-    reason in a cell without values.
+    """Return the names of the tables of the cells of a mean, and of its units, from the sums of the units.
+
+    Units have unscaled influences and weights, from which `leaf_tables` computes the cluster-robust standard error
+    (Liang and Zeger 1986). `without_value` is the SQL of the reason in a cell without values.
 
     With the total t and the weight w of a unit, the mean is Σ t / Σ w, and the influence of the unit (t − mean · w) /
     Σ w.
@@ -414,7 +427,7 @@ where "that count" > 0""",
 
 
 def arms_of(scored: ScoredStep) -> dict[str, int]:
-    """Return the number of combinations of arms under which each scenario has the scored step."""
+    """Return, by scenario, the number of combinations of arms that include the scored step."""
     own = {step.fingerprint for step in scored.steps}
     return {
         scenario.name: sum(
@@ -425,36 +438,38 @@ def arms_of(scored: ScoredStep) -> dict[str, int]:
 
 
 def keys_of(scored: ScoredStep) -> list[str]:
-    """Return the columns that identify an item, next to the model; if judges grade, items on different metrics are
-    separate."""
+    """Return the columns that, with the model, identify what must be complete for `paired` values: an item, and for
+    scores by judges also the metric and the judge."""
     return ["scenario", "item_id", *(("metric", "evaluator") if scored.judges else ())]
 
 
 def paired_rows(plan: Plan, parts: Parts, rows: str, scored: ScoredStep, least: int, graders: Graders) -> str:
-    """Return the name of a table of rows, which must have the columns `keys_of`. The values of an item are dropped
-    unless it has one under every combination of arms; `least` is the number of replies to a question that need a value.
+    """Return the name of a table of `rows` in which items without a value under every combination of arms have no
+    value.
+
+    `rows` must have the columns `keys_of`. `least` is the number of replies that need a value under each combination.
     """
     judged = ["evaluator"] if scored.judges else []
-    every = parts.add(
+    all_rows = parts.add(
         "rows", rows_sql(plan, scored, RowSelection(graders=graders), [*judged, *map(named, arm_columns(plan))])
     )
-    talks = [CONVERSATION] if conversations_before(scored) else []
-    every = with_conversation(plan, parts, every, scored)
+    conversation = [CONVERSATION] if conversations_before(scored) else []
+    all_rows = with_conversation(plan, parts, all_rows, scored)
     item = ", ".join(["model", *keys_of(scored)])
-    # Arms that a scenario lacks are NULL in all its rows, so they split nothing.
+    # Arms that a scenario does not have are NULL in all its rows, so they do not split its groups.
     arms = ", ".join([item, *map(named, arm_columns(plan))])
     wanted = " ".join(f"when {quoted(name)} then {count}" for name, count in arms_of(scored).items())
     # A row is an item that has a value under every combination of arms of its scenario.
-    whole = parts.add(
+    complete = parts.add(
         "whole",
         f"""select {item}
 from (
   select distinct {arms}
   from (
     select {arms}
-    from {every}
+    from {all_rows}
     where value is not null or given is not null
-    group by {", ".join([arms, *talks])}
+    group by {", ".join([arms, *conversation])}
     having count(distinct sample_id) >= {least}
   )
 )
@@ -467,17 +482,17 @@ having count(*) = case scenario {wanted} end""",
   "has value" and whole.item_id is not null as "has value",
   case when whole.item_id is not null then value end as value
 )
-from {rows} left join {whole} as whole using ({item})""",
+from {rows} left join {complete} as whole using ({item})""",
     )
 
 
 RATED = ("scorer", "round")
-"""The columns that identify a score of a reply, next to its rater."""
+"""The columns that, with the rater, identify a score of a reply."""
 
 
 @dataclass(frozen=True)
 class LeafRows:
-    """The rows that an aggregate of scored steps reads, and the tables that aggregates have in common."""
+    """The input of an aggregate of scored steps: the SQL of its rows, and of the tables that aggregates share."""
 
     plan: Plan
     parts: Parts
@@ -486,9 +501,9 @@ class LeafRows:
     cut: RowSelection
     missing: Missing
     sums: Sums = no_sums
-    """Finds a table of score sums for plain means."""
+    """The look-up of stored score sums, for plain means."""
     values_only: bool = False
-    """True if a function of the user computes its value only, without an error."""
+    """True if a user's function computes only the value, without draws for an interval."""
 
     @property
     def declaration(self) -> AggregateFunction:
@@ -496,7 +511,7 @@ class LeafRows:
         return declared_aggregate(self.figure.function)
 
     def setting(self, name: str) -> str:
-        """Return a setting of the aggregate, or its default."""
+        """Return the value of a parameter of the aggregate, or its default, as text."""
         default = next((parameter.default for parameter in self.declaration.parameters if parameter.name == name), None)
         return str(self.figure.named.get(name, default or ""))
 
@@ -506,7 +521,7 @@ class LeafRows:
         return columns(self.cut.dims)
 
     def rows(self, scored: ScoredStep, *further: str) -> str:
-        """Return the query of the rows of a scored step, with further columns."""
+        """Return the SQL of the rows of a scored step, with further columns."""
         if scored.kind == "column":
             more = [] if "evaluator" in self.cut.dims else ["NULL::varchar as evaluator"]
             more += [name for name in further if name == ELEMENT_PLACE]
@@ -524,16 +539,19 @@ class LeafRows:
 
     @property
     def worst_end(self) -> End | None:
-        """The end of its range that an unreadable reply's score counts as; None if it is left out."""
+        """The end of the score's range that replaces the score of an unreadable reply; None if such replies are left
+        out."""
         return dict(self.cut.unread).get(self.figure.values[0])
 
     def _worst(self, scored: ScoredStep) -> str | None:
+        """Return the SQL of the score of an unreadable reply; None if such replies are left out."""
         if self.worst_end is None or scored is not self.scored[0]:
             return None
         return worst_value(self.plan, self.figure, scored, self.worst_end)
 
     def _chosen(self, rows: str) -> str:
-        """Return the rows whose choice counts; for a condition on it, with true and false as values."""
+        """Return the SQL of the rows whose choice is among those that count; for a condition on the choice, their value
+        is 1 if it holds and 0 otherwise."""
         true, among = self.figure.true_of, self.figure.among
         if not true and not among:
             return rows
@@ -546,27 +564,27 @@ class LeafRows:
         only = f"\nwhere given is null or given in ({_names(among)})" if among else ""
         return f"{kept}\nfrom (\n{indented(rows)}\n){only}"
 
-    def single(self, *beside: str, weighted: bool = False) -> str:
-        """Return one row per value: `value` as it counts, and whether it was present; `beside` names further columns.
-        If `weighted`, metrics have their weights."""
+    def single(self, *further: str, weighted: bool = False) -> str:
+        """Return the name of a table of one row per value: `value`, with missing values treated by `missing`, and `has
+        value`, whether there was one. `further` names further columns. If `weighted`, metrics have their weights."""
         scored = self.scored[0]
         weight = weight_sql({} if "metric" in self.cut.dims else weights_of(scored)) if weighted else "1"
         if self.cut.labels != "none":
-            placed = [ELEMENT_PLACE] if scored.scores_elements else []
-            rated = (name for name in beside if name in RATED)
-            own = self.rows(scored, *dict.fromkeys(["scorer", "fingerprint", *placed, *rated]))
+            element_columns = [ELEMENT_PLACE] if scored.scores_elements else []
+            rating_columns = (name for name in further if name in RATED)
+            judge_rows = self.rows(scored, *dict.fromkeys(["scorer", "fingerprint", *element_columns, *rating_columns]))
             arms = arm_columns(self.plan)
-            return labelled_rows(self.plan, self.parts, scored, self.cut, own, weight, arms, beside)
+            return labelled_rows(self.plan, self.parts, scored, self.cut, judge_rows, weight, arms, further)
         if self.missing == "paired":
             keys = [name for name in keys_of(scored) if name != "item_id" and name not in self.cut.dims]
-            beside = tuple(dict.fromkeys([*beside, *keys]))
+            further = tuple(dict.fromkeys([*further, *keys]))
         rows = self.parts.add(
             "rows",
             f"""select {self.by}, item_id, cluster_id, sample_id,
   value is not null or given is not null as "has value",
-  {given_value(self.missing)} as value, {weight} as "its weight"{"".join(f", {named(name)}" for name in beside)}
+  {given_value(self.missing)} as value, {weight} as "its weight"{"".join(f", {named(name)}" for name in further)}
 from (
-{indented(self.rows(scored, *(name for name in beside if name in RATED)))}
+{indented(self.rows(scored, *(name for name in further if name in RATED)))}
 )""",
         )
         if self.missing != "paired":
@@ -576,59 +594,62 @@ from (
         return paired_rows(self.plan, self.parts, rows, scored, least, self.cut.graders)
 
     def pairs(self) -> str:
-        """Return one row per reply, or per verdict on it: the actual and the expected value, as texts and as
-        numbers."""
+        """Return the name of a table of one row per reply, or per verdict on it, with the actual value as text (`key`)
+        and number (`value`), and the expected value as text (`gold`) and number (`gold value`)."""
         one, other = self.scored
         raters = ", ".join(f"{of}.evaluator" for of, scored in (("one", one), ("other", other)) if scored.judges)
         rater = f"concat_ws(' ', {raters})" if raters else "''"
-        taken = "any_value(coalesce(given, value::varchar)) as key, any_value(value) as value"
-        placed = [ELEMENT_PLACE] if one.scores_elements else []
-        own_key = "coalesce(one.given, one.value::varchar)"  # an alias `key` would lose against the column of `other`
-        wrong = self.worst_end is not None and self.declaration.unread == "unequal"
-        there = f'({own_key} is not null or one."{UNREAD}")' if wrong else f"{own_key} is not null"
+        selected = "any_value(coalesce(given, value::varchar)) as key, any_value(value) as value"
+        element_columns = [ELEMENT_PLACE] if one.scores_elements else []
+        # The expression is repeated, since an alias `key` would be shadowed by the column of `other`.
+        actual_key = "coalesce(one.given, one.value::varchar)"
+        counts_unread = self.worst_end is not None and self.declaration.unread == "unequal"
+        has_actual = f'({actual_key} is not null or one."{UNREAD}")' if counts_unread else f"{actual_key} is not null"
         return self.parts.add(
             "rows",
-            f"""select {columns(self.cut.dims, "one")}, one.item_id, one.cluster_id, one.sample_id, {own_key} as key,
+            f"""select {columns(self.cut.dims, "one")}, one.item_id, one.cluster_id, one.sample_id, {actual_key} as key,
   other.key as gold, one.value, other.value as "gold value", {rater} as "of rater",
-  {there} and other.key is not null as "has value"{"".join(f", one.{name}" for name in placed)}
+  {has_actual} and other.key is not null as "has value"{"".join(f", one.{name}" for name in element_columns)}
 from (
-{indented(self.rows(one, *placed))}
-) as one {self.join_of(other, "other", taken)}""",
+{indented(self.rows(one, *element_columns))}
+) as one {self.join_of(other, "other", selected)}""",
         )
 
-    def join_of(self, other: ScoredStep, alias: str, taken: str) -> str:
-        """Return the join that adds a second scored step to the rows `one`: a row per reply, or per item if it does not
-        belong to a reply. For scores of judges it is a row per verdict, joined with that of the same judge if there is
-        one."""
+    def join_of(self, other: ScoredStep, alias: str, selected: str) -> str:
+        """Return the SQL of the join of a second scored step to the rows `one`, by reply, or by item if it does not
+        belong to a reply. Scores by judges have one row per judge; if both steps have a judge in common, they are
+        joined by judge. `selected` is the SQL of the columns to select."""
         arms = arm_columns(self.plan)
         if self.scored[0].of == other.of:
-            also = ", sample_id"
-            met = f"one.sample_id = {alias}.sample_id"
+            key_columns = ", sample_id"
+            condition_on_keys = f"one.sample_id = {alias}.sample_id"
         else:  # a value without a reply is the same for every reply to the item
-            also, met = "", "true"
+            key_columns, condition_on_keys = "", "true"
         if other.scores_elements:  # both score the elements of one list
-            also, met = (
-                f"{also}, {ELEMENT_PLACE}",
-                f"{met} and one.{ELEMENT_PLACE} is not distinct from {alias}.{ELEMENT_PLACE}",
+            key_columns, condition_on_keys = (
+                f"{key_columns}, {ELEMENT_PLACE}",
+                f"{condition_on_keys} and one.{ELEMENT_PLACE} is not distinct from {alias}.{ELEMENT_PLACE}",
             )
-        shared = [f"one.{named(arm)} is not distinct from {alias}.{named(arm)}" for arm in arms]
-        conditions = " and ".join([f"one.model = {alias}.model", f"one.item_id = {alias}.item_id", met, *shared])
+        arm_conditions = [f"one.{named(arm)} is not distinct from {alias}.{named(arm)}" for arm in arms]
+        conditions = " and ".join(
+            [f"one.model = {alias}.model", f"one.item_id = {alias}.item_id", condition_on_keys, *arm_conditions]
+        )
         named_arms = "".join(f", {named(arm)}" for arm in arms)
         judged = ["evaluator"] if other.judges else []
         named_arms += ", evaluator" if judged else ""
         if set(other.judges) & set(self.scored[0].judges):
             conditions += f" and one.evaluator = {alias}.evaluator"
-        placed = [ELEMENT_PLACE] if other.scores_elements else []
-        rows = rows_sql(self.plan, other, replace(self.cut, dims=()), [*judged, *placed, *map(named, arms)])
+        element_columns = [ELEMENT_PLACE] if other.scores_elements else []
+        rows = rows_sql(self.plan, other, replace(self.cut, dims=()), [*judged, *element_columns, *map(named, arms)])
         return f"""left join (
-  select model, item_id{also}{named_arms}, {taken}
+  select model, item_id{key_columns}{named_arms}, {selected}
   from (
 {indented(indented(rows))}
   ) group by all
 ) as {alias} on {conditions}"""
 
     def plain_mean(self) -> FigureTables:
-        """Return the tables of a mean of scores that columns of `scores` select."""
+        """Return the tables of a plain mean (`is_plain_mean`)."""
         scored, cut = self.scored[0], self.cut
         weights = {} if "metric" in cut.dims else weights_of(scored)
         fixed = "".join(f" and {named(name)} = {quoted(value)}" for name, value in cut.fixed)
@@ -642,16 +663,17 @@ from (
         return self.tables(*clustered_mean(self.parts, cut.dims, items), weighted=True)
 
     def mean(self, rows: str, reason: str = "NULL::varchar", without_value: str = "NULL::varchar") -> FigureTables:
-        """Return the tables of the mean of some rows (`item_sums`, `clustered_mean`)."""
+        """Return the tables of the mean of the column `value` of `rows`, with the arguments of `item_sums` and
+        `clustered_mean`."""
         sums = item_sums(self.parts, self.cut.dims, rows, reason=reason)
         return self.tables(*clustered_mean(self.parts, self.cut.dims, sums, without_value), weighted=True)
 
     def in_role(self, scored: ScoredStep) -> str:
-        """Return a condition that keeps scores by raters of the role that the aggregate is taken across, if other roles
-        have scores of the same name."""
-        found = {step.scorer for step in judged_steps(scored)}
-        own = sorted(scorer for scorer in found if self.plan.scorer(scorer).role == self.figure.across)
-        return f"\n    and scorer in ({', '.join(map(quoted, own))})" if len(own) < len(found) else ""
+        """Return the SQL condition that keeps the scores by raters of the role that the aggregate compares (`across`);
+        empty if no other role has scores of this name."""
+        scorers = {step.scorer for step in judged_steps(scored)}
+        of_role = sorted(scorer for scorer in scorers if self.plan.scorer(scorer).role == self.figure.across)
+        return f"\n    and scorer in ({', '.join(map(quoted, of_role))})" if len(of_role) < len(scorers) else ""
 
     def called(
         self,
@@ -664,48 +686,52 @@ from (
         key: str = "NULL::varchar",
         paired: bool = False,
     ) -> str:
-        """Return one row per cell, with the result of a statistic of lists. `paired`: two columns of a reply are two
-        rows, and count as one pair."""
+        """Return the name of a table of one row per cell, with the result `found` of a statistic of lists
+        (`tripos_statistic`).
+
+        If `paired`, the actual and the expected value of a reply are two rows, and are counted as one.
+        """
         row = f"{{'item': cluster_id, 'subject': {subject}, 'rater': {rater}, 'key': {key}, 'value': value}}"
         pair = "rater = 'gold'" if paired else ""
         counted = f'"has value" and {pair}' if pair else '"has value"'
-        every = f"count(*) filter ({pair})" if pair else "count(*)"
+        total = f"count(*) filter ({pair})" if pair else "count(*)"
         by = columns(sorted(self.cut.dims))  # sorted, so that measures of the same cells have the same SQL
         return self.parts.add(
             "cells",
-            f"""select {by}, count(*) filter ({counted}) as n, {every} as total,
+            f"""select {by}, count(*) filter ({counted}) as n, {total} as total,
   tripos_statistic({quoted(function)}, {settings}, list({row} order by {row})) as found
 from {rows}
 group by {by}""",
         )
 
-    def opened(self, found: str) -> FigureTables:
-        """Return the tables of cells whose values a function of lists computed."""
+    def opened(self, results: str) -> FigureTables:
+        """Return the tables of the figure from the result of `called`."""
         cells = self.parts.add(
             "cells",
             f"""select {self.by}, found.value as value, n, total, false as "is share", found.reason as reason
-from {found}""",
+from {results}""",
         )
         units = self.parts.add(
             "units",
             f"""select {self.by}, unnest(found.items) as cluster_id, unnest(found.pulls) as influence
-from {found}""",
+from {results}""",
         )
         return self.tables(cells, units)
 
     def units(self, rows: str, cells: str, influence: str, weight: str | None = None, every: bool = False) -> str:
-        """Return the plain influence of each unit, and its weight if units differ in it."""
-        only = "" if every else "\nwhere rows.value is not null"
-        weighed = "" if weight is None else f", {weight} as weight"
+        """Return the name of the table of the unscaled influence of each unit in each cell, and of its weight if
+        `weight` is its SQL. Only rows with a value are read, unless `every`."""
+        filter_ = "" if every else "\nwhere rows.value is not null"
+        weight_column = "" if weight is None else f", {weight} as weight"
         return self.parts.add(
             "units",
-            f"""select {columns(self.cut.dims, "rows")}, rows.cluster_id, {influence} as influence{weighed}
-from {rows} as rows join {cells} as cells on {same("rows", "cells", self.cut.dims)}{only}
+            f"""select {columns(self.cut.dims, "rows")}, rows.cluster_id, {influence} as influence{weight_column}
+from {rows} as rows join {cells} as cells on {same("rows", "cells", self.cut.dims)}{filter_}
 group by {columns(self.cut.dims, "rows")}, rows.cluster_id""",
         )
 
     def tables(self, cells: str, units: str, weighted: bool = False) -> FigureTables:
-        """Return the tables of the figure, from its cells and the plain influences of the units."""
+        """Return the tables of the figure, from those of its cells and of the unscaled influences of its units."""
         cut, figure = self.cut, self.figure
         texts = [figure.model_copy(update={"by": ()}).model_dump_json(), self.missing, cut.graders, cut.labels]
         scale = leaf_scale(self.plan, figure, self.scored[0], self.missing, cut)
@@ -715,5 +741,5 @@ group by {columns(self.cut.dims, "rows")}, rows.cluster_id""",
 
 
 def _names(names: tuple[str, ...]) -> str:
-    """Return names as rows store them: each as JSON text."""
+    """Return a SQL list of names as rows store them: each as JSON text."""
     return ", ".join(quoted(json.dumps(name, ensure_ascii=False)) for name in names)

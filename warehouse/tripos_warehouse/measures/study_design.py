@@ -1,18 +1,19 @@
 """What more data would gain: variance components of a measure, and the precision per cost of items, samples and labels.
 
-A measure that is a mean of scores has variance components: how much of the difference of two models is due to items,
-samples and judges. Scores of a reply on several metrics, and of an item's replies in several scenarios and arms, are
-averaged after subtracting the mean of their kind: what remains are the items, models, samples and judges of
-`difference_components`. If the measure is a mean of cells, such as topics, differences between cells are not noise, and
-small cells make the whole less precise, since they weigh more than their items.
+A measure that is a mean of scores has variance components: the parts of the variance of a difference of two models that
+are due to items, samples and judges. Scores of a reply on several metrics, and of an item in several scenarios and
+arms, are centred by kind of score and averaged, which leaves the factors of `difference_components`: items, models,
+samples and judges. If the measure is a mean of cells, such as topics, differences between cells are not noise, and
+cells of unequal size enlarge the variance, since an item of a small cell has more weight.
 
-Labels by people: a label is the mean of people's grades of a model's replies to an item, paired with the mean of the
-judges on the same replies. The variance and covariance over items that people graded for several models are those
-within items, times two; with too few such items, two models are assumed to correlate by `CORRELATION`.
+A label is the mean of people's grades of a model's replies to an item, paired with the mean of the judges on the same
+replies. The variance of a difference of labels, and its covariance with that of the judges, are twice those within
+items, over items that people graded for several models. With too few such items, the scores of two models on an item
+are assumed to have the correlation `CORRELATION`.
 
-The gain of spending a tenth more of the cost of a run on one lever is the reduction of the error of a difference of two
-models: from √V(I, S, J) to √V(1.1 I, S, J), and so on, with V of `DifferenceComponents`, and each lever as far as the
-money goes.
+The gain of a lever (items, samples, judges or repeats) is the relative reduction of the standard error of a difference
+of two models if a tenth of the cost of the run is spent on it in addition: from √V(I, S, J) to √V(1.1 I, S, J) for
+items, with the variance V of `DifferenceComponents`.
 """
 
 from __future__ import annotations
@@ -48,12 +49,12 @@ from tripos_warehouse.views.benchmark_views import Graders, axis_columns
 from tripos_warehouse.views.dimensions import arm_columns, shows_several_times
 
 MOST_ITEMS = 2000
-"""The most items that components are estimated from; the error of more would be smaller than what they are used for."""
+"""The most items from which components are estimated; more would make them more precise than their use requires."""
 
 
 @dataclass(frozen=True)
 class MeasureComponents:
-    """The variance components of a difference in a measure, and what they are estimated from."""
+    """The variance components of a difference in a measure, and the data that they are estimated from."""
 
     measure: Measure
     parts: DifferenceComponents
@@ -61,26 +62,27 @@ class MeasureComponents:
     judges: tuple[str, ...]
     """The evaluators; empty if a formula computed the scores."""
     items: int
-    """All items with scores; the components may be from fewer."""
+    """The number of items with scores; components are estimated from at most `MOST_ITEMS` of them."""
     scenarios_an_item: float
     """The average number of scenarios in which an item has scores."""
     scenarios: tuple[str, ...] = ()
-    """The scenarios whose scores it averages."""
+    """The scenarios whose scores the measure averages."""
     unevenness: float = 1.0
-    """The factor by which unequal cell sizes in the store enlarge the variance."""
+    """The factor by which unequal cell sizes in the stored data enlarge the variance; `parts` include it."""
 
     def planned(self, times: float) -> DifferenceComponents:
-        """Return the components of a design whose variance is `times` that of as many items of equal weight."""
+        """Return the components for a planned design, whose variance is `times` that of equally many items of equal
+        weight."""
         return self.parts.scaled(times / self.unevenness)
 
 
 def measure_components(
     connection: Connection, plan: Plan, measure: Measure, models: tuple[str, ...] = ()
 ) -> MeasureComponents | NotEstimable:
-    """Return the variance components of a difference in a measure, over what `connection` shows of the benchmark.
+    """Return the variance components of a difference in a measure, from the rows of the benchmark in `connection`.
 
-    With `models`, those of them that have scores are compared, otherwise all. `NotEstimable` says why a measure has
-    none: it is no mean of scores, or too little was scored.
+    They are those of `models`, by default of all models with scores. The result is `NotEstimable`, with a reason, if
+    the measure is not a mean of scores, or has too few scores.
     """
     if measure.corrected:
         return NotEstimable("people correct it, so its error is that of their grades too")
@@ -94,22 +96,32 @@ def measure_components(
     rows = connection.execute(scores_query(plan, mean, models)).fetchall()
     if not rows:
         return NotEstimable("nothing is scored")
-    model, item, sample, judge, cell, value, every, places, shares = zip(*rows, strict=True)
+    model, item, sample, judge, cell, value, item_counts, scenario_item_counts, variance_shares = zip(
+        *rows, strict=True
+    )
     parts = difference_components(value, item, model, sample, judge, cell if mean.axes else None)
     if isinstance(parts, NotEstimable):
         return parts
-    parts = _with_repeats(connection, plan, mean, parts, fmean(shares))
+    parts = _with_repeats(connection, plan, mean, parts, fmean(variance_shares))
     factor = _unevenness(item, cell)
     judges = tuple(sorted({name for name in judge if name is not None}))
     names, scenarios = tuple(sorted(set(model))), tuple(scenario.name for scenario in mean.scored.scenarios)
     return MeasureComponents(
-        mean.measure, parts.scaled(factor), names, judges, every[0], places[0] / every[0], scenarios, factor
+        mean.measure,
+        parts.scaled(factor),
+        names,
+        judges,
+        item_counts[0],
+        scenario_item_counts[0] / item_counts[0],
+        scenarios,
+        factor,
     )
 
 
 @dataclass(frozen=True)
 class MeanOfScores:
-    """A measure that is a mean of scores, or of cells of such: the scored step, the inner mean, and its axes."""
+    """A measure that is a mean of scores, or a mean of cells of such means: `inner` is the mean of scores, and `axes`
+    are the axes of its cells."""
 
     measure: Measure
     scored: ScoredStep
@@ -118,7 +130,7 @@ class MeanOfScores:
 
 
 def mean_of_scores(plan: Plan, measure: Measure) -> MeanOfScores | None:
-    """Return the mean that a measure is; `None` if it is anything else."""
+    """Return a measure as a mean of scores; `None` if it is not one."""
     figure, measure = _mean_of(plan, measure)
     scored = scored_step(plan, measure)
     if figure is None or scored is None:
@@ -130,46 +142,47 @@ def mean_of_scores(plan: Plan, measure: Measure) -> MeanOfScores | None:
 def _with_repeats(
     connection: Connection, plan: Plan, mean: MeanOfScores, parts: DifferenceComponents, share: float
 ) -> DifferenceComponents:
-    """Return the components with that of repeats separated, if judges graded each reply several times.
+    """Return the components with the component of repeats separated, if judges graded each reply several times.
 
-    A judge's variance on the same reply is the noise of one grade. `share` is the part of a grade's variance that is
-    left in the value of a reply, which may be a mean over metrics. A score is the mean of its grades, so their noise is
-    in the residual. If verdicts are not numbers, the score is the most frequent one, which is no mean, so the effect of
-    more of them is unknown.
+    The variance of a judge's repeated grades of a reply is the noise of one grade. `share` is the part of this variance
+    that remains in the value of a reply, which may be a mean over metrics. A score is the mean of its repeated grades,
+    so the residual component contains their noise, divided by the number of repeats; it is subtracted there. If
+    verdicts are not numbers, the score is the most frequent verdict and not a mean, so the effect of more repeats is
+    unknown, and nothing is separated.
     """
     scorers = {step.scorer: plan.scorer(step.scorer) for step in judged_steps(mean.scored)}
     counts = {scorer.samples for scorer in scorers.values()}
     repeats = counts.pop() if len(counts) == 1 else 1
     if repeats < 2 or any(scorer.then is not None or _is_majority(scorer) for scorer in scorers.values()):
         return parts
-    marks: dict[tuple[object, ...], list[float]] = defaultdict(list)
+    verdict_values: dict[tuple[object, ...], list[float]] = defaultdict(list)
     for (scorer, metric), verdicts in repeated_verdicts(connection, plan).items():
         if scorer in scorers and mean.scored.name == (scorer if mean.scored.kind == "scorer" else metric):
             for verdict in verdicts:
-                marks[scorer, metric, verdict.judge, verdict.reply].append(verdict.value)
-    several = [variance(mark) for mark in marks.values() if len(mark) > 1]
-    if len(several) < FEWEST_ITEMS:
+                verdict_values[scorer, metric, verdict.judge, verdict.reply].append(verdict.value)
+    variances = [variance(values) for values in verdict_values.values() if len(values) > 1]
+    if len(variances) < FEWEST_ITEMS:
         return parts
-    noise = 2 * share * fmean(several)
-    part = "gradings" if "judges" in parts.separated else "samples" if "samples" in parts.separated else "items"
-    rest = max(getattr(parts, part) - noise / repeats, 0.0)
+    noise = 2 * share * fmean(variances)
+    residual = "gradings" if "judges" in parts.separated else "samples" if "samples" in parts.separated else "items"
+    remaining = max(getattr(parts, residual) - noise / repeats, 0.0)
     samples, judges, _ = parts.observed
     return replace(
         parts,
         repeats=noise,
         separated=parts.separated | {"repeats"},
         observed=(samples, judges, repeats),
-        **{part: rest},
+        **{residual: remaining},
     )
 
 
 def _is_majority(scorer: Scorer) -> bool:
-    """Return true if the score of several verdicts is the most frequent one."""
+    """Return true if the score of several verdicts is the most frequent verdict."""
     return scorer.gives is not None and scorer.gives.kind in ("bool", "choice")
 
 
 def call_costs(connection: Connection, plan: Plan) -> dict[str, float]:
-    """Return the average cost of a stored call of each model, in USD; a judge goes by the name of its evaluator."""
+    """Return the average cost of a stored call of each model and evaluator, in USD, by name."""
     schema = quoted(plan.benchmark.name)
     query = f"""select model, avg(cost_usd) from (
       select distinct sample_id, model, cost_usd from {schema}.samples
@@ -179,27 +192,28 @@ def call_costs(connection: Connection, plan: Plan) -> dict[str, float]:
 
 
 def scored_step(plan: Plan, measure: Measure) -> ScoredStep | None:
-    """Return the scores that a measure is the mean of; `None` if it is anything else."""
+    """Return the scored step whose mean a measure is; `None` if it is not a mean of stored scores."""
     figure, _ = _mean_of(plan, measure)
     scored = None if figure is None else scored_inputs(scored_values_of(plan), figure)[0]
     return scored if scored is not None and scored.stored else None
 
 
 def lower_scores(plan: Plan) -> frozenset[tuple[str, str]]:
-    """Return the scores for which lower is better, each by its scenario and metric, if every measure that is a mean of
-    them says so."""
-    told: defaultdict[tuple[str, str], set[bool]] = defaultdict(set)
+    """Return the scenario and metric of each score for which lower is better: those of which every mean among the
+    measures is declared so."""
+    directions: defaultdict[tuple[str, str], set[bool]] = defaultdict(set)
     for measure in plan.measures:
         scored = scored_step(plan, measure)
         for scenario in () if scored is None else scored.scenarios:
             for step in scored.steps if scored is not None else ():
                 for metric in getattr(step, "metrics", None) or (step.name,):
-                    told[scenario.name, metric].add(measure.lower_is_better)
-    return frozenset(score for score, ways in told.items() if ways == {True})
+                    directions[scenario.name, metric].add(measure.lower_is_better)
+    return frozenset(score for score, declared in directions.items() if declared == {True})
 
 
 def _mean_of(plan: Plan, measure: Measure) -> tuple[Aggregate | None, Measure]:
-    """Return the mean that a measure is, itself or under another name; None if it is anything else."""
+    """Return the mean of a measure, following measures that only rename another one; None if it is not a mean of one
+    value."""
     match measure.figure:
         case Measured(measure=name, slice=fixed) if not fixed:
             return _mean_of(plan, named(plan.measures, name).model_copy(update={"name": measure.name}))
@@ -215,9 +229,10 @@ def scores_query(
 ) -> str:
     """Return the SQL of a value for every model, cluster of items, sample and judge.
 
-    Further columns are the cell, the number of all clusters, and the share of the variance of one score that a value
-    has. Clusters in several cells are left out. `labelled` keeps only replies that a person graded. The scores are read
-    twice: a table in between would hold all of them in memory.
+    Its columns are these four, the cell, the value, the number of clusters, the number of pairs of scenario and item,
+    and the variance of the value as a share of that of one score, Σ w² / (Σ w)². If a cluster is in several cells, all
+    cells are empty. `labelled` keeps only replies that a person graded. The scores are read twice, since a materialized
+    table would hold all of them in memory.
     """
     scored, inner, axes = mean.scored, mean.inner, mean.axes
     arms = [quoted(arm) for arm in arm_columns(plan)]
@@ -229,15 +244,15 @@ def scores_query(
     weights = {} if "metric" in inner.by else weights_of(scored)
     value = "coalesce(value, 0)" if mean.measure.missing == "zero" else "value"
     cell = " || '/' || ".join(f"coalesce({quoted(axis)}::varchar, '')" for axis in axes) or "''"
-    chosen = f"where model in {texts(models)}" if models else ""
-    graded = (
+    of_models = f"where model in {texts(models)}" if models else ""
+    graded_only = (
         f"semi join (select sample_id, metric from ({by_people}) where value is not null) using (sample_id, metric)"
     )
-    only = f"{graded} " if labelled else ""
+    label_filter = f"{graded_only} " if labelled else ""
     # A row is a cluster of items with a model, a sample and a judge: its mean score, centred by kind of score.
     return f"""\
 with whole as not materialized (
-  select * from ({rows}) {only}{chosen}
+  select * from ({rows}) {label_filter}{of_models}
 ), items as materialized (
   select distinct scenario, item_id, cluster_id from whole where value is not null
 ), drawn as (
@@ -266,7 +281,8 @@ order by all
 
 
 def _unevenness(items: tuple[str, ...], cells: tuple[str, ...]) -> float:
-    """Return the factor by which unequal cell sizes enlarge the variance of a mean of cells: n / C² · Σ 1 / n_c.
+    """Return the factor by which unequal cell sizes enlarge the variance of a mean of cells, n / C² · Σ 1 / n_c, for n
+    items in C cells.
 
     >>> _unevenness(("a", "b"), ("x", "y")), _unevenness(("a", "b", "c", "d"), ("x", "x", "x", "y"))
     (1.0, 1.3333333333333333)
@@ -280,7 +296,7 @@ def _unevenness(items: tuple[str, ...], cells: tuple[str, ...]) -> float:
 
 @dataclass(frozen=True)
 class LabelVariance:
-    """The variance of labels, and the number of items that people graded."""
+    """The variance components of labels, and the number of items that people graded."""
 
     parts: LabelComponents
     items: int
@@ -289,8 +305,8 @@ class LabelVariance:
 def label_components(
     connection: Connection, plan: Plan, measure: Measure, models: tuple[str, ...] = ()
 ) -> LabelVariance | NotEstimable:
-    """Return how people's grades of a measure vary, and how closely judges follow them, over what `connection`
-    shows."""
+    """Return the variance of people's grades of a measure and their covariance with those of judges, from the rows in
+    `connection`; `NotEstimable` with a reason if there are too few."""
     scores = mean_of_scores(plan, measure)
     if scores is None:
         return NotEstimable("it is no mean of scores")
@@ -311,55 +327,56 @@ def label_components(
 
 
 def label_variance(rows: Floats, items: Sequence[str], models: Sequence[str]) -> LabelComponents:
-    """Return twice the variance and covariance within items.
+    """Return the components of a difference of labels: twice the variance and covariance within items.
 
-    `rows` are pairs (people, judges) in which each model has the mean 0. If too few items have two models, those of a
-    single model are used, reduced by `CORRELATION`.
+    `rows` are pairs (people, judges), which are centred by model. If too few items have labels for two models, the
+    variance and covariance between items are used, multiplied by 1 - `CORRELATION`.
 
     >>> rows = np.array([[1.0, 2.0], [-1.0, -2.0], [-2.0, -1.0], [2.0, 1.0]])
     >>> found = label_variance(np.tile(rows, (4, 1)), [item for item in "abcdefgh" for _ in "ab"], ["a", "b"] * 8)
     >>> round(found.people, 2), round(found.items, 2)
     (10.29, 10.29)
     """
-    _, item = np.unique(np.array(items), return_inverse=True)
-    _, model = np.unique(np.array(models), return_inverse=True)
-    sizes = np.bincount(item)
-    centred = rows - _means(rows, model)
+    _, item_codes = np.unique(np.array(items), return_inverse=True)
+    _, model_codes = np.unique(np.array(models), return_inverse=True)
+    sizes = np.bincount(item_codes)
+    centred = rows - _means(rows, model_codes)
     if int((sizes > 1).sum()) >= FEWEST_ITEMS:
-        kept = sizes[item] > 1
-        within = (centred - _means(centred, item))[kept]
-        df = int((sizes[sizes > 1] - 1).sum()) - (len(np.unique(model[kept])) - 1)
+        has_several = sizes[item_codes] > 1
+        within = (centred - _means(centred, item_codes))[has_several]
+        df = int((sizes[sizes > 1] - 1).sum()) - (len(np.unique(model_codes[has_several])) - 1)
         products = within.T @ within / max(df, 1)
-        return LabelComponents(float(2 * products[0, 0]), float(2 * products[0, 1]) * _shrunk(products, df))
-    df = len(rows) - len(np.unique(model))
+        return LabelComponents(float(2 * products[0, 0]), float(2 * products[0, 1]) * _shrinkage(products, df))
+    df = len(rows) - len(np.unique(model_codes))
     products = centred.T @ centred / max(df, 1)
     people, both = (float(2 * (1 - CORRELATION) * each) for each in products[0])
-    return LabelComponents(people, both * _shrunk(products, df))
+    return LabelComponents(people, both * _shrinkage(products, df))
 
 
-def _shrunk(products: Floats, df: int) -> float:
-    """Return the factor that shrinks a covariance so that its squared correlation is unbiased (Ezekiel 1930), since a
-    design is chosen by it."""
+def _shrinkage(products: Floats, df: int) -> float:
+    """Return the factor that shrinks a covariance so that its squared correlation is unbiased (Ezekiel 1930), since
+    designs are chosen by it."""
     square = float(products[0, 1] ** 2 / (products[0, 0] * products[1, 1])) if products[0, 1] else 0.0
     adjusted = 1 - (1 - square) * df / max(df - 1, 1)
     return float(np.sqrt(max(adjusted, 0.0) / square)) if square else 1.0
 
 
 def _means(rows: Floats, groups: np.ndarray[tuple[int], np.dtype[np.intp]]) -> Floats:
+    """Return for each row the mean of its group."""
     sizes = np.bincount(groups)
     sums = np.stack([np.bincount(groups, weights=column) for column in rows.T], axis=1)
-    found: Floats = (sums / sizes[:, None])[groups]
-    return found
+    means: Floats = (sums / sizes[:, None])[groups]
+    return means
 
 
 MORE_LABELS = (30, 60, 100)
-"""The numbers of additional graded items that are reported."""
+"""The numbers of additional graded items for which the half-width is reported."""
 
 
 @dataclass(frozen=True)
 class LabelGain:
-    """The half-width of the interval of a corrected measure: `now`, with the graded `items`, and in `then` for larger
-    numbers of graded items, approximately."""
+    """The half-width of the interval of a corrected measure: `now`, with `items` graded items, and approximately in
+    `then`, as pairs of a larger number of graded items and the half-width."""
 
     measure: str
     model: str
@@ -369,13 +386,13 @@ class LabelGain:
 
     @property
     def sentence(self) -> str:
-        """Return it as a sentence."""
+        """The gain as a sentence."""
         text = ", ".join(f"±{reach:.3g} with {items:,}" for items, reach in self.then)
         first = f"`{self.measure}` of {self.model}: ±{self.now:.3g} with {self.items:,} graded items"
         return f"{first}, about {text}." if text else f"{first}, which are all."
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as JSON values."""
+        """Return the fields as JSON values."""
         then = [{"graded_items": items, "half_width": reach} for items, reach in self.then]
         return {"model": self.model, "graded_items": self.items, "half_width": self.now, "with_more": then}
 
@@ -384,74 +401,78 @@ def find_label_gains(connection: Connection, plan: Plan, measure: Measure) -> It
     """Yield the gain of more labels for each model's figure of a measure that people already correct."""
     if not measure.corrected or measure.by:
         return
-    for (_, model), three in sorted(corrected_inputs(connection, plan, measure).items()):
-        now = three.reach(three.items)
+    for (_, model), inputs in sorted(corrected_inputs(connection, plan, measure).items()):
+        now = inputs.reach(inputs.items)
         if now is not None:
-            yield LabelGain(measure.name, model, now, three.items, tuple(_then(three)))
+            yield LabelGain(measure.name, model, now, inputs.items, tuple(_larger_numbers(inputs)))
 
 
-def _then(three: CorrectedInputs) -> Iterator[tuple[int, float]]:
+def _larger_numbers(inputs: CorrectedInputs) -> Iterator[tuple[int, float]]:
+    """Yield larger numbers of graded items, up to all items, each with the expected half-width."""
     for more in MORE_LABELS:
-        items = min(three.items + more, len(three.names))
-        reach = three.reach(items)
-        if reach is not None and items > three.items:
+        items = min(inputs.items + more, len(inputs.names))
+        reach = inputs.reach(items)
+        if reach is not None and items > inputs.items:
             yield items, reach
-        if items == len(three.names):
+        if items == len(inputs.names):
             return
 
 
 def break_even_label_price(
     parts: DifferenceComponents, labels: LabelComponents, items: int, graded: int, spent: float, share: float
 ) -> float | None:
-    """Return the price below which labels are worth more than items; None if labels of all items would gain less.
+    """Return the price of a label below which labels gain more precision than items; None if even labels of all items
+    gain less.
 
-    A label covers both models' replies to an item. At this price, a `share` more of the money `spent` on `items`, of
-    which `graded` have labels, reduces the variance of the corrected difference equally if spent on labels or on items.
+    A label covers both models' replies to an item. The run `spent` its money on `items` items, of which `graded` have
+    labels. At the break-even price, `share` times that money reduces the variance of the corrected difference equally
+    whether it is spent on labels or on items.
 
     >>> parts, labels = DifferenceComponents(items=1.0, separated=frozenset()), LabelComponents(people=1.2, items=0.9)
     >>> round(break_even_label_price(parts, labels, 400, 50, 20.0, 0.1), 2)
     1.65
     """
     samples, judges, repeats = parts.observed
-    every, one = parts.variance(samples, judges, repeats), parts.variance(1, judges, repeats)
+    all_samples, one_sample = parts.variance(samples, judges, repeats), parts.variance(1, judges, repeats)
 
     def variance(items: float, graded: float) -> float:
-        return corrected_variance(labels, every, one, samples, items, graded)
+        return corrected_variance(labels, all_samples, one_sample, samples, items, graded)
 
-    aim = variance(items * (1 + share), graded)
+    target = variance(items * (1 + share), graded)
     low, high = float(graded), float(items)
-    if graded >= items or variance(items, high) > aim:
+    if graded >= items or variance(items, high) > target:
         return None
     while high - low > 1e-6 * high:
         middle = (low + high) / 2
-        low, high = (middle, high) if variance(items, middle) > aim else (low, middle)
+        low, high = (middle, high) if variance(items, middle) > target else (low, middle)
     return share * spent / (high - graded) if high > graded else None
 
 
 EXTRA_SHARE = 0.1
-"""The share of the cost of a run that is spent in addition."""
+"""The additional expense whose gain is reported, as a share of the cost of the run."""
 
 
 @dataclass(frozen=True)
 class DesignAdvice:
-    """The relative reduction of the error of a difference for 10 % more money, by lever; or the reason why it is
-    unknown."""
+    """The relative reduction of the standard error of a difference for 10 % more money, by lever; or the reason why it
+    is unknown."""
 
     measure: str
     reductions: Mapping[str, float] = field(default_factory=dict)
-    """By lever, `items`, `samples`, `judges` or `repeats`, the largest first."""
+    """By lever (`items`, `samples`, `judges` or `repeats`), the largest first."""
     in_calls: bool = False
-    """True if calls are counted, since no cost is known."""
+    """True if calls are counted instead of money, since a cost is unknown or all are 0."""
     reason: str | None = None
-    """Why there is no result."""
+    """Why there are no reductions."""
     labels: tuple[LabelGain, ...] = ()
     """For a measure that people correct: the gain of more labels."""
     worth: float | None = None
-    """For such a measure: the price in USD of a graded reply below which labels are worth more than items."""
+    """For a measure that people correct: the price of a graded reply, in USD, below which labels gain more than
+    items."""
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Return the result as sentences; empty if nothing is known."""
+        """The advice as sentences; empty if nothing is known."""
         labels = tuple(label.sentence for label in self.labels)
         if self.worth is not None:
             price = usd(self.worth)
@@ -462,53 +483,55 @@ class DesignAdvice:
             labels += (text,)
         if not self.reductions:
             return labels
-        (best, most), *others = self.reductions.items()
-        money = "calls" if self.in_calls else "money"
+        (best, best_reduction), *others = self.reductions.items()
+        resource = "calls" if self.in_calls else "money"
         first = (
-            f"`{self.measure}`: a tenth more {money} for more {best} makes a difference of two models"
-            f" {100 * most:.1f} % sharper."
+            f"`{self.measure}`: a tenth more {resource} for more {best} makes a difference of two models"
+            f" {100 * best_reduction:.1f} % sharper."
         )
-        return first, *(f"For more {name} it is {100 * fall:.1f} %." for name, fall in others)
+        return first, *(f"For more {name} it is {100 * reduction:.1f} %." for name, reduction in others)
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as JSON values."""
+        """Return the fields as JSON values."""
         unit = {} if self.reason else {"unit": "calls" if self.in_calls else "USD"}
         labels = {"labels": [label.to_json() for label in self.labels]} if self.labels else {}
         worth = {} if self.worth is None else {"label_worth_usd": self.worth}
-        found = {"measure": self.measure, "error_falls_by": dict(self.reductions), **unit, "reason": self.reason}
-        return {**found, **labels, **worth}
+        content = {"measure": self.measure, "error_falls_by": dict(self.reductions), **unit, "reason": self.reason}
+        return {**content, **labels, **worth}
 
 
 def find_design_advice(connection: Connection, plan: Plan, measure: Measure) -> DesignAdvice:
-    """Return which lever would have reduced the error of a measure most, over what `connection` shows of the
-    benchmark."""
+    """Return the reductions of the error of a difference in a measure by lever, from the rows of the benchmark in
+    `connection`."""
     if measure.corrected:
-        return _of_people(connection, plan, measure)
+        return _label_advice(connection, plan, measure)
     scored = scored_step(plan, measure)
     components = measure_components(connection, plan, measure)
     if isinstance(components, NotEstimable) or scored is None:
         return DesignAdvice(measure.name, reason=components.reason if isinstance(components, NotEstimable) else None)
-    in_calls, asked, graded = _costs(connection, plan, scored)
-    falls = error_reductions(components.parts, asked, graded)
-    ranked = dict(sorted(falls.items(), key=lambda each: -each[1]))
+    in_calls, reply_cost, judgement_cost = _costs(connection, plan, scored)
+    reductions = error_reductions(components.parts, reply_cost, judgement_cost)
+    ranked = dict(sorted(reductions.items(), key=lambda each: -each[1]))
     return DesignAdvice(measure.name, ranked, in_calls, None if ranked else "no call was made")
 
 
-def _of_people(connection: Connection, plan: Plan, measure: Measure) -> DesignAdvice:
+def _label_advice(connection: Connection, plan: Plan, measure: Measure) -> DesignAdvice:
     """Return the gain of more labels for a measure that people correct."""
-    more = tuple(find_label_gains(connection, plan, measure))
+    gains = tuple(find_label_gains(connection, plan, measure))
     reason = "people correct it, so its error is that of their grades too"
     judged = measure.model_copy(update={"corrected": False})
     scored = scored_step(plan, judged)
-    found, labels = measure_components(connection, plan, judged), label_components(connection, plan, judged)
-    worth = None
-    if scored is not None and not isinstance(found, NotEstimable) and not isinstance(labels, NotEstimable):
-        in_calls, asked, graded = _costs(connection, plan, scored)
-        spent = 0.0 if in_calls else asked + graded
-        both = break_even_label_price(found.parts, labels.parts, found.items, labels.items, spent, EXTRA_SHARE)
+    components, labels = measure_components(connection, plan, judged), label_components(connection, plan, judged)
+    reply_price = None
+    if scored is not None and not isinstance(components, NotEstimable) and not isinstance(labels, NotEstimable):
+        in_calls, reply_cost, judgement_cost = _costs(connection, plan, scored)
+        spent = 0.0 if in_calls else reply_cost + judgement_cost
+        pair_price = break_even_label_price(
+            components.parts, labels.parts, components.items, labels.items, spent, EXTRA_SHARE
+        )
         # The money was spent on all models, and a label covers the reply of one model.
-        worth = None if both is None or not spent else both / len(found.models)
-    return DesignAdvice(measure.name, reason=reason, labels=more, worth=worth)
+        reply_price = None if pair_price is None or not spent else pair_price / len(components.models)
+    return DesignAdvice(measure.name, reason=reason, labels=gains, worth=reply_price)
 
 
 def _costs(connection: Connection, plan: Plan, scored: ScoredStep) -> tuple[bool, float, float]:
@@ -520,16 +543,16 @@ def _costs(connection: Connection, plan: Plan, scored: ScoredStep) -> tuple[bool
         for tables in (("samples", "turns"), ("judgements",))
     )
     in_calls = replies[0] is None or judged[0] is None or replies[0] + judged[0] == 0
-    asked, graded = (replies[1], judged[1]) if in_calls else (replies[0] or 0.0, judged[0] or 0.0)
-    return in_calls, asked, graded
+    reply_cost, judgement_cost = (replies[1], judged[1]) if in_calls else (replies[0] or 0.0, judged[0] or 0.0)
+    return in_calls, reply_cost, judgement_cost
 
 
 def error_reductions(parts: DifferenceComponents, reply_cost: float, judgement_cost: float) -> dict[str, float]:
-    """Return the relative reduction of the error, by lever, for a run that spent `asked` on replies and `graded` on
-    judges.
+    """Return the relative reduction of the standard error, by lever, for a run with these costs of replies and of
+    judgements, if `EXTRA_SHARE` of their sum is spent on the lever in addition.
 
     >>> parts = DifferenceComponents(items=1.0, samples=2.0, judges=0.5, observed=(1, 2, 1))
-    >>> {name: round(fall, 3) for name, fall in error_reductions(parts, 4.0, 4.0).items()}
+    >>> {name: round(part, 3) for name, part in error_reductions(parts, 4.0, 4.0).items()}
     {'items': 0.047, 'samples': 0.028, 'judges': 0.006, 'repeats': 0.0}
     """
     samples, judges, repeats = parts.observed
@@ -537,19 +560,19 @@ def error_reductions(parts: DifferenceComponents, reply_cost: float, judgement_c
     if spent <= 0:
         return {}
     now = parts.variance(samples, judges, repeats)
-    errors = {"items": now / (1 + EXTRA_SHARE)}
+    variances = {"items": now / (1 + EXTRA_SHARE)}
     if "samples" in parts.separated:
-        errors["samples"] = parts.variance(samples * (1 + EXTRA_SHARE), judges, repeats)
+        variances["samples"] = parts.variance(samples * (1 + EXTRA_SHARE), judges, repeats)
     if "judges" in parts.separated and judgement_cost > 0:
-        errors["judges"] = parts.variance(samples, judges * (1 + EXTRA_SHARE * spent / judgement_cost), repeats)
+        variances["judges"] = parts.variance(samples, judges * (1 + EXTRA_SHARE * spent / judgement_cost), repeats)
     if "repeats" in parts.separated and judgement_cost > 0:
-        errors["repeats"] = parts.variance(samples, judges, repeats * (1 + EXTRA_SHARE * spent / judgement_cost))
-    return {name: 1 - math.sqrt(after / now) for name, after in errors.items()}
+        variances["repeats"] = parts.variance(samples, judges, repeats * (1 + EXTRA_SHARE * spent / judgement_cost))
+    return {name: 1 - math.sqrt(after / now) for name, after in variances.items()}
 
 
 def _spent(connection: Connection, tables: list[str], scenarios: str, several: bool) -> tuple[float | None, int]:
-    """Return the cost of calls in USD, `None` if one is unknown, and their number. `several`: one call may be in
-    several rows; to count it once, all names must be held in memory."""
+    """Return the total cost of calls in USD, `None` if one is unknown, and their number. With `several`, a call may be
+    in several rows and is counted once, which needs memory for the names of all calls."""
     keys = {"samples": "sample_id", "turns": "turn_id", "judgements": "judgement_id"}
     once = {table: f"distinct {keys[table.rpartition('.')[2]]} as call," if several else "" for table in tables}
     parts = " union all ".join(

@@ -1,5 +1,5 @@
-"""Paired comparisons of runs and models: differences, corrected p-values, and groups without significant
-differences."""
+"""Paired comparisons of runs and models: differences, p-values adjusted for multiple tests, and rankings with a compact
+letter display."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from tripos_warehouse.statistics.intervals import SINGLE_CLUSTER, SINGLE_ITEM, m
 
 
 def letters_of(order: Sequence[str], different: Collection[tuple[str, str]]) -> dict[str, str]:
-    """Return letters by name, such that two names share one if and only if the pair is not in `apart`.
+    """Return the compact letter display of names: two names share a letter if and only if they are not in `different`.
 
     Insert and absorb (Piepho 2004, "An algorithm for a letter-based representation of all-pairwise comparisons"): start
-    with all names in one column; for each pair in `apart`, split every column with both into one without the first and
-    one without the second; drop columns that are contained in others. Letters follow `order`, and after z come aa, ab.
+    with all names in one column; for each pair in `different`, split every column with both names into one without the
+    first and one without the second; drop columns that are contained in others. A column is a letter. Letters follow
+    `order`, and after z come aa, ab.
 
     >>> letters_of(["x", "y", "z"], {("x", "z")})
     {'x': 'a', 'y': 'ab', 'z': 'b'}
@@ -32,23 +33,24 @@ def letters_of(order: Sequence[str], different: Collection[tuple[str, str]]) -> 
     for first, second in sorted(different):
         split = []
         for column in columns:
-            both = first in column and second in column
-            split += [column - {first}, column - {second}] if both else [column]
+            has_both = first in column and second in column
+            split += [column - {first}, column - {second}] if has_both else [column]
         unique = list(dict.fromkeys(split))
         columns = [column for column in unique if not any(column < other for other in unique)]
-    place = {name: at for at, name in enumerate(order)}
-    columns.sort(key=lambda column: sorted(place[name] for name in column))
+    position = {name: at for at, name in enumerate(order)}
+    columns.sort(key=lambda column: sorted(position[name] for name in column))
     return {name: "".join(_letter(at) for at, column in enumerate(columns) if name in column) for name in order}
 
 
 def _letter(number: int) -> str:
+    """Return the letter of a column: a to z, then aa, ab and so on."""
     rest, last = divmod(number, 26)
     return (_letter(rest - 1) if rest else "") + ascii_lowercase[last]
 
 
 Test = Literal["t", "sign_flip", "wilcoxon"]
 Scores = Mapping[Hashable, Sequence[float | None] | float | None]
-"""The scores of a run by item: one, or a list of those of its samples; `None` if missing."""
+"""The score of each item in a run, or the scores of its samples; `None` if missing."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class Paired:
     """A paired comparison of two runs."""
 
     difference: Estimate
-    """The mean of the items' differences, first less second; `n` is the number of items with both."""
+    """The mean of the items' differences, first minus second; `n` is the number of items with a score in both runs."""
     only_first: int
     """The number of items with a score in the first run only."""
     only_second: int
@@ -72,16 +74,16 @@ def compare_paired(
     seed: int = 0,
     confidence: float = 0.95,
 ) -> Paired:
-    """Return the mean difference of two runs over the items that both have, with its interval and p-value.
+    """Return the mean difference of two runs over the items with a score in both, with its interval and p-value.
 
-    An item counts once: its samples are averaged first. With `clusters`, from item to group (such as the text that
-    items are about), groups are the independent units. The difference is `mean_of_cells` of one cell. The p-value is,
-    by `test`:
+    The samples of an item are averaged first. `clusters` maps items to the groups that are the independent units, such
+    as the text that items are about. The difference is `mean_of_cells` of one cell. `test` chooses the p-value:
 
-    - `t`, that of `mean_of_cells`: Student's t, or `sign_flip` if at most 12 items or groups differ
-    - `sign_flip`, of sign flips of the differences of whole items or groups (Fisher 1935), which assumes only symmetry:
-      all of them if they are at most `resamples`, otherwise that number at random, seeded
-    - `wilcoxon`, of the signed ranks of the items' differences or the groups' means (1945), a test of the median
+    - `t`: that of `mean_of_cells`, Student's t, or `sign_flip` if at most 12 items or groups differ
+    - `sign_flip`: the randomization test that flips the signs of the items' or groups' differences (Fisher 1935), which
+      assumes only symmetry: all sign patterns if there are at most `resamples`, otherwise as many random ones from
+      `seed`
+    - `wilcoxon`: the signed-rank test of the items' differences or the groups' means (Wilcoxon 1945)
 
     For the first two, the p-value is below 1 - `confidence` if and only if the interval excludes 0.
 
@@ -101,36 +103,39 @@ def _compare(
     seed: int,
     confidence: float,
 ) -> Paired:
-    """Return `compare_paired` for the mean of each item."""
+    """Compare runs as `compare_paired`, from the mean of each item."""
     shared = [item for item in first if item in second]
     differences = np.array([first[item] - second[item] for item in shared])
     groups = None if clusters is None else [clusters[item] for item in shared]
-    only = len(first) - len(shared), len(second) - len(shared)
+    only_counts = len(first) - len(shared), len(second) - len(shared)
     if not shared:
-        return Paired(Estimate.undefined("no item has a score in both runs", left_out=sum(only)), *only)
+        return Paired(Estimate.undefined("no item has a score in both runs", left_out=sum(only_counts)), *only_counts)
     codes = cluster_codes(groups, len(shared))
-    result = replace(mean_of_cells(differences, codes, confidence=confidence), left_out=sum(only))
+    result = replace(mean_of_cells(differences, codes, confidence=confidence), left_out=sum(only_counts))
     if groups is not None and result.reason == SINGLE_ITEM and len(shared) > 1:
         result = result.without_interval(SINGLE_CLUSTER)
     if test != "t" and result.clusters and result.clusters > 1:
-        statistic, p = _tested(differences, codes, test, resamples, seed)
+        statistic, p = _nonparametric_test(differences, codes, test, resamples, seed)
         tested = replace(result, statistic=statistic, df=None, p=p)
         result = tested if test == "wilcoxon" else with_test(tested, p, confidence=confidence)
-    return Paired(result, *only)
+    return Paired(result, *only_counts)
 
 
 def _item_means(scores: Scores) -> dict[Hashable, float]:
-    found = {}
+    """Return the mean over the samples of each item with a score."""
+    means = {}
     for item, score in scores.items():
         samples = score if isinstance(score, Sequence | np.ndarray) else [score]
-        there = [float(sample) for sample in samples if sample is not None and not is_missing(sample)]
-        if there:
-            found[item] = sum(there) / len(there)
-    return found
+        present = [float(sample) for sample in samples if sample is not None and not is_missing(sample)]
+        if present:
+            means[item] = sum(present) / len(present)
+    return means
 
 
-def _tested(differences: Floats, codes: Ints, test: Test, resamples: int, seed: int) -> tuple[float | None, float]:
-    """Return the statistic and p-value of a nonparametric test: of sums of groups, or of ranks of their means."""
+def _nonparametric_test(
+    differences: Floats, codes: Ints, test: Test, resamples: int, seed: int
+) -> tuple[float | None, float]:
+    """Return the statistic and p-value of `sign_flip`, on the sums of groups, or of `wilcoxon`, on their means."""
     sums = np.bincount(codes, weights=differences)
     if (np.abs(sums) <= 1e-12 * np.abs(differences).max(initial=0)).all():
         return None, 1.0
@@ -154,54 +159,53 @@ def _tested(differences: Floats, codes: Ints, test: Test, resamples: int, seed: 
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Return p-values corrected for their number by Holm's step-down (1979); missing ones stay missing, and do not
-    count.
+    """Return p-values adjusted by Holm's step-down procedure (1979); missing ones stay missing, and are not counted.
 
     The i-th smallest of m is multiplied by m − i + 1, and is at least the one before it and at most 1. Rejecting those
-    below a level has at most that risk of a single false rejection.
+    below a level keeps the familywise error rate at or below that level.
 
     >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
     [0.03, 0.06, 0.06]
     """
-    present = sorted((p, at) for at, p in enumerate(p_values) if p is not None)
+    present = sorted((p, index) for index, p in enumerate(p_values) if p is not None)
     corrected: list[float | None] = [None] * len(p_values)
     least = 0.0
-    for place, (p, at) in enumerate(present):
+    for place, (p, index) in enumerate(present):
         least = min(1.0, max(least, (len(present) - place) * p))
-        corrected[at] = least
+        corrected[index] = least
     return corrected
 
 
 def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
-    """Return p-values corrected by the step-up procedure of Benjamini and Hochberg (1995); missing ones stay missing,
-    and do not count.
+    """Return p-values adjusted by the step-up procedure of Benjamini and Hochberg (1995); missing ones stay missing,
+    and are not counted.
 
-    The i-th smallest of m is multiplied by m / i, and is at most the one after it, and at most 1. Among those below a
-    level, the expected share of false rejections is at most that level, if the tests are independent or positively
-    dependent (Benjamini and Yekutieli 2001): it finds more than Holm, and allows a few false ones.
+    The i-th smallest of m is multiplied by m / i, and is at most the one after it, and at most 1. Rejecting those below
+    a level keeps the false discovery rate at or below that level, if the tests are independent or positively dependent
+    (Benjamini and Yekutieli 2001). It has more power than Holm's procedure, and allows a few false rejections.
 
     >>> [round(p, 3) for p in benjamini_hochberg([0.01, 0.04, 0.03, 0.5])]
     [0.04, 0.053, 0.053, 0.5]
     """
-    present = sorted((p, at) for at, p in enumerate(p_values) if p is not None)
+    present = sorted((p, index) for index, p in enumerate(p_values) if p is not None)
     corrected: list[float | None] = [None] * len(p_values)
-    most = 1.0
-    for place, (p, at) in reversed(list(enumerate(present, 1))):
-        most = min(most, len(present) / place * p)
-        corrected[at] = most
+    running_min = 1.0
+    for rank, (p, index) in reversed(list(enumerate(present, 1))):
+        running_min = min(running_min, len(present) / rank * p)
+        corrected[index] = running_min
     return corrected
 
 
 def fixed_sequence(
     p_values: Sequence[float | None], first: Sequence[int] = (), share: float = 1.0
 ) -> list[float | None]:
-    """Return p-values corrected by the fallback procedure (Wiens 2003; Bretz et al. 2009).
+    """Return p-values adjusted by a fallback procedure (Wiens 2003; Bretz et al. 2009).
 
-    Those at the indices `first` are tested in that order, with the `share` of the level, and the others by Holm, with
-    the rest. If the first ones are all significant, the others have the whole level; if the others are, the first ones
-    have it. With the whole share, declared hypotheses pay nothing for further ones, and no other is significant without
-    them (Maurer, Hothorn and Lehmacher 1995). The risk of a single false rejection is at most the level, for any
-    dependence of the tests. Missing ones stay missing, and are skipped.
+    The tests at the indices `first` are a fixed sequence with the `share` of the level; all other tests are corrected
+    by Holm with the rest of the level. If one of the two families is rejected entirely, the other one gets the full
+    level. With a `share` of 1, the sequence costs nothing for the other tests, of which none can be rejected before the
+    whole sequence is (Maurer, Hothorn and Lehmacher 1995). The familywise error rate is at most the level, for any
+    dependence of the tests. Missing p-values stay missing, and are skipped.
 
     >>> [round(p, 3) for p in fixed_sequence([0.01, 0.04, 0.03], [1])]
     [0.04, 0.04, 0.04]
@@ -211,32 +215,32 @@ def fixed_sequence(
     [0.01, 0.3, 0.1]
     """
     corrected: list[float | None] = [None] * len(p_values)
-    first = [place for place in dict.fromkeys(first) if p_values[place] is not None]
-    rest = [place for place, p in enumerate(p_values) if p is not None and place not in first]
-    rest.sort(key=lambda place: (p_values[place], place))
-    least = 0.0
+    first = [index for index in dict.fromkeys(first) if p_values[index] is not None]
+    rest = [index for index, p in enumerate(p_values) if p is not None and index not in first]
+    rest.sort(key=lambda index: (p_values[index], index))
+    running_max = 0.0
     while first or rest:
-        of_first = (share if rest else 1.0) if first else 0.0
-        next_first = _with_part(p_values[first[0]], of_first) if first else math.inf
-        next_rest = _with_part(p_values[rest[0]], 1 - of_first) * len(rest) if rest else math.inf
-        place = first.pop(0) if next_first <= next_rest else rest.pop(0)
-        least = max(least, min(next_first, next_rest, 1.0))
-        corrected[place] = least
+        first_share = (share if rest else 1.0) if first else 0.0
+        next_first = _rescaled(p_values[first[0]], first_share) if first else math.inf
+        next_rest = _rescaled(p_values[rest[0]], 1 - first_share) * len(rest) if rest else math.inf
+        index = first.pop(0) if next_first <= next_rest else rest.pop(0)
+        running_max = max(running_max, min(next_first, next_rest, 1.0))
+        corrected[index] = running_max
     return corrected
 
 
-def _with_part(p: float | None, part: float) -> float:
-    """Return a p-value tested with a part of the level, rescaled to the whole level."""
+def _rescaled(p: float | None, part: float) -> float:
+    """Return the p-value at the full level of a test at a part of the level; infinite for a part of 0."""
     return p / part if p is not None and part > 0 else math.inf
 
 
 @dataclass(frozen=True)
 class Rank:
-    """The rank of a model."""
+    """A model with its rank."""
 
     model: str
     mean: Estimate
-    """Its mean over its items."""
+    """The mean over its items."""
     rank: int
     """1 plus the number of models that are significantly better."""
     letters: str
@@ -249,7 +253,7 @@ class Ranking:
 
     ranks: tuple[Rank, ...]
     differences: dict[tuple[str, str], Estimate]
-    """By pair, the model with the better mean first; `p` is corrected by Holm."""
+    """By pair of models, the one with the better mean first; `p` is adjusted by Holm."""
 
 
 def rank_groups(
@@ -261,12 +265,11 @@ def rank_groups(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> Ranking:
-    """Return models ranked with groups that do not differ significantly: all pairs compared by item, p-values corrected
-    by Holm.
+    """Return a ranking of models from all paired comparisons, with p-values adjusted by Holm.
 
-    `scores` has those of each model by item. Models whose difference is not significant at `level` share a letter (the
-    compact letter display of Piepho 2004); so do two whose difference is undefined. Intervals are at 1 − `level`, and
-    not corrected.
+    `scores` has the scores of each model. Two models share a letter if their difference is not significant at `level`,
+    or undefined (the compact letter display of Piepho 2004). Intervals have the confidence 1 − `level` and are not
+    adjusted.
 
     >>> by_item = {"good": [3, 4, 3, 4, 5] * 2, "fair": [3, 3, 3, 4, 5] * 2, "poor": [1, 1, 0, 1, 2] * 2}
     >>> ranking = rank_groups({model: dict(enumerate(values)) for model, values in by_item.items()})
@@ -275,9 +278,9 @@ def rank_groups(
     """
     by_item = {model: _item_means(score) for model, score in scores.items()}
     means = {}
-    for model, given in by_item.items():
-        groups = None if clusters is None else [clusters[item] for item in given]
-        means[model] = mean(list(given.values()), groups, confidence=1 - level)
+    for model, item_means in by_item.items():
+        groups = None if clusters is None else [clusters[item] for item in item_means]
+        means[model] = mean(list(item_means.values()), groups, confidence=1 - level)
 
     def compared(first: str, second: str) -> Estimate:
         runs = by_item[first], by_item[second]
@@ -293,8 +296,10 @@ def rank_by(
     level: float = 0.05,
     lower_is_better: bool = False,
 ) -> Ranking:
-    """Return models ranked as in `rank_groups`, for any figures: `compared` returns the difference of two models (first
-    less second), with an uncorrected p-value. `lower_is_better`, as for errors, ranks from the lowest value.
+    """Return a ranking as `rank_groups`, from any estimates of the models.
+
+    `compared` returns the difference of two models (first minus second) with an unadjusted p-value. With
+    `lower_is_better`, as for error rates, the lowest value ranks first.
 
     >>> means = {"good": 0.9, "fair": 0.85, "poor": 0.2}
     >>> values = {name: Estimate(mean, n=50) for name, mean in means.items()}

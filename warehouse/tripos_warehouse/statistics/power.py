@@ -1,34 +1,35 @@
 """Power of a design: the detectable difference, the power, the number of items, and the cheapest design.
 
-`variance` is that of the figure of one item: of its score against a fixed value, of the difference of two models'
-scores on the same item (`paired_variance`), or the sum of both models' variances if each has its own items. If items
-come in clusters or have several samples, `effect` is the design effect. The simple functions use the normal
-approximation (Cohen 1988; Miller 2024, "Adding error bars to evals").
+`variance` is the variance of one item's contribution: of its score for a test against a fixed value, of the difference
+of two models' scores on it for a paired test (`paired_variance`), or the sum of both models' variances if each has its
+own items. If items come in clusters or have several samples, `effect` is the design effect. The simple functions use
+the normal approximation (Cohen 1988; Miller 2024, "Adding error bars to evals").
 
-With an estimated variance, power is that of Student's t: noncentral t (Johnson, Kotz and Balakrishnan 1995, "Continuous
-Univariate Distributions", volume 2, chapter 31). A variance V estimated with m degrees of freedom is uncertain: power
-is averaged over V m / χ²_m, the distribution of the true variance given the estimate (Julious and Owen 2006, "Sample
-size calculations for clinical studies allowing for uncertainty about the variance"). Without that, a design from a
-pilot study is underpowered on average.
+With an estimated variance, power is that of a t test, by the noncentral t distribution (Johnson, Kotz and Balakrishnan
+1995, "Continuous Univariate Distributions", volume 2, chapter 31). A variance V estimated with m degrees of freedom is
+uncertain: power is averaged over V m / χ²_m, the distribution of the true variance given the estimate (Julious and Owen
+2006, "Sample size calculations for clinical studies allowing for uncertainty about the variance"). Without that, a
+design from a pilot study is underpowered on average.
 
-Unequal weights (`MeanDesign`). A mean of cells is Σ g_c Σ w_ic d_i: cell c weighs g_c, and in it an independent unit,
-an item or a cluster of items, weighs w_ic. If every unit has the variance σ², the mean has A σ² with A = Σ_i (Σ_c g_c
+Unequal weights (`MeanDesign`). A mean of cells is Σ_c g_c Σ_i w_ic d_i: g_c is the weight of cell c in the mean, and
+w_ic the weight within the cell of unit i, an item or a cluster of items. Units are independent. If every unit has the
+variance σ², the mean has A σ² with A = Σ_i (Σ_c g_c
 w_ic)², and 1 / A is the effective number of units (Kish 1965). For one cell the error has the degrees of freedom of
 Bell and McCaffrey 2002 ("Bias reduction in standard errors for linear regression with multi-stage samples"), for
 several those of Satterthwaite 1946: (Σ 1 / n_c)² / Σ (1 / n_c²) / (n_c - 1) if items of a cell have equal weights. A
-test estimates the variance of each cell, and its degrees of freedom from these. With cells of two or three items these
-estimates are far from their expectations, and a power by noncentral t alone is wrong by up to 15 points. So power is
-the mean over `DRAWS` draws of these estimates.
+test estimates the variance of each cell, and its degrees of freedom from these. In cells of two or three items these
+estimates vary so much that the power of a noncentral t with their expectations is wrong by up to 15 percentage points.
+So power is averaged over `DRAWS` simulated draws of these estimates.
 
 A design has a number of items, samples of each model's reply, judges, repeats of each grading, and labels by people.
-Its variance follows from the components of a difference (`DifferenceComponents`), its cost from prices; every
-combination of levers up to a maximum is tried, with the fewest sufficient items (Cochran 1977, "Sampling Techniques",
-section 10.6, has the optimum of two stages in closed form: more samples the more expensive an item and the larger
-σ²_samples / σ²_items).
+Its variance follows from the components of a difference (`DifferenceComponents`), its cost from prices. The search
+tries every combination of these levers up to a maximum, each with the fewest sufficient items (Cochran 1977, "Sampling
+Techniques", section 10.6, has the optimum of two stages in closed form: more samples the more expensive an item and the
+larger σ²_samples / σ²_items).
 
-An expectation may ask that an end of an interval lies beyond a number. `least_shown_share` and `least_shown_mean`
-return the least true value at which the lower end does so. By symmetry they also give the greatest value for an upper
-end.
+An expectation of a benchmark may require that a limit of a confidence interval lies beyond a number.
+`least_shown_share` and `least_shown_mean` return the least true value at which the lower limit does so with a given
+power. By symmetry they also give the greatest true value for an upper limit.
 """
 
 from __future__ import annotations
@@ -65,12 +66,12 @@ def detectable_difference(
     >>> detectable_difference(0, 0.25).reason
     'no items'
     """
-    wanted = _quantile(level, sides) + _power_quantile(power, level)
+    quantiles = _quantile(level, sides) + _power_quantile(power, level)
     error = _error(items, variance, effect)
     return (
         Estimate.undefined("no items")
         if error is None
-        else Estimate(wanted * error, standard_error=error, n=int(items))
+        else Estimate(quantiles * error, standard_error=error, n=int(items))
     )
 
 
@@ -93,8 +94,8 @@ def power_of(
         return Estimate.undefined("no variance: any difference shows", n=int(items))
     from scipy.special import ndtr
 
-    away = (abs(difference) if sides == 2 else difference) / error
-    value = float(ndtr(away - z)) + (float(ndtr(-away - z)) if sides == 2 else 0.0)
+    shift = (abs(difference) if sides == 2 else difference) / error
+    value = float(ndtr(shift - z)) + (float(ndtr(-shift - z)) if sides == 2 else 0.0)
     return Estimate(value, standard_error=error, n=int(items))
 
 
@@ -108,14 +109,14 @@ def items_needed(
     >>> items_needed(0.1, 0.25).value, items_needed(0.0, 0.25).reason
     (197.0, 'no number of items shows a difference of 0')
     """
-    wanted = _quantile(level, sides) + _power_quantile(power, level)
-    _error(1, variance, effect)
+    quantiles = _quantile(level, sides) + _power_quantile(power, level)
+    _error(1, variance, effect)  # raises for invalid arguments
     if difference == 0:
         return Estimate.undefined("no number of items shows a difference of 0")
-    needed = effect * variance * (wanted / difference) ** 2
+    needed = effect * variance * (quantiles / difference) ** 2
     # A number just above an integer is that integer plus a rounding error.
-    whole = max(1, math.ceil(needed - 1e-9 * needed))
-    return Estimate(float(whole), n=whole)
+    items = max(1, math.ceil(needed - 1e-9 * needed))
+    return Estimate(float(items), n=items)
 
 
 def paired_variance(first: float, second: float, correlation: float) -> float:
@@ -133,7 +134,7 @@ def design_effect(size: float, correlation: float, *, variation: float = 0.0) ->
     """Return the factor by which clusters of `size` with an intraclass `correlation` enlarge the variance of a mean.
 
     1 + ((1 + v²) · size − 1) · ρ, with v the coefficient of `variation` of the sizes (Kish 1965; Eldridge, Ashby and
-    Kerry 2006). Samples of an item are such a cluster: then count the samples as items, and pass their correlation.
+    Kerry 2006). The samples of an item are also a cluster: count each sample as an item, and pass their correlation.
 
     >>> design_effect(1, 0.4), round(design_effect(5, 0.25), 2)
     (1.0, 2.0)
@@ -163,116 +164,125 @@ def _error(items: float, variance: float, effect: float) -> float | None:
     return math.sqrt(effect * variance / items) if items else None
 
 
-POWER, LEVEL = 0.8, 0.05
 # Estimated variances
 
-NODES = 32
+POWER, LEVEL = 0.8, 0.05
+VARIANCE_QUANTILES = 32
 """The number of quantiles of χ² that represent the distribution of a variance."""
-MANY = 2000
-"""The degrees of freedom from which Student's t is taken to be normal."""
+NORMAL_DF = 2000
+"""The degrees of freedom from which the normal distribution replaces Student's t."""
 
 
 def power_with(
-    difference: float, variance: float, df: float, learned: int | None = None, *, level: float = LEVEL
+    difference: float, variance: float, df: float, pilot_items: int | None = None, *, level: float = LEVEL
 ) -> float:
     """Return the probability that a t test with `df` detects a `difference` whose estimate has this variance.
 
-    With `learned`, the variance is an estimate from this number of items, and the power is averaged over the true
-    variance.
+    With `pilot_items`, the variance is an estimate from this number of items, and the power is averaged over the
+    distribution of the true variance.
 
     >>> round(power_with(0.5, 1 / 32, 31), 3), round(power_with(0.5, 1 / 32, 31, 20), 3)
     (0.782, 0.752)
     """
     if variance == 0:
         return 1.0 if difference else level
-    return _power(abs(difference) / math.sqrt(variance), df, learned, level)
+    return _power(abs(difference) / math.sqrt(variance), df, pilot_items, level)
 
 
 def least_difference(
-    variance: float, df: float, learned: int | None = None, *, power: float = POWER, level: float = LEVEL
+    variance: float, df: float, pilot_items: int | None = None, *, power: float = POWER, level: float = LEVEL
 ) -> float:
-    """Return the least difference that a t test detects with the `power`; infinite without degrees of freedom.
+    """Return the least difference that a t test with `df` detects with probability `power`; infinite for `df` below 1.
 
     >>> round(least_difference(1 / 32, 31), 3), least_difference(1 / 32, 0)
     (0.511, inf)
     """
     if df < 1:
         return math.inf
-    return math.sqrt(variance) * _errors(df, learned, power, level)
+    return math.sqrt(variance) * _least_in_errors(df, pilot_items, power, level)
 
 
-def _errors(df: float, learned: int | None, power: float, level: float) -> float:
-    """Return the least difference in standard errors, interpolated linearly in the inverse degrees of freedom."""
-    if df >= MANY:
-        return _solved(MANY, learned, power, level)
-    below = _step_below(df)
-    above = min(MANY, below + max(1, below // 8))
-    low, high = _solved(below, learned, power, level), _solved(above, learned, power, level)
+def _least_in_errors(df: float, pilot_items: int | None, power: float, level: float) -> float:
+    """Return the least detectable difference in standard errors, interpolated linearly in 1 / `df` between grid
+    points."""
+    if df >= NORMAL_DF:
+        return _solve_least_in_errors(NORMAL_DF, pilot_items, power, level)
+    below = _grid_point_below(df)
+    above = min(NORMAL_DF, below + max(1, below // 8))
+    low, high = (
+        _solve_least_in_errors(below, pilot_items, power, level),
+        _solve_least_in_errors(above, pilot_items, power, level),
+    )
     return high + (low - high) * (1 / df - 1 / above) / (1 / below - 1 / above)
 
 
 @lru_cache(maxsize=4096)
-def _step_below(df: float) -> int:
-    step = 1
-    while (above := step + max(1, step // 8)) <= df:
-        step = above
-    return step
+def _grid_point_below(df: float) -> int:
+    """Return the greatest grid point up to `df`. Grid points are an eighth apart."""
+    point = 1
+    while (above := point + max(1, point // 8)) <= df:
+        point = above
+    return point
 
 
 @lru_cache(maxsize=4096)
-def _solved(df: int, learned: int | None, power: float, level: float) -> float:
+def _solve_least_in_errors(df: int, pilot_items: int | None, power: float, level: float) -> float:
+    """Return the least detectable difference in standard errors, by bisection of the power."""
     low, high = 0.0, z_quantile(1 - level / 2) + z_quantile(power)
-    while _power(high, df, learned, level) < power:
+    while _power(high, df, pilot_items, level) < power:
         low, high = high, 2 * high
     while high - low > 1e-5 * high:
         middle = (low + high) / 2
-        low, high = (middle, high) if _power(middle, df, learned, level) < power else (low, middle)
+        low, high = (middle, high) if _power(middle, df, pilot_items, level) < power else (low, middle)
     return high
 
 
-def _power(errors: float, df: float, learned: int | None, level: float) -> float:
+def _power(errors: float, df: float, pilot_items: int | None, level: float) -> float:
     """Return the power for a difference of this number of standard errors."""
     from scipy.special import chdtri
 
-    ratio = np.ones(1)
-    if learned is not None:
-        m = max(learned - 1, 1)
-        ratio = m / chdtri(m, (np.arange(NODES) + 0.5) / NODES)
-    return float(_tails(errors / np.sqrt(ratio), df, level).mean())
+    ratio = np.ones(1)  # of the true variance to its estimate
+    if pilot_items is not None:
+        m = max(pilot_items - 1, 1)
+        ratio = m / chdtri(m, (np.arange(VARIANCE_QUANTILES) + 0.5) / VARIANCE_QUANTILES)
+    return float(_rejection_probability(errors / np.sqrt(ratio), df, level).mean())
 
 
-def _tails(away: Floats, df: float, level: float) -> Floats:
+def _rejection_probability(noncentrality: Floats, df: float, level: float) -> Floats:
+    """Return the probability that a two-sided t test rejects, by noncentrality."""
     from scipy.special import nctdtr, ndtr, stdtrit
 
     if df < 1:
-        return np.zeros_like(away)
-    bound = float(stdtrit(df, 1 - level / 2))
-    if df >= MANY:
-        normal: Floats = ndtr(away - bound) + ndtr(-away - bound)
+        return np.zeros_like(noncentrality)
+    critical = float(stdtrit(df, 1 - level / 2))
+    if df >= NORMAL_DF:
+        normal: Floats = ndtr(noncentrality - critical) + ndtr(-noncentrality - critical)
         return normal
-    # Far out the series of the noncentral t does not converge, and the power is 1 to all digits that matter.
-    far = away > 30 * max(1.0, bound / 2)
-    near = np.where(far, 0.0, away)
-    found: Floats = np.where(far, 1.0, 1 - nctdtr(df, near, bound) + nctdtr(df, near, -bound))
-    return found
+    # For large noncentralities the series of the noncentral t does not converge, and the power is 1 to double
+    # precision.
+    far = noncentrality > 30 * max(1.0, critical / 2)
+    near = np.where(far, 0.0, noncentrality)
+    probability: Floats = np.where(far, 1.0, 1 - nctdtr(df, near, critical) + nctdtr(df, near, -critical))
+    return probability
 
 
 # Unequal weights
 
 DRAWS = 2000
-SURE, SURE_WHOLE = 100, 500
-"""With this many degrees of freedom in every cell, or in total, draws of the error add nothing to Satterthwaite."""
+"""The number of simulated draws of variance estimates."""
+ENOUGH_CELL_DF, ENOUGH_DF = 100, 500
+"""With this many degrees of freedom in every cell, or in total, Satterthwaite's approximation needs no simulation."""
 MAX_DRAWN_UNITS = 1000
 """With more units of unequal weights, the variance is drawn from χ² with its degrees of freedom."""
 
-Parts = tuple[Floats, Floats, Floats, Floats]
-"""By draw: the error of the mean as far as the variance estimates depend on it, its variance, and the sums of expected
-squares and of their squares for Satterthwaite's degrees of freedom."""
+ErrorDraws = tuple[Floats, Floats, Floats, Floats]
+"""By draw: the part of the error of the mean that depends on the variance estimates, the estimated variance of the
+mean, and the sums Σ v and Σ v² / df of Satterthwaite's degrees of freedom, (Σ v)² / (Σ v² / df)."""
 
 
 @dataclass(frozen=True)
 class CellDesign:
-    """A cell of a mean: its weight `gain` in the whole, and the weights of its units."""
+    """A cell of a mean of cells: `gain` is its weight in the mean, `weights` those of its units, which sum to 1."""
 
     gain: float
     units: tuple[int, ...]
@@ -292,7 +302,7 @@ class CellDesign:
 
     @property
     def left(self) -> float:
-        """Return the expected sum of squares of plain influences, for a variance of 1 per unit."""
+        """Return the expected sum of squares of the residuals w_i (d_i - Σ w d), for a variance of 1 per unit."""
         second, third, _, _ = self.sums
         return second - 2 * third + second**2
 
@@ -316,30 +326,31 @@ class CellDesign:
 
 @dataclass(frozen=True)
 class MeanDesign:
-    """A mean of cells of `units` units. Cells with the same units and weights are one, with several labels."""
+    """A mean of cells, over `units` units in all. Cells with equal units and weights are merged: `labels` has the
+    labels of each merged cell."""
 
     cells: tuple[CellDesign, ...]
     labels: tuple[tuple[Hashable, ...], ...]
     units: int
-    _steps: dict[tuple[int, int | None, float, float], float] = field(default_factory=dict, init=False, compare=False)
+    _grid: dict[tuple[int, int | None, float, float], float] = field(default_factory=dict, init=False, compare=False)
 
     @cached_property
     def variance(self) -> float:
         """The variance of the mean, for a variance of 1 per unit."""
-        whole: defaultdict[int, float] = defaultdict(float)
+        totals: defaultdict[int, float] = defaultdict(float)
         for cell in self.cells:
             for unit, weight in zip(cell.units, cell.weights, strict=True):
-                whole[unit] += cell.gain * weight
-        return sum(weight**2 for weight in whole.values())
+                totals[unit] += cell.gain * weight
+        return sum(weight**2 for weight in totals.values())
 
     @property
     def effective(self) -> float:
-        """The number of units of equal weight with the same precision."""
+        """Kish's effective number of units: as many units of equal weight have the same precision."""
         return 1 / self.variance
 
     @cached_property
     def shares(self) -> tuple[float, ...]:
-        """The share of each cell in the variance; for cells that share units, computed for each alone."""
+        """The share of each cell in the variance of the mean, ignoring covariances of cells that share units."""
         own = [cell.gain**2 * cell.sums[0] for cell in self.cells]
         return tuple(part / sum(own) for part in own)
 
@@ -359,17 +370,20 @@ class MeanDesign:
         if self.single:
             return 0.0
         expected: defaultdict[int, float] = defaultdict(float)
-        root: defaultdict[int, float] = defaultdict(float)
+        terms: defaultdict[int, float] = defaultdict(float)
+        # A cell's term (g² Σw²)² / df is spread over its units, so that the terms of cells that share units add up.
         for cell in self.cells:
-            steady = math.sqrt(cell.sums[0] ** 2 / cell.df / cell.sums[2])
+            scale = math.sqrt(cell.sums[0] ** 2 / cell.df / cell.sums[2])
             for unit, weight in zip(cell.units, cell.weights, strict=True):
                 expected[unit] += (cell.gain * weight) ** 2
-                root[unit] += (cell.gain * weight) ** 2 * steady
-        return sum(expected.values()) ** 2 / sum(each**2 for each in root.values())
+                terms[unit] += (cell.gain * weight) ** 2 * scale
+        return sum(expected.values()) ** 2 / sum(each**2 for each in terms.values())
 
-    def least(self, learned: int | None = None, *, power: float = POWER, level: float = LEVEL) -> float:
-        """Return the least true difference that a test detects with the `power`, in standard deviations of a unit; with
-        `learned` for a deviation estimated from this number of units. Infinite if a cell has one unit.
+    def least(self, pilot_items: int | None = None, *, power: float = POWER, level: float = LEVEL) -> float:
+        """Return the least true difference that a test detects with probability `power`, in standard deviations of a
+        unit.
+
+        With `pilot_items`, this deviation is an estimate from so many units. Infinite if a cell has one unit.
 
         >>> even, uneven = mean_design(range(24)), mean_design(range(333), ["a"] * 3 + ["b"] * 30 + ["c"] * 300)
         >>> round(uneven.effective, 1), round(uneven.df, 2), round(uneven.shares[0], 2)
@@ -379,57 +393,66 @@ class MeanDesign:
         """
         if self.single:
             return math.inf
-        if self.even or min(cell.df for cell in self.cells) >= SURE or self.df >= SURE_WHOLE:
-            return least_difference(self.variance, self.df, learned, power=power, level=level)
-        return self._drawn_least(learned, power, level)
+        if self.even or min(cell.df for cell in self.cells) >= ENOUGH_CELL_DF or self.df >= ENOUGH_DF:
+            return least_difference(self.variance, self.df, pilot_items, power=power, level=level)
+        return self._simulate_least(pilot_items, power, level)
 
-    def errors(self, units: int, learned: int | None = None, *, power: float = POWER, level: float = LEVEL) -> float:
-        """Return the least difference with a number of units, in standard errors of a mean that falls with their root.
+    def errors(
+        self, units: int, pilot_items: int | None = None, *, power: float = POWER, level: float = LEVEL
+    ) -> float:
+        """Return the least detectable difference of a design of this form with `units` units, in standard errors.
 
-        Cells and weights keep their distribution. It is computed at numbers an eighth apart, and interpolated linearly
-        in their inverse. Infinite if a cell is left with one unit.
+        Cells and weights keep their distribution, and the standard error is that of this design, times √(own units /
+        `units`). It is computed at grid points an eighth apart, and interpolated linearly in 1 / `units`. Infinite if a
+        cell has one unit there.
         """
         if units == self.units:
-            return self.least(learned, power=power, level=level) / math.sqrt(self.variance)
+            return self.least(pilot_items, power=power, level=level) / math.sqrt(self.variance)
         if self.even:
-            return least_difference(1.0, units - 1, learned, power=power, level=level)
+            return least_difference(1.0, units - 1, pilot_items, power=power, level=level)
         below = 2
         while (above := below + max(1, below // 8)) <= units:
             below = above
-        low, high = (self._errors_at(each, learned, power, level) for each in (below, above))
+        low, high = (self._least_in_errors_at(each, pilot_items, power, level) for each in (below, above))
         return low if math.isinf(low) else high + (low - high) * (1 / units - 1 / above) / (1 / below - 1 / above)
 
-    def _errors_at(self, units: int, learned: int | None, power: float, level: float) -> float:
-        key = units, learned, power, level
-        if key not in self._steps:
+    def _least_in_errors_at(self, units: int, pilot_items: int | None, power: float, level: float) -> float:
+        """Return `errors` at a grid point."""
+        key = units, pilot_items, power, level
+        if key not in self._grid:
             ratio = units / self.units
-            cells, first = [], 0
+            cells, start = [], 0
             for cell in self.cells:
-                smaller = cell.resized(ratio)
-                cells.append(replace(smaller, units=tuple(range(first, first + len(smaller.units)))))
-                first += len(smaller.units)
-            # Cells that share units are drawn as independent: only the ratio to the standard error is used.
-            design = MeanDesign(tuple(cells), self.labels, first)
-            found = design.least(learned, power=power, level=level)
-            own = sum(cell.gain**2 * cell.sums[0] for cell in self.cells) / ratio
-            self._steps[key] = found / math.sqrt(own)
-        return self._steps[key]
+                resized = cell.resized(ratio)
+                cells.append(replace(resized, units=tuple(range(start, start + len(resized.units)))))
+                start += len(resized.units)
+            # Cells that share units are treated as independent here: only the ratio to the standard error is used.
+            design = MeanDesign(tuple(cells), self.labels, start)
+            least = design.least(pilot_items, power=power, level=level)
+            variance = sum(cell.gain**2 * cell.sums[0] for cell in self.cells) / ratio
+            self._grid[key] = least / math.sqrt(variance)
+        return self._grid[key]
 
-    def _drawn_least(self, learned: int | None, power: float, level: float) -> float:
+    def _simulate_least(self, pilot_items: int | None, power: float, level: float) -> float:
+        """Return `least` by simulation of the variance estimates, and bisection of the average power."""
         from scipy.special import ndtr, stdtrit
 
         random = np.random.default_rng(1)
-        off, variance, expected, squares = (sum(each) for each in zip(*self._drawn(random), strict=True))
-        df = np.maximum(np.asarray(expected) ** 2 / np.asarray(squares), 1.0)
-        bound = np.asarray(stdtrit(df, 1 - level / 2)) * np.sqrt(np.asarray(variance))
-        spread = math.sqrt(sum(gain**2 / units for gain, units in self._components))
-        ratio = np.ones(DRAWS)
-        if learned is not None:
-            ratio = random.permutation(np.sqrt(1 / _chi_square(max(learned - 1, 1))))
+        dependent_error, variance, expected, terms = (
+            sum(each) for each in zip(*self._draw_errors(random), strict=True)
+        )
+        df = np.maximum(np.asarray(expected) ** 2 / np.asarray(terms), 1.0)
+        critical = np.asarray(stdtrit(df, 1 - level / 2)) * np.sqrt(np.asarray(variance))
+        independent_error = math.sqrt(sum(gain**2 / units for gain, units in self._linked_sizes))
+        ratio = np.ones(DRAWS)  # of the true standard deviation to its estimate
+        if pilot_items is not None:
+            ratio = random.permutation(np.sqrt(1 / _chi_square(max(pilot_items - 1, 1))))
 
         def power_at(difference: float) -> float:
-            away = difference / ratio + np.asarray(off)
-            return float((ndtr((away - bound) / spread) + ndtr((-away - bound) / spread)).mean())
+            shift = difference / ratio + np.asarray(dependent_error)
+            return float(
+                (ndtr((shift - critical) / independent_error) + ndtr((-shift - critical) / independent_error)).mean()
+            )
 
         low, high = 0.0, 3 * math.sqrt(self.variance)
         while power_at(high) < power:
@@ -440,15 +463,15 @@ class MeanDesign:
         return high
 
     @cached_property
-    def _components(self) -> list[tuple[float, int]]:
-        """Return the gain and the number of units of each group of cells that are connected by shared units."""
+    def _linked_sizes(self) -> list[tuple[float, int]]:
+        """Return the total gain and the number of units of each group of linked cells."""
         return [
             (sum(cell.gain for cell in cells), len({unit for cell in cells for unit in cell.units}))
             for cells in self._linked_cells()
         ]
 
     def _linked_cells(self) -> list[list[CellDesign]]:
-        """Return the cells in groups without shared units between groups."""
+        """Return groups of cells that are linked, directly or indirectly, by shared units."""
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
 
@@ -456,12 +479,13 @@ class MeanDesign:
         unit = [len(self.cells) + number for cell_design in self.cells for number in cell_design.units]
         size = len(self.cells) + self.units
         _, group = connected_components(coo_array((np.ones(len(cell)), (cell, unit)), shape=(size, size)))
-        found: defaultdict[int, list[CellDesign]] = defaultdict(list)
+        groups: defaultdict[int, list[CellDesign]] = defaultdict(list)
         for number, design in enumerate(self.cells):
-            found[int(group[number])].append(design)
-        return list(found.values())
+            groups[int(group[number])].append(design)
+        return list(groups.values())
 
-    def _drawn(self, random: np.random.Generator) -> Iterator[Parts]:
+    def _draw_errors(self, random: np.random.Generator) -> Iterator[ErrorDraws]:
+        """Yield the draws of each group of linked cells; groups are independent, so draws add up."""
         for cells in self._linked_cells():
             if len(cells) == 1 and cells[0].even:
                 yield _draw_variance(cells[0], random)
@@ -472,85 +496,88 @@ class MeanDesign:
 
 
 def _merge_cells(cells: Sequence[CellDesign]) -> CellDesign:
-    """Return cells that share units as one, in which a unit has its total weight."""
+    """Merge cells that share units into one, in which a unit has its total weight."""
     gain = sum(cell.gain for cell in cells)
-    whole: defaultdict[int, float] = defaultdict(float)
+    totals: defaultdict[int, float] = defaultdict(float)
     for cell in cells:
         for unit, weight in zip(cell.units, cell.weights, strict=True):
-            whole[unit] += cell.gain * weight / gain
-    return CellDesign(gain, tuple(whole), tuple(whole.values()))
+            totals[unit] += cell.gain * weight / gain
+    return CellDesign(gain, tuple(totals), tuple(totals.values()))
 
 
-def _draw_variance(cell: CellDesign, random: np.random.Generator) -> Parts:
-    """Draw the variance of a cell whose units have equal, or nearly equal, weights: χ², independent of its mean."""
+def _draw_variance(cell: CellDesign, random: np.random.Generator) -> ErrorDraws:
+    """Draw the variance estimate of a cell from a scaled χ², independent of its mean: exact for units of equal
+    weight."""
     variance = cell.gain**2 * cell.sums[0] * random.permutation(_chi_square(cell.df))
     return np.zeros(DRAWS), variance, variance, variance**2 / cell.df
 
 
 @lru_cache(maxsize=1024)
 def _chi_square(df: float) -> Floats:
-    """Return draws of χ² by its degrees of freedom."""
+    """Return `DRAWS` quantiles of χ² divided by its degrees of freedom, in descending order."""
     from scipy.special import chdtri
 
-    found: Floats = chdtri(df, (np.arange(DRAWS) + 0.5) / DRAWS) / df
-    return found
+    draws: Floats = chdtri(df, (np.arange(DRAWS) + 0.5) / DRAWS) / df
+    return draws
 
 
-def _draw_units(cells: Sequence[CellDesign], random: np.random.Generator) -> Parts:
-    """Draw the units of cells that share some, or have unequal weights. Their plain mean is left out: it is independent
-    of all errors."""
+def _draw_units(cells: Sequence[CellDesign], random: np.random.Generator) -> ErrorDraws:
+    """Draw the units of cells that share units or have unequal weights. The unweighted mean of the units is subtracted,
+    since it is independent of the variance estimates; `MeanDesign` adds its variance."""
     place = {unit: number for number, unit in enumerate(sorted({unit for cell in cells for unit in cell.units}))}
     drawn = random.standard_normal((DRAWS, len(place)))
     drawn -= drawn.mean(axis=1, keepdims=True)
-    off = np.zeros(DRAWS)
-    influence, expected, root = (np.zeros_like(drawn) for _ in range(3))
+    dependent_error = np.zeros(DRAWS)
+    influence, expected, terms = (np.zeros_like(drawn) for _ in range(3))
     for cell in cells:
-        at: Ints = np.array([place[unit] for unit in cell.units])
+        columns: Ints = np.array([place[unit] for unit in cell.units])
         weights = np.array(cell.weights)
-        own = drawn[:, at]
-        value = own @ weights
-        plain = weights * (own - value[:, None])
-        variance = (plain**2).sum(axis=1, keepdims=True) / cell.left
+        values = drawn[:, columns]
+        mean = values @ weights
+        residuals = weights * (values - mean[:, None])
+        variance = (residuals**2).sum(axis=1, keepdims=True) / cell.left
         square = cell.gain**2 * variance * weights**2
-        off += cell.gain * value
-        influence[:, at] += cell.gain * plain * math.sqrt(cell.sums[0] / cell.left)
-        expected[:, at] += square
-        root[:, at] += square * math.sqrt(cell.sums[0] ** 2 / cell.df / cell.sums[2])
-    return off, (influence**2).sum(axis=1), expected.sum(axis=1), (root**2).sum(axis=1)
+        dependent_error += cell.gain * mean
+        influence[:, columns] += cell.gain * residuals * math.sqrt(cell.sums[0] / cell.left)
+        expected[:, columns] += square
+        terms[:, columns] += square * math.sqrt(cell.sums[0] ** 2 / cell.df / cell.sums[2])
+    return dependent_error, (influence**2).sum(axis=1), expected.sum(axis=1), (terms**2).sum(axis=1)
 
 
 def mean_design(
     units: Sequence[Hashable], cells: Sequence[Hashable] | None = None, weights: Sequence[float] | None = None
 ) -> MeanDesign:
-    """Return the design of a mean over rows, or of a mean of the means of `cells`; rows of one unit are not
-    independent, and a row has a weight in its cell, 1 by default. Cells with the same units and weights, such as arms
-    that include all items, are merged.
+    """Return the design of a mean over rows, or of the mean of the means of `cells`.
+
+    All arguments have one entry per row: its unit, its cell, and its weight in the cell, 1 by default. Rows of one unit
+    are dependent. Cells with equal units and weights, such as arms that include all items, are merged.
 
     >>> design = mean_design(["x"] * 4 + ["y", "z"])
     >>> round(design.effective, 1), round(design.df, 2)
     (2.0, 1.47)
     """
-    own: dict[Hashable, dict[Hashable, float]] = {}
+    weights_by_cell: dict[Hashable, dict[Hashable, float]] = {}
     for number, unit in enumerate(units):
-        cell = own.setdefault(None if cells is None else cells[number], {})
+        cell = weights_by_cell.setdefault(None if cells is None else cells[number], {})
         cell[unit] = cell.get(unit, 0.0) + (1.0 if weights is None else weights[number])
     codes = {unit: number for number, unit in enumerate(dict.fromkeys(units))}
-    found: dict[tuple[tuple[int, ...], tuple[float, ...]], list[Hashable]] = {}
-    for label, members in own.items():
-        whole = sum(members.values())
-        kept = sorted((codes[unit], weight / whole) for unit, weight in members.items() if weight > 0)
-        key = tuple(unit for unit, _ in kept), tuple(round(weight, 15) for _, weight in kept)
-        found.setdefault(key, []).append(label)
-    designs = tuple(CellDesign(len(labels) / len(own), *members) for members, labels in found.items())
-    return MeanDesign(designs, tuple(map(tuple, found.values())), len(codes))
+    labels_of: dict[tuple[tuple[int, ...], tuple[float, ...]], list[Hashable]] = {}
+    for label, members in weights_by_cell.items():
+        total = sum(members.values())
+        weighted = sorted((codes[unit], weight / total) for unit, weight in members.items() if weight > 0)
+        key = tuple(unit for unit, _ in weighted), tuple(round(weight, 15) for _, weight in weighted)
+        labels_of.setdefault(key, []).append(label)
+    designs = tuple(CellDesign(len(labels) / len(weights_by_cell), *members) for members, labels in labels_of.items())
+    return MeanDesign(designs, tuple(map(tuple, labels_of.values())), len(codes))
 
 
-MOST_SAMPLES, MOST_REPEATS = 5, 3
 # The cheapest design
 
+MOST_SAMPLES, MOST_REPEATS = 5, 3
 MOST_ITEMS = 1_000_000
 """The most items that are tried if the number of items is unlimited."""
 FEWEST_LABELS = 10
+"""The fewest labelled items of a design with labels, if it has as many items."""
 
 
 @dataclass(frozen=True)
@@ -562,26 +589,27 @@ class Prices:
     judgements: tuple[float, ...]
     """By judge, for grading these two replies once."""
     labels: float | None = None
-    """For a person who grades these two; `None` if there are no people."""
+    """For a person who grades these two; `None` if no people grade."""
     batch: float | None = None
-    """The price of models in a batch, as a share of the full price; `None` if there is no batch."""
+    """The price of batched calls as a share of the full price; `None` if calls cannot be batched."""
 
 
 @dataclass(frozen=True)
 class LabelComponents:
-    """The variance of people's difference of two models on an item, and its covariances with that of judges."""
+    """The variance of the difference of two models on an item as graded by people, and its covariance with the same
+    difference as graded by judges."""
 
     people: float
-    """The variance of the difference that a person sees, with one reply per model."""
+    """The variance of people's difference, with one reply per model."""
     items: float
-    """The part of its covariance with judges that is due to the item."""
+    """The part of the covariance that is due to the item."""
     samples: float = 0.0
-    """The part that is due to the two replies."""
+    """The part of the covariance that is due to the two replies."""
 
 
 @dataclass(frozen=True)
 class Levers:
-    """The choices besides the number of items."""
+    """The choices of a design other than its numbers of items and labels."""
 
     samples: int = 1
     judges: int = 1
@@ -608,7 +636,7 @@ class Design:
 
 @dataclass(frozen=True)
 class Space:
-    """The designs to choose from, with `labels` if people may grade, and at most `most_items` items."""
+    """The designs to choose from: with labels only if `labels` is set, and with at most `most_items` items."""
 
     components: DifferenceComponents
     prices: Prices
@@ -617,40 +645,40 @@ class Space:
     """True for a figure that people correct: then every design has labels."""
     most_items: int = MOST_ITEMS
     planned: MeanDesign | None = None
-    """The weights of the planned items in the mean; other numbers of items follow their distribution. `None` if all
-    weigh the same. The components are those of the mean, times the number of items."""
+    """The weights of the planned items in the mean, or `None` if they are equal. Designs with other numbers of items
+    have the same distribution of weights. With it, `components` are those of the mean, times the number of items."""
     most_samples: int = MOST_SAMPLES
     most_repeats: int = MOST_REPEATS
     power: float = POWER
     level: float = LEVEL
 
     def levers(self) -> Iterator[Levers]:
-        """Yield every combination of levers whose effect is known from the components; the others keep their observed
+        """Yield every combination of levers. A lever whose effect the components do not separate keeps its observed
         value."""
         parts = self.components
         samples, judges, repeats = parts.observed
         panel = len(self.prices.judgements)
         yield from (
-            Levers(*chosen)
-            for chosen in product(
+            Levers(*combination)
+            for combination in product(
                 range(1, self.most_samples + 1) if "samples" in parts.separated else (samples,),
                 range(1, panel + 1) if "judges" in parts.separated and panel else (min(judges, panel) if panel else 1,),
                 range(1, self.most_repeats + 1) if "repeats" in parts.separated and panel else (repeats,),
-                self._labelling(),
+                self._label_options(),
                 (False, True) if self.prices.batch is not None else (False,),
             )
         )
 
-    def _labelling(self) -> tuple[bool, ...]:
+    def _label_options(self) -> tuple[bool, ...]:
         if self.labels is None or self.prices.labels is None:
             return (False,)
         return (True,) if self.only_labelled else (False, True)
 
     def per_item(self, levers: Levers) -> float:
-        """Return the cost of an item without people."""
-        graded = levers.repeats * sum(self.prices.judgements[place] for place in self.panel(levers.judges))
+        """Return the cost of an item, without labels by people."""
+        judgements = levers.repeats * sum(self.prices.judgements[place] for place in self.panel(levers.judges))
         share = self.prices.batch if levers.batch and self.prices.batch is not None else 1.0
-        return share * levers.samples * (self.prices.replies + graded)
+        return share * levers.samples * (self.prices.replies + judgements)
 
     def panel(self, judges: int) -> tuple[int, ...]:
         """Return the indices of the cheapest judges."""
@@ -660,19 +688,19 @@ class Space:
     def variance(self, levers: Levers, items: int, labels: int) -> float:
         """Return the variance of the mean difference."""
         parts = self.components
-        every = parts.variance(levers.samples, levers.judges, levers.repeats)
+        all_samples = parts.variance(levers.samples, levers.judges, levers.repeats)
         if not levers.labels:
-            return every / items
+            return all_samples / items
         assert self.labels is not None
-        one = parts.variance(1, levers.judges, levers.repeats)
+        one_sample = parts.variance(1, levers.judges, levers.repeats)
         if labels < 4:
             return math.inf
         # λ is estimated from the labels: it costs a degree of freedom, and its error adds to that of the figure.
-        raised = (labels - 1) / (labels - 2) * (1 + 1 / (labels - 3))
-        return raised * corrected_variance(self.labels, every, one, levers.samples, items, labels)
+        inflation = (labels - 1) / (labels - 2) * (1 + 1 / (labels - 3))
+        return inflation * corrected_variance(self.labels, all_samples, one_sample, levers.samples, items, labels)
 
     def detects(self, levers: Levers, items: int, labels: int) -> float:
-        """Return the least difference that is detected."""
+        """Return the least difference that a design detects with the requested power."""
         variance = self.variance(levers, items, labels)
         if self.planned is not None and not levers.labels:
             errors = self.planned.errors(items, self.components.learned_from, power=self.power, level=self.level)
@@ -688,31 +716,31 @@ class Space:
 
 
 def corrected_variance(
-    labels: LabelComponents, every: float, one: float, samples: int, items: float, labelled: float
+    labels: LabelComponents, all_samples: float, one_sample: float, samples: int, items: float, labelled: float
 ) -> float:
-    """Return the variance of a difference that people's labels correct, with `labelled` items and a judge on all
-    `items`.
+    """Return the variance of a prediction-powered difference: a judge grades all `items`, people `labelled` of them.
 
-    H + λ (J - L) at its best λ has Var H - c² / Var(J - L), with c the covariance of H and L - J (Angelopoulos, Duchi
-    and Zrnic 2023, PPI++, section 6). People grade one sample of each model, the judge grades `samples` of each:
-    `every` is the variance of an item's difference over these, and `one` over one of them.
+    H + λ (J - L) with the optimal λ has the variance Var H - c² / Var(J - L), with c the covariance of H and L - J
+    (Angelopoulos, Duchi and Zrnic 2023, PPI++, section 6). People grade one sample of each model, the judge grades
+    `samples` of each: `all_samples` is the judge's variance of an item's difference averaged over these, `one_sample`
+    that of one of them.
 
     >>> labels = LabelComponents(people=1.0, items=0.8)
     >>> round(corrected_variance(labels, 1.0, 1.0, 1, 1000, 100), 5), corrected_variance(labels, 1.0, 1.0, 1, 100, 100)
     (0.00424, 0.01)
     """
-    alone = labels.people / labelled
-    beyond = one / labelled - every / items
-    shared = (labels.items + labels.samples) / labelled - (labels.items + labels.samples / samples) / items
-    if beyond <= 1e-12 * one / labelled or shared <= 0:
-        return alone
-    return max(alone - shared**2 / beyond, 1e-12 * alone)
+    people_variance = labels.people / labelled
+    difference_variance = one_sample / labelled - all_samples / items
+    covariance = (labels.items + labels.samples) / labelled - (labels.items + labels.samples / samples) / items
+    if difference_variance <= 1e-12 * one_sample / labelled or covariance <= 0:
+        return people_variance
+    return max(people_variance - covariance**2 / difference_variance, 1e-12 * people_variance)
 
 
 def cheapest(space: Space, difference: float) -> list[Design]:
-    """Return the cheapest design of every combination of levers that detects a `difference`, the cheapest of all first.
+    """Return, for every combination of levers, the cheapest design that detects a `difference`; the cheapest first.
 
-    Combinations that detect it with no number of items come last, with all available items; for equal costs, the design
+    Combinations that cannot detect it with the available items come last, with all of them. For equal costs, the design
     with more judges comes first. Raises `ValueError` unless the difference is above 0.
 
     >>> parts = DifferenceComponents(items=0.04, samples=0.08, judges=0.02, gradings=0.06)
@@ -723,7 +751,10 @@ def cheapest(space: Space, difference: float) -> list[Design]:
     if not difference > 0:
         raise ValueError(f"a difference that a design detects is above 0, not {difference}")
     return sorted(
-        ((_with_labels if lever.labels else _fewest)(space, lever, difference) for lever in space.levers()),
+        (
+            (_cheapest_labelled if lever.labels else _cheapest_unlabelled)(space, lever, difference)
+            for lever in space.levers()
+        ),
         key=_by_cost,
     )
 
@@ -734,15 +765,17 @@ def _by_cost(design: Design) -> tuple[object, ...]:
     return not design.reaches, rank, -levers.judges, levers.repeats, levers.samples, levers.batch
 
 
-def _fewest(space: Space, levers: Levers, difference: float) -> Design:
+def _cheapest_unlabelled(space: Space, levers: Levers, difference: float) -> Design:
+    """Return the design with the fewest items that detect the difference; with all items if none do."""
     items = least_whole(lambda items: space.detects(levers, items, 0) <= difference, 2, space.most_items)
     return space.design(levers, space.most_items if items is None else items, reaches=items is not None)
 
 
-def _with_labels(space: Space, levers: Levers, difference: float) -> Design:
-    """Return the cheapest pair of items and labels: for each number of items the fewest sufficient labels."""
+def _cheapest_labelled(space: Space, levers: Levers, difference: float) -> Design:
+    """Return the cheapest design with labels: each number of items of a grid is tried with the fewest sufficient
+    labels."""
     best: Design | None = None
-    for items in _steps(space.most_items):
+    for items in _item_grid(space.most_items):
 
         def detects(labels: int, items: int = items) -> bool:
             return space.detects(levers, items, labels) <= difference
@@ -760,8 +793,8 @@ def _with_labels(space: Space, levers: Levers, difference: float) -> Design:
     return space.design(levers, space.most_items, space.most_items, reaches=False)
 
 
-def _steps(most: int) -> Iterator[int]:
-    """Yield numbers of items an eighth apart, and the last."""
+def _item_grid(most: int) -> Iterator[int]:
+    """Yield numbers of items an eighth apart, from `FEWEST_LABELS` to `most`."""
     items = FEWEST_LABELS
     while items < most:
         yield items
@@ -788,10 +821,10 @@ def least_whole(holds: Callable[[int], bool], low: int, high: int) -> int | None
 
 
 def sharpest(space: Space, money: float) -> list[Design]:
-    """Return the most precise design of every combination of levers for a sum of money, the most precise of all first.
+    """Return, for every combination of levers, the most precise design that a budget pays; the most precise first.
 
-    Combinations whose first two items cost more are left out, so the list may be empty. Raises `ValueError` unless the
-    sum is above 0.
+    Combinations of which the budget pays fewer than two items are left out, so the list may be empty. Raises
+    `ValueError` unless the sum is above 0.
 
     >>> parts = DifferenceComponents(items=0.04, samples=0.08, judges=0.02, gradings=0.06)
     >>> found = sharpest(Space(parts, Prices(replies=0.001, judgements=(0.01, 0.002))), 2.5)[0]
@@ -802,25 +835,25 @@ def sharpest(space: Space, money: float) -> list[Design]:
         raise ValueError(f"a sum of money to spend is above 0, not {money}")
     designs = []
     for levers in space.levers():
-        each = space.per_item(levers)
-        afforded = space.most_items if each == 0 else min(space.most_items, int(money / each * (1 + 1e-12)))
+        item_cost = space.per_item(levers)
+        affordable = space.most_items if item_cost == 0 else min(space.most_items, int(money / item_cost * (1 + 1e-12)))
         if levers.labels:
-            designs += _shared_out(space, levers, money)
-        elif afforded >= 2:
-            designs.append(space.design(levers, afforded))
+            designs += _sharpest_labelled(space, levers, money)
+        elif affordable >= 2:
+            designs.append(space.design(levers, affordable))
     return sorted(
         designs, key=lambda design: (design.detects, design.cost, -design.levers.judges, design.levers.repeats)
     )
 
 
-def _shared_out(space: Space, levers: Levers, money: float) -> list[Design]:
-    """Return the best division of the money between items and labels."""
+def _sharpest_labelled(space: Space, levers: Levers, money: float) -> list[Design]:
+    """Return the most precise division of the money between items and labels, in a list; empty if there is none."""
     price = space.prices.labels or 0.0
     best: Design | None = None
-    for items in _steps(space.most_items):
-        left = money - items * space.per_item(levers)
-        labels = items if price == 0 else min(items, int(left / price * (1 + 1e-12)))
-        if left < 0 or labels < min(FEWEST_LABELS, items):
+    for items in _item_grid(space.most_items):
+        remaining = money - items * space.per_item(levers)
+        labels = items if price == 0 else min(items, int(remaining / price * (1 + 1e-12)))
+        if remaining < 0 or labels < min(FEWEST_LABELS, items):
             break
         design = space.design(levers, items, labels)
         if best is None or design.detects < best.detects:
@@ -834,12 +867,12 @@ def _shared_out(space: Space, levers: Levers, money: float) -> list[Design]:
 def least_shown_share(
     number: float, items: int, *, power: float = 0.8, confidence: float = 0.95, beyond: bool = False
 ) -> Estimate:
-    """Return the least true share at which the lower end of the exact interval is at least `number` with probability
-    `power`, or above it if `beyond`.
+    """Return the least true share at which the lower limit of the exact interval is at least `number` with probability
+    `power`; with `beyond`, above `number`.
 
-    If even `items` that are all right do not suffice, there is no value, with a reason, and `low` is their lower end.
-    With k the least sufficient count of right items, it is the share at which k or more are right with that
-    probability, a quantile of the beta distribution of k and items − k + 1 (Clopper and Pearson 1934).
+    If even `items` that are all correct do not suffice, the result is undefined, and its `low` is their lower limit.
+    With k the least sufficient number of correct items, it is the share at which k or more are correct with that
+    probability: a quantile of the beta distribution of k and items − k + 1 (Clopper and Pearson 1934).
 
     >>> found = least_shown_share(0.8, 100)
     >>> round(found.value, 3), clopper_pearson(89, 100).low > 0.8 > clopper_pearson(88, 100).low
@@ -861,7 +894,7 @@ def least_shown_share(
         best = clopper_pearson(items, items, confidence=confidence).low
         return Estimate(None, "even all right do not show it", low=best, n=items)
     few, enough = -1, items
-    while enough - few > 1:  # the lower end rises with the count
+    while enough - few > 1:  # bisection: the lower limit rises with the count
         middle = (few + enough) // 2
         few, enough = (few, middle) if shows(middle) else (middle, enough)
     if enough == 0:
@@ -874,9 +907,11 @@ def least_shown_share(
 def least_shown_mean(
     number: float, items: int, ends: tuple[float, float], *, power: float = 0.8, confidence: float = 0.95
 ) -> Estimate:
-    """Return the least true mean of values between two `ends` at which the lower end of the interval is above `number`
-    with probability `power`, by the normal approximation and for the greatest variance of such a mean, (mean − low) ·
-    (high − mean) (Bhatia and Davis 2000).
+    """Return the least true mean of values between two `ends` at which the lower limit of the interval is above
+    `number` with probability `power`.
+
+    It uses the normal approximation, and the greatest variance of values with such a mean, (mean − low) · (high − mean)
+    (Bhatia and Davis 2000).
 
     >>> round(least_shown_mean(0.8, 100, (0, 1)).value, 3)
     0.888

@@ -1,35 +1,36 @@
 """Validity of judges and items: calibration, prevalence, cascades, stability, drift, and item discrimination.
 
-Calibration is the mean grade of people, by the judge's score. The curve is isotonic, the non-decreasing one with the
-least squares, and needs no choice of bins; by it the error of the judge splits into miscalibration, discrimination and
+Calibration is the mean grade by people as a function of the judge's score. The curve is the isotonic least-squares fit,
+which needs no choice of bins; it decomposes the mean squared error of the judge into miscalibration, discrimination and
 uncertainty (Dimitriadis, Gneiting and Jordan 2021, "Stable reliability diagrams for probabilistic classifiers", PNAS
 118, on the CORP decomposition; for means of any values Gneiting and Resin 2023, "Regression diagnostics meets forecast
 evaluation", Electronic Journal of Statistics 17).
 
-Prevalence corrects binary verdicts by the judge's sensitivity and specificity. A judge finds the share Se of good
-replies good, its sensitivity, and the share Sp of bad ones bad, its specificity. If a share π is good, it finds p = π
-Se + (1 - π)(1 - Sp) good, so π = (p + Sp - 1) / (Se + Sp - 1) (Rogan and Gladen 1978, "Estimating prevalence from the
-results of a screening test"). The interval is that of Lang and Reiczigel 2014, "Confidence limits for prevalence of
-disease adjusted for estimated sensitivity and specificity", Preventive Veterinary Medicine 113, 13-22. The estimate is
-valid if the labels come from another study, or if numbers of good and of bad replies were chosen: Se and Sp do not
-depend on how many replies are good. For labels drawn at random from the replies themselves, `corrected_mean` is more
-precise: with ρ the correlation of verdicts and labels, its remaining variance is ρ² times that of this one, as Marshall
-1990 found for the same two ways to use labels ("Validation study methods for estimating exposure proportions and odds
-ratios with misclassified data", Journal of Clinical Epidemiology 43).
+Prevalence is the share of good replies, from a judge's binary verdicts and its error rates. The sensitivity Se is the
+share of good replies that the judge calls good, the specificity Sp the share of bad replies that it calls bad. If a
+share π is good, it calls p = π Se + (1 - π)(1 - Sp) good, so π = (p + Sp - 1) / (Se + Sp - 1) (Rogan and Gladen 1978,
+"Estimating prevalence from the results of a screening test"). The interval is that of Lang and Reiczigel 2014,
+"Confidence limits for prevalence of disease adjusted for estimated sensitivity and specificity", Preventive Veterinary
+Medicine 113, 13-22. The estimate is valid if the labels come from another study, or if the numbers of good and bad
+replies in it were fixed by design, since Se and Sp do not depend on the share of good replies. For labels drawn at
+random from the replies themselves, `corrected_mean` is more precise: with ρ the correlation of verdicts and labels, its
+variance is ρ² times that of this estimate, as Marshall 1990 found for the same two uses of labels ("Validation study
+methods for estimating exposure proportions and odds ratios with misclassified data", Journal of Clinical Epidemiology
+43).
 
 A cascade accepts the verdict of a cheap judge if its confidence reaches a threshold, and asks a stronger judge
-otherwise. The threshold is learned from replies with labels by people or by the stronger judge: thresholds are tested
-from the strictest on, each with an exact binomial bound, and the last that passed before the first that failed is
-taken. The order is fixed, so no correction for multiple tests is needed (fixed-sequence testing: Bauer 1991; as in
-Jung, Brahman and Choi 2024, "Trust or Escalate: LLM judges with provable guarantees for human agreement", arXiv
-2407.18370, section 2).
+otherwise. The threshold is learned from replies with labels by people or by the stronger judge. Thresholds are tested
+in descending order, each with an exact binomial bound, until one fails; the last one that passed is used. The order is
+fixed, so no correction for multiple tests is needed (fixed-sequence testing: Bauer 1991; as in Jung, Brahman and Choi
+2024, "Trust or Escalate: LLM judges with provable guarantees for human agreement", arXiv 2407.18370, section 2).
 
 Repeated verdicts show how often a judge contradicts itself. A verdict is a true value of the reply, plus an effect of
 the judge, plus noise: a two-way layout with several observations per cell, whose components follow from its mean
 squares (Searle, Casella and McCulloch 1992, "Variance Components", chapter 4; Brennan 2001, "Generalizability Theory",
 chapter 3). Drift is the difference of two versions of a judge.
 
-The discrimination of an item says whether it separates good models from bad ones; a negative one suggests a wrong key.
+The discrimination of an item measures how well it separates good models from bad ones; if it is negative, the answer
+key is probably wrong.
 """
 
 from __future__ import annotations
@@ -80,21 +81,20 @@ class CalibrationBin:
     judged: float
     """The mean score of the judge."""
     graded: Estimate
-    """The mean grade of people, with an interval by item."""
+    """The mean grade by people, with an interval clustered by item."""
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """The relation of a judge's scores to people's grades. If there are too few, `reason` says so, and there is no
-    curve."""
+    """The relation of a judge's scores to people's grades. With too few replies there are only `n` and a `reason`."""
 
     bins: tuple[CalibrationBin, ...] = ()
     curve: tuple[tuple[float, float], ...] = ()
-    """The judge's scores, each with the isotonic mean of people."""
+    """The distinct scores of the judge in ascending order, each with its isotonic mean grade by people."""
     bias: Estimate = field(default=NOTHING)
-    """The mean of the judge less that of people: above 0 it is lenient."""
+    """The mean of the judge minus that of people: above 0 if the judge is lenient."""
     slope: Estimate = field(default=NOTHING)
-    """The increase of people's grades per unit of the judge's score: below 1 the judge exaggerates differences."""
+    """The increase of people's grades per unit of the judge's score: below 1 if the judge exaggerates differences."""
     miscalibration: float | None = None
     """The mean squared error that recalibration by the curve would remove."""
     discrimination: float | None = None
@@ -113,12 +113,12 @@ def calibrate(
     ends: tuple[float, float] | None = None,
     confidence: float = 0.95,
 ) -> Calibration:
-    """Return the calibration of a judge on the replies that both it and people scored; others do not count.
+    """Return the calibration of a judge on the replies that both it and people scored; others are ignored.
 
-    `ends` are those of the scale, which bound the intervals of the bins. Up to eleven distinct scores of the judge are
-    a bin each; otherwise there are ten bins with equal numbers of replies. The slope is that of least squares (Cox
-    1958, "Two further applications of a model for binary regression"), its error by item with two degrees of freedom
-    less than there are items (Liang and Zeger 1986).
+    `ends` are the bounds of the scale, which limit the intervals of the bins. If the judge has at most eleven distinct
+    scores, each is a bin; otherwise there are ten bins with about equal numbers of replies. The slope is fitted by
+    least squares (Cox 1958, "Two further applications of a model for binary regression"), with a cluster-robust
+    standard error and two degrees of freedom less than the number of items (Liang and Zeger 1986).
 
     >>> judge = [1, 2, 3, 4, 5] * 6
     >>> found = calibrate(judge, [value - 1 for value in judge], [place // 5 for place in range(30)])
@@ -132,25 +132,25 @@ def calibrate(
     n = len(f)
     if n < FEWEST_REPLIES:
         return Calibration(n=n, reason=f"{n} replies have both scores: it takes {FEWEST_REPLIES}")
-    scores, places, counts = np.unique(f, return_inverse=True, return_counts=True)
-    bins = tuple(_bin(f, y, codes, where, ends, confidence) for where in _parts(f, places, len(scores)))
-    fitted = isotonic(np.bincount(places, weights=y) / counts, counts.astype(np.float64))
-    left = float(np.mean((y - fitted[places]) ** 2))
-    uncertain = float(np.var(y))
+    scores, score_index, counts = np.unique(f, return_inverse=True, return_counts=True)
+    bins = tuple(_bin(f, y, codes, members, ends, confidence) for members in _bin_members(f, score_index, len(scores)))
+    fitted = isotonic(np.bincount(score_index, weights=y) / counts, counts.astype(np.float64))
+    residual_error = float(np.mean((y - fitted[score_index]) ** 2))
+    uncertainty = float(np.var(y))
     return Calibration(
         bins,
         tuple(zip(scores.tolist(), fitted.tolist(), strict=True)),
         mean(f - y, codes, confidence=confidence),
         _slope(f, y, codes, confidence),
-        max(0.0, float(np.mean((y - f) ** 2)) - left),
-        max(0.0, uncertain - left),
-        uncertain,
+        max(0.0, float(np.mean((y - f) ** 2)) - residual_error),
+        max(0.0, uncertainty - residual_error),
+        uncertainty,
         n,
     )
 
 
 def isotonic(values: Floats, weights: Floats) -> Floats:
-    """Return the non-decreasing values that are nearest to the given ones, by pooling adjacent violators (Ayer, Brunk,
+    """Return the weighted least-squares fit of non-decreasing values, by pooling adjacent violators (Ayer, Brunk,
     Ewing, Reid and Silverman 1955, "An empirical distribution function for sampling with incomplete information").
 
     >>> isotonic(np.array([1.0, 3.0, 2.0]), np.ones(3)).tolist()
@@ -160,42 +160,42 @@ def isotonic(values: Floats, weights: Floats) -> Floats:
     for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
         block = (value, weight, 1)
         while blocks and blocks[-1][0] > block[0]:
-            before = blocks.pop()
-            both = before[1] + block[1]
-            block = ((before[0] * before[1] + block[0] * block[1]) / both, both, before[2] + block[2])
+            previous = blocks.pop()
+            total = previous[1] + block[1]
+            block = ((previous[0] * previous[1] + block[0] * block[1]) / total, total, previous[2] + block[2])
         blocks.append(block)
     return np.repeat([value for value, _, _ in blocks], [count for _, _, count in blocks])
 
 
-def _parts(f: Floats, places: Ints, scores: int) -> list[Ints]:
-    """Return the replies of each bin."""
+def _bin_members(f: Floats, score_index: Ints, scores: int) -> list[Ints]:
+    """Return the indices of the replies in each bin."""
     if scores <= MOST_VALUES:
-        return [np.flatnonzero(places == place) for place in range(scores)]
-    # Replies with equal scores are in one bin: bins end where the score changes.
+        return [np.flatnonzero(score_index == index) for index in range(scores)]
+    # Replies with equal scores stay in one bin: a bin ends only where the score changes.
     order = np.argsort(f, kind="stable")
     cuts = sorted({int(np.searchsorted(f[order], f[order[len(f) * part // BINS]])) for part in range(1, BINS)} - {0})
     return [part for part in np.split(order, cuts) if len(part)]
 
 
 def _bin(
-    f: Floats, y: Floats, codes: Ints, where: Ints, ends: tuple[float, float] | None, confidence: float
+    f: Floats, y: Floats, codes: Ints, members: Ints, ends: tuple[float, float] | None, confidence: float
 ) -> CalibrationBin:
-    own, people = f[where], mean(y[where], codes[where], ends=ends, confidence=confidence)
-    return CalibrationBin(float(own.min()), float(own.max()), float(own.mean()), people)
+    scores, people = f[members], mean(y[members], codes[members], ends=ends, confidence=confidence)
+    return CalibrationBin(float(scores.min()), float(scores.max()), float(scores.mean()), people)
 
 
 def _slope(f: Floats, y: Floats, codes: Ints, confidence: float) -> Estimate:
     deviations = f - f.mean()
-    squares = float(deviations @ deviations)
-    if squares <= 0:
+    sum_of_squares = float(deviations @ deviations)
+    if sum_of_squares <= 0:
         return Estimate.undefined("the judge gave every reply the same", n=len(f))
-    value = float(deviations @ y) / squares
+    value = float(deviations @ y) / sum_of_squares
     groups = len(np.unique(codes))
     base = Estimate(value, n=len(f), clusters=groups)
     if groups < 3:
         return base.without_interval("too few items are graded: nothing shows the error")
-    rest = y - y.mean() - value * deviations
-    influences = np.bincount(codes, weights=deviations * rest) / squares
+    residuals = y - y.mean() - value * deviations
+    influences = np.bincount(codes, weights=deviations * residuals) / sum_of_squares
     error = math.sqrt(groups / (groups - 1) * (len(f) - 1) / (len(f) - 2) * float(influences @ influences))
     return with_t_interval(base, error, groups - 2, confidence=confidence, null=1.0, scale=abs(value))
 
@@ -209,12 +209,12 @@ PAST_ERRORS = "the judge's verdicts lie past what its errors on the labels allow
 
 @dataclass(frozen=True)
 class CorrectedPrevalence:
-    """The share of replies that people would find good, from a judge's verdicts on all and people's on some."""
+    """The share of replies that people would call good, from a judge's verdicts and its error rates."""
 
     result: Estimate
     """The corrected share. `n` is the number of judged replies, `clusters` that of their items."""
     apparent: Estimate
-    """The share that the judge finds good. Its interval is for the judge."""
+    """The uncorrected share that the judge calls good, with its own interval."""
     sensitivity: Estimate
     specificity: Estimate
 
@@ -228,12 +228,12 @@ def corrected_prevalence(
     *,
     confidence: float = 0.95,
 ) -> CorrectedPrevalence:
-    """Return the share of good replies among those `judged`, each 1 or 0, given a judge's `verdicts` on other replies
-    and people's `labels` of these.
+    """Return the share of good replies among those `judged` 1 or 0 by a judge, given its `verdicts` on other replies
+    and people's `labels` of those.
 
-    If replies come in clusters, such as those to one item, their number is divided by the design effect, the ratio of
-    the variance of the share by cluster to that of independent replies (Rao and Scott 1992, "A simple method for the
-    analysis of clustered binary data").
+    If replies come in clusters, such as the replies to one item, their number is divided by the design effect: the
+    ratio of the clustered variance of the share to its variance for independent replies (Rao and Scott 1992, "A simple
+    method for the analysis of clustered binary data").
 
     >>> judged = [1] * 30 + [0] * 70
     >>> verdicts, labels = [1] * 18 + [0] * 2 + [1] * 3 + [0] * 27, [1] * 20 + [0] * 30
@@ -244,49 +244,51 @@ def corrected_prevalence(
     all_, f, y = read_values(judged), read_values(verdicts), read_values(labels)
     if len(f) != len(y):
         raise ValueError("verdicts and labels are one each a reply")
-    told = np.concatenate([all_, f, y])
-    if not np.isin(told[~np.isnan(told)], (0.0, 1.0)).all():
+    values = np.concatenate([all_, f, y])
+    if not np.isin(values[~np.isnan(values)], (0.0, 1.0)).all():
         raise ValueError("verdicts and labels are 0 or 1")
-    own = cluster_codes(label_clusters, len(f))
-    there = ~np.isnan(f) & ~np.isnan(y)
+    label_codes = cluster_codes(label_clusters, len(f))
+    labelled = ~np.isnan(f) & ~np.isnan(y)
 
-    def share(values: Values, where: Flags) -> Estimate:
-        return mean(np.asarray(values)[where], own[where], ends=(0.0, 1.0), confidence=confidence)
+    def share(verdicts: Values, replies: Flags) -> Estimate:
+        return mean(np.asarray(verdicts)[replies], label_codes[replies], ends=(0.0, 1.0), confidence=confidence)
 
     apparent = mean(all_, clusters, ends=(0.0, 1.0), confidence=confidence)
-    sensitivity, specificity = share(f, there & (y == 1)), share(1 - f, there & (y == 0))
-    found = (apparent, sensitivity, specificity)
+    sensitivity, specificity = share(f, labelled & (y == 1)), share(1 - f, labelled & (y == 0))
+    parts = (apparent, sensitivity, specificity)
 
-    def told_as(result: Estimate) -> CorrectedPrevalence:
-        return CorrectedPrevalence(result, *found)
+    def corrected(result: Estimate) -> CorrectedPrevalence:
+        return CorrectedPrevalence(result, *parts)
 
-    for estimate, lacking in zip(
-        found, ("no reply is judged", "people found none good", "people found none bad"), strict=True
+    for estimate, reason in zip(
+        parts, ("no reply is judged", "people found none good", "people found none bad"), strict=True
     ):
         if estimate.value is None:
-            return told_as(Estimate.undefined(lacking, n=apparent.n))
+            return corrected(Estimate.undefined(reason, n=apparent.n))
     assert apparent.value is not None
     assert sensitivity.value is not None
     assert specificity.value is not None
     rates = JudgeRates(sensitivity.value, specificity.value)
     if rates.informedness <= 0:
-        return told_as(Estimate.undefined(NO_BETTER, n=apparent.n))
+        return corrected(Estimate.undefined(NO_BETTER, n=apparent.n))
     base = Estimate(
         rates.corrected(apparent.value), n=apparent.n, clusters=apparent.clusters, left_out=apparent.left_out
     )
     rates = replace(rates, positives=_effective(sensitivity), negatives=_effective(specificity))
     limits = rates.limits(apparent.value, _effective(apparent), z_quantile(two_sided(confidence)))
     if limits is None:
-        return told_as(base.without_interval(MAY_BE_CHANCE))
+        return corrected(base.without_interval(MAY_BE_CHANCE))
     if limits[0] == limits[1]:
-        return told_as(base.without_interval(PAST_ERRORS))
-    return told_as(replace(base, low=limits[0], high=limits[1]))
+        return corrected(base.without_interval(PAST_ERRORS))
+    return corrected(replace(base, low=limits[0], high=limits[1]))
 
 
 @dataclass(frozen=True)
 class JudgeRates:
-    """The sensitivity and specificity of a judge. `positives` and `negatives` are the numbers of replies in the
-    validation study behind them; without them a rate is known exactly.
+    """The sensitivity and specificity of a judge.
+
+    `positives` and `negatives` are the numbers of good and bad replies from which they were estimated; without such a
+    number, the rate is known exactly.
 
     >>> JudgeRates(0.92, 0.88, positives=50).informedness
     0.8
@@ -309,39 +311,41 @@ class JudgeRates:
 
     def errors(self, value: float) -> tuple[float, float]:
         """Return the change of the corrected share for one standard error of each rate (the delta method)."""
-        of_sensitivity, of_specificity = (math.sqrt(spread) for _, spread in self._moved)
+        of_sensitivity, of_specificity = (math.sqrt(spread) for _, spread in self._shrunk_rates)
         return -value * of_sensitivity / self.informedness, (1 - value) * of_specificity / self.informedness
 
     @property
-    def _moved(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        """Return each rate and its variance, after adding one reply of either kind, which moves it towards the
-        middle."""
+    def _shrunk_rates(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Return each rate and its variance, after adding one success and one failure (a Beta(1, 1) prior)."""
 
-        def moved(rate: float, n: float | None) -> tuple[float, float]:
+        def shrunk(rate: float, n: float | None) -> tuple[float, float]:
             if n is None:
                 return rate, 0.0
             rate = (n * rate + 1) / (n + 2)
             return rate, rate * (1 - rate) / (n + 2)
 
-        return moved(self.sensitivity, self.positives), moved(self.specificity, self.negatives)
+        return shrunk(self.sensitivity, self.positives), shrunk(self.specificity, self.negatives)
 
     def corrected(self, apparent: float) -> float:
-        """Return the corrected share for an apparent one, cut at 0 and 1."""
+        """Return the corrected share for an apparent share, truncated to 0 and 1."""
         return min(1.0, max(0.0, (apparent + self.specificity - 1) / self.informedness))
 
     def limits(self, apparent: float, replies: float, quantile: float) -> tuple[float, float] | None:
         """Return the limits of Lang and Reiczigel for an apparent share of `replies` independent replies, with a
-        quantile of z or t; `None` if the judge may be no better than chance. The estimate is Rogan and Gladen's, and
-        the limits are around one whose shares are moved towards the middle."""
-        (se, by_se), (sp, by_sp) = self._moved
+        quantile of z or t; `None` if the judge may be no better than chance.
+
+        The interval is centred on an estimate from shrunk shares, so it is widened if needed to contain Rogan and
+        Gladen's estimate.
+        """
+        (se, var_se), (sp, var_sp) = self._shrunk_rates
         if se + sp <= 1:
             return None
         p = (replies * apparent + quantile**2 / 2) / (replies + quantile**2)
-        middle = (p + sp - 1) / (se + sp - 1)
-        spread = p * (1 - p) / (replies + quantile**2) + middle**2 * by_se + (1 - middle) ** 2 * by_sp
-        error = math.sqrt(spread) / (se + sp - 1)
-        shift = 2 * quantile**2 * (middle * by_se - (1 - middle) * by_sp)
-        low, high = (min(1.0, max(0.0, middle + shift + side * quantile * error)) for side in (-1, 1))
+        centre = (p + sp - 1) / (se + sp - 1)
+        centre_variance = p * (1 - p) / (replies + quantile**2) + centre**2 * var_se + (1 - centre) ** 2 * var_sp
+        error = math.sqrt(centre_variance) / (se + sp - 1)
+        shift = 2 * quantile**2 * (centre * var_se - (1 - centre) * var_sp)
+        low, high = (min(1.0, max(0.0, centre + shift + side * quantile * error)) for side in (-1, 1))
         value = self.corrected(apparent)
         return min(low, value), max(high, value)
 
@@ -349,10 +353,10 @@ class JudgeRates:
 def rated_prevalence(
     judged: Values, rates: JudgeRates, clusters: Clusters = None, *, confidence: float = 0.95
 ) -> Estimate:
-    """Return the share of good replies among those `judged`, each 1 or 0, by a judge with these rates.
+    """Return the share of good replies among those `judged` 1 or 0 by a judge with these rates.
 
-    If the rates are known exactly, the limits are those of the apparent share, corrected; otherwise they are those of
-    Lang and Reiczigel, for clustered replies with Rao and Scott's number of replies and Student's t.
+    If the rates are known exactly, the limits of the apparent share are corrected. Otherwise the limits are those of
+    Lang and Reiczigel; for clustered replies, with Rao and Scott's effective number of replies and quantiles of t.
 
     >>> found = rated_prevalence([1] * 30 + [0] * 70, JudgeRates(0.9, 0.9))
     >>> round(found.value, 3), round(found.low, 3), round(found.high, 3)
@@ -391,7 +395,8 @@ def rated_prevalence(
 
 
 def _effective(share: Estimate) -> float:
-    """Return the effective number of independent replies of a share; for a share of 0 or 1, the number of items."""
+    """Return the effective number of independent replies behind a share; for clustered shares of 0 or 1, the number of
+    clusters."""
     value, error = share.value, share.standard_error
     assert value is not None
     if share.clusters in (None, share.n):
@@ -406,7 +411,8 @@ def _effective(share: Estimate) -> float:
 
 @dataclass(frozen=True)
 class TestedThreshold:
-    """A threshold with the labelled replies at or above it."""
+    """The test of a threshold on the `n` labelled replies at or above it, of which `agreed` have a
+    label equal to the verdict."""
 
     threshold: float
     n: int
@@ -418,7 +424,7 @@ class TestedThreshold:
 
 @dataclass(frozen=True)
 class LearnedThreshold:
-    """The threshold of a cascade. If there is none, for a `reason`, every reply goes to the stronger judge."""
+    """The threshold of a cascade; `None`, with a `reason`, if every reply goes to the stronger judge."""
 
     threshold: float | None
     tested: tuple[TestedThreshold, ...]
@@ -430,11 +436,11 @@ class LearnedThreshold:
 def learned_threshold(
     confidences: Sequence[float], agreed: Sequence[bool], level: float = 0.9, confidence: float = 0.95
 ) -> LearnedThreshold:
-    """Return the lowest threshold for which verdicts at or above it agree with the labels in at least the share `level`
-    of cases, at this confidence.
+    """Return the threshold at or above which verdicts agree with the labels in at least the share `level` of cases,
+    with this confidence: the last one that passes before the first failure, in descending order.
 
-    Replies must be independent draws: of several replies to an item, pass one. Thresholds with too few replies to show
-    the level are not tested: their number does not depend on the labels.
+    Replies must be independent draws: pass one reply per item. Thresholds with too few replies to pass are skipped,
+    which is valid since the number of replies does not depend on the labels.
 
     >>> sure = [1.0] * 60 + [0.8] * 40
     >>> found = learned_threshold(sure, [True] * 59 + [False] + [True] * 20 + [False] * 20)
@@ -449,12 +455,14 @@ def learned_threshold(
     total = len(confidences)
     tested: list[TestedThreshold] = []
     for threshold in sorted(set(confidences), reverse=True):
-        above = [right for sure, right in zip(confidences, agreed, strict=True) if sure >= threshold]
-        if len(above) < fewest:
+        agreements = [
+            right for judge_confidence, right in zip(confidences, agreed, strict=True) if judge_confidence >= threshold
+        ]
+        if len(agreements) < fewest:
             continue
-        right = sum(above)
-        least = least_share(right, len(above), confidence)
-        tested.append(TestedThreshold(threshold, len(above), right, least, least >= level))
+        right = sum(agreements)
+        bound = least_share(right, len(agreements), confidence)
+        tested.append(TestedThreshold(threshold, len(agreements), right, bound, bound >= level))
         if not tested[-1].passed:
             break
     passed = [tested_threshold for tested_threshold in tested if tested_threshold.passed]
@@ -498,116 +506,118 @@ class RepeatedVerdict:
 
 @dataclass(frozen=True)
 class JudgeStability:
-    """How often a judge repeats its verdict. The units are replies that it judged more than once."""
+    """The consistency of a judge's repeated verdicts, over the replies that it judged more than once."""
 
     stable: Estimate
-    """The share of replies with equal verdicts."""
+    """The share of replies on which all its verdicts are equal."""
     flips: Estimate
     """The probability that two verdicts on one reply differ."""
     spread: float | None
-    """The standard deviation of verdicts on one reply, in the unit of the scores."""
+    """The pooled standard deviation of verdicts on one reply, in the unit of the scores."""
 
 
 @dataclass(frozen=True)
 class JudgeNoise:
-    """The components of the disagreement of two judges with one verdict each on the same reply."""
+    """The variance components of the disagreement of two judges, each with one verdict on the same reply."""
 
     repeats: float | None
     """The variance between a judge's verdicts on the same reply."""
     judges: float | None
-    """The variance between judges beyond that: of their severity, and of their views of single replies."""
+    """The variance between judges beyond `repeats`: of their severity, and of the interaction of judge and reply."""
     share: Estimate
-    """The share of `repeats` in the sum of both: 1 if judges differ by chance alone."""
+    """The share of `repeats` in the sum of both: 1 if judges differ by noise alone."""
 
 
 def judge_stability(verdicts: Sequence[RepeatedVerdict], *, confidence: float = 0.95) -> dict[str, JudgeStability]:
-    """Return by judge how often it contradicts itself, with intervals by item.
+    """Return the stability of each judge, by name, with intervals clustered by item.
 
-    For n verdicts on a reply of which n_v are v, two differ with the probability 1 - Σ n_v (n_v - 1) / (n (n - 1)), the
-    unbiased Gini index (Simpson 1949, "Measurement of diversity", Nature 163). The standard deviation is pooled over
-    replies.
+    Of n verdicts on a reply, n_v equal v. Two of them differ with the probability 1 - Σ n_v (n_v - 1) / (n (n - 1)),
+    the unbiased Gini index (Simpson 1949, "Measurement of diversity", Nature 163).
 
-    >>> said = {"a": (1, 1, 0), "b": (1, 1, 1), "c": (1, 1, 1)}
-    >>> told = [RepeatedVerdict("j", reply, reply, value) for reply in said for value in said[reply]]
-    >>> found = judge_stability(told)["j"]
+    >>> values = {"a": (1, 1, 0), "b": (1, 1, 1), "c": (1, 1, 1)}
+    >>> verdicts = [RepeatedVerdict("j", reply, reply, value) for reply in values for value in values[reply]]
+    >>> found = judge_stability(verdicts)["j"]
     >>> round(found.stable.value, 3), round(found.flips.value, 3)
     (0.667, 0.222)
     """
     stabilities = {}
     for judge in sorted({verdict.judge for verdict in verdicts}):
         cells = _cells([verdict for verdict in verdicts if verdict.judge == judge])
-        asked = {key: values for key, values in cells.items() if len(values) > 1}
-        if not asked:
-            none = Estimate.undefined(NO_REPEATS, left_out=len(cells))
-            stabilities[judge] = JudgeStability(none, none, None)
+        repeated = {key: values for key, values in cells.items() if len(values) > 1}
+        if not repeated:
+            undefined = Estimate.undefined(NO_REPEATS, left_out=len(cells))
+            stabilities[judge] = JudgeStability(undefined, undefined, None)
             continue
-        items = [item for item, _, _ in asked]
-        same = [float(len(set(values)) == 1) for values in asked.values()]
-        differing = [_differing(values) for values in asked.values()]
+        items = [item for item, _, _ in repeated]
+        all_equal = [float(len(set(values)) == 1) for values in repeated.values()]
+        differing = [_disagreement(values) for values in repeated.values()]
         stabilities[judge] = JudgeStability(
-            mean(same, items, ends=(0.0, 1.0), confidence=confidence),
+            mean(all_equal, items, ends=(0.0, 1.0), confidence=confidence),
             mean(differing, items, ends=(0.0, 1.0), confidence=confidence),
-            math.sqrt(fmean(variance(values) for values in asked.values())),
+            math.sqrt(fmean(variance(values) for values in repeated.values())),
         )
     return stabilities
 
 
 def judge_noise(verdicts: Sequence[RepeatedVerdict], *, confidence: float = 0.95) -> JudgeNoise:
-    """Return the share of the disagreement of judges that comes from each of them contradicting itself.
+    """Return how much of the disagreement of judges is noise: their inconsistency with themselves.
 
-    With a the mean variance between repeats, and b the mean variance between the judges' means of a reply, the variance
-    between judges is b - a c, where c is the mean of one over the number of repeats, and 0 if that is negative. The
-    share is a / (a + b - a c); its error is linear in a and b, by item. Judges weigh the same.
+    With a the mean variance between repeats, b the mean variance between the judges' means of a reply, and c the mean
+    of 1 / (number of repeats), the variance between judges is b - a c, truncated at 0. The share is a / (a + b - a c);
+    its standard error is linearized in a and b, and clustered by item. Judges have equal weight.
 
-    >>> told = [RepeatedVerdict(judge, reply, reply, value)
+    >>> verdicts = [RepeatedVerdict(judge, reply, reply, value)
     ...         for reply in range(8) for judge, values in (("a", (1, 2)), ("b", (4, 5))) for value in values]
-    >>> found = judge_noise(told)
+    >>> found = judge_noise(verdicts)
     >>> found.repeats, found.judges, round(found.share.value, 3)
     (0.5, 4.25, 0.105)
     """
     cells = _cells(verdicts)
-    own = [(item, variance(values)) for (item, _, _), values in cells.items() if len(values) > 1]
-    if not own:
+    within_variances = [(item, variance(values)) for (item, _, _), values in cells.items() if len(values) > 1]
+    if not within_variances:
         return JudgeNoise(None, None, Estimate.undefined(NO_REPEATS, left_out=len(cells)))
-    within = fmean(value for _, value in own)
+    within = fmean(value for _, value in within_variances)
     by_reply: dict[tuple[Hashable, Hashable], list[list[float]]] = defaultdict(list)
     for (item, reply, _), values in cells.items():
         by_reply[item, reply].append(values)
-    several = {key: some for key, some in by_reply.items() if len(some) > 1}
-    if not several:
+    multiply_judged = {key: by_judge for key, by_judge in by_reply.items() if len(by_judge) > 1}
+    if not multiply_judged:
         return JudgeNoise(within, None, Estimate.undefined(ONE_JUDGE, left_out=len(by_reply)))
-    between = [(item, variance([fmean(each) for each in some])) for (item, _), some in several.items()]
-    between_variance = fmean(value for _, value in between)
-    fewer = fmean(fmean(1 / len(each) for each in some) for some in several.values())
-    judges = max(0.0, between_variance - within * fewer)
+    between_variances = [
+        (item, variance([fmean(repeats) for repeats in by_judge])) for (item, _), by_judge in multiply_judged.items()
+    ]
+    between_variance = fmean(value for _, value in between_variances)
+    inverse_repeats = fmean(fmean(1 / len(repeats) for repeats in by_judge) for by_judge in multiply_judged.values())
+    judges = max(0.0, between_variance - within * inverse_repeats)
     total = within + judges
     if total <= 0:
         return JudgeNoise(0.0, 0.0, Estimate.undefined("no two verdicts on a reply differ"))
-    base = Estimate(within / total, n=len(several), left_out=len(by_reply) - len(several))
+    base = Estimate(within / total, n=len(multiply_judged), left_out=len(by_reply) - len(multiply_judged))
     if judges == 0:
         return JudgeNoise(within, 0.0, base.without_interval("judges differ by no more than chance"))
     influences: dict[Hashable, float] = defaultdict(float)
-    for item, value in own:
-        influences[item] += between_variance / total**2 * (value - within) / len(own)
-    for item, value in between:
-        influences[item] -= within / total**2 * (value - between_variance) / len(between)
-    groups = len(influences)
-    if groups < 2:
+    for item, value in within_variances:
+        influences[item] += between_variance / total**2 * (value - within) / len(within_variances)
+    for item, value in between_variances:
+        influences[item] -= within / total**2 * (value - between_variance) / len(between_variances)
+    clusters = len(influences)
+    if clusters < 2:
         return JudgeNoise(within, judges, base.without_interval("one item: nothing shows how far items differ"))
-    error = math.sqrt(groups / (groups - 1) * float(np.square(list(influences.values())).sum()))
-    base = Estimate(base.value, n=base.n, clusters=groups, left_out=base.left_out)
-    return JudgeNoise(within, judges, bounded(base, error, groups - 1, (0.0, 1.0), confidence=confidence))
+    error = math.sqrt(clusters / (clusters - 1) * float(np.square(list(influences.values())).sum()))
+    base = Estimate(base.value, n=base.n, clusters=clusters, left_out=base.left_out)
+    return JudgeNoise(within, judges, bounded(base, error, clusters - 1, (0.0, 1.0), confidence=confidence))
 
 
 def _cells(verdicts: Sequence[RepeatedVerdict]) -> dict[tuple[Hashable, Hashable, str], list[float]]:
-    """Return the verdicts of each judge on each reply."""
+    """Return the verdicts by item, reply and judge."""
     cells: dict[tuple[Hashable, Hashable, str], list[float]] = defaultdict(list)
     for verdict in verdicts:
         cells[verdict.item, verdict.reply, verdict.judge].append(verdict.value)
     return cells
 
 
-def _differing(values: Sequence[float]) -> float:
+def _disagreement(values: Sequence[float]) -> float:
+    """Return the probability that two different verdicts of several have different values."""
     n = len(values)
     counts = [values.count(value) for value in set(values)]
     return 1 - sum(count * (count - 1) for count in counts) / (n * (n - 1))
@@ -615,71 +625,71 @@ def _differing(values: Sequence[float]) -> float:
 
 @dataclass(frozen=True)
 class JudgeDrift:
-    """The difference of a later version of a judge from an earlier one. The units are replies that both judged."""
+    """The change of scores from an earlier version of a judge to a later one, over the replies that both judged."""
 
     difference: Estimate
-    """The mean of the later scores less the earlier ones: above 0 the later version is more lenient."""
+    """The mean of the later scores minus the earlier ones: above 0 if the later version is more lenient."""
     changed: Estimate
     """The share of replies whose score changed."""
 
 
 def judge_drift(before: Values, after: Values, clusters: Clusters = None, *, confidence: float = 0.95) -> JudgeDrift:
-    """Return how the scores of the same replies changed, as pairs, with Student's t over items or their `clusters`.
+    """Return the paired change of the scores of the same replies, with Student's t over replies or their `clusters`.
 
-    The difference is paired, so the variance between replies is not in its error (Student 1908, "The probable error of
-    a mean", section IX). Replies that one version did not judge do not count.
+    Pairing removes the variance between replies from the standard error (Student 1908, "The probable error of a mean",
+    section IX). Replies that one version did not judge are ignored.
 
     >>> found = judge_drift([3, 4, 5, 2], [4, 4, 5, 4])
     >>> found.difference.value, found.changed.value
     (0.75, 0.5)
     """
-    was, now = read_values(before), read_values(after)
-    if len(was) != len(now):
+    earlier, later = read_values(before), read_values(after)
+    if len(earlier) != len(later):
         raise ValueError("both versions have a score, or none, for each reply")
-    apart = now - was
-    changed = np.where(np.isnan(apart), np.nan, (apart != 0).astype(np.float64))
+    change = later - earlier
+    changed = np.where(np.isnan(change), np.nan, (change != 0).astype(np.float64))
     return JudgeDrift(
-        mean(apart, clusters, confidence=confidence), mean(changed, clusters, ends=(0.0, 1.0), confidence=confidence)
+        mean(change, clusters, confidence=confidence), mean(changed, clusters, ends=(0.0, 1.0), confidence=confidence)
     )
 
 
 # Items
 
 NEAR_ONE = 1 - 1e-6
-"""The correlation used instead of 1, whose Fisher transform is infinite."""
+"""The greatest absolute correlation that is used, since the Fisher transform of 1 is infinite."""
 FEW = "fewer than four models have it and another item: nothing shows how it goes with the rest"
 NO_VARIATION = "all models have the same on it, or on the rest: nothing goes with anything"
 
 
 def item_discrimination(scores: Ratings, *, confidence: float = 0.95) -> list[Estimate]:
-    """Return the corrected item-total correlation of every item: of its score with the mean of the model over its other
-    items.
+    """Return the corrected item-total correlation of every item: that of the models' scores on the item with their
+    means over the other items.
 
-    `scores` has one row per model and one column per item. If it is negative, models that do better elsewhere do worse
-    here: the key may be wrong, or the question asks something else. The item itself is left out of the mean, since it
-    would correlate with itself (Nunnally 1978). The interval is Fisher's (1921), tanh(artanh r ± z / √(n − 3)) for n
-    models, and the test is against 0.
+    `scores` has one row per model and one column per item. If a correlation is negative, models that do better on the
+    other items do worse on this one: its answer key may be wrong, or it measures something else. The item itself is
+    left out of the mean, since it would correlate with itself (Nunnally 1978). The interval is Fisher's (1921),
+    tanh(artanh r ± z / √(n − 3)) for n models, and the test is against 0.
 
     >>> scores = [[1, 1, 0, 1], [1, 1, 0, 1], [1, 0, 1, 1], [0, 0, 1, 0], [0, 1, 1, 0]]
     >>> [round(each.value, 2) for each in item_discrimination(scores)]
     [0.61, -0.22, -0.84, 0.61]
     """
     matrix = read_ratings(scores)
-    there = ~np.isnan(matrix)
-    totals, counts = np.where(there, matrix, 0.0).sum(axis=1), there.sum(axis=1)
+    present = ~np.isnan(matrix)
+    totals, counts = np.where(present, matrix, 0.0).sum(axis=1), present.sum(axis=1)
     return [_discrimination(matrix[:, item], totals, counts, confidence) for item in range(matrix.shape[1])]
 
 
-def _discrimination(own: Floats, totals: Floats, counts: Floats, confidence: float) -> Estimate:
-    models = ~np.isnan(own) & (counts > 1)
+def _discrimination(scores: Floats, totals: Floats, counts: Floats, confidence: float) -> Estimate:
+    models = ~np.isnan(scores) & (counts > 1)
     n, left_out = int(models.sum()), int((~models).sum())
     if n < 4:
         return Estimate.undefined(FEW, n=n, left_out=left_out)
-    value = own[models]
-    rest = (totals[models] - value) / (counts[models] - 1)
-    if value.std() <= 1e-9 or rest.std() <= 1e-9:
+    item_scores = scores[models]
+    rest_means = (totals[models] - item_scores) / (counts[models] - 1)
+    if item_scores.std() <= 1e-9 or rest_means.std() <= 1e-9:
         return Estimate.undefined(NO_VARIATION, n=n, left_out=left_out)
-    estimate = tested_correlation(float(np.corrcoef(value, rest)[0, 1]), n, confidence=confidence)
+    estimate = tested_correlation(float(np.corrcoef(item_scores, rest_means)[0, 1]), n, confidence=confidence)
     return replace(estimate, left_out=left_out)
 
 
@@ -694,26 +704,26 @@ def tested_correlation(value: float | None, n: int, *, confidence: float = 0.95)
     if value is None or n < 4:
         return Estimate.undefined(FEW if n < 4 else NO_VARIATION, n=n)
     r = max(-NEAR_ONE, min(NEAR_ONE, value))
-    stretched, reach = math.atanh(r), z_quantile(two_sided(confidence)) / math.sqrt(n - 3)
-    statistic = stretched * math.sqrt(n - 3)
-    low, high = math.tanh(stretched - reach), math.tanh(stretched + reach)
+    transformed, half_width = math.atanh(r), z_quantile(two_sided(confidence)) / math.sqrt(n - 3)
+    statistic = transformed * math.sqrt(n - 3)
+    low, high = math.tanh(transformed - half_width), math.tanh(transformed + half_width)
     return Estimate(r, low=low, high=high, statistic=statistic, p=z_tails(statistic), n=n)
 
 
 def negative_discrimination(items: Iterable[Estimate], *, level: float = 0.05) -> list[int]:
-    """Return the indices of items with a negative discrimination, at a false discovery rate: among many items one in
-    forty has an interval below 0 by chance alone (Benjamini and Hochberg 1995).
+    """Return the indices of items with a significantly negative discrimination, at a false discovery rate of `level`
+    (Benjamini and Hochberg 1995): of many items, one in forty has an interval below 0 by chance.
 
-    >>> against = Estimate(-0.9, p=0.001)
-    >>> negative_discrimination([against, Estimate(-0.5, p=0.2), Estimate(0.9, p=0.001)])
+    >>> negative = Estimate(-0.9, p=0.001)
+    >>> negative_discrimination([negative, Estimate(-0.5, p=0.2), Estimate(0.9, p=0.001)])
     [0]
     """
     from tripos_warehouse.statistics.multiple_tests import benjamini_hochberg
 
-    found = [(item.p, (item.value or 0.0) < 0) for item in items]
-    rates = benjamini_hochberg([p for p, _ in found])
+    tests = [(item.p, (item.value or 0.0) < 0) for item in items]
+    q_values = benjamini_hochberg([p for p, _ in tests])
     return [
         place
-        for place, ((_, against), rate) in enumerate(zip(found, rates, strict=True))
-        if rate is not None and rate < level and against
+        for place, ((_, is_negative), q) in enumerate(zip(tests, q_values, strict=True))
+        if q is not None and q < level and is_negative
     ]
