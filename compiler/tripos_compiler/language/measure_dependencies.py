@@ -191,7 +191,7 @@ class _DependencyCollector:
         return selected
 
     def measure(self, measure: Measure, cut: Values) -> Any:
-        """Return the definition of a measure without its name and what only affects the presentation."""
+        """Return the definition of a measure without its name, direction and stopping rule."""
         self.measures.add(measure.name)
         self.dimensions |= {*measure.by}
         excluded = {"name", "lower_is_better", "higher_is_better", "until", "figure"}
