@@ -106,15 +106,15 @@ def dependencies_of(plan: Plan, measure: Measure, cell: Sequence[str | None] = (
         for scenario, treatment, value_step in collector.value_steps
         for step in _step_closure(treatment, value_step)
     }
-    every = [*built_on.values()]
-    scorers = [plan.scorer(step.scorer) for step in every if isinstance(step, JudgedStep)]
+    all_steps = [*built_on.values()]
+    scorers = [plan.scorer(step.scorer) for step in all_steps if isinstance(step, JudgedStep)]
     judging = {
         role for step in steps.values() if isinstance(step, JudgedStep) for role in plan.scorer(step.scorer).roles
     }
-    metrics = frozenset(name for step in every if isinstance(step, Grade) for name in step.metrics)
+    metrics = frozenset(name for step in all_steps if isinstance(step, Grade) for name in step.metrics)
     scenarios = {scenario.name: scenario for scenario, _, _ in collector.value_steps}
     rows = [scenario.rows for scenario in scenarios.values() if scenario.rows is not None]
-    roles = {role for step in every for role in _roles_called(step)} | {
+    roles = {role for step in all_steps for role in _roles_called(step)} | {
         role for scorer in scorers for role in scorer.roles
     }
     # A step's fingerprint covers its text, but not what assigns its values to cells: the groups of axes, the dimensions
@@ -131,11 +131,13 @@ def dependencies_of(plan: Plan, measure: Measure, cell: Sequence[str | None] = (
         frozenset(collector.measures),
         frozenset(scenarios),
         frozenset(built_on),
-        frozenset(mark for step in every for mark in (step.fingerprint, getattr(step, "judgement", step.fingerprint))),
+        frozenset(
+            mark for step in all_steps for mark in (step.fingerprint, getattr(step, "judgement", step.fingerprint))
+        ),
         frozenset(roles),
         metrics,
         frozenset(row.dataset for row in rows),
-        frozenset(axis for part in (*every, *scorers) for axis in printed_axes(part))
+        frozenset(axis for part in (*all_steps, *scorers) for axis in printed_axes(part))
         | {name.removesuffix(GROUP) for name in collector.dimensions},
         {name: _fields_read(scenario, built_on, scorers, collector.dimensions) for name, scenario in scenarios.items()},
         {name: tuple(sorted(cuts, key=repr)) for name, cuts in collector.cuts.items()},

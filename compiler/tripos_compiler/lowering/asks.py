@@ -245,7 +245,7 @@ def _declared_tool(steps: Steps, name: Name) -> Tool | None:
 
 
 def _tools_of_row(steps: Steps, syntax: Syntax) -> Typed:
-    """Return an expression for the list of tools in a row, or `ERROR` if it is not one."""
+    """Return an expression for a row's list of tools, or `ERROR` if the expression has another type or is wrong."""
     typed = steps.check(syntax)
     if typed.is_error:
         return ERROR

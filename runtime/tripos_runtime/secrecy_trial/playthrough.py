@@ -483,7 +483,7 @@ def _replacement(
     if change.kind == "alike":
         return values[0]
     if change.kind in ("permuted", "drawn", "exchanged"):
-        # All fields of a data set are exchanged by one permutation, so that the secrets of a row stay together.
+        # If rows exchange their secrets, `permuted` draws from the same random numbers for all fields of a data set.
         dice = change.dice(at[0], "" if change.kind == "exchanged" else data_field.name)
         value = values[permuted(values, dice)[number]]
         if value != values[number] or change.kind == "exchanged":
