@@ -1,7 +1,10 @@
 """The syntactic context of a cursor, and the words and slots that may follow.
 
-The recovered tree gives the blocks and the statement around the cursor, even if the statement is invalid. The
-compiler's lexer gives the tokens of that statement before the cursor.
+The blocks and the statement around the cursor come from the parser's tree, which recovers from errors, so the statement
+may be invalid. The tokens of that statement before the cursor come from the compiler's lexer.
+
+The head of a statement is its text before the block. A head consists of elements, such as a keyword, a name or an
+expression, and the signature of a construct says which elements it takes.
 """
 
 from __future__ import annotations
@@ -21,20 +24,22 @@ from tripos_compiler.syntax.lexer import CLOSERS, OPENERS, raw_tokens
 from tripos_compiler.syntax.parser import OPERATORS
 
 PAIRS = {"(": ")", "[": "]"}
+"""Closing brackets by opening bracket, without braces."""
 ROUND = frozenset(OPENERS) - {"_LBRACE"}
+"""Kinds of tokens that open a bracket other than a brace."""
 JOINING = OPERATORS | {"ARROW", "_DOTS", "_DOT", "_COLON", "_QUESTION", "_LANGLE"}
-"""Tokens that join their neighbours into one element of a head."""
+"""Kinds of tokens that join their neighbours into one element of a head."""
 SINGLE_TOKENS = ("EQUALS", "ARROW")
-"""Tokens that are elements of a head by themselves."""
+"""Kinds of tokens that are elements of a head by themselves."""
 STRINGS = {"STRING": (1, 1), "UNCLOSED_STRING": (1, 0), "TEXT": (3, 3), "UNCLOSED_TEXT": (3, 0)}
-"""String tokens, with the lengths of their opening and closing quotes."""
+"""Kinds of string tokens, with the lengths of their opening and closing quotes."""
 AGGREGATE_STATEMENTS = ("measure", "expect")
 """Statements whose expressions consist of aggregates."""
 
 
 @dataclass
 class Element:
-    """One element of a head. `open` means that it needs a continuation, and `alone` that it is a sign such as `=`."""
+    """One element of a head. `open` means that it is incomplete, and `alone` that it is a sign such as `=`."""
 
     tokens: list[Token] = field(default_factory=list)
     open: bool = False
@@ -43,8 +48,8 @@ class Element:
 
 @dataclass(frozen=True)
 class Bracket:
-    """An open bracket: the `name` directly before it, the number of completed arguments as `commas`, and the `label` of
-    a named argument."""
+    """An open bracket: the `name` directly before it, the number of `commas` in it so far, and the `label` of the
+    current argument, if it is a named one."""
 
     sign: str
     start: int
@@ -55,11 +60,13 @@ class Bracket:
 
 @dataclass(frozen=True)
 class Cursor:
-    """The context of an offset in a spec. `word` is the typed beginning of a word, which starts at `start`.
+    """The context of an offset in a spec. `word` is the part of a word before the offset, and `start` where it starts;
+    the rest of the context is that of `start`.
 
-    `place` is the kind of the enclosing block. Inside the head of a statement, `head` is its offset and `before` its
-    tokens up to the cursor; `head` is None at the start of a statement. Inside a string, `string` is the offset of its
-    text, and inside a placeholder, `hole` is the offset of its content.
+    `place` is the kind of the enclosing block, or `comment`. Inside the head of a statement, `head` is the offset of
+    the head and `before` its tokens so far; `head` is None if a statement can start here. Inside a string, `string` is
+    the offset of its text, and `before` has the tokens before the string. Inside a placeholder, `hole` is the offset of
+    its content, and `before` has the tokens of the placeholder.
     """
 
     offset: int
@@ -71,24 +78,24 @@ class Cursor:
     string: int | None = None
     hole: int | None = None
     owners: tuple[tuple[Token, ...], ...] = ()
-    """The heads of the enclosing statements, outermost first."""
+    """The has_statement of the enclosing statements, outermost first."""
     row: str | None = None
-    """The text of the current table row up to the cursor."""
+    """The text of the current row of a table, from its first bar; None outside tables."""
 
     @property
     def keyword(self) -> str:
-        """The first word of the statement."""
+        """The first word of the statement; empty at its start and inside a placeholder."""
         return self.before[0].text if self.before and self.hole is None else ""
 
     @property
     def brackets(self) -> tuple[Bracket, ...]:
         """The open brackets, outermost first."""
-        return _brackets(self.before)
+        return _open_brackets(self.before)
 
     @property
     def elements(self) -> list[Element]:
-        """The elements of the head up to the cursor, outside brackets; the last one may be open."""
-        return _elements(self.before, _words_of(candidates(self)))
+        """The elements of the head before the cursor; the last one may be open."""
+        return _head_elements(self.before, _operator_words(candidates(self)))
 
 
 def cursor_at(outline: Outline, offset: int) -> Cursor:
@@ -101,38 +108,41 @@ def cursor_at(outline: Outline, offset: int) -> Cursor:
     """
     text = outline.source.text
     start = word_at(text, offset)[0]
-    within = _enclosing_block(text, outline.block, start)
-    tokens = list(_tokens(text, within.begin, start))
+    enclosing = _enclosing_block(text, outline.block, start)
+    tokens = list(_tokens(text, enclosing.begin, start))
     last = tokens[-1] if tokens else None
-    cursor = Cursor(offset, start, text[start:offset], within.place, owners=within.owners)
-    if "#" in text[last.end if last is not None else within.begin : start].rpartition("\n")[2]:
+    cursor = Cursor(offset, start, text[start:offset], enclosing.place, owners=enclosing.owners)
+    if "#" in text[last.end if last is not None else enclosing.begin : start].rpartition("\n")[2]:
         return Cursor(offset, start, cursor.word, "comment")
-    if not within.heads or not _continues_head(tokens, within):
+    if not enclosing.has_statement or not _continues_head(tokens, enclosing):
         return cursor
-    *outer, own = _braces(tokens)
-    if outer:  # in the braces of a type
-        cursor = replace(cursor, place=RECORD, owners=(*within.owners, *outer))
-    if not own:
+    *outer_heads, head = _brace_levels(tokens)
+    if outer_heads:  # inside the braces of a record type
+        cursor = replace(cursor, place=RECORD, owners=(*enclosing.owners, *outer_heads))
+    if not head:
         return cursor
-    if own[0].text.startswith("|"):
-        return replace(cursor, row=text[own[0].start : start])
-    cursor = replace(cursor, head=own[0].start, before=own)
-    quotes = STRINGS.get(own[-1].kind)
-    return cursor if quotes is None else _in_string(text, cursor, own[-1], *quotes)
+    if head[0].text.startswith("|"):
+        return replace(cursor, row=text[head[0].start : start])
+    cursor = replace(cursor, head=head[0].start, before=head)
+    quotes = STRINGS.get(head[-1].kind)
+    return cursor if quotes is None else _in_string(text, cursor, head[-1], *quotes)
 
 
 @dataclass(frozen=True)
 class _EnclosingBlock:
-    """The enclosing block. `begin` is the offset of the last statement before the cursor, or of the block; `end` is the
-    end of that statement. `heads` says that there is a statement, and `listed` that it takes a list with commas."""
+    """The innermost block around an offset, and the last statement before the offset in it.
+
+    `begin` and `end` are those of the statement, as the parser read it; without a statement, both are the beginning of
+    the block. A statement that `is_listed` takes a list separated by commas.
+    """
 
     place: str
     owners: tuple[tuple[Token, ...], ...]
     begin: int
     end: int
-    heads: bool = False
-    listed: bool = False
-    broken: bool = False
+    has_statement: bool = False
+    is_listed: bool = False
+    is_broken: bool = False
 
 
 def _enclosing_block(text: str, block: Block, start: int) -> _EnclosingBlock:
@@ -144,77 +154,84 @@ def _enclosing_block(text: str, block: Block, start: int) -> _EnclosingBlock:
             return _EnclosingBlock(place, owners, begin, begin)
         before = [entry for entry in lines[-1].entries if entry.span.start < start]
         entry = before[-1]
-        constructs = constructs_in(place).get(_first(text, before[0].span), [])
-        listed = any(construct.shape.takes_list for construct in constructs) and not any(
-            each.block for each in before[:-1]
+        constructs = constructs_in(place).get(_first_word(text, before[0].span), [])
+        is_listed = any(construct.shape.takes_list for construct in constructs) and not any(
+            earlier.block for earlier in before[:-1]
         )
-        head = before[0].span.start if listed else entry.span.start
-        if entry.block is None or not _holds(text, entry.block, start):
-            opened = _opened(text, place, lines)
-            head = head if opened is None else opened
-            return _EnclosingBlock(place, owners, head, entry.span.end, True, listed, entry.broken)
+        head = before[0].span.start if is_listed else entry.span.start
+        if entry.block is None or not _contains(text, entry.block, start):
+            unclosed = _unclosed_statement(text, place, lines)
+            begin = head if unclosed is None else unclosed
+            return _EnclosingBlock(place, owners, begin, entry.span.end, True, is_listed, entry.broken)
         block, begin = entry.block, entry.block.span.start + 1
-        [tokens] = _braces(_tokens(text, head, begin - 1))[:1]
+        [tokens] = _brace_levels(_tokens(text, head, begin - 1))[:1]
         owners = (*owners, tokens)
-        place = _body_of(place, tokens)
+        place = _block_kind(place, tokens)
 
 
-def _first(text: str, span: Span) -> str:
+def _first_word(text: str, span: Span) -> str:
     return next(raw_tokens(text[span.start : span.end])).text if span.end > span.start else ""
 
 
-def _opened(text: str, place: str, lines: Sequence[Line]) -> int | None:
-    """Return the offset of an earlier statement with an open bracket, unless the last line begins a statement of its
-    own; or None."""
-    known, last = constructs_in(place), lines[-1].span
+def _unclosed_statement(text: str, place: str, lines: Sequence[Line]) -> int | None:
+    """Return the offset of an earlier statement that the last line continues, since a bracket in it is still open; None
+    if there is none. A line that begins with a keyword of the block is a statement of its own."""
+    keywords, last = constructs_in(place), lines[-1].span
     for line in reversed(lines[:-1]):
-        if "" in known or _first(text, last) in known:
+        if "" in keywords or _first_word(text, last) in keywords:
             return None
-        opened = any(entry.broken for entry in line.entries)
-        if opened and _brackets(list(_tokens(text, line.span.start, lines[-1].span.start))):
+        is_invalid = any(entry.broken for entry in line.entries)
+        if is_invalid and _open_brackets(list(_tokens(text, line.span.start, lines[-1].span.start))):
             return line.span.start
         last = line.span
     return None
 
 
-def _holds(text: str, block: Block, start: int) -> bool:
-    """Return true if an offset is inside a block. An unclosed block ends where the parser closed it."""
-    low, high = block.span.start, block.span.end
-    if low < start < high:
+def _contains(text: str, block: Block, start: int) -> bool:
+    """Return true if an offset is inside a block. The end of a block is inside it if the block has no closing brace."""
+    begin, end = block.span.start, block.span.end
+    if begin < start < end:
         return True
-    inner = block.lines[-1].span.end if block.lines else low + 1
-    return start == high and (inner == high or text[high - 1] not in "}｝")
+    end_of_lines = block.lines[-1].span.end if block.lines else begin + 1
+    return start == end and (end_of_lines == end or text[end - 1] not in "}｝")
 
 
 def _tokens(text: str, begin: int, end: int) -> Iterator[Token]:
-    """Yield the tokens that start within a range. The last one may extend beyond it."""
-    for token in _placed(text[begin:], begin):
+    """Yield the tokens that start within a range. The last one may end after it."""
+    for token in _tokens_at(text[begin:], begin):
         if token.start >= end:
             return
         yield token
 
 
-def _placed(text: str, begin: int) -> Iterator[Token]:
+def _tokens_at(text: str, begin: int) -> Iterator[Token]:
+    """Yield the tokens of a part of a spec that begins at an offset, with their offsets in the spec."""
     for token in raw_tokens(text):
         yield token._replace(start=token.start + begin, end=token.end + begin)
 
 
-def _continues_head(tokens: Sequence[Token], within: _EnclosingBlock) -> bool:
-    """Return true if the statement's head continues in the tokens after the part that the parser read."""
+def _continues_head(tokens: Sequence[Token], enclosing: _EnclosingBlock) -> bool:
+    """Return true if the cursor is still in the head of the last statement, and not after its end.
+
+    The parser's end of the statement is not its end if a list, an open bracket or an operator is continued after it.
+    """
     last: Token | None = None
     for index, token in enumerate(tokens):
-        if token.start >= within.end and token.kind in ("_NL", "_COMMA", "_RBRACE"):
-            listed = within.listed and (token.kind == "_COMMA" or (last is not None and last.kind == "_COMMA"))
-            meant = within.broken and token.kind == "_NL" and last is not None and last.kind in OPERATORS
-            if token.kind == "_RBRACE" or not (listed or meant or _brackets(tokens[:index])):
+        if token.start >= enclosing.end and token.kind in ("_NL", "_COMMA", "_RBRACE"):
+            continues_list = enclosing.is_listed and (
+                token.kind == "_COMMA" or (last is not None and last.kind == "_COMMA")
+            )
+            lacks_operand = enclosing.is_broken and token.kind == "_NL" and last is not None and last.kind in OPERATORS
+            if token.kind == "_RBRACE" or not (continues_list or lacks_operand or _open_brackets(tokens[:index])):
                 return False
         if token.kind != "_NL":
             last = token
     return True
 
 
-def _braces(tokens: Iterable[Token]) -> list[tuple[Token, ...]]:
-    """Return the tokens of a head, and the tokens of the current entry inside each open brace."""
+def _brace_levels(tokens: Iterable[Token]) -> list[tuple[Token, ...]]:
+    """Return the tokens of a head, and, for each brace that is open at their end, the tokens of the last entry in that
+    brace."""
     levels: list[list[Token]] = [[]]
     for token in tokens:
         if token.kind == "_LBRACE":
@@ -222,7 +239,7 @@ def _braces(tokens: Iterable[Token]) -> list[tuple[Token, ...]]:
         elif token.kind == "_RBRACE" and len(levels) > 1:
             levels.pop()
             levels[-1].append(token)
-        elif len(levels) > 1 and token.kind in ("_NL", "_COMMA") and not _brackets(levels[-1]):
+        elif len(levels) > 1 and token.kind in ("_NL", "_COMMA") and not _open_brackets(levels[-1]):
             levels[-1] = []
         elif token.kind != "_NL":
             levels[-1].append(token)
@@ -230,35 +247,37 @@ def _braces(tokens: Iterable[Token]) -> list[tuple[Token, ...]]:
 
 
 def _in_string(text: str, cursor: Cursor, string: Token, opening: int, closing: int) -> Cursor:
-    """Return the cursor as inside a string or a placeholder, if it is."""
+    """Return the cursor with its position inside a string token and its placeholder, if it is inside them. `opening`
+    and `closing` are the lengths of the quotes."""
     begin = string.start + opening
     if not begin <= cursor.start <= cursor.offset <= string.end - closing:
         return cursor
     cursor = replace(cursor, string=begin, before=cursor.before[:-1])
-    opened = text.rfind("{{", begin, cursor.start)
-    if opened < 0 or text.rfind("}}", begin, cursor.start) >= opened:
+    braces = text.rfind("{{", begin, cursor.start)
+    if braces < 0 or text.rfind("}}", begin, cursor.start) >= braces:
         return cursor
-    hole = opened + 2
-    written = text[hole : cursor.start]
-    written = written.replace('\\"', ' "') if opening == 1 else written
-    before = tuple(token for token in _placed(written, hole) if token.kind != "_NL")
+    hole = braces + 2
+    content = text[hole : cursor.start]
+    content = content.replace('\\"', ' "') if opening == 1 else content  # escaped quotes, with the same offsets
+    before = tuple(token for token in _tokens_at(content, hole) if token.kind != "_NL")
     return replace(cursor, hole=hole, before=before)
 
 
-def _words_of(constructs: Iterable[Construct]) -> frozenset[str]:
-    """Return the words of statements that are operators elsewhere."""
+def _operator_words(constructs: Iterable[Construct]) -> frozenset[str]:
+    """Return the words in the signatures of some constructs that are operators in expressions."""
     return frozenset(
         word for construct in constructs for word in construct.signature.split() if word in ("in", "and", "or")
     )
 
 
-def _brackets(before: Sequence[Token]) -> tuple[Bracket, ...]:
+def _open_brackets(before: Sequence[Token]) -> tuple[Bracket, ...]:
+    """Return the brackets other than braces that are open after some tokens, outermost first."""
     brackets: list[Bracket] = []
     last: Token | None = None
     for token in before:
         if token.kind in ROUND:
-            named = token.kind in ("_CALL", "_INDEX") and last is not None and last.kind == "NAME"
-            brackets.append(Bracket(token.text, token.start, last.text if last is not None and named else ""))
+            has_name = token.kind in ("_CALL", "_INDEX") and last is not None and last.kind == "NAME"
+            brackets.append(Bracket(token.text, token.start, last.text if last is not None and has_name else ""))
         elif brackets and token.kind in CLOSERS and PAIRS[brackets[-1].sign] == token.text:
             brackets.pop()
         elif brackets and token.kind == "_COMMA":
@@ -269,8 +288,9 @@ def _brackets(before: Sequence[Token]) -> tuple[Bracket, ...]:
     return tuple(brackets)
 
 
-def _elements(before: Sequence[Token], words: frozenset[str]) -> list[Element]:
-    """Split the tokens of a head into elements. A new one begins between two tokens that nothing joins."""
+def _head_elements(before: Sequence[Token], words: frozenset[str]) -> list[Element]:
+    """Split the tokens of a head into elements. A new element begins between two tokens of which neither joins the
+    other, outside brackets. `words` are operators that are keywords in this head and join nothing."""
     elements: list[Element] = []
     depth = generics = 0
     last: Token | None = None
@@ -282,15 +302,15 @@ def _elements(before: Sequence[Token], words: frozenset[str]) -> list[Element]:
         joins = token.kind in JOINING and token.text not in words
         alone = (token.kind in SINGLE_TOKENS and depth == 0) or (token.kind == "_RBRACE" and not generics)
         touching = token.kind in ("_CALL", "_INDEX")
-        new = not elements or last is None or elements[-1].alone or alone
-        if new or not (depth or elements[-1].open or (joins and token.kind != "NOT") or touching):
+        starts_element = not elements or last is None or elements[-1].alone or alone
+        if starts_element or not (depth or elements[-1].open or (joins and token.kind != "NOT") or touching):
             elements.append(Element(alone=alone))
         element = elements[-1]
         element.tokens.append(token)
         generics += (token.kind == "_LANGLE") - closes_type
         depth += (token.kind in ROUND) - (token.kind in CLOSERS)
-        needs = joins and token.kind != "_QUESTION" and not closes_type
-        element.open = depth > 0 or (needs and not alone)
+        needs_operand = joins and token.kind != "_QUESTION" and not closes_type
+        element.open = depth > 0 or (needs_operand and not alone)
         last = token
     return elements
 
@@ -299,28 +319,30 @@ def _elements(before: Sequence[Token], words: frozenset[str]) -> list[Element]:
 
 
 def candidates(cursor: Cursor) -> list[Construct]:
-    """Return the constructs that the statement at the cursor may be."""
-    return _candidates(cursor.place, cursor.keyword)
+    """Return the constructs of which the statement at the cursor may be one, by its first word."""
+    return _candidates_in(cursor.place, cursor.keyword)
 
 
-def _candidates(place: str, keyword: str) -> list[Construct]:
+def _candidates_in(place: str, keyword: str) -> list[Construct]:
+    """Return the constructs of a keyword in a kind of block, or else those without a keyword."""
     table = constructs_in(place)
     return table.get(keyword) or table.get("", [])
 
 
-def _body_of(place: str, head: Sequence[Token]) -> str:
-    """Return the kind of block that a statement opens, by the signature that fits its head."""
-    constructs = _candidates(place, head[0].text if head else "")
-    opening = [construct for construct in constructs if construct.shape.block != "none"]
-    elements = _elements(head, _words_of(constructs))
-    fitting = [construct for construct in opening if any(True for _ in _next(construct.shape.items, elements))]
-    chosen = next(iter(fitting or opening[-1:]), None)
+def _block_kind(place: str, head: Sequence[Token]) -> str:
+    """Return the kind of block that a statement opens: that of the first construct whose signature fits the head, or
+    else of the last construct with a block."""
+    constructs = _candidates_in(place, head[0].text if head else "")
+    with_block = [construct for construct in constructs if construct.shape.block != "none"]
+    elements = _head_elements(head, _operator_words(constructs))
+    fitting = [construct for construct in with_block if any(True for _ in _next_items(construct.shape.items, elements))]
+    chosen = next(iter(fitting or with_block[-1:]), None)
     return (chosen.body if chosen is not None else None) or RECORD
 
 
 def expected_items(cursor: Cursor) -> list[Word | Slot]:
-    """Return the words and slots that may follow in a head. Inside an unfinished element, return the slots that it may
-    fill.
+    """Return the words and slots that may follow in the head. If the last element is incomplete, return the slots that
+    it may fill.
 
     >>> from tripos.lsp.session import outline_of
     >>> cursor = cursor_at(outline_of("x", "scenario s {\\n  ask a by "), 24)
@@ -328,16 +350,17 @@ def expected_items(cursor: Cursor) -> list[Word | Slot]:
     ['ROLE']
     """
     elements = cursor.elements
-    begun = bool(elements) and elements[-1].open
-    found: dict[Word | Slot, None] = {}
+    is_incomplete = bool(elements) and elements[-1].open
+    expected: dict[Word | Slot, None] = {}  # an ordered set
     for construct in candidates(cursor):
-        items = _next(construct.shape.items, elements[:-1] if begun else elements)
-        found.update(dict.fromkeys(item for item in items if item is not None))
-    return [item for item in found if isinstance(item, Slot) or not begun]
+        items = _next_items(construct.shape.items, elements[:-1] if is_incomplete else elements)
+        expected.update(dict.fromkeys(item for item in items if item is not None))
+    return [item for item in expected if isinstance(item, Slot) or not is_incomplete]
 
 
-def _next(items: Sequence[Item], elements: Sequence[Element]) -> Iterator[Word | Slot | None]:
-    """Yield the items that may follow the elements under a signature; None if the signature is complete."""
+def _next_items(items: Sequence[Item], elements: Sequence[Element]) -> Iterator[Word | Slot | None]:
+    """Match the elements against the items of a signature, in every possible way. Yield the item that follows in each
+    match, or None if the elements complete the signature."""
     if not items:
         if not elements:
             yield None
@@ -345,27 +368,27 @@ def _next(items: Sequence[Item], elements: Sequence[Element]) -> Iterator[Word |
     head, rest = items[0], items[1:]
     match head:
         case Maybe(items=inner):
-            yield from _next((*inner, *rest), elements)
-            yield from _next(rest, elements)
+            yield from _next_items((*inner, *rest), elements)
+            yield from _next_items(rest, elements)
         case Slot(kind="LABELS") if elements:
-            taken = _labels(elements)
-            if taken == len(elements) or (not taken and _is_name(elements[0]) and len(elements) == 1):
+            count = _leading_labels(elements)
+            if count == len(elements) or (not count and _is_name(elements[0]) and len(elements) == 1):
                 yield head
-            if taken:
-                yield from _next(rest, elements[taken:])
+            if count:
+                yield from _next_items(rest, elements[count:])
         case Slot(many=True) if elements:
-            if _fits(head, elements[0]):
-                yield from _next((head, *rest), elements[1:])
-                yield from _next(rest, elements[1:])
+            if _fits_item(head, elements[0]):
+                yield from _next_items((head, *rest), elements[1:])
+                yield from _next_items(rest, elements[1:])
         case Word() | Slot():
             if not elements:
                 yield head
-            elif _fits(head, elements[0]):
-                yield from _next(rest, elements[1:])
+            elif _fits_item(head, elements[0]):
+                yield from _next_items(rest, elements[1:])
 
 
-def _labels(elements: Sequence[Element]) -> int:
-    """Return the number of leading elements that are strings, with or without a language."""
+def _leading_labels(elements: Sequence[Element]) -> int:
+    """Return the number of leading elements that are labels: strings, each with or without a language before it."""
     index = 0
     while index < len(elements):
         if _is_string(elements[index]):
@@ -377,7 +400,8 @@ def _labels(elements: Sequence[Element]) -> int:
     return index
 
 
-def _fits(item: Word | Slot, element: Element) -> bool:
+def _fits_item(item: Word | Slot, element: Element) -> bool:
+    """Return true if an element may stand for a word or slot of a signature."""
     first = element.tokens[0]
     if isinstance(item, Word):
         return len(element.tokens) == 1 and first.text in item.texts

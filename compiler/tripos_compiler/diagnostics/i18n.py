@@ -1,11 +1,11 @@
 """Translation of messages and pages into the reader's language.
 
-A finished English message is matched against the templates of a catalogue. So whatever is stored, compared or read by
-programs is independent of the language. A text that matches no template, or several with different translations, stays
-English.
+A message is translated when it is shown, by matching its finished English text against the templates of a catalogue.
+So whatever is stored, compared or read by programs does not depend on the language. A text stays English if it matches
+no template, or several templates with different translations.
 
-Pages are translated by paragraph. A paragraph is identified by its English words, so an outdated translation is never
-shown. Paragraphs without a translation and code stay English.
+Pages are translated by paragraph. The key of a translation is the English text of the paragraph, so an outdated
+translation is never shown. Code, and paragraphs without a translation, stay English.
 """
 
 from __future__ import annotations
@@ -16,16 +16,20 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, cached_property, lru_cache
-from importlib.resources import files
 from string import Formatter
+from typing import TYPE_CHECKING
 
 from tripos_compiler.source.data_classes import dataclass
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
 
 # Language of the reader
 
 LANGUAGE = "TRIPOS_LANG"
+"""Environment variable for the language of messages, before those of `LOCALES`."""
 LANGUAGES = ("en", "zh")
-"""Languages of messages."""
+"""Supported languages of messages."""
 LOCALES = ("LC_ALL", "LC_MESSAGES", "LANG")
 """Environment variables for the language of messages; the first that is set applies."""
 
@@ -41,8 +45,8 @@ def named_language(text: str) -> str | None:
 
 
 def reader_language(environ: Mapping[str, str] | None = None) -> str:
-    """Return the language of messages: `TRIPOS_LANG`, else that of the system, else English. An unsupported
-    `TRIPOS_LANG` gives English; the command line refuses it.
+    """Return the language of messages: `TRIPOS_LANG`, else the language of the system, else English. An unsupported
+    `TRIPOS_LANG` gives English here; the command line refuses it.
 
     >>> reader_language({"LANG": "zh_CN.UTF-8"}), reader_language({"LC_ALL": "C", "LANG": "zh_CN"}), reader_language({})
     ('zh', 'en', 'en')
@@ -57,23 +61,26 @@ def reader_language(environ: Mapping[str, str] | None = None) -> str:
 # Messages
 
 PARTS = "parts.json"
-"""File with templates of fragments that occur only inside other messages; alone they are too short for a reliable
-match."""
-DEEPEST = 6
-"""Largest depth of nested messages."""
+"""File with templates of fragments, which are matched only inside other messages: they are too short for a reliable
+match of a whole message."""
+MAX_DEPTH = 6
+"""Largest depth of messages inside messages."""
 HOLE = re.compile(r"(?<!\{)\{(\d+)(~?)\}")
-"""Placeholder of a translation, and whether its value is translated too."""
-CHOICE = re.compile(r"\[([^\[\]{}|]*\|[^\[\]{}]*)\]")
-"""Alternatives in a key, such as the singular and the plural of a noun."""
-SHORT = 16
-"""Number of constant characters below which a template requires values that have a translation."""
-JOINTS = {": ": "：", "; ": "；", ". ": ". ", ", ": "，"}
+"""Placeholder of a translation: its number, and `~` if its value is translated too."""
+ALTERNATIVES = re.compile(r"\[([^\[\]{}|]*\|[^\[\]{}]*)\]")
+"""Alternatives in a key, such as the singular and the plural of a noun: `[row|rows]`."""
+MIN_CONSTANT_LENGTH = 16
+"""Number of constant characters from which on a match of a template is reliable. A match of a shorter template counts
+only if its values that are prose have a translation."""
+SEPARATORS = {": ": "：", "; ": "；", ". ": ". ", ", ": "，"}
+"""English separators of two joined messages, with their Chinese forms."""
 QUOTED = re.compile(r"`[^`]*`|“[^”]*”|\"[^\"]*\"")
 PROSE = re.compile(r"[a-z]{2,} [a-z]{2,}|\d [a-z]{2,}")
+"""Two adjacent words, or a number and a word."""
 
 
 def localized(text: str, language: str | None = None) -> str:
-    """Return a finished message in the reader's language, or unchanged if the catalogue does not have it.
+    """Return a finished message in the reader's language, or unchanged if the catalogue has no translation of it.
 
     >>> localized("there is no such thing", "zh"), localized("wrong argument", "en")
     ('there is no such thing', 'wrong argument')
@@ -84,107 +91,122 @@ def localized(text: str, language: str | None = None) -> str:
 
 @lru_cache(maxsize=4096)
 def _translated(text: str, language: str, depth: int) -> str:
-    exact, templates = _loaded(language, depth > 0)
+    exact, templates = _catalogue(language, depth > 0)
     if text in exact:
         return exact[text]
-    found = [
+    matches = [
         ((template.size, sum(template.numbers)), filled)
-        for template, said in templates
+        for template, translation in templates
         if (values := template.match(text)) is not None
-        and (filled := _filled(template, said, values, language, depth)) is not None
+        and (filled := _fill_if_plausible(template, translation, values, language, depth)) is not None
     ]
-    if not found:
-        return _joined(text, language, depth) or text
-    # The template with the most constant text is the message. A tie is ambiguous.
-    most = max(size for size, _ in found)
-    best = {filled for size, filled in found if size == most}
+    if not matches:
+        return _translated_pair(text, language, depth) or text
+    # The most specific template applies: the one with the most constant text, and then with the most numbers. The
+    # message is ambiguous if several are equally specific and their translations differ.
+    most = max(specificity for specificity, _ in matches)
+    best = {filled for specificity, filled in matches if specificity == most}
     return best.pop() if len(best) == 1 else text
 
 
-def _filled(template: MessageTemplate, said: str, values: tuple[str, ...], language: str, depth: int) -> str | None:
-    """Return the translation with its values, or None if a value contains words of another message."""
+def _fill_if_plausible(
+    template: MessageTemplate, translation: str, values: tuple[str, ...], language: str, depth: int
+) -> str | None:
+    """Return a translation with its values, or None if the template has probably matched another message.
+
+    That is so if a value outside backticks is English prose and stays English. In a long template, a value for which
+    the translation expects a message (`~`) may do so.
+    """
 
     def inner(value: str) -> str:
-        return _translated(value, language, depth + 1) if depth < DEEPEST else value
+        return _translated(value, language, depth + 1) if depth < MAX_DEPTH else value
 
-    for place, translates in HOLE.findall(said):
-        value = values[int(place)]
-        left = value if not translates or template.size < SHORT else ""
-        if left and not template.quoted[int(place)] and _is_prose(left) and (not translates or inner(left) == left):
+    for number, is_message in HOLE.findall(translation):
+        value = values[int(number)]
+        if template.quoted[int(number)] or not _is_prose(value):
+            continue
+        if not is_message or (template.size < MIN_CONSTANT_LENGTH and inner(value) == value):
             return None
-    return fill_translation(said, values, inner)
+    return fill_translation(translation, values, inner)
 
 
 def _is_prose(text: str) -> bool:
     return PROSE.search(QUOTED.sub("", text)) is not None
 
 
-def _joined(text: str, language: str, depth: int) -> str | None:
-    """Return the translation of two messages joined by a colon or similar sign, or None if the text is not such a pair.
-    The part before the sign may also be a place or a number."""
-    if depth >= DEEPEST:
+def _translated_pair(text: str, language: str, depth: int) -> str | None:
+    """Return the translation of two messages joined by a colon or another separator, or None if the text is not such a
+    pair. The part before the separator may also be a text without prose, such as a file and a line."""
+    if depth >= MAX_DEPTH:
         return None
-    for sign, joint in JOINTS.items():
-        for match in itertools.islice(re.finditer(re.escape(sign), text), DEEPEST):
+    for separator, translated_separator in SEPARATORS.items():
+        for match in itertools.islice(re.finditer(re.escape(separator), text), MAX_DEPTH):
             before, after = text[: match.start()], text[match.end() :]
             if before.count("`") % 2 or not after:
                 continue
             first, second = _translated(before, language, depth + 1), _translated(after, language, depth + 1)
             if second != after and (first != before or not _is_prose(before)):
-                return f"{first}{joint}{second}"
+                return f"{first}{translated_separator}{second}"
     return None
 
 
 @cache
-def _loaded(language: str, parts: bool) -> tuple[dict[str, str], list[tuple[MessageTemplate, str]]]:
-    """Return the messages without placeholders, and the templates of the others."""
-
+def _catalogue(language: str, parts: bool) -> tuple[dict[str, str], list[tuple[MessageTemplate, str]]]:
+    """Return the translations of messages without placeholders by message, and the templates of all other messages with
+    their translations."""
     exact: dict[str, str] = {}
-    holed: list[tuple[MessageTemplate, str]] = []
+    templates: list[tuple[MessageTemplate, str]] = []
     for key, translation in translations(language, parts=parts).items():
         template = parse_template(key)
         if template.numbers:
-            holed.append((template, translation))
+            templates.append((template, translation))
         else:
             exact[template.constants[0]] = fill_translation(translation, (), str)
-    return exact, holed
+    return exact, templates
 
 
 @cache
 def translations(language: str, *, parts: bool = True) -> dict[str, str]:
-    """Return the translations by the key of their template; with `parts` including those of fragments."""
-    from importlib.resources import files  # which every command would wait for
-
-    found: dict[str, str] = {}
-    folder = files("tripos_compiler.diagnostics").joinpath("translation", language)
-    for path in sorted(folder.iterdir(), key=lambda each: each.name):
-        if path.name.endswith(".json") and (parts or path.name != PARTS):
-            found.update(entries(json.loads(path.read_text("utf-8"))))
-    return found
+    """Return the translations of messages by the key of their template, with `parts` also those of fragments."""
+    by_key: dict[str, str] = {}
+    for path in _catalogue_files(language):
+        if parts or path.name != PARTS:
+            by_key.update(entries(json.loads(path.read_text("utf-8"))))
+    return by_key
 
 
-def entries(written: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield the entries of a file; a key with alternatives yields one entry for each.
+def _catalogue_files(language: str, *subfolders: str) -> list[Traversable]:
+    """Return the JSON files in a folder of the catalogue of a language, sorted by name."""
+    from importlib.resources import files  # imported late, since commands in English do not need it
+
+    folder = files("tripos_compiler.diagnostics").joinpath("translation", language, *subfolders)
+    return sorted((path for path in folder.iterdir() if path.name.endswith(".json")), key=lambda path: path.name)
+
+
+def entries(file_content: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the entries of a catalogue file; a key with alternatives yields one entry for each combination.
 
     >>> list(entries({"{0:n} [row|rows]": "{0} 行"}))
     [('{0:n} row', '{0} 行'), ('{0:n} rows', '{0} 行')]
     """
-    for key, text in written.items():
-        constants = CHOICE.split(key)
-        parts = [part.split("|") if place % 2 else [part] for place, part in enumerate(constants)]
-        yield from (("".join(way), text) for way in itertools.product(*parts))
+    for key, text in file_content.items():
+        segments = ALTERNATIVES.split(key)  # every second segment is a group of alternatives
+        choices = [segment.split("|") if index % 2 else [segment] for index, segment in enumerate(segments)]
+        yield from (("".join(chosen), text) for chosen in itertools.product(*choices))
 
 
 # Pages
 
 PAGES = "pages"
-"""Folder of a language with the paragraphs of its pages, one file for each family of codes."""
+"""Subfolder of a language with the paragraphs of pages, one file for each family of codes."""
 FENCE = "```"
-MARK = re.compile(r"(?:#+ |[-*] )?")
+"""Beginning of the first and the last line of a code block."""
+MARKDOWN_PREFIX = re.compile(r"(?:#+ |[-*] )?")
+"""Mark of a heading or a list item, or nothing."""
 
 
 def localized_page(page: str, language: str) -> str:
-    """Return a Markdown page in a language.
+    """Return a Markdown page with the paragraphs that have a translation in a language.
 
     >>> print(localized_page("## How to fix it\\n\\nOdd words.\\n\\n```\\nHow to fix it\\n```\\n", "zh"), end="")
     ## 怎样改正
@@ -195,17 +217,17 @@ def localized_page(page: str, language: str) -> str:
     How to fix it
     ```
     """
-    said = page_translations(language)
-    parts = (part if code else _told(part, said) for code, part in blocks(page))
-    return "".join(parts)
+    by_english = page_translations(language)
+    return "".join(part if is_fixed else _translated_part(part, by_english) for is_fixed, part in blocks(page))
 
 
-def _told(part: str, said: dict[str, str]) -> str:
-    words = unwrapped(part)
-    mark = MARK.match(words)
-    assert mark is not None
-    found = said.get(words[mark.end() :])
-    return part if found is None else f"{mark[0]}{found}\n"
+def _translated_part(part: str, by_english: dict[str, str]) -> str:
+    """Return a heading, list item or paragraph in its translation, on one line, or unchanged if it has none."""
+    line = unwrapped(part)
+    prefix = MARKDOWN_PREFIX.match(line)
+    assert prefix is not None
+    translation = by_english.get(line[prefix.end() :])
+    return part if translation is None else f"{prefix[0]}{translation}\n"
 
 
 def unwrapped(part: str) -> str:
@@ -219,15 +241,17 @@ def paragraphs(page: str) -> Iterator[str]:
     >>> list(paragraphs("# A\\n\\nOne\\ntwo.\\n- three\\n\\n```\\ncode\\n```\\n"))
     ['A', 'One two.', 'three']
     """
-    for code, part in blocks(page):
-        words = unwrapped(part)
-        if not code and words:
-            yield MARK.sub("", words, count=1)
+    for is_fixed, part in blocks(page):
+        line = unwrapped(part)
+        if not is_fixed and line:
+            yield MARKDOWN_PREFIX.sub("", line, count=1)
 
 
 def blocks(page: str) -> Iterator[tuple[bool, str]]:
-    """Yield the parts of a page, whose concatenation is the page, and whether each is code: a code block, an empty
-    line, or a heading, a list item or a paragraph of one or more lines."""
+    """Yield the parts of a page, each after a flag that says whether it is never translated. Joined, they are the page.
+
+    Code blocks and empty lines are never translated; headings, list items and paragraphs can be.
+    """
     part, fenced = "", False
     for line in page.splitlines(keepends=True):
         fence = line.startswith(FENCE)
@@ -254,23 +278,23 @@ def blocks(page: str) -> Iterator[tuple[bool, str]]:
 @cache
 def page_translations(language: str) -> dict[str, str]:
     """Return the translations of paragraphs by their English text."""
-    found: dict[str, str] = {}
-    folder = files("tripos_compiler.diagnostics").joinpath("translation", language, PAGES)
-    for path in sorted(folder.iterdir(), key=lambda each: each.name):
-        found.update(json.loads(path.read_text("utf-8")))
-    return found
+    by_english: dict[str, str] = {}
+    for path in _catalogue_files(language, PAGES):
+        by_english.update(json.loads(path.read_text("utf-8")))
+    return by_english
 
 
 # Templates
 
 NUMBER = re.compile(r"[-−+]?[\d,]*\.?\d+(?:[eE][-+]?\d+)?%?")
+"""Number as messages print it, with separators of thousands, an exponent or a percent sign."""
 TICK = "`"
 
 
 @dataclass(frozen=True)
 class MessageTemplate:
-    """Template of messages: constant texts, one more than there are placeholders. `numbers` marks placeholders for
-    numbers."""
+    """Template of messages: `constants` are the texts before, between and after the placeholders. `numbers` says for
+    each placeholder whether it takes only numbers."""
 
     constants: tuple[str, ...]
     numbers: tuple[bool, ...] = ()
@@ -287,10 +311,9 @@ class MessageTemplate:
         return "".join(parts)
 
     def match(self, text: str) -> tuple[str, ...] | None:
-        """Return the values with which the template produces a text, or None if there are none or more than one
-        solution.
+        """Return the values with which the template produces a text, or None if no values do, or different values do.
 
-        A value between backticks contains no backtick, and any other value contains paired ones.
+        A value between backticks contains no backtick; any other value contains an even number of backticks.
 
         >>> template = parse_template("`{0}` has no field `{1}`")
         >>> template.match("`item` has no field `anser`")
@@ -302,55 +325,55 @@ class MessageTemplate:
             return () if text == first else None
         if not (text.startswith(first) and text.endswith(last)) or len(text) < len(first) + len(last):
             return None
-        places = self._places(text)
-        if places is None:
+        spans = self._value_spans(text)
+        if spans is None:
             return None
-        values = tuple(text[start:end] for start, end in places)
-        return values if all(map(self._is_fit, range(len(values)), values)) else None
+        values = tuple(text[start:end] for start, end in spans)
+        return values if all(map(self._is_possible_value, range(len(values)), values)) else None
 
-    def _places(self, text: str) -> list[tuple[int, int]] | None:
-        """Return the ranges of the values, or None. The leftmost and the rightmost assignment of the constants must
-        agree."""
+    def _value_spans(self, text: str) -> list[tuple[int, int]] | None:
+        """Return the start and end of each value, or None if the constants between them occur nowhere or at several
+        positions: their leftmost and their rightmost positions must be the same."""
         begin, end = len(self.constants[0]), len(text) - len(self.constants[-1])
-        middle = self.constants[1:-1]
-        starts, at = [], begin
-        for constant in middle:
-            at = text.find(constant, at, end)
-            if at < 0:
+        inner_constants = self.constants[1:-1]
+        starts, position = [], begin
+        for constant in inner_constants:
+            position = text.find(constant, position, end)
+            if position < 0:
                 return None
-            starts.append(at)
-            at += len(constant)
-        at = end
-        for constant, start in zip(reversed(middle), reversed(starts), strict=True):
-            at = text.rfind(constant, begin, at)
-            if at != start:
+            starts.append(position)
+            position += len(constant)
+        position = end
+        for constant, start in zip(reversed(inner_constants), reversed(starts), strict=True):
+            position = text.rfind(constant, begin, position)
+            if position != start:
                 return None
-        befores = [begin, *(start + len(constant) for start, constant in zip(starts, middle, strict=True))]
-        return list(zip(befores, [*starts, end], strict=True))
+        ends = [start + len(constant) for start, constant in zip(starts, inner_constants, strict=True)]
+        return list(zip([begin, *ends], [*starts, end], strict=True))
 
-    def _is_fit(self, place: int, value: str) -> bool:
-        if self.numbers[place]:
+    def _is_possible_value(self, placeholder: int, value: str) -> bool:
+        if self.numbers[placeholder]:
             return NUMBER.fullmatch(value) is not None
-        return TICK not in value if self.quoted[place] else value.count(TICK) % 2 == 0
+        return TICK not in value if self.quoted[placeholder] else value.count(TICK) % 2 == 0
 
     @cached_property
     def quoted(self) -> tuple[bool, ...]:
         """For each placeholder, whether it is between backticks."""
-        found, seen = [], 0
+        flags, ticks = [], 0
         for constant in self.constants[:-1]:
-            seen += constant.count(TICK)
-            found.append(seen % 2 == 1)
-        return tuple(found)
+            ticks += constant.count(TICK)
+            flags.append(ticks % 2 == 1)
+        return tuple(flags)
 
     @cached_property
     def size(self) -> int:
-        """Number of characters of its constants."""
+        """Number of constant characters."""
         return sum(map(len, self.constants))
 
 
 def parse_template(key: str) -> MessageTemplate:
-    """Return the template for a key of the catalogue: `{0}` is a placeholder, `{0:n}` one for a number, and braces are
-    doubled.
+    """Return the template for a key of the catalogue, in the syntax of `str.format`: `{0}` is a placeholder, `{0:n}` is
+    a placeholder for a number, and `{{` is a brace.
 
     >>> parse_template("{0:n} of {{x}}").constants
     ('', ' of {x}')
@@ -366,8 +389,8 @@ def parse_template(key: str) -> MessageTemplate:
 
 
 def fill_translation(text: str, values: Sequence[str], inner: Callable[[str], str]) -> str:
-    """Return a translation with values in its placeholders: `{0}` inserts a value unchanged, `{0~}` its image under
-    `inner`.
+    """Return a translation with values in its placeholders: `{0}` inserts a value unchanged, `{0~}` inserts the result
+    of `inner` for it.
 
     >>> fill_translation("{1} 中没有 {0~}", ["field", "`item`"], str.upper)
     '`item` 中没有 FIELD'

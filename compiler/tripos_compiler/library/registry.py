@@ -1,9 +1,10 @@
-"""Registry of the library's functions in groups with all facts about them, and functions added for a run.
+"""Registry of the library functions with all facts about them, and the functions and `reveal` handler of a run.
 
-A stored result is valid as long as the versions are unchanged. Raise the version of a function here if its result for
-the same arguments changes, and `RETRIEVAL_VERSION` if the result of a retrieval changes; all dependent results are then
-requested or scored again. Version 1 is not part of a fingerprint, so results from before versions existed stay valid.
-`tests/compiler/test_library_versions.py` and `tests/runtime/test_ranking.py` compare the results with the versions.
+A stored result is valid as long as the versions of the functions in its fingerprint are unchanged. Raise the version of
+a function here if its result for the same arguments changes, and `RETRIEVAL_VERSION` if the result of a retrieval
+changes; all dependent results are then requested or scored again. Version 1 is not part of a fingerprint, so results
+that are older than versions stay valid. `tests/compiler/test_library_versions.py` and `tests/runtime/test_ranking.py`
+fail if a result changes and its version does not.
 """
 
 from __future__ import annotations
@@ -35,21 +36,21 @@ from tripos_compiler.replies import number_tokens, places, text
 # Versions
 
 RETRIEVAL_VERSION = 2
-"""Version of retrieval steps with any ranking: which elements are omitted, how ties are broken, and where included
-elements are placed."""
+"""Version of retrieval steps, whatever their ranking: which elements are left out, how ties are broken, and where the
+elements that are always included are placed."""
 
 READER_VERSION = 2
-"""Version of reading replies. It is part of scores that are read from a reply or a judge's reply, but not of requests,
-so that a change does not repeat requests."""
+"""Version of reading replies. It is part of the fingerprints of scores that are read from a reply or a judge's reply,
+but not of the fingerprints of requests, so a new version repeats no request."""
 
 
 def version_of(function: str) -> int:
-    """Return the version of a library function. The versions of ranking functions also cover their indexes."""
+    """Return the version of a library function; for a ranking function, it also covers the search index."""
     return FUNCTIONS[function].version
 
 
 def version_fingerprint(name: str, version: int) -> list[object]:
-    """Return the contribution of a version to a fingerprint: nothing for version 1.
+    """Return the contribution of a version to a fingerprint, which is empty for version 1.
 
     >>> version_fingerprint("bleu", 1), version_fingerprint("bleu", 2)
     ([], [['bleu', 2]])
@@ -313,54 +314,55 @@ GROUPS: dict[str, tuple[Function, ...]] = {
         Function(trees.siblings, rule=trees.siblings_type, partial=rules.NO_PLACE),
     ),
 }
-"""Functions in groups."""
+"""Library functions by the heading of their group in the reference."""
 
 FUNCTIONS: dict[str, Function] = {function.name: function for group in GROUPS.values() for function in group}
 """Library functions by the name that a spec uses."""
 
 
-# Functions and reveals of a run
+# Additional functions, and the handler of `reveal`
 
 Functions = Mapping[str, Callable[..., Any]]
-_functions: ContextVar[Functions] = ContextVar("functions", default=MappingProxyType({}))
+"""Functions by the name that expressions use."""
+_user_functions: ContextVar[Functions] = ContextVar("functions", default=MappingProxyType({}))
 
 
 @contextmanager
 def with_functions(functions: Functions) -> Iterator[None]:
-    """Context in which expressions can call these functions by name, in addition to the library. It applies to code and
-    tasks started inside, and to nothing else in the process.
+    """Return a context in which expressions can also call these functions. It applies to the code and the asyncio tasks
+    that start in it, and to nothing else in the process.
 
     >>> with with_functions({"twice": lambda value: 2 * value}):
     ...     user_functions()["twice"](4)
     8
     """
-    token = _functions.set(functions)
+    token = _user_functions.set(functions)
     try:
         yield
     finally:
-        _functions.reset(token)
+        _user_functions.reset(token)
 
 
 def user_functions() -> Functions:
     """Return the additional functions that expressions can call."""
-    return _functions.get()
+    return _user_functions.get()
 
 
 RevealHandler = Callable[[Call, Callable[[], Any]], Any]
-"""Handler of `reveal`: maps the call and a function that evaluates it to the value to use."""
-_shown: ContextVar[RevealHandler | None] = ContextVar("shown", default=None)
+"""Handler of `reveal`: returns the value of a call, given the call and a function that evaluates it."""
+_reveal_handler: ContextVar[RevealHandler | None] = ContextVar("reveal_handler", default=None)
 
 
 @contextmanager
-def override_reveal(shown: RevealHandler) -> Iterator[None]:
-    """Context in which `shown` determines the value of every `reveal`."""
-    token = _shown.set(shown)
+def override_reveal(handler: RevealHandler) -> Iterator[None]:
+    """Return a context in which a handler determines the value of every `reveal`."""
+    token = _reveal_handler.set(handler)
     try:
         yield
     finally:
-        _shown.reset(token)
+        _reveal_handler.reset(token)
 
 
 def reveal_handler() -> RevealHandler | None:
-    """Return the active handler of `reveal`, or None if a `reveal` has its own value."""
-    return _shown.get()
+    """Return the active handler of `reveal`, or None if calls of `reveal` are evaluated as usual."""
+    return _reveal_handler.get()

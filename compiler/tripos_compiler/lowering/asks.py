@@ -1,7 +1,7 @@
 """Lowering of `ask`: its chat or continued conversation, plain text, likelihoods, tools, shots and options.
 
-Each name that `options` defines is replaced by its expression, like the name of a `let`, so that whatever is proved,
-counted or stored for the expression also holds for the name.
+A name that `options` defines is replaced by its expression, like the name of a `let`. So the secrecy proof, the counts
+of calls and the fingerprints need no rule of their own for such names.
 """
 
 from __future__ import annotations
@@ -86,25 +86,25 @@ from tripos_compiler.typecheck.types import is_secret
 
 # Chats and continued conversations
 
-SETTLED = ("system", "shots")
-"""Constructs that only the first ask of a chat can have."""
+FIRST_ASK_ONLY = ("system", "shots")
+"""Constructs that only the first ask of a chat can have, not an ask that continues it."""
 
 
 def lower_chat(steps: Steps, statement: Statement) -> Typed | None:
-    """Return the dialogue of `chat`; None without one."""
-    written = statement.one_of("chat")
-    return None if written is None else steps.check(written.syntax("value"), DialogueType(), "what is chatted")
+    """Return the dialogue of an ask's `chat`; None if it has none."""
+    chat = statement.one_of("chat")
+    return None if chat is None else steps.check(chat.syntax("value"), DialogueType(), "what is chatted")
 
 
 def lower_continued(steps: Steps, statement: Statement, role: Name) -> str | None:
-    """Return the name of the conversation or ask that is continued; None without one, or if it is wrong."""
-    written = statement.one_of("continue")
-    if written is None:
+    """Return the name of the conversation or ask that an ask continues; None if it continues none, or a wrong one."""
+    continuation = statement.one_of("continue")
+    if continuation is None:
         return None
-    program, name = steps.program, written.name("step")
-    found = next((step for step in steps.lowered if step.name == name.text), None)
+    program, name = steps.program, continuation.name("step")
+    earlier = next((step for step in steps.lowered if step.name == name.text), None)
     binding = steps.scope.get(name.text)
-    if not isinstance(found, Ask | Converse) or binding is None:
+    if not isinstance(earlier, Ask | Converse) or binding is None:
         if binding is not None and binding.is_error:
             program.diagnostics.follows()
             return None
@@ -119,53 +119,53 @@ def lower_continued(steps: Steps, statement: Statement, role: Name) -> str | Non
         return None
     program.index.use(name.span, binding.span)
     if role.text in program.roles:
-        if isinstance(found, Ask):
-            _check_continued(steps, statement, found)
-        _check_took_part(steps, found, role, name)
-    return found.name
+        if isinstance(earlier, Ask):
+            _check_can_be_continued(steps, statement, earlier)
+        _check_speaker(steps, earlier, role, name)
+    return earlier.name
 
 
-def _check_took_part(steps: Steps, found: Ask | Converse, role: Name, name: Name) -> None:
-    """Check that the role spoke in the continued step."""
-    if isinstance(found, Ask):
-        message, help_ = f"`{found.name}` is a reply of `{found.role}`", f"ask `{found.role}`"
-        took_part = role.text == found.role
+def _check_speaker(steps: Steps, earlier: Ask | Converse, role: Name, name: Name) -> None:
+    """Check that the role spoke in the step that it continues."""
+    if isinstance(earlier, Ask):
+        message, help_ = f"`{earlier.name}` is a reply of `{earlier.role}`", f"ask `{earlier.role}`"
+        is_speaker = role.text == earlier.role
     else:
-        message = f"`{role.text}` took no part in `{found.name}`"
-        help_ = f"its speakers are {' and '.join(f'`{speaker.role}`' for speaker in found.speakers)}"
-        took_part = role.text in [speaker.role for speaker in found.speakers]
-    if not took_part:
+        message = f"`{role.text}` took no part in `{earlier.name}`"
+        help_ = f"its speakers are {' and '.join(f'`{speaker.role}`' for speaker in earlier.speakers)}"
+        is_speaker = role.text in [speaker.role for speaker in earlier.speakers]
+    if not is_speaker:
         steps.program.diagnostics.error("E0208", message, name.span, help=help_)
 
 
-def _check_continued(steps: Steps, statement: Statement, found: Ask) -> None:
-    """Check that an ask can continue another one."""
+def _check_can_be_continued(steps: Steps, statement: Statement, earlier: Ask) -> None:
+    """Check that the ask `statement` can continue an earlier one."""
     program = steps.program
-    for construct in SETTLED:
-        for form in statement.of(construct):
-            message = f"an ask that continues `{found.name}` takes no `{construct}`"
-            help_ = f"write it in `{found.name}`: a chat has it once, at its beginning"
-            program.diagnostics.error("E0107", message, form.head, help=help_)
-    if found.plain is not None:
+    for construct in FIRST_ASK_ONLY:
+        for misplaced in statement.of(construct):
+            message = f"an ask that continues `{earlier.name}` takes no `{construct}`"
+            help_ = f"write it in `{earlier.name}`: a chat has it once, at its beginning"
+            program.diagnostics.error("E0107", message, misplaced.head, help=help_)
+    if earlier.plain is not None:
         span = statement.of("continue")[0].name("step").span
-        message, help_ = f"`{found.name}` is a plain text, which has no turns", "name an ask without `plain`"
+        message, help_ = f"`{earlier.name}` is a plain text, which has no turns", "name an ask without `plain`"
         program.diagnostics.error("E0107", message, span, help=help_)
-    if found.calls_tools:
+    if earlier.calls_tools:
         span = statement.of("continue")[0].name("step").span
-        message = f"`{found.name}` may call tools, and a call without its result cannot be gone on from"
+        message = f"`{earlier.name}` may call tools, and a call without its result cannot be gone on from"
         program.diagnostics.error("E0107", message, span, help="name an ask without `tools`")
 
 
 # Plain texts, likelihoods and token probabilities
 
-SINGLE = ("bool", "integer", "number", "choice")
-"""Types whose value is a known part of the reply, so that its tokens can be found."""
+SINGLE_VALUE_KINDS = ("bool", "integer", "number", "choice")
+"""Kinds of types whose value is one part of the reply, so that the tokens of the value can be found."""
 
 
 def lower_plain(steps: Steps, ask: Statement) -> Plain | None:
-    """Return how the text of an ask is joined; None for a chat.
+    """Return the separators of the plain text that an ask sends; None if it sends a chat.
 
-    An ask with `likelihood` is a plain text too.
+    An ask with `likelihood` sends a plain text too.
     """
     statement, likelihood = ask.one_of("plain"), ask.one_of("likelihood")
     if statement is None and likelihood is None:
@@ -179,7 +179,7 @@ def lower_plain(steps: Steps, ask: Statement) -> Plain | None:
 
 
 def lower_likelihood(steps: Steps, ask: Statement) -> Typed | None:
-    """Return the texts of `likelihood of`; None without one."""
+    """Return the texts whose likelihood an ask requests; None if it requests a reply."""
     statement = ask.one_of("likelihood")
     if statement is None:
         return None
@@ -191,10 +191,11 @@ def lower_likelihood(steps: Steps, ask: Statement) -> Typed | None:
 
 
 def check_logprobs(steps: Steps, ask: Statement, returns: Type | None) -> None:
-    """Check that an ask with `top_logprobs` may have it. With a likelihood, the setting is reported elsewhere."""
+    """Check that an ask with `top_logprobs` returns a single value. The setting in an ask with `likelihood` is reported
+    elsewhere."""
     if ask.one_of("top_logprobs") is None or ask.one_of("likelihood") is not None:
         return
-    if returns is not None and returns is not ERROR_TYPE and returns.kind not in SINGLE:
+    if returns is not None and returns is not ERROR_TYPE and returns.kind not in SINGLE_VALUE_KINDS:
         help_ = "ask for one value, such as `returns choice(A, B)`, or for a text"
         message = "an ask with `top_logprobs` returns one value"
         steps.program.diagnostics.error("E0107", message, ask.of("returns")[0].head, help=help_)
@@ -205,14 +206,14 @@ def check_logprobs(steps: Steps, ask: Statement, returns: Type | None) -> None:
 
 @dataclass(frozen=True)
 class OfferedTools:
-    """The tools of an ask: declared ones, or an expression for those of the row."""
+    """The tools of an ask: declared tools, or `listed`, an expression for a row's list of tools."""
 
     declared: tuple[Tool, ...] = ()
     listed: Typed | None = None
 
 
 def lower_offered_tools(steps: Steps, ask: Statement) -> OfferedTools:
-    """Return the tools of an ask, without the wrong ones."""
+    """Return the tools of an ask, without those in which a mistake was reported."""
     statement = ask.one_of("tools")
     if statement is None:
         return OfferedTools()
@@ -220,11 +221,11 @@ def lower_offered_tools(steps: Steps, ask: Statement) -> OfferedTools:
     listed: Typed | None = None
     for syntax in statement.many("tools"):
         if isinstance(syntax, Name) and syntax.text not in steps.scope:
-            if (tool := _declared(steps, syntax)) is not None:
-                _check_new(steps, syntax, syntax.text in declared)
+            if (tool := _declared_tool(steps, syntax)) is not None:
+                _check_first_mention(steps, syntax, syntax.text in declared)
                 declared[tool.name] = tool
-        elif not (typed := _listed(steps, syntax)).is_error:
-            _check_new(steps, syntax, listed is not None)
+        elif not (typed := _tools_of_row(steps, syntax)).is_error:
+            _check_first_mention(steps, syntax, listed is not None)
             listed = typed
     if declared and listed is not None:
         message = "these tools are declared, and those of a column stand beside them"
@@ -233,7 +234,8 @@ def lower_offered_tools(steps: Steps, ask: Statement) -> OfferedTools:
     return OfferedTools(tuple(declared.values()), listed)
 
 
-def _declared(steps: Steps, name: Name) -> Tool | None:
+def _declared_tool(steps: Steps, name: Name) -> Tool | None:
+    """Return the declared tool of a name; None if it is unknown or wrong."""
     if not steps.program.is_declared("tool", name):
         return None
     tool = steps.program.tools.get(name.text)
@@ -242,7 +244,8 @@ def _declared(steps: Steps, name: Name) -> Tool | None:
     return tool
 
 
-def _listed(steps: Steps, syntax: Syntax) -> Typed:
+def _tools_of_row(steps: Steps, syntax: Syntax) -> Typed:
+    """Return an expression for a row's list of tools, or `ERROR` if the expression has another type or is wrong."""
     typed = steps.check(syntax)
     if typed.is_error:
         return ERROR
@@ -255,14 +258,14 @@ def _listed(steps: Steps, syntax: Syntax) -> Typed:
     return typed
 
 
-def _check_new(steps: Steps, syntax: Syntax, known: bool) -> None:
-    """Check that a tool or column of tools is named for the first time."""
-    if known:
+def _check_first_mention(steps: Steps, syntax: Syntax, is_repeated: bool) -> None:
+    """Report a repeated tool or a second column of tools."""
+    if is_repeated:
         message = "these tools are named twice" if isinstance(syntax, Name) else "only one column can have tools"
         steps.program.diagnostics.error("E0202", message, syntax.span, help="remove one")
 
 
-# Options: texts that are shuffled and lettered
+# Options: shuffled texts with letters
 
 
 def lower_shown_options(steps: Steps, statement: Statement) -> None:
@@ -279,57 +282,63 @@ def lower_shown_options(steps: Steps, statement: Statement) -> None:
 
 
 def bind_options(program: Program, scope: Scope, statement: Statement) -> Binding | None:
-    """Return the binding of the name of `options`; None if one of its parts is wrong."""
+    """Return the binding of the name of `options`, with a field for each part that a prompt may show; None if it is
+    wrong.
+
+    With a draw, `right` is the position of the key after the shuffle.
+    """
     attempt = program.diagnostics.attempt()
     check = Elaborator(program, scope)
     typed = check.expression(statement.syntax("options"), TEXTS, "what is chosen from")
     key = check.expression(statement.syntax("key"))
     draw = statement.find("draw")
-    by = check.expression(draw, TextType(), "what shuffles the options") if draw is not None else None
+    seed = check.expression(draw, TextType(), "what shuffles the options") if draw is not None else None
     if not key.is_error and key.type.kind not in ("integer", "text", "choice"):
         message = "the key must be the position of the right option, or its letter"
         help_ = "write its position where the key is the text of the option: `rank(answer, options)`"
         program.diagnostics.error("E0301", message, statement.syntax("key").span, help=help_)
     if attempt.failed:
         return None
-    letters, mark = _literal(statement, "letters"), _literal(statement, "mark")
-    wrong = FUNCTIONS[name_of(texts.lettered)].check({name: literal.value for name, literal in mark.items()})
-    if isinstance(wrong, str):
-        program.diagnostics.error("E0303", wrong, statement.syntax("mark").span, help='for example `marked "({}) "`')
+    letters, mark = _literal_argument(statement, "letters"), _literal_argument(statement, "mark")
+    fault = FUNCTIONS[name_of(texts.lettered)].check({name: literal.value for name, literal in mark.items()})
+    if isinstance(fault, str):
+        program.diagnostics.error("E0303", fault, statement.syntax("mark").span, help='for example `marked "({}) "`')
         return None
-    options = typed.expr if by is None else call(lists.shuffled, typed.expr, by.expr)
-    shown = call(texts.letters_for, options, **letters)
-    place: Expr = key.expr
+    options = typed.expr if seed is None else call(lists.shuffled, typed.expr, seed.expr)
+    shown_letters = call(texts.letters_for, options, **letters)
+    position: Expr = key.expr
     if key.type.kind != "integer":
-        place = call(multiple_choice.key_place, key.expr, typed.expr, **letters)
-    if by is not None:
-        place = call(multiple_choice.shuffled_place, place, typed.expr, by.expr)
-    elif key.type.kind == "integer":  # a position or letter beyond the options is undefined
-        place = call(multiple_choice.key_place, call(lists.nth, shown, place), typed.expr, **letters)
-    may = tuple(lack for each in (typed, key, by) if each is not None for lack in each.may)
+        position = call(multiple_choice.key_place, key.expr, typed.expr, **letters)
+    if seed is not None:
+        position = call(multiple_choice.shuffled_place, position, typed.expr, seed.expr)
+    elif key.type.kind == "integer":
+        # Convert the position to its letter and back, so that a position beyond the options is undefined.
+        position = call(multiple_choice.key_place, call(lists.nth, shown_letters, position), typed.expr, **letters)
+    may = tuple(reason for part in (typed, key, seed) if part is not None for reason in part.may)
     name, span = statement.name().text, statement.name().span
     fields: dict[str, tuple[Type, Expr]] = {
         "options": (TEXTS, options),
         "text": (TextType(), call(texts.lettered, options, **letters, **mark)),
-        "letters": (TEXTS, shown),
-        "right": (IntegerType(), place),
-        "letter": (TextType(), call(lists.nth, shown, place)),
+        "letters": (TEXTS, shown_letters),
+        "right": (IntegerType(), position),
+        "letter": (TextType(), call(lists.nth, shown_letters, position)),
     }
-    bound = {field: Binding((name, field), type_, {}, expr, span, may) for field, (type_, expr) in fields.items()}
-    return Binding((name,), None, bound, span=span)
+    bindings = {field: Binding((name, field), type_, {}, expr, span, may) for field, (type_, expr) in fields.items()}
+    return Binding((name,), None, bindings, span=span)
 
 
-def _literal(statement: Statement, slot: str) -> dict[str, Literal_]:
+def _literal_argument(statement: Statement, slot: str) -> dict[str, Literal_]:
     """Return the string in a slot as a named argument; empty if the slot is empty."""
     node = statement.find(slot)
     return {slot: Literal_(value=node.value)} if isinstance(node, Text) else {}
 
 
-def letter_shown(scope: Scope, options: Sequence[Statement], told: Sequence[Expr]) -> Binding | None:
-    """Return the letter of the right option of the first `options` that a prompt shows; None if it shows none."""
-    shown = {serialized_form(part).model_dump_json() for expr in told for part in subexpressions(expr)}
-    for option in options:
-        fields = scope[option.name().text].fields
+def letter_shown(scope: Scope, options: Sequence[Statement], printed: Sequence[Expr]) -> Binding | None:
+    """Return the letter of the right option of the first `options` statement whose options a prompt prints; None if it
+    prints those of none."""
+    shown = {serialized_form(part).model_dump_json() for expr in printed for part in subexpressions(expr)}
+    for statement in options:
+        fields = scope[statement.name().text].fields
         values = [value for name in ("text", "options") if (value := fields[name].value) is not None]
         if any(serialized_form(value).model_dump_json() in shown for value in values):
             return fields["letter"]
@@ -340,44 +349,44 @@ def letter_shown(scope: Scope, options: Sequence[Statement], told: Sequence[Expr
 
 
 def lower_shots(steps: Steps, statement: Statement, returns: Type | None) -> tuple[Shots, ...]:
-    """Lower every `shots` of an ask, without those that are wrong."""
-    shotses = [_shots(steps, statement, written, returns) for written in statement.of("shots")]
-    return tuple(shots for shots in shotses if shots is not None)
+    """Lower every `shots` of an ask, without those in which a mistake was reported."""
+    lowered = (_one_shots(steps, statement, shots, returns) for shots in statement.of("shots"))
+    return tuple(shots for shots in lowered if shots is not None)
 
 
-def _shots(steps: Steps, ask: Statement, written: Statement, returns: Type | None) -> Shots | None:
-    """Lower one `shots`; None if it is wrong."""
+def _one_shots(steps: Steps, ask: Statement, statement: Statement, returns: Type | None) -> Shots | None:
+    """Lower one `shots` of an ask; None if it is wrong."""
     attempt = steps.program.diagnostics.attempt()
-    program, dataset = steps.program, written.name("dataset")
+    program, dataset = steps.program, statement.name("dataset")
     if not program.is_declared("dataset", dataset):
         return None
     loaded = program.top_level_datasets.get(dataset.text)
     if loaded is None or not loaded.sound:
         program.diagnostics.follows()
         return None
-    count = count_of(program, written)
+    count = count_of(program, statement)
     if attempt.failed:
         return None
-    alias = written.find_name("alias") or dataset
+    alias = statement.find_name("alias") or dataset
     if alias.text in steps.scope:
         message = f"`{alias.text}` is a name of this scenario already"
         program.diagnostics.error("E0202", message, alias.span, help="give the shots another name: `as x`")
         return None
-    scope = {**steps.scope, alias.text: _row(loaded, alias)}
-    where = None if (node := written.find("filter")) is None else check_condition(program, node, scope)
-    when = None if (node := written.find("cond")) is None else check_condition(program, node, steps.scope)
-    drawn = None if (draw := written.find("draw")) is None else steps.check(draw, TextType(), "what draws the shots")
+    scope = {**steps.scope, alias.text: _shot_row_binding(loaded, alias)}
+    where = None if (node := statement.find("filter")) is None else check_condition(program, node, scope)
+    when = None if (node := statement.find("cond")) is None else check_condition(program, node, steps.scope)
+    drawn = None if (draw := statement.find("draw")) is None else steps.check(draw, TextType(), "what draws the shots")
     if attempt.failed:
         return None
     if drawn is not None:
         warn_undefined(steps, drawn, REQUEST_UNDEFINED)
-    if written.block is not None:
-        texts = _written(steps, written, scope)
+    if statement.block is not None:
+        texts = _texts_of_block(steps, statement, scope)
     else:
-        texts = _texts_of_ask(steps, ask, written, loaded, alias, returns)
+        texts = _texts_of_ask(steps, ask, statement, loaded, alias, returns)
     if texts is None:
         return None
-    condition = all_of(expr_of(when), expr_of(where))  # a shot that is not shown has a condition that fails
+    condition = all_of(expr_of(when), expr_of(where))  # if `when` is false, no row is a shot
     prompt, reply = texts
     return Shots(
         count=count,
@@ -390,80 +399,85 @@ def _shots(steps: Steps, ask: Statement, written: Statement, returns: Type | Non
     )
 
 
-def _row(loaded: LoadedDataset, alias: Name) -> Binding:
-    """Return the binding of a row of the shots."""
+def _shot_row_binding(loaded: LoadedDataset, alias: Name) -> Binding:
+    """Return the binding of a row that is a shot."""
     return Binding((alias.text,), None, row_fields(loaded, alias.text), span=alias.span)
 
 
-def _written(
-    steps: Steps, written: Statement, scope: dict[str, Binding]
+def _texts_of_block(
+    steps: Steps, shots: Statement, scope: dict[str, Binding]
 ) -> tuple[LocalizedTemplate, LocalizedTemplate] | None:
-    """Return the texts of the shots' block; None if one is wrong or missing."""
+    """Return the prompt and the reply in the block of `shots`; None if one is wrong or missing."""
     templates: list[LocalizedTemplate] = []
     attempt = steps.program.diagnostics.attempt()
-    for construct, what in (("shot_prompt", "prompt"), ("reply", "reply")):
-        statements = written.of(construct)
+    for construct, keyword in (("shot_prompt", "prompt"), ("reply", "reply")):
+        statements = shots.of(construct)
         if not statements:
-            help_ = f'write `{what} "…"` in its block'
-            lacking = written.block.span if written.block is not None else None
-            message = f"these shots have no `{what}`"
-            steps.program.diagnostics.error("E0206", message, written.head, help=help_, lacking=lacking)
+            help_ = f'write `{keyword} "…"` in its block'
+            lacking = shots.block.span if shots.block is not None else None
+            message = f"these shots have no `{keyword}`"
+            steps.program.diagnostics.error("E0206", message, shots.head, help=help_, lacking=lacking)
             continue
-        templates.append(lower_texts(steps.program, scope, statements, f"the {what}"))
+        templates.append(lower_texts(steps.program, scope, statements, f"the {keyword}"))
     return None if attempt.failed else (templates[0], templates[1])
 
 
 def _texts_of_ask(
     steps: Steps,
     ask: Statement,
-    written: Statement,
+    shots: Statement,
     loaded: LoadedDataset,
     alias: Name,
     returns: Type | None,
 ) -> tuple[LocalizedTemplate, LocalizedTemplate] | None:
-    """Return the ask's own prompt filled from a row of the shots, with the only field that can be the answer."""
+    """Return the texts of `shots` without a block; None if they are unclear.
+
+    The prompt is that of the ask, filled from the shot's row. The reply is the letter of the right option if the prompt
+    prints options, otherwise the only field of the row that the prompt does not print and whose type fits.
+    """
     program = steps.program
     help_ = 'give them texts of their own: `shots … { prompt "…", reply "…" }`'
-    row = _row(loaded, alias)
-    scope = _for_the_row(steps, loaded, alias, row)
+    row = _shot_row_binding(loaded, alias)
+    scope = _scope_of_shot(steps, loaded, alias, row)
     attempt = program.diagnostics.attempt()
     prompt = lower_texts(program, scope, ask.of("prompt"), "the prompt") if ask.of("prompt") else None
-    wrong = [item for item in attempt.reported if item.severity == "error"]
+    errors = [item for item in attempt.reported if item.severity == "error"]
     attempt.discard()
     if prompt is None or attempt.failed:
-        reason = f": {wrong[0].message}" if wrong else ""
+        reason = f": {errors[0].message}" if errors else ""
         message = f"the prompt cannot be filled from a row of `{loaded.dataset.name}`{reason}"
-        program.diagnostics.error("E0404", message, written.head, help=help_)
+        program.diagnostics.error("E0404", message, shots.head, help=help_)
         return None
     if (letter := letter_shown(scope, steps.options, [hole.typed.expr for hole in prompt.all_holes()])) is not None:
-        return prompt, _reply(steps, letter, TextType(), written.head, returns)
+        return prompt, _reply_template(steps, letter, TextType(), shots.head, returns)
     printed = {
         name
         for hole in prompt.all_holes()
         for name in (field.name for field in loaded.dataset.fields)
-        if (alias.text, name) in _paths(hole.typed)
+        if (alias.text, name) in _top_paths(hole.typed)
     }
     type_ = returns if returns is not None else TextType()
     answers = [f for f in loaded.dataset.fields if f.name not in printed and fits(f.type, type_)]
     if len(answers) != 1:
-        found = ", ".join(f"`{field.name}`" for field in answers) or "none"
-        message = f"which field of `{loaded.dataset.name}` is the answer? {found} would do"
-        program.diagnostics.error("E0404", message, written.head, help=help_)
+        candidates = ", ".join(f"`{field.name}`" for field in answers) or "none"
+        message = f"which field of `{loaded.dataset.name}` is the answer? {candidates} would do"
+        program.diagnostics.error("E0404", message, shots.head, help=help_)
         return None
     binding = row.fields[answers[0].name]
-    return prompt, _reply(steps, binding, answers[0].type, written.head, returns)
+    return prompt, _reply_template(steps, binding, answers[0].type, shots.head, returns)
 
 
-def _for_the_row(steps: Steps, loaded: LoadedDataset, alias: Name, row: Binding) -> dict[str, Binding]:
-    """Return the scope of the ask's prompt when it is filled from a row of the shots.
+def _scope_of_shot(steps: Steps, loaded: LoadedDataset, alias: Name, row: Binding) -> dict[str, Binding]:
+    """Return the scope of the ask's prompt when it is filled from the row of a shot.
 
-    The row, its axes and each `let` are those of the shot. Results of other steps remain those of the current row.
+    The names of the row, of its axes, and of each `let` and `options` refer to the shot's row. The names of other steps
+    keep referring to the results for the current case.
     """
     bindings = {steps.alias: row} if steps.alias is not None else {}
     axes = {field.name: row.fields[field.name] for field in loaded.dataset.fields if _is_axis(field)}
     lets = {let.name().text for let in (*steps.lets, *steps.options)}
-    given = {name: binding for name, binding in steps.scope.items() if name not in lets}
-    scope = {**given, **{name: axis for name, axis in axes.items() if name in given}, **bindings, alias.text: row}
+    others = {name: binding for name, binding in steps.scope.items() if name not in lets}
+    scope = {**others, **{name: axis for name, axis in axes.items() if name in others}, **bindings, alias.text: row}
     attempt = steps.program.diagnostics.attempt()
     for let in steps.lets:
         name = let.name()
@@ -471,18 +485,20 @@ def _for_the_row(steps: Steps, loaded: LoadedDataset, alias: Name, row: Binding)
         if not typed.is_error:
             scope[name.text] = Binding((name.text,), typed.type, {}, typed.expr, name.span, typed.may)
     for options in steps.options:
-        found = bind_options(steps.program, scope, options)
-        if found is not None:
-            scope[options.name().text] = found
-    attempt.withdraw()  # a mistake for such rows matters only if the prompt uses the name
+        binding = bind_options(steps.program, scope, options)
+        if binding is not None:
+            scope[options.name().text] = binding
+    attempt.withdraw()  # a definition that is wrong for the shots' rows matters only if the prompt uses its name
     return scope
 
 
 def _is_axis(field: DataField) -> bool:
+    """Return true if a field is the value of an axis of the same name."""
     return field.type.kind == "choice" and field.type.axis == field.name
 
 
-def _reply(steps: Steps, binding: Binding, type_: Type, span: Span, returns: Type | None) -> LocalizedTemplate:
+def _reply_template(steps: Steps, binding: Binding, type_: Type, span: Span, returns: Type | None) -> LocalizedTemplate:
+    """Return the template of a shot's reply, which consists of one value. It is JSON if the ask's reply is."""
     expr = binding.value or Ref(path=binding.path)
     hole = Hole(expr=expr, type=type_)
     if returns is not None and without_optional(returns).kind in ("list", "set", "record", "json"):
@@ -492,25 +508,27 @@ def _reply(steps: Steps, binding: Binding, type_: Type, span: Span, returns: Typ
     return LocalizedTemplate(prompts, dict.fromkeys(steps.program.languages, (filled,)))
 
 
-def _paths(typed: Typed) -> set[tuple[str, ...]]:
+def _top_paths(typed: Typed) -> set[tuple[str, ...]]:
+    """Return the paths that an expression reads, each up to its second part: a row and a field."""
     return {path[:2] for path in paths_in(typed.expr)}
 
 
 # The ask itself
 
 
-EXCLUDING = tuple(construct for construct in CONSTRUCTS if construct.excludes)
+EXCLUDING_CONSTRUCTS = tuple(construct for construct in CONSTRUCTS if construct.excludes)
+"""Constructs that exclude others in the same block."""
 REQUIRED = {construct.name: construct.requires for construct in CONSTRUCTS if construct.requires is not None}
 
 
 def _check_excluded(program: Program, statement: Statement) -> None:
     """Check that no construct in the block of an ask excludes another one there."""
     excluded: set[str] = set()
-    for construct in EXCLUDING:
+    for construct in EXCLUDING_CONSTRUCTS:
         if construct.name in excluded or not statement.of(construct.name):
             continue
         for exclusion in construct.excludes:
-            for other in (found for name in exclusion.constructs for found in statement.of(name)):
+            for other in (inner for name in exclusion.constructs for inner in statement.of(name)):
                 if other.construct not in excluded:
                     message = f"an ask with `{construct.starts_with}` takes no `{other.construct}`"
                     program.diagnostics.error("E0107", message, other.head, help=exclusion.help)
@@ -520,9 +538,9 @@ def _check_excluded(program: Program, statement: Statement) -> None:
 def _check_required(program: Program, statement: Statement) -> None:
     """Check that every construct in the block of an ask has the one that it requires."""
     for inner in statement.body:
-        need = REQUIRED.get(inner.construct)
-        if need is not None and not statement.of(need.construct):
-            program.diagnostics.error(need.code, need.message, inner.head, help=need.help)
+        requirement = REQUIRED.get(inner.construct)
+        if requirement is not None and not statement.of(requirement.construct):
+            program.diagnostics.error(requirement.code, requirement.message, inner.head, help=requirement.help)
 
 
 def lower_ask(steps: Steps, statement: Statement) -> None:
@@ -531,26 +549,27 @@ def lower_ask(steps: Steps, statement: Statement) -> None:
     if statement.find("elements") is None:
         _ask(steps, statement, when)
         return
-    name, outer, listed = statement.name().text, steps.scope, lower_element_asks(steps, statement)
-    if listed is None:
+    name, outer_scope, elements = statement.name().text, steps.scope, lower_element_asks(steps, statement)
+    if elements is None:
         return
-    steps.scope = dict(listed.scope)
+    steps.scope = dict(elements.scope)
     try:
-        _ask(steps, statement, when, listed)
+        _ask(steps, statement, when, elements)
     finally:
-        outer |= {name: steps.scope[name]} if name in steps.scope else {}
-        steps.scope = outer
+        outer_scope |= {name: steps.scope[name]} if name in steps.scope else {}
+        steps.scope = outer_scope
 
 
-def _ask(steps: Steps, statement: Statement, when: Typed | None, listed: ElementAsks | None = None) -> None:
+def _ask(steps: Steps, statement: Statement, when: Typed | None, elements: ElementAsks | None = None) -> None:
+    """Lower the body of an ask. `elements` is the list of an ask for each element."""
     program, name, role = steps.program, statement.name(), statement.name("role")
     steps.named(name)
     _check_excluded(program, statement)
     _check_required(program, statement)
     steps.is_asked(role)
-    request = program.diagnostics.attempt()
+    request_attempt = program.diagnostics.attempt()
     question = lower_request(program, dict(steps.scope), statement, steps.rows)
-    is_request_wrong = request.failed
+    is_request_wrong = request_attempt.failed
     chat = lower_chat(steps, statement)
     earlier = lower_continued(steps, statement, role)
     script = lower_prompts(steps, statement)
@@ -566,9 +585,9 @@ def _ask(steps: Steps, statement: Statement, when: Typed | None, listed: Element
         return
     shots = () if is_request_wrong else lower_shots(steps, statement, question.returns)
     plain, options = lower_plain(steps, statement), lower_likelihood(steps, statement)
-    offered = program.diagnostics.attempt()
+    tools_attempt = program.diagnostics.attempt()
     tools = lower_offered_tools(steps, statement)
-    loop = lower_state(steps, statement, tools.declared, are_tools_known=not offered.failed)
+    loop = lower_state(steps, statement, tools.declared, are_tools_known=not tools_attempt.failed)
     check_logprobs(steps, statement, question.returns)
     if steps.attempt.failed:
         return
@@ -599,9 +618,9 @@ def _ask(steps: Steps, statement: Statement, when: Typed | None, listed: Element
             warn_undefined(steps, typed, REQUEST_UNDEFINED, when)
     draws = [shot.drawn for shot in ask.shots]
     exprs = [expr for expr in (ask.chat, ask.options, ask.offered, *draws) if expr is not None]
-    if listed is not None:
-        note_shown_names(steps, question, listed.of, *exprs)
-        add_element_asks(steps, statement, ask, listed)
+    if elements is not None:
+        note_shown_names(steps, question, elements.of, *exprs)
+        add_element_asks(steps, statement, ask, elements)
     elif script is not None:
         note_shown_names(steps, question, script.prompts.expr, *exprs)
         add_prompt_turns(steps, statement, ask, script)
@@ -611,19 +630,22 @@ def _ask(steps: Steps, statement: Statement, when: Typed | None, listed: Element
     else:
         steps.lowered.append(ask)
         steps.model_steps[name.text] = name
-        _bind(steps, statement, ask)
+        _bind_reply(steps, statement, ask)
         note_shown_names(steps, question, *exprs)
 
 
 def _check_secrets(steps: Steps, statement: Statement) -> None:
-    """Check that no field of the reply is marked secret."""
-    for inner in (inner for form in statement.of("returns") for inner in form.body if is_secret(inner)):
+    """Check that no field of the reply is marked as secret."""
+    for inner in (inner for returns in statement.of("returns") for inner in returns.body if is_secret(inner)):
         help_ = "remove it: only the rows of data sets have secrets"
         steps.program.diagnostics.error("E0106", "a reply has no secrets", inner.head, help=help_)
 
 
-def _bind(steps: Steps, statement: Statement, ask: Ask) -> None:
-    """Bind the reply and its parts."""
+def _bind_reply(steps: Steps, statement: Statement, ask: Ask) -> None:
+    """Bind the name of an ask to its reply, and the reply's parts as fields.
+
+    If a case has several samples of the reply, also define their list as a step, `NAME.samples`.
+    """
     name = statement.name()
     span = name.span
     fields = {
@@ -638,9 +660,9 @@ def _bind(steps: Steps, statement: Statement, ask: Ask) -> None:
     if ask.returns is not None and ask.returns.kind == "record":
         fields |= record_fields((ask.name,), ask.returns, span)
         for inner in (inner for returns in statement.of("returns") for inner in returns.body):
-            own, type_ = inner.name(), ask.returns.fields[inner.name().text]
-            fields[own.text] = replace(fields[own.text], span=own.span)
-            steps.program.index.define("field", own.text, own.span, f"ask {ask.name}", type_notation(type_))
+            field, type_ = inner.name(), ask.returns.fields[inner.name().text]
+            fields[field.text] = replace(fields[field.text], span=field.span)
+            steps.program.index.define("field", field.text, field.span, f"ask {ask.name}", type_notation(type_))
         for tool in ask.tools:
             fields[tool.name] = replace(fields[tool.name], span=steps.program.declared["tool"][tool.name].span)
         type_, path = None, (ask.name,)
@@ -650,18 +672,16 @@ def _bind(steps: Steps, statement: Statement, ask: Ask) -> None:
     if ask.settings.top_logprobs is not None and (read := ask.read_as) is not None and read.kind == "record":
         fields |= record_fields((ask.name,), RecordType(fields=probability_fields(ask.returns)), span)
         shown = RecordType(fields={"text": TextType(), **read.fields})
-    several = ask.samples > 1 and ask.options is None and not _builds_on_samples(steps, ask)
-    if several and "samples" not in fields:
-        listed = SampleList(name=f"{ask.name}.samples", of=ask.name, fingerprint="")
-        steps.lowered.append(listed)
-        fields["samples"] = Binding((listed.name,), ListType(of=shown), span=span, most=ask.samples)
+    has_samples = ask.samples > 1 and ask.options is None and not _builds_on_samples(steps, ask)
+    if has_samples and "samples" not in fields:
+        samples = SampleList(name=f"{ask.name}.samples", of=ask.name, fingerprint="")
+        steps.lowered.append(samples)
+        fields["samples"] = Binding((samples.name,), ListType(of=shown), span=span, most=ask.samples)
     steps.scope[ask.name] = Binding(path, type_, fields, span=span)
     steps.define("ask", name, ask.returns or TextType())
 
 
 def _builds_on_samples(steps: Steps, ask: Ask) -> bool:
-    """Return true if an ask depends on one of several samples, so that its own samples are not repetitions of one
-    request.
-    """
-    found = transitive_dependencies(steps.lowered, direct_dependencies(ask))
-    return any(step.name in found and getattr(step, "samples", 1) > 1 for step in steps.lowered)
+    """Return true if an ask depends on a step with several samples, so that its own samples have different requests."""
+    dependencies = transitive_dependencies(steps.lowered, direct_dependencies(ask))
+    return any(step.name in dependencies and getattr(step, "samples", 1) > 1 for step in steps.lowered)

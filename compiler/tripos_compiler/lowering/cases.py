@@ -42,36 +42,40 @@ from tripos_compiler.typecheck.types import axis_type
 
 @dataclass
 class ScenarioCases:
-    """The cases of a scenario.
+    """The cases of a scenario, filled in by `lower_context`, `lower_arms_of` and `lower_rows`.
 
-    If they are wrong, the scope still binds every name, if need be without a type, so that the steps are checked and
-    nothing is reported twice.
+    If a part is wrong, `scope` still binds every name that may have been meant, if necessary without a type. So the
+    steps can be checked, and the mistake is not reported again.
     """
 
     attempt: Attempt
-    """Their lowering."""
+    """The attempt to lower them. If it failed, the counts are meaningless."""
     axes: list[Axis]
     scope: dict[str, Binding]
     cells: int = 0
+    """The number of allowed cells of the context."""
     arms: list[Arm] = field(default_factory=list)
     alias: str | None = None
+    """The name of a row in expressions."""
     loaded: LoadedDataset | None = None
-    """The data set of the rows."""
+    """The data set of the rows; None if the cases are the cells."""
     rows: Rows | None = None
     count: int = 0
+    """The number of cases without regard to arms: of rows, or of cells if there are no rows."""
     known_rows: list[dict[str, Any]] | None = None
-    """The values of the names in every case, if they are known at compile time."""
+    """For every case, the values of its axes and of its row, if they are known at compile time."""
     certain: bool = True
-    """Whether `count` is exact and not only an upper bound."""
+    """True if `count` is exact, false if it is an upper bound."""
     from_file: bool = False
+    """True if the rows are read from files, and not generated."""
 
 
 def lower_context(program: Program, statement: Statement) -> ScenarioCases:
-    """Return the axes of a scenario in order. The language is always one of them."""
-    attempt, written = program.diagnostics.attempt(), statement.one_of("context")
-    names = product_of(program, written.syntax("axes")) if written is not None else []
-    if written is None and has_skipped_part(program, statement):
-        names = None  # it may have named any axis
+    """Return the cases of a scenario with its axes, in the order of its context. The language is always one of them."""
+    attempt, context = program.diagnostics.attempt(), statement.one_of("context")
+    names = product_of(program, context.syntax("axes")) if context is not None else []
+    if context is None and has_skipped_part(program, statement):
+        names = None  # the skipped part may be a context with any axes
         program.diagnostics.follows()
     cases = ScenarioCases(attempt, [], {})
     unknown = False
@@ -93,50 +97,51 @@ def lower_context(program: Program, statement: Statement) -> ScenarioCases:
     language = program.axes["language"]
     if language not in cases.axes and names is not None:
         if len(program.languages) > 1 and not unknown:
-            where = written.head if written is not None else statement.head
+            span = context.head if context is not None else statement.head
             help_ = "write `context language * …`"
             message = "the benchmark has several languages, and this context does not say which"
-            program.diagnostics.error("E0401", message, where, help=help_)
+            program.diagnostics.error("E0401", message, span, help=help_)
         cases.axes.insert(0, language)
     spans = {name: declared.span for name, declared in program.declared.get("axis", {}).items()}
     cases.scope |= {axis.name: Binding((axis.name,), axis_type(axis), span=spans.get(axis.name)) for axis in cases.axes}
-    if unknown or names is None:  # any axis may have been meant
+    if unknown or names is None:  # any declared axis may have been meant
         cases.scope = {name: Binding((name,)) for name in program.declared.get("axis", {})} | cases.scope
     for name in names or ():
-        for other in (
-            sorted(axes_in_guards(program.axes[name.text]) - set(cases.scope)) if name.text in program.axes else ()
-        ):
+        axis = program.axes.get(name.text)
+        for other in sorted(axes_in_guards(axis) - set(cases.scope)) if axis is not None else ():
             message = f"`{name.text}` is restricted by `{other}`, which is not in this context"
             help_ = f"add it: `context … * {other} * {name.text}`"
             program.diagnostics.error("E0607", message, name.span, help=help_)
-    _count(program, statement, cases)
+    _count_cells(program, statement, cases)
     return cases
 
 
-def _count(program: Program, statement: Statement, cases: ScenarioCases) -> None:
-    """Count the cells that the guards allow. Reports a context without a cell."""
-    written = statement.one_of("context")
+def _count_cells(program: Program, statement: Statement, cases: ScenarioCases) -> None:
+    """Count the cells that the guards of the axes allow, and report a context without any."""
+    context = statement.one_of("context")
     try:
         cases.cells = 0 if cases.attempt.failed else count_cells(cases.axes)
     except Unavailable as error:
-        where = (written or statement).head
+        span = (context or statement).head
         help_ = "look at the `when` conditions of the groups"
         message = f"a condition on these axes has no value: {error}"
-        program.diagnostics.error("E0301", message, where, help=help_)
-    if not cases.attempt.failed and cases.cells == 0 and written is not None:
+        program.diagnostics.error("E0301", message, span, help=help_)
+    if not cases.attempt.failed and cases.cells == 0 and context is not None:
         help_ = "look at the `when` conditions of the groups"
-        tied = [(axis.name, " and ".join(f"`{name}`" for name in sorted(axes_in_guards(axis)))) for axis in cases.axes]
-        note = ", ".join(f"`{name}` by {others}" for name, others in tied if others)
+        restrictions = [
+            (axis.name, " and ".join(f"`{name}`" for name in sorted(axes_in_guards(axis)))) for axis in cases.axes
+        ]
+        note = ", ".join(f"`{name}` by {others}" for name, others in restrictions if others)
         message, notes = "no combination of these axes is allowed", [f"restricted are {note}"]
         program.diagnostics.follows()
         if not has_skipped_values(program, *(axis.name for axis in cases.axes)):
-            program.diagnostics.error("E0603", message, written.head, help=help_, notes=notes)
+            program.diagnostics.error("E0603", message, context.head, help=help_, notes=notes)
 
 
 def lower_arms_of(program: Program, statement: Statement, cases: ScenarioCases) -> ScenarioCases:
-    """Add the arms to a context."""
-    written = statement.one_of("arms")
-    for name in (product_of(program, written.syntax("arms"), "arms") or []) if written is not None else []:
+    """Add the arms of a scenario to its cases."""
+    arms = statement.one_of("arms")
+    for name in (product_of(program, arms.syntax("arms"), "arms") or []) if arms is not None else []:
         if not program.is_declared("arm", name):
             for text in (name.text, *program.declared.get("arm", {})):
                 cases.scope.setdefault(text, Binding((text,)))
@@ -160,11 +165,12 @@ def lower_arms_of(program: Program, statement: Statement, cases: ScenarioCases) 
 # Rows
 
 MOST_CELLS = 100_000
-"""The most cells of a context that are listed to count those in which a condition holds."""
+"""Largest number of cells of a context, or of rows generated for them, whose values are listed at compile time."""
 
 
 def lower_rows(program: Program, statement: Statement, cases: ScenarioCases) -> ScenarioCases:
-    """Add the rows to a context."""
+    """Add the rows of a scenario to its cases: those of the data set that `over` names, or of the only data set inside
+    the scenario. Without rows, the cases are the cells."""
     over = statement.one_of("over")
     statements = [inner for inner in statement.body if inner.construct in KINDS["dataset"]]
     local = {inner.name().text: inner for inner in statements}
@@ -173,7 +179,7 @@ def lower_rows(program: Program, statement: Statement, cases: ScenarioCases) -> 
         name = over.name("dataset")
         alias = over.find_name("alias") or name
         if name.text in local:
-            loaded = _local(program, statement, local[name.text], cases)
+            loaded = _scenario_dataset(program, statement, local[name.text], cases)
             program.index.use(name.span, local[name.text].name().span)
         elif name.text in program.declared.get("dataset", {}):
             loaded = program.top_level_datasets.get(name.text)
@@ -189,7 +195,7 @@ def lower_rows(program: Program, statement: Statement, cases: ScenarioCases) -> 
             message = "a scenario runs over one data set, and this is its second"
             help_ = "say which: `over NAME`; move the other to the top of the file if it is shared"
             program.diagnostics.error("E0202", message, extra.name().span, label, help=help_)
-        loaded = _local(program, statement, local[alias.text], cases)
+        loaded = _scenario_dataset(program, statement, local[alias.text], cases)
     else:
         cases.count = cases.cells
         if not cases.attempt.failed and cases.cells <= MOST_CELLS:
@@ -212,8 +218,11 @@ def lower_rows(program: Program, statement: Statement, cases: ScenarioCases) -> 
     return cases
 
 
-def _local(program: Program, scenario: Statement, statement: Statement, cases: ScenarioCases) -> LoadedDataset | None:
-    """Return the data set inside a scenario. Rows written by a role are written for every cell of its context."""
+def _scenario_dataset(
+    program: Program, scenario: Statement, statement: Statement, cases: ScenarioCases
+) -> LoadedDataset | None:
+    """Return a data set that is declared inside a scenario. If a role writes its rows, it does so for every cell of the
+    context."""
     scope = {name: binding for name, binding in cases.scope.items() if name not in program.arms}
     axes = [] if cases.attempt.failed else cases.axes
     return lower_scenario_dataset(program, statement, scenario.name().text, axes, scope)
@@ -227,7 +236,7 @@ def _count_rows(
     alias: Name,
     over: Statement | None,
 ) -> None:
-    """Count the rows of the scenario, and check that each lies in an allowed cell."""
+    """Count the rows for which the condition of `over` holds, and check that each of them lies in an allowed cell."""
     condition = over.find("filter") if over is not None else None
     scope = {name: binding for name, binding in cases.scope.items() if name not in {arm.name for arm in cases.arms}}
     where = None if condition is None else check_condition(program, condition, scope)
@@ -248,9 +257,9 @@ def _count_rows(
 
 
 def _condition_data(program: Program, where: Expr, condition: Syntax) -> dict[str, Any] | None:
-    """Return the data sets and trees that a condition reads, in the form that `evaluate` takes.
+    """Return the data sets and trees that a condition reads, as names for `evaluate`.
 
-    Reports rows that are known only during a run, and returns None.
+    If a data set has rows that are known only during a run, report it and return None.
     """
     data: dict[str, Any] = {}
     trees: dict[str, Any] = {}
@@ -278,15 +287,16 @@ def _count_file_rows(
     where: Typed | None,
     condition: Syntax | None,
 ) -> bool:
-    """Count the rows of a file. Returns False if the condition cannot be evaluated for one of them."""
+    """Count the rows of a data set that is read from files. Return false if the condition has no value for one of them,
+    which is reported."""
     cases.known_rows = []
-    whole = _condition_data(program, where.expr, condition) if where is not None and condition is not None else {}
-    if whole is None:
+    data = _condition_data(program, where.expr, condition) if where is not None and condition is not None else {}
+    if data is None:
         return False
     for row in loaded.rows:
         cell = {axis.name: row.values.get(axis.name, axis.values[0].name) for axis in cases.axes}
         try:
-            if where is not None and not evaluate(where.expr, {**whole, **cell, alias.text: row.values}):
+            if where is not None and not evaluate(where.expr, {**data, **cell, alias.text: row.values}):
                 continue
         except Unavailable as error:
             message = f"row {row.number} of {row.path}: this condition has no value: {error}"
@@ -295,15 +305,18 @@ def _count_file_rows(
             return False
         cases.count += 1
         cases.known_rows.append({**cell, alias.text: row.values})
-        broken = broken_guard(cell, cases.axes)
-        if broken is not None and not cases.attempt.failed:
-            _outside(program, loaded, row, broken, cell)
+        restricted_axis = broken_guard(cell, cases.axes)
+        if restricted_axis is not None and not cases.attempt.failed:  # only the first such row is reported
+            _report_disallowed_cell(program, loaded, row, restricted_axis, cell)
     return True
 
 
 def _check_axis_fields(program: Program, scenario: Statement, cases: ScenarioCases, loaded: LoadedDataset) -> None:
-    """Check that the rows have a field for each axis of the context."""
-    types = {f.name: f.type for f in loaded.dataset.fields}
+    """Check that the rows have a field for each axis of the context, of the type of the axis.
+
+    Rows that are generated for a cell of the context need none, and the language needs none if there is only one.
+    """
+    types = {data_field.name: data_field.type for data_field in loaded.dataset.fields}
     names = set(types) | set(loaded.poisoned)
     for axis in cases.axes:
         type_ = types.get(axis.name)
@@ -311,40 +324,43 @@ def _check_axis_fields(program: Program, scenario: Statement, cases: ScenarioCas
             message = f"field `{axis.name}` is `{type_notation(type_)}`, and the context needs the axis of that name"
             help_ = f"write `{axis.name}` alone, with `from` where the column has another name"
             program.diagnostics.error("E0301", message, loaded.spans[axis.name], help=help_)
-        local = loaded.generated is not None and loaded.generated.scenario is not None
-        if axis.name not in names and not local and not (axis.name == "language" and len(axis.values) == 1):
+        is_generated_here = loaded.generated is not None and loaded.generated.scenario is not None
+        if axis.name not in names and not is_generated_here and not (axis.name == "language" and len(axis.values) == 1):
             help_ = f"add `{axis.name}` to its fields, with `from` where the column has another name"
             message = f"the rows do not say their `{axis.name}`"
             statement = scenario.one_of("context")
-            where_ = (statement or scenario).head
-            program.diagnostics.error("E0308", message, where_, help=help_, unknown=axis.name)
+            span = (statement or scenario).head
+            program.diagnostics.error("E0308", message, span, help=help_, unknown=axis.name)
 
 
 def _count_generated_rows(program: Program, cases: ScenarioCases, loaded: LoadedDataset, where: Expr | None) -> None:
     """Count the rows of a generated data set.
 
-    If the rows are written for every cell, their cells are known, and so is every condition on the cells alone.
+    If they are generated for each cell of the context, their cells are known, and so is the value of a condition that
+    reads only axes. Under any other condition, the count is an upper bound.
     """
     dataset = loaded.generated
-    assert dataset is not None, "it is sound"
+    assert dataset is not None, "a sound data set whose rows are unknown is generated"
     axes = {axis.name for axis in cases.axes}
     cases.count = loaded.count
     cases.certain = where is None and not may_have_fewer_rows(program, dataset)
-    own = dataset.scenario is not None and dataset.source is None
-    if not own or dataset.rows > MOST_CELLS or (where is not None and not names_in(where) <= axes):
+    is_by_cell = dataset.scenario is not None and dataset.source is None
+    if not is_by_cell or dataset.rows > MOST_CELLS or (where is not None and not names_in(where) <= axes):
         return
     if where is not None and any(part.op in ("data", "tree") for part in subexpressions(where)):
         return
-    every = [dict(cell) for cell in each_cell(cases.axes) for _ in range(dataset.count)]
+    cells = [dict(cell) for cell in each_cell(cases.axes) for _ in range(dataset.count)]
     try:
-        cases.known_rows = [cell for cell in every if where is None or evaluate(where, cell)]
+        cases.known_rows = [cell for cell in cells if where is None or evaluate(where, cell)]
     except Unavailable:
         return
     cases.count = len(cases.known_rows)
     cases.certain = not may_have_fewer_rows(program, dataset)
 
 
-def _outside(program: Program, loaded: LoadedDataset, row: LoadedRow, axis: Axis, cell: dict[str, str]) -> None:
+def _report_disallowed_cell(
+    program: Program, loaded: LoadedDataset, row: LoadedRow, axis: Axis, cell: dict[str, str]
+) -> None:
     span: Span = loaded.spans[axis.name]
     others = ", ".join(f"{name} {cell[name]}" for name in sorted(axes_in_guards(axis)))
     message = f"row {row.number} of {row.path}: {axis.name} {cell[axis.name]} is not allowed with {others}"

@@ -1,7 +1,8 @@
 """A trial run of one world: its units run with scripted models, and each message to the compared role is recorded.
 
-No model is called and nothing is kept. `reveal` has the same value in both worlds of a pair, so that what is shown on
-purpose is not a difference. A sample of items of every kind is run."""
+No real model is called and nothing is stored. In both worlds of a pair, `reveal` has its value of the first world, so
+what it shows on purpose makes no difference. Only a sample of the items is run, with items of as many kinds as
+possible."""
 
 from __future__ import annotations
 
@@ -57,80 +58,83 @@ from tripos_runtime.secrecy_trial.secrets import SecretChange
 from tripos_runtime.secrecy_trial.seen_requests import Made, Place, SeenRequest, SeenRequests, SeenUnit as UnitKey
 from tripos_runtime.secrecy_trial.world import TrialWorld
 
-Key = tuple[Hashable, str, int]
-"""The subject of an evaluation, the expression, and the number of its evaluation."""
+EvaluationKey = tuple[Hashable, str, int]
+"""An evaluation of a call of `reveal`: its subject, the text of the call, and how often the call has been evaluated for
+the subject."""
 
 
 def is_narrow(call: Call) -> bool:
-    """Return true if a call of `reveal` has `rows`: it shows the values of a column, without saying which row has
-    which."""
+    """Return true if a call of `reveal` has `rows`: it shows the values of a column, but not which row has which
+    value."""
     return len(call.args) > 1 or "rows" in call.named
 
 
 @dataclass
 class RevealedValues:
-    """The value of every `reveal` in the first world of a pair."""
+    """The value of every evaluation of `reveal` in the first world of a pair; an `Unavailable` if it had none."""
 
-    values: dict[Key, Any] = field(default_factory=dict)
+    values: dict[EvaluationKey, Any] = field(default_factory=dict)
     _texts: dict[int, tuple[Call, str]] = field(default_factory=dict)
 
     def text(self, call: Call) -> str:
         """Return a text that identifies a call."""
-        known = self._texts.get(id(call))
-        if known is None or known[0] is not call:
-            known = self._texts[id(call)] = (call, serialized_form(call).model_dump_json())
-        return known[1]
+        cached = self._texts.get(id(call))
+        if cached is None or cached[0] is not call:
+            cached = self._texts[id(call)] = (call, serialized_form(call).model_dump_json())
+        return cached[1]
 
 
 @dataclass
 class RevealRecorder:
-    """Evaluates `reveal` in one world to its value in the first world, which is the one being recorded if it is
-    `noted`."""
+    """Handler of `reveal` in one world. In the first world of a pair, it `is_recorded`: the values are stored in
+    `revealed`. In the other world, `reveal` has these values."""
 
     revealed: RevealedValues
     is_recorded: bool
     narrow: bool = False
-    """True if a `reveal` with `rows` has its value in this world."""
-    about: Hashable = None
-    """The subject of the current evaluation: an attempt at a row, or a unit."""
+    """True if a `reveal` with `rows` has its own value in this world."""
+    subject: Hashable = None
+    """What expressions are being evaluated for: an attempt to generate a row, a unit, or the choice of cases."""
     _counts: Counter[tuple[Hashable, str]] = field(default_factory=Counter)
 
-    def begin(self, about: Hashable) -> None:
-        """Set the subject of the evaluations that follow."""
-        self.about = about
+    def begin(self, subject: Hashable) -> None:
+        """Set the subject of the following evaluations."""
+        self.subject = subject
 
     def __call__(self, call: Call, value: Callable[[], Any]) -> Any:
-        """Return the value of a call, or why it has none."""
+        """Return the value of a call. Raises `Unavailable` if it has none."""
         if self.narrow and is_narrow(call):
             return value()
         text = self.revealed.text(call)
-        self._counts[self.about, text] += 1
-        key = (self.about, text, self._counts[self.about, text])
-        if not self.is_recorded and key not in self.revealed.values and self._counts[self.about, text] > 1:
-            key = (self.about, text, 1)  # a step that the first world did not run shows the value of another step
+        self._counts[self.subject, text] += 1
+        key = (self.subject, text, self._counts[self.subject, text])
+        if not self.is_recorded and key not in self.revealed.values and self._counts[self.subject, text] > 1:
+            key = (self.subject, text, 1)  # the first world evaluated the call less often, since it ran fewer steps
         if self.is_recorded or key not in self.revealed.values:
             try:
-                found = value()
+                result = value()
             except Unavailable as reason:
-                found = reason
+                result = reason
             if self.is_recorded:
-                self.revealed.values[key] = found
+                self.revealed.values[key] = result
         else:
-            found = self.revealed.values[key]
-        if isinstance(found, Unavailable):
-            raise found
-        return found
+            result = self.revealed.values[key]
+        if isinstance(result, Unavailable):
+            raise result
+        return result
 
 
 MOST_SAMPLES = 2
-"""The largest number of samples of a row that are run: further ones receive the same messages."""
+"""Largest number of samples of a unit that are run; further samples would receive the same messages."""
 MOST_REQUESTS = 600
-"""The approximate number of requests in a scenario; at least `FEWEST` items are run."""
+"""Approximate largest number of requests in a scenario."""
 FEWEST = 4
+"""Smallest number of items that are run, if a scenario has so many."""
 
 
 def item_limit(scenario: Scenario, limit: int) -> int:
-    """Return how many items of a scenario are run: fewer if an item takes many requests, as conversations do."""
+    """Return the largest number of items of a scenario that are run: `limit`, or fewer if an item takes many requests,
+    such as those of a conversation."""
     requests = 0
     for step in (step for treatment in scenario.treatments for step in treatment.steps):
         if isinstance(step, Ask | Converse):
@@ -139,72 +143,76 @@ def item_limit(scenario: Scenario, limit: int) -> int:
 
 
 def sampled_items(world: TrialWorld, limit: int) -> Mapping[str, frozenset[Place] | None]:
-    """Return the items of every scenario that are run, by its name; `None` for generated ones, of which only as many
-    are generated."""
-    return {scenario.name: _of(world, scenario, item_limit(scenario, limit)) for scenario in world.plan.scenarios}
+    """Return the items that are run, by the name of the scenario; `None` for a scenario over a generated data set, of
+    which only as many rows as needed are generated."""
+    return {
+        scenario.name: _sample_of_scenario(world, scenario, item_limit(scenario, limit))
+        for scenario in world.plan.scenarios
+    }
 
 
-def _of(world: TrialWorld, scenario: Scenario, limit: int) -> frozenset[Place] | None:
+def _sample_of_scenario(world: TrialWorld, scenario: Scenario, limit: int) -> frozenset[Place] | None:
     rows = scenario.rows
     if rows is None:
         cells = {case.item_id: case.item_id for case in world.picked(scenario, None)}
-        return frozenset(_spread(dict.fromkeys(cells, ""), limit))
+        return frozenset(_sample_of_kinds(dict.fromkeys(cells, ""), limit))
     if any(dataset.name == rows.dataset for dataset in world.plan.made):
         return None
     cases = {case.origin: case for case in world.picked(scenario, None) if case.origin is not None}
     kinds: dict[Place, str] = {
-        place: f"{case.context} {_kind(world.plan, rows.dataset, case.fields)}" for place, case in cases.items()
+        place: f"{case.context} {_row_kind(world.plan, rows.dataset, case.fields)}" for place, case in cases.items()
     }
-    chosen = set(_spread(kinds, limit))
-    if rows.where is not None:  # include some rows that are ruled out: another world may ask about them
+    chosen = set(_sample_of_kinds(kinds, limit))
+    if rows.where is not None:  # include rows for which the condition is false, since it may be true in another world
         others: dict[Place, str] = {
-            row.origin: _kind(world.plan, rows.dataset, row.values)
-            for row in _rows(world, rows.dataset)
+            row.origin: _row_kind(world.plan, rows.dataset, row.values)
+            for row in _rows_of(world, rows.dataset)
             if row.origin not in cases
         }
-        chosen.update(_spread(others, max(1, limit // 2)))
+        chosen.update(_sample_of_kinds(others, max(1, limit // 2)))
     return frozenset(chosen)
 
 
-def _rows(world: TrialWorld, dataset: str) -> tuple[SourceRow, ...]:
+def _rows_of(world: TrialWorld, dataset: str) -> tuple[SourceRow, ...]:
     return world.rows.rows[dataset]
 
 
-def _kind(plan: Plan, dataset: str, values: Mapping[str, object]) -> str:
-    """Return the kind of a row: the values of fields that have few."""
-    few = [
+def _row_kind(plan: Plan, dataset: str, values: Mapping[str, object]) -> str:
+    """Return the kind of a row: its values of choices and booleans, and which optional values it lacks."""
+    kind_fields = [
         data_field
         for data_field in plan.dataset(dataset).fields
         if data_field.type.kind in ("choice", "bool", "optional")
     ]
-    said = [
+    kind = [
         values[data_field.name] if data_field.type.kind != "optional" else values[data_field.name] is None
-        for data_field in few
+        for data_field in kind_fields
     ]
-    return repr(said)
+    return repr(kind)
 
 
-def _spread(kinds: Mapping[Place, str], limit: int) -> list[Place]:
-    """Return positions of as many kinds as possible, drawn by their digests."""
+def _sample_of_kinds(kinds: Mapping[Place, str], limit: int) -> list[Place]:
+    """Return at most `limit` places with as many kinds as possible. Their order is pseudo-random, by digests."""
     by_kind: dict[str, list[Place]] = defaultdict(list)
     for place in sorted(kinds, key=lambda place: digest(["worlds", place])):
         by_kind[kinds[place]].append(place)
-    found: list[Place] = []
-    waiting = [by_kind[kind] for kind in sorted(by_kind, key=lambda kind: digest(["worlds", kind]))]
-    while waiting and len(found) < limit:
-        found += [each.pop(0) for each in waiting[: limit - len(found)]]
-        waiting = [each for each in waiting if each]
-    return found
+    chosen: list[Place] = []
+    remaining = [by_kind[kind] for kind in sorted(by_kind, key=lambda kind: digest(["worlds", kind]))]
+    while remaining and len(chosen) < limit:
+        chosen += [places.pop(0) for places in remaining[: limit - len(chosen)]]
+        remaining = [places for places in remaining if places]
+    return chosen
 
 
 NOW = datetime(2000, 1, 1, tzinfo=UTC)
+"""The time of every trial run, so that times make no difference."""
 Guesses = dict[Hashable, Sequence[Any]]
-"""The secrets of an item in the first world of a pair, which a compared role may guess."""
+"""The secrets of items in the first world of a pair, which roles may guess, by item or by attempt at a row."""
 
 
 @dataclass
 class TrialRun(GenerationObserver):
-    """One trial run of a world."""
+    """One trial run of a world. `change` is the change that made the world, for the secrets in generated rows."""
 
     world: TrialWorld
     script: Script
@@ -212,51 +220,55 @@ class TrialRun(GenerationObserver):
     first: bool
     """True if it is the first world of a pair, which determines guesses and revealed values."""
     functions: Mapping[str, Callable[..., Any]]
+    """Placeholders of Python functions, by name."""
     revealed: RevealedValues
     guesses: Guesses = field(default_factory=dict)
     indexed: TrialRun | None = None
-    """Another trial run with the same retrieval collections."""
+    """A trial run in which steps retrieve from the same rows, so that its search indexes are reused."""
     narrow: bool = False
-    """True if `reveal(…, rows: N)` has its value in this world."""
+    """True if `reveal(…, rows: N)` has its own value in this world."""
     requests: SeenRequests = field(default_factory=SeenRequests)
-    _at: UnitKey | None = None
-    _about: Hashable = None
+    _unit_key: UnitKey | None = None
+    """The scenario and the item that are being run; None while data sets are generated."""
+    _subject: Hashable = None
+    """The key of the current guesses: the item, or the attempt at a row."""
     _arms: tuple[tuple[str, str], ...] = ()
     _sample: int = 0
     _step: str = ""
-    _begun: tuple[Unit | Pair, Step] | None = None
-    _turn: int = 0
+    _current: tuple[Unit | Pair, Step] | None = None
+    """The unit or pair, and the step, whose requests are being counted."""
+    _request_number: int = 0
 
     def __post_init__(self) -> None:
         plan = self.plan
         self.compared = next(role.name for role in plan.roles if role.kind == "compared")
-        judged = any(
+        is_judged_in_pairs = any(
             isinstance(step, Compare) and plan.scorer(step.scorer).role == self.compared
             for scenario in plan.scenarios
             for step in scenario.steps
         )
         names: dict[str, tuple[str, ...]] = {role.name: (f"trial/{role.name}",) for role in plan.roles}
-        if judged:
+        if is_judged_in_pairs:
             names[self.compared] += (f"trial/{self.compared}:2",)
         self.binding = RoleBinding(names, self.compared)
         silent = {scorer.role for scorer in plan.scorers if not scorer.writes}
         words = expected_words(plan)
-        self.voices = {
-            name: ScriptedModel(role, name, self.script, self._record, words, role == self.compared, role in silent)
-            for role, each in names.items()
-            for name in each
+        self.models_by_name = {
+            name: ScriptedModel(role, name, self.script, self._on_request, words, role == self.compared, role in silent)
+            for role, model_names in names.items()
+            for name in model_names
         }
-        self.callers = cast("Mapping[str, Caller]", self.voices)
+        self.callers = cast("Mapping[str, Caller]", self.models_by_name)
         self.run = RunContext(plan, self.binding, self.world.sources, run_id="trial", now=lambda: NOW)
         self.driver = _Driver(self.run, callers=self.callers)
-        self.driver.going = self
-        self.driver.encoder = Vectors(self._embedded)  # type: ignore[assignment]
+        self.driver.trial_run = self
+        self.driver.encoder = Vectors(self._on_embed)  # type: ignore[assignment]
         if self.indexed is not None:
             self.driver.world.chooser = self.indexed.driver.world.chooser
 
     @cached_property
-    def _secret(self) -> Mapping[str, Sequence[str]]:
-        """The secret fields of every data set."""
+    def _secret_fields(self) -> Mapping[str, Sequence[str]]:
+        """The names of the secret fields of every data set."""
         fields = {dataset.name: dataset.fields for dataset in self.plan.datasets}
         fields |= {dataset.name: dataset.fields for dataset in self.plan.made}
         return {
@@ -272,66 +284,70 @@ class TrialRun(GenerationObserver):
     def go(
         self, scenarios: Sequence[Scenario], places: Mapping[str, Collection[Place] | None], limit: int
     ) -> SeenRequests:
-        """Run the cases of scenarios at these places, by the name of the scenario; of generated data sets at most
-        `limit` slots."""
-        asyncio.run(self._go(scenarios, places, limit))
+        """Run the cases of scenarios, and return the requests to the compared role.
+
+        `places` are the items to run, by the name of the scenario. If they are None for a scenario, at most `limit`
+        items are run, and `limit` also bounds the rows that are generated.
+        """
+        asyncio.run(self._run_scenarios(scenarios, places, limit))
         return self.requests
 
-    async def _go(
+    async def _run_scenarios(
         self, scenarios: Sequence[Scenario], places: Mapping[str, Collection[Place] | None], limit: int
     ) -> None:
-        self._revealing = RevealRecorder(self.revealed, is_recorded=self.first, narrow=self.narrow)
-        with with_functions(self.functions), override_reveal(self._revealing):
-            await self._make(scenarios, limit)
+        self._reveals = RevealRecorder(self.revealed, is_recorded=self.first, narrow=self.narrow)
+        with with_functions(self.functions), override_reveal(self._reveals):
+            await self._generate_datasets(scenarios, limit)
             for scenario in scenarios:
                 bound_treatments = [
-                    BoundTreatment(scenario, one, self.plan, self.binding) for one in scenario.treatments
+                    BoundTreatment(scenario, treatment, self.plan, self.binding) for treatment in scenario.treatments
                 ]
-                picked = places.get(scenario.name)
-                cases = self.world.picked(scenario, picked)
-                self._revealing.begin(scenario.name)
-                for case in cases if picked is not None else islice(cases, item_limit(scenario, limit)):
-                    await self._case(case, bound_treatments)
+                chosen = places.get(scenario.name)
+                cases = self.world.picked(scenario, chosen)
+                self._reveals.begin(scenario.name)
+                for case in cases if chosen is not None else islice(cases, item_limit(scenario, limit)):
+                    await self._run_case(case, bound_treatments)
 
-    async def _make(self, scenarios: Sequence[Scenario], limit: int) -> None:
+    async def _generate_datasets(self, scenarios: Sequence[Scenario], limit: int) -> None:
         """Generate the data sets that the scenarios need."""
         if not self.plan.made:
             return
-        over = {scenario.rows.dataset for scenario in scenarios if scenario.rows is not None}
+        datasets = {scenario.rows.dataset for scenario in scenarios if scenario.rows is not None}
         limit = max((item_limit(scenario, limit) for scenario in scenarios), default=limit)
-        many = any(dataset.rows > limit for dataset in self.plan.made if dataset.name in over)
-        selection = Selection(tuple(scenario.name for scenario in scenarios), limit=limit if many else None)
+        is_limited = any(dataset.rows > limit for dataset in self.plan.made if dataset.name in datasets)
+        selection = Selection(tuple(scenario.name for scenario in scenarios), limit=limit if is_limited else None)
         await DataMaker(self.run, self.world, selection, self.callers, observer=self).make()
 
     def on_made(self, dataset: MadeSet) -> None:
-        """Change the secrets of the rows."""
+        """Change the secrets in the generated rows."""
         if self.change is not None:
             change_made(Attempts(dataset, Asker(self.run)), self.world, self.change)
 
     def on_attempt(self, dataset: str, place: int, number: int) -> None:
-        """Record that an attempt at a row begins."""
-        self._about = ("attempt", made_at(self.world, dataset, place))
-        self._revealing.begin((self._about, number))
+        """Set an attempt at a row as the current subject. Its guesses are the secrets of its source row."""
+        self._subject = ("attempt", made_at(self.world, dataset, place))
+        self._reveals.begin((self._subject, number))
         generated_dataset = self.world.slots.by_name[dataset]
         source = None if generated_dataset.source is None else without_reveal(generated_dataset.source)
         slot = self.world.slots.filled(generated_dataset, self.world.slots.slot_at(generated_dataset, place))
         if self.first and isinstance(source, Data) and slot is not None and isinstance(slot.source, Mapping):
-            self._know(self._about, source.dataset, slot.source)
+            self._set_guesses(self._subject, source.dataset, slot.source)
 
-    def _know(self, place: Hashable, dataset: str, values: Mapping[str, Any]) -> None:
-        """Record the secrets of a row, which may be guessed."""
-        secret = self._secret.get(dataset, ())
-        self.guesses[place] = [values[name] for name in secret if values.get(name) is not None]
+    def _set_guesses(self, subject: Hashable, dataset: str, values: Mapping[str, Any]) -> None:
+        """Record the secrets of a row as what roles may guess while a subject is current."""
+        secret = self._secret_fields.get(dataset, ())
+        self.guesses[subject] = [values[name] for name in secret if values.get(name) is not None]
 
-    async def _case(self, case: Case, bound_treatments: Sequence[BoundTreatment]) -> None:
+    async def _run_case(self, case: Case, bound_treatments: Sequence[BoundTreatment]) -> None:
+        """Run all units of a case, and the comparisons of them that the compared role judges."""
         place: Place = case.item_id if case.origin is None else case.origin
         if case.origin is not None and case.dataset in self.world.slots.by_name:
             place = made_at(self.world, *case.origin)
-        self._at = UnitKey(case.scenario.name, place)
-        self.requests.units.setdefault(self._at, {})
-        self._about = place
+        self._unit_key = UnitKey(case.scenario.name, place)
+        self.requests.units.setdefault(self._unit_key, {})
+        self._subject = place
         if self.first:
-            self._know(place, case.dataset or "", case.fields)
+            self._set_guesses(place, case.dataset or "", case.fields)
         for bound in bound_treatments:
             self._arms = tuple(sorted(bound.treatment.arms.items()))
             units = [
@@ -342,7 +358,7 @@ class TrialRun(GenerationObserver):
             names: dict[Unit, StepValues] = {}
             for unit in units:
                 self._sample = unit.number
-                self._revealing.begin((self._at, self._arms, unit.model, unit.number))
+                self._reveals.begin((self._unit_key, self._arms, unit.model, unit.number))
                 shared = CaseState({}, {}, {})
                 await self.driver.go_through(unit, shared)
                 names |= shared.names
@@ -351,37 +367,40 @@ class TrialRun(GenerationObserver):
                 if self.plan.scorer(pair.step.scorer).role == self.compared:
                     self._sample = pair.number
                     await self.driver.compare([pair], [], shared)
-        self._at = None
+        self._unit_key = None
 
     def begin(self, part: Unit | Pair, step: Step) -> None:
-        """Set the current step; its requests are counted from here."""
-        if self._begun is None or self._begun[0] is not part or self._begun[1] is not step:
-            self._begun, self._step, self._turn = (part, step), step.name, 0
+        """Set the current step. The count of requests starts again if the step or its unit is another one."""
+        if self._current is None or self._current[0] is not part or self._current[1] is not step:
+            self._current, self._step, self._request_number = (part, step), step.name, 0
 
-    def _record(self, voice: ScriptedModel, request: Request) -> Sequence[Any]:
-        """Record what the compared role receives; return what a role would guess."""
-        if voice.compared and self._at is not None:
-            self._note(voice.name, (*request.message_pairs, *settings_told(request)))
-        return self.guesses.get(self._about, ()) if self.script.guesses_secrets else ()
+    def _on_request(self, model: ScriptedModel, request: Request) -> Sequence[Any]:
+        """Record a request to the compared role. Return the secrets that the model may guess."""
+        if model.compared and self._unit_key is not None:
+            self._record_request(model.name, (*request.message_pairs, *settings_told(request)))
+        return self.guesses.get(self._subject, ()) if self.script.guesses_secrets else ()
 
-    def _embedded(self, model: str, texts: Sequence[str]) -> None:
-        if self.voices[model].compared and self._at is not None:
-            self._note(model, tuple(("user", text) for text in texts))
+    def _on_embed(self, model: str, texts: Sequence[str]) -> None:
+        """Record texts that the compared role embeds."""
+        if self.models_by_name[model].compared and self._unit_key is not None:
+            self._record_request(model, tuple(("user", text) for text in texts))
 
-    def _note(self, model: str, sent: tuple[tuple[str, str], ...]) -> None:
-        assert self._at is not None
-        self._turn += 1
-        self.requests.units[self._at][SeenRequest(self._arms, self._sample, self._step, self._turn, model)] = sent
+    def _record_request(self, model: str, sent: tuple[tuple[str, str], ...]) -> None:
+        assert self._unit_key is not None
+        self._request_number += 1
+        self.requests.units[self._unit_key][
+            SeenRequest(self._arms, self._sample, self._step, self._request_number, model)
+        ] = sent
 
 
 class _Driver(LiveDriver):
-    """Runs the steps that send something to the compared role, or that decide about such a step."""
+    """Driver that runs the steps that can send something to the compared role or decide what is sent to it."""
 
-    going: TrialRun
+    trial_run: TrialRun
 
     def steps(self, unit: Unit) -> Sequence[Step]:
-        """Return the steps that a unit runs. Scores and other judges are not sent to the compared role."""
-        compared = self.going.compared
+        """Return the steps that a unit runs: none of its scores, and grades only by the compared role."""
+        compared = self.trial_run.compared
         return [
             step
             for step in unit.bound.treatment.steps
@@ -390,8 +409,8 @@ class _Driver(LiveDriver):
         ]
 
     async def answer(self, need: Need, at: UnitContext) -> Answered:
-        """Return what a program is sent for a need, recording the step at which it arose."""
-        assert not isinstance(need, ScorerNeed), "scores are left out"
+        """Answer the need of a program, as a request of the step at which it arose."""
+        assert not isinstance(need, ScorerNeed), "scores are not run"
         step = (
             need.call.step
             if isinstance(need, ReplyNeed)
@@ -399,12 +418,13 @@ class _Driver(LiveDriver):
             if isinstance(need, ConversationNeed)
             else need.step
         )
-        self.going.begin(at.part, step)
+        self.trial_run.begin(at.part, step)
         return await super().answer(need, at)
 
 
 def made_at(world: TrialWorld, dataset: str, place: int) -> Made:
-    """Return the identity of the row generated at a place of a world, which is the same in all worlds."""
+    """Return the identity of the row generated at a place of a world. It is the same in all worlds, even if the row is
+    at another place there."""
     slots = world.slots
     generated_dataset = slots.by_name[dataset]
     slot = slots.slot_at(generated_dataset, place)
@@ -418,10 +438,10 @@ def made_at(world: TrialWorld, dataset: str, place: int) -> Made:
 
 
 def change_made(attempts: Attempts, world: TrialWorld, change: SecretChange) -> None:
-    """Change secrets that roles wrote in generated rows. The rows stay: the messages do not depend on the outcome of a
-    row by its own secrets."""
+    """Change the secrets that roles wrote in generated rows. No row is added or removed: the checks of a row are not
+    repeated with its changed secrets."""
     dataset, files = attempts.dataset, world.sources.generated.rows
-    secret = _written(dataset)
+    secret = _generated_secrets(dataset)
     if not secret:
         return
     before, after = list(files[dataset.name]), RowFile()
@@ -434,42 +454,48 @@ def change_made(attempts: Attempts, world: TrialWorld, change: SecretChange) -> 
             for data_field in secret:
                 if layer.takes(data_field.name):
                     values[data_field.name] = _replacement(data_field, number, at, before, layer, world)
-            _derive(attempts, row, values, world)
+            _recompute_derived_fields(attempts, row, values, world)
         after.add(GeneratedRow(row.place, values, row.origins))
     files[dataset.name] = after
 
 
-def _written(made: MadeSet) -> list[DataField]:
-    """Return the secret fields that a role fills."""
-    texts: set[str] = set()
+def _generated_secrets(made: MadeSet) -> list[DataField]:
+    """Return the secret fields whose values roles wrote."""
+    names: set[str] = set()
     for step in made.steps:
         if isinstance(step, Ask) and step.returns is not None and step.returns.kind == "record":
-            texts |= step.returns.fields.keys()
+            names |= step.returns.fields.keys()
         if isinstance(step, Walk):
-            texts.add(step.name)
-    return [data_field for data_field in made.fields if data_field.secret and data_field.name in texts]
+            names.add(step.name)
+    return [data_field for data_field in made.fields if data_field.secret and data_field.name in names]
 
 
 def _replacement(
-    each: DataField, number: int, at: Made, rows: Sequence[GeneratedRow], change: SecretChange, world: TrialWorld
+    data_field: DataField,
+    number: int,
+    at: Made,
+    rows: Sequence[GeneratedRow],
+    change: SecretChange,
+    world: TrialWorld,
 ) -> Any:
-    """Return the replacement of a secret that a role wrote."""
-    values = [row.values[each.name] for row in rows]
+    """Return the replacement of a secret that a role wrote. `number` is the index of the row, and `at` its identity."""
+    values = [row.values[data_field.name] for row in rows]
     if change.kind == "alike":
         return values[0]
     if change.kind in ("permuted", "drawn", "exchanged"):
-        dice = change.dice(at[0], "" if change.kind == "exchanged" else each.name)
-        found = values[permuted(values, dice)[number]]
-        if found != values[number] or change.kind == "exchanged":
-            return found
-    dice = change.dice(at, each.name)
+        # If rows exchange their secrets, `permuted` draws from the same random numbers for all fields of a data set.
+        dice = change.dice(at[0], "" if change.kind == "exchanged" else data_field.name)
+        value = values[permuted(values, dice)[number]]
+        if value != values[number] or change.kind == "exchanged":
+            return value
+    dice = change.dice(at, data_field.name)
     lacks = change.kind == "missing" and dice.random() < 0.6
-    new = new_value(each.type, values[number], dice, world.axes, values, lacks)
-    return frozenset(new) if each.type.kind == "set" else new
+    new = new_value(data_field.type, values[number], dice, world.axes, values, lacks)
+    return frozenset(new) if data_field.type.kind == "set" else new
 
 
-def _derive(attempts: Attempts, row: GeneratedRow, values: dict[str, Any], world: TrialWorld) -> None:
-    """Compute again the fields that are computed from the row."""
+def _recompute_derived_fields(attempts: Attempts, row: GeneratedRow, values: dict[str, Any], world: TrialWorld) -> None:
+    """Evaluate the derived fields of a row again, after its secrets have changed."""
     filled = world.slots.filled(attempts.dataset, world.slots.slot_at(attempts.dataset, row.place))
     if filled is None:
         return
