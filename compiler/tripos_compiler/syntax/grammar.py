@@ -1,28 +1,23 @@
-"""Grammar tables, built by lark and cached, and the shift-reduce automaton that runs them.
+"""Grammar tables, built by lark, and the shift-reduce automaton that runs them.
 
-The tables are plain data, so lark is imported only to build them. The cache is in the user's cache folder: a data file
-named by everything that determines the tables and checked against its own digest, in a folder that only the user can
-access. If anything is wrong with it, the tables are silently built again.
+The tables are plain data in `grammar.json`, which is generated from `grammar.lark` and comes with the package: to
+import lark and build them takes 0.13 s of CPU, in every process. If the file belongs to another grammar, as while one
+is being edited, the tables are built in memory. `TRIPOS_UPDATE_GOLDEN=1` with `tests/compiler/test_tables.py` writes
+the file.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
-import stat
-import sys
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import field
 from functools import cache, cached_property
 from hashlib import sha256
-from importlib.machinery import PathFinder
 from pathlib import Path
 from re import Pattern
 from typing import Any, NamedTuple
 
-from tripos_compiler.files import write_atomically
 from tripos_compiler.source.data_classes import dataclass
 
 # Tables
@@ -95,7 +90,7 @@ class GrammarTables:
 
     @classmethod
     def from_data(cls, data: dict[str, Any]) -> GrammarTables:
-        """Return the inverse of `to_data`. Raises `KeyError`, `TypeError` or `ValueError` for other data."""
+        """Return the inverse of `to_data`."""
         return cls(
             [(name, expression) for name, expression in data["terminals"]],
             dict(data["words"]),
@@ -132,14 +127,14 @@ def build_tables(grammar: str) -> GrammarTables:
     )
     lexer = BasicLexer(lark.lexer_conf)
     table = lark.parser.parser._parse_table
-    numbers = {name: number for number, name in enumerate(table.states)}
+    numbers = {state: number for number, state in enumerate(_reached(table))}
     rules = {rule: number for number, rule in enumerate(lark.rules)}
     states = [
         {
             symbol: numbers[target] if action is Shift else ~rules[target]
             for symbol, (action, target) in sorted(row.items())
         }
-        for row in table.states.values()
+        for row in (table.states[state] for state in numbers)
     ]
     name = next(terminal for terminal in lexer.terminals if terminal.name == "NAME")
     words = {
@@ -157,6 +152,22 @@ def build_tables(grammar: str) -> GrammarTables:
         {start: numbers[table.start_states[start]] for start in STARTS},
         {start: numbers[table.end_states[start]] for start in STARTS},
     )
+
+
+def _reached(table: Any) -> Iterator[Any]:
+    """Yield the states of a parse table as they are reached from the start, in the order of symbols: lark's own numbers
+    differ from process to process."""
+    from lark.parsers.lalr_analysis import Shift
+
+    waiting = [table.start_states[start] for start in STARTS]
+    reached = dict.fromkeys(waiting)
+    while waiting:
+        state = waiting.pop(0)
+        yield state
+        row = table.states[state]
+        targets = dict.fromkeys(row[symbol][1] for symbol in sorted(row) if row[symbol][0] is Shift)
+        waiting += [target for target in targets if target not in reached]
+        reached |= targets
 
 
 def _rule(rule: Any) -> Rule:
@@ -178,82 +189,28 @@ def _rule_of(origin: str, label: str, size: int, kept: list[list[Any]] | None, t
     return Rule(origin, label, size, pairs, transparent)
 
 
-# Cache of the tables
+# Generated tables
 
-FORMAT = 1
-"""Version of the data layout; raise it with every change."""
+TABLES = "grammar.json"
+"""File with the digest of the grammar, a line feed, and its tables as JSON."""
 
 
 @cache
 def tables() -> GrammarTables:
-    """Return the tables of the Tripos grammar, read or built once for each process."""
-    return tables_of(Path(__file__).with_name(GRAMMAR).read_text("utf-8"), cache_folder())
+    """Return the tables of the Tripos grammar, read once for each process."""
+    folder = Path(__file__).parent
+    return tables_of((folder / GRAMMAR).read_text("utf-8"), (folder / TABLES).read_text("utf-8"))
 
 
-def tables_of(grammar: str, folder: Path | None) -> GrammarTables:
-    """Return the tables of a grammar, from the folder or built and stored there; None as folder disables the cache."""
-    maker = _maker()
-    if maker is None:
-        return build_tables(grammar)
-    key = _digest("\n".join([str(FORMAT), ".".join(map(str, sys.version_info[:2])), maker, grammar]))
-    path = None if folder is None else folder / f"grammar-{key[:16]}.json"
-    grammar_tables = None if path is None else _read(path, key)
-    if grammar_tables is not None:
-        return grammar_tables
-    made = build_tables(grammar)
-    if path is not None:
-        _write(path, key, made)
-    return made
+def tables_of(grammar: str, generated: str) -> GrammarTables:
+    """Return the tables of a grammar: the generated ones, or new ones if those belong to another grammar."""
+    head, _, body = generated.partition("\n")
+    return GrammarTables.from_data(json.loads(body)) if head == _digest(grammar) else build_tables(grammar)
 
 
-def _maker() -> str | None:
-    """Return a text that identifies the version of lark, or None if it has no such file, as in a bundle."""
-    found = PathFinder.find_spec("lark")
-    try:
-        return None if found is None or found.origin is None else Path(found.origin).read_text("utf-8")
-    except (OSError, ValueError):
-        return None
-
-
-def cache_folder() -> Path | None:
-    """Return the folder for the tables in the user's cache: below `$XDG_CACHE_HOME` if it is set, else in the system's
-    usual place; None if the user has no home."""
-    given = os.environ.get("XDG_CACHE_HOME", "")
-    if Path(given).is_absolute():
-        return Path(given) / "tripos" / "grammar"
-    try:
-        home = Path.home()
-    except RuntimeError:
-        return None
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "tripos" / "grammar"
-    return home / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "tripos" / "grammar"
-
-
-def _read(path: Path, key: str) -> GrammarTables | None:
-    try:
-        if not _ours(path.parent):
-            return None
-        head, _, body = path.read_text("utf-8").partition("\n")
-        return GrammarTables.from_data(json.loads(body)) if head == f"{key} {_digest(body)}" else None
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-
-
-def _write(path: Path, key: str, made: GrammarTables) -> None:
-    body = json.dumps(made.to_data(), separators=(",", ":"))
-    with suppress(OSError):
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if _ours(path.parent):
-            write_atomically(path, f"{key} {_digest(body)}\n{body}".encode())
-
-
-def _ours(folder: Path) -> bool:
-    """Return true if only this user can write to the folder."""
-    if sys.platform == "win32":  # a folder in the user's profile is the user's
-        return True
-    found = folder.lstat()
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
+def generated_tables(grammar: str) -> str:
+    """Return the content of `TABLES` for a grammar."""
+    return f"{_digest(grammar)}\n{json.dumps(build_tables(grammar).to_data(), separators=(',', ':'))}\n"
 
 
 def _digest(text: str) -> str:
