@@ -268,7 +268,16 @@ def test_the_empty_form_has_the_lines_of_the_filled_one(run: Path, tripos: Comma
     Path("tables.tripos").write_text(SPEC + MATRIX, "utf-8")
     empty = tripos("plan", "tables.tripos", "--table", "best").out
     assert "CLEAR" in empty and "SHORT" in empty and "…" in empty
+    [table] = tripos("plan", "tables.tripos", "--table", "best", "--json").data["tables"]
+    assert [column["key"] for column in table["columns"]] == ["evaluator", "model", "CLEAR", "SHORT"]
     refused = tripos("plan", "tables.tripos", "--table", "bets")
     assert (refused.code, "did you mean `best`?" in refused.err) == (2, True)
     none = tripos("report", "--table", "main")
     assert none.code == 2 and "declares no table" in none.err
+
+
+def test_an_option_that_tables_have_no_use_for_is_refused(run: Path, tripos: Command) -> None:
+    for options in (["--html", "page.html"], ["--junit", "gates.xml"], ["--confusion"], ["--items"], ["--sql"]):
+        refused = tripos("report", "--tables", *options)
+        assert (refused.code, f"`{options[0]}` has no use with `--tables`" in refused.err) == (2, True), refused.err
+    assert tripos("report", "--tables", "--table", "main").code == 2

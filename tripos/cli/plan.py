@@ -210,13 +210,14 @@ def main(context: Context) -> Outcome:
 def _plan_compiled(context: Context, spec: CompiledSpec, request: RunRequest, chosen: ChosenSettings) -> Outcome:
     options, config, plan = context.options, chosen.config, spec.plan
     question = design_question(options)
-    if context.form == "json" and question is None and not options.prompts:
-        return Outcome(plan.to_json)
     if options.table:
         from tripos_warehouse.report.result_tables import empty_table, find_tables
+        from tripos_warehouse.tables.data import to_json
 
         tables = [empty_table(plan, table, None) for table in find_tables(plan, options.table)]
-        return Outcome(lines=[to_text(tables, table_width()).rstrip("\n")])
+        return Outcome(lambda: to_json(tables), [to_text(tables, table_width()).rstrip("\n")])
+    if context.form == "json" and question is None and not options.prompts:
+        return Outcome(plan.to_json)
     if options.prompts:
         if question is not None:
             raise TriposError(

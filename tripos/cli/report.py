@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tripos.cli.context import PAPER_FORMATS, Context, Outcome, Styled
 from tripos.cli.tables import printed_lines
-from tripos.settings.options import FORMAT, ONLY, PROFILE, SQL, STORE, CompareParameters, ReportParameters
+from tripos.settings.options import FORMAT, JUNIT, ONLY, PROFILE, SQL, STORE, CompareParameters, ReportParameters
 from tripos.terminal import is_colored, message, replace_controls, table_width, terminal_width
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.diagnostics.text_format import display_width
@@ -68,6 +68,9 @@ def _status(row: Mapping[str, Any]) -> str:
     return status + (localized(f", {row['withheld']:,} items withheld") if row["withheld"] else "")
 
 
+TABLE_OPTIONS = (ReportParameters.table, ReportParameters.tables)
+
+
 def main(context: Context) -> Outcome:
     """Return the report of a run. The exit code is 1 if a measure could not be computed, 100 if an `expect` failed."""
     options, form = context.options, context.form
@@ -78,12 +81,16 @@ def main(context: Context) -> Outcome:
     for option in (SQL, ReportParameters.confusion, ReportParameters.items, ReportParameters.html):
         if option.is_in(options) and form not in ("text", "json"):
             raise TriposError("R0202", f"`{option}` has no use with `{FORMAT} {form}`", "leave one of them out")
+    declared = next((each for each in TABLE_OPTIONS if each.is_in(options)), None)
+    for option in (SQL, ReportParameters.confusion, ReportParameters.items, ReportParameters.html, JUNIT):
+        if declared is not None and option.is_in(options):
+            raise TriposError("R0202", f"`{option}` has no use with `{declared}`", "leave one of them out")
     from tripos_warehouse.statistics.user_functions import python_refused
 
     store = context.store()
     with python_refused(context.trust.untrusted):
         report = make_report(store, options.run, plan, options.only)
-    if options.table or options.tables:
+    if declared is not None:
         return _declared_tables(store, report, options.table)
     tables = _figure_tables(store, report) if options.confusion else ()
     items = _items(store, report) if options.items else ()

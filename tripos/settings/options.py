@@ -447,6 +447,7 @@ class PlanParameters(Parameters):
         const=1,
     )
     table = repeated(text("NAME"), "print the empty form of this table, and nothing else; may be repeated")
+    _one_of = Alternatives((prompts, table))
     json = JSON.but("print the plan itself; with --prompts the prompts")
     detect = option(
         number(0, metavar="DIFFERENCE", above=True),
@@ -538,6 +539,7 @@ class ReportParameters(Parameters):
     tables = flag("print all tables of the benchmark, and nothing else")
     json = JSON.but("print the report as JSON")
     html = option(FILE_PATH, "write the report as one page that needs no server")
+    _one_of = Alternatives((table, tables))
 
 
 class ViewParameters(Parameters):
