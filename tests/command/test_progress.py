@@ -244,7 +244,7 @@ def test_a_quiet_run_shows_nothing() -> None:
 
 
 class Gone(io.StringIO):
-    """What was standard error, and nobody reads it any more."""
+    """A standard error that nobody reads any more."""
 
     def write(self, text: str) -> int:
         raise BrokenPipeError

@@ -18,9 +18,7 @@ VERDICTS = Path(__file__).parent / "verdicts" / "alpaca_eval.jsonl"
 
 
 def test_preferences_and_win_rates_are_those_of_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        binding, "gives_token_probabilities", lambda _: True
-    )  # of a judge that is no model of a provider
+    monkeypatch.setitem(binding.BY_NAME, "probabilities", lambda _: True)  # the judge is no model of a provider
     *lines, unpenalised, shipped = map(json.loads, VERDICTS.read_text("utf-8").splitlines())
     leading: list[bool] = []
 

@@ -109,7 +109,7 @@ class CaseSource:
 
     @property
     def trust(self) -> Trust:
-        """What the benchmark may do on this machine."""
+        """Permissions of the benchmark on this machine."""
         return self.reader.trust
 
     def cases(self, selection: Selection) -> Iterator[Case]:

@@ -40,7 +40,7 @@ class CallPlace(NamedTuple):
 
 @dataclass(frozen=True)
 class RunContext:
-    """What all parts of one run share. The defaults are those of a run that keeps nothing."""
+    """Context that all parts of one run share. The defaults are those of a run that keeps nothing."""
 
     plan: Plan
     binding: RoleBinding
