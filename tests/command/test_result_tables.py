@@ -276,6 +276,28 @@ def test_the_empty_form_has_the_lines_of_the_filled_one(run: Path, tripos: Comma
     assert none.code == 2 and "declares no table" in none.err
 
 
+def test_a_line_without_results_is_shown_as_such(run: Path, tripos: Command) -> None:
+    """A table has every column that it declares: one that is left out would say that it was never meant."""
+    lacking = "score never = reply.answer == q.answer when level == nothing"
+    spec = SPEC.replace("axis level { easy, hard }", "axis level { easy, hard, nothing }")
+    spec = spec.replace("  score rubric(reply.why)\n", f"  {lacking}\n  score rubric(reply.why)\n")
+    declared = """
+measure never = mean(never)
+table lacking {
+  rows   model
+  column by_level[hint: some]
+  column never
+  values level { nothing, easy }
+}
+"""
+    Path("tables.tripos").write_text(spec + declared, "utf-8")
+    [table] = tripos("report", "--spec", "tables.tripos", "--tables", "--format", "json").data["tables"]
+    assert [column["key"] for column in table["columns"]] == ["model", "nothing", "easy", "never"]
+    for row in table["rows"]:
+        values = [None if row[key] is None else row[key]["value"] for key in ("nothing", "easy", "never")]
+        assert [value is None for value in values] == [True, False, True]
+
+
 def test_an_option_that_tables_have_no_use_for_is_refused(run: Path, tripos: Command) -> None:
     for options in (["--html", "page.html"], ["--junit", "gates.xml"], ["--confusion"], ["--items"], ["--sql"]):
         refused = tripos("report", "--tables", *options)

@@ -160,7 +160,7 @@ def _declared_tables(store: Store, report: Report, wanted: Sequence[str]) -> Out
         [to_text(tables, table_width()).rstrip("\n")],
         {"csv": lambda: to_csv(tables)},
         lambda: tables,
-        ExitCode.SOME_FAILED if report.failed else ExitCode.SUCCESS,
+        exit_code_of(report),
     )
 
 

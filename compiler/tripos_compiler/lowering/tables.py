@@ -494,7 +494,7 @@ def _number(
     if cell.text in HOLES:
         return None
     try:
-        number = float(cell.text.removesuffix("%").strip())
+        number = float(cell.text)
     except ValueError:
         help_ = "write `.` for a figure that was not published"
         reading.error("E0301", f"`{cell.text}` is no number", cell.span, help_)

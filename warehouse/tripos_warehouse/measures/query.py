@@ -470,6 +470,8 @@ def renamed(text: str, schema: str, axes: Iterable[str], dims: Iterable[str]) ->
 
 PAIR = "pair"
 """The dimension with a value for every two evaluators."""
+PAIR_SEPARATOR = " & "
+"""The text between the two evaluators in a value of `PAIR`."""
 REPLY_TO_ITEM = '"of item" || chr(31) || subject'
 """What is rated, with the item as a prefix; the warehouse splits them there."""
 
@@ -536,9 +538,10 @@ def without_pair(dims: Sequence[str]) -> tuple[str, ...]:
 def by_pair(parts: Parts, rows: str) -> str:
     """Return the table of ratings, each repeated for every pair that its rater is in."""
     raters = f"(select distinct rater from {rows} where rater is not null)"
+    pair = f"one.rater || {quoted(PAIR_SEPARATOR)} || other.rater"
     pairs = parts.add(
         "pairs",
-        f"""select one.rater as one, other.rater as other, one.rater || ' & ' || other.rater as {named(PAIR)}
+        f"""select one.rater as one, other.rater as other, {pair} as {named(PAIR)}
 from {raters} as one join {raters} as other on one.rater < other.rater""",
     )
     return parts.add(

@@ -6,7 +6,7 @@ values of measures (`MeasureTable`); rendering is that of every other table (`ta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -19,6 +19,7 @@ from tripos_compiler.plan import Labels, Plan, PublishedRow, ResultTable, TableF
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.measures.evaluation import evaluate_or_error, shared_cells
 from tripos_warehouse.measures.measure_rows import MeasureRow, MeasureTable, with_sequential_intervals
+from tripos_warehouse.measures.query import PAIR, PAIR_SEPARATOR
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.report.run_report import Report
 from tripos_warehouse.report.tables import ALL_MODELS, reading_notes, warnings_of
@@ -27,8 +28,7 @@ from tripos_warehouse.tables.model import Column, Table
 from tripos_warehouse.tables.values import decimals_of
 from tripos_warehouse.views.dimensions import dimension_heading, dimension_label, dimension_place, listed_values
 
-MODEL, PAIR = "model", "pair"
-PAIR_SEPARATOR = " & "
+MODEL = "model"
 POINTS = 100
 HIGHEST = ("the best value", "the second best")
 UNKNOWN = "…"
@@ -169,9 +169,18 @@ class _Arrangement:
                 spread = tuple(values.get(name, other) for name in figure.spread)
                 found.setdefault(spread, {})[key] = self._scaled(row)
         return [
-            _Line(figure, values, *self._headings(figure, values), found[values])
-            for values in self._in_order(set(found), figure.spread)
+            _Line(figure, values, *self._headings(figure, values), found.get(values, {}))
+            for values in self._in_order({*found, *self._without_results(figure, found)}, figure.spread)
         ]
+
+    def _without_results(self, figure: TableFigure, found: Collection[Key]) -> list[Key]:
+        """Return the values of the lines of a figure that are shown although they have no results: of its only line, or
+        of those that `values` lists."""
+        if not figure.spread:
+            return [] if found else [()]
+        chosen = self.table.values.get(figure.spread[0], ()) if len(figure.spread) == 1 else ()
+        known = {_text(values[0]) for values in found}
+        return [(value.name,) for value in chosen if value.name not in known]
 
     def _grouped(self, lines: Sequence[_Line]) -> list[_Line]:
         """Return the lines with those that go by the dimension of `group` together, each under its value."""
