@@ -347,8 +347,7 @@ def _affects(change: Change, before: MeasureDependencies, after: MeasureDependen
         case "data set":
             return items and change.name in before.datasets | after.datasets
         case "measure":
-            changes_direction_only = "is better when lower" in change.what
-            return change.name in before.measures | after.measures and not changes_direction_only
+            return change.name in before.measures | after.measures and change.field != "lower_is_better"
         case "metric":
             return change.name in before.metrics | after.metrics
         case "role":

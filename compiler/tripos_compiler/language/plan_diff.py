@@ -152,6 +152,7 @@ class Change:
 
     `stale` are the fingerprints whose stored results are no longer valid. A change of a step has its name in `step`,
     the changed field in `field`, which is `name` if the step is new or gone, and what depends on the field in `effect`.
+    A change of a measure's direction has `lower_is_better` in `field`.
     """
 
     part: Weight
@@ -684,7 +685,8 @@ def _measures(before: Plan, after: Plan) -> Iterator[Change]:
         if old.lower_is_better != new.lower_is_better:
             headlines = (*before.benchmark.headline, *after.benchmark.headline)
             turned = "is better when lower" if new.lower_is_better else "is better when lower no longer"
-            yield Change("major" if new.name in headlines else "minor", "measure", new.name, turned)
+            part: Weight = "major" if new.name in headlines else "minor"
+            yield Change(part, "measure", new.name, turned, field="lower_is_better")
         if old.random != new.random:
             what = "has an interval that speaks of other judges or prompts than before"
             yield Change("minor", "measure", new.name, what)

@@ -445,15 +445,18 @@ def change_made(attempts: Attempts, world: TrialWorld, change: SecretChange) -> 
     if not secret:
         return
     before, after = list(files[dataset.name]), RowFile()
+    layers = [layer for layer in (change.under, change) if layer is not None]
+    donors = [_donors(dataset.name, secret, before, layer) for layer in layers]
     for number, row in enumerate(before):
         at = made_at(world, dataset.name, row.place)
         values = dict(row.values)
-        for layer in (change.under, change):
-            if layer is None or not (layer.changes_row(at) if layer.generated is None else at in layer.generated):
+        for layer, donor_of in zip(layers, donors, strict=True):
+            if not (layer.changes_row(at) if layer.generated is None else at in layer.generated):
                 continue
             for data_field in secret:
                 if layer.takes(data_field.name):
-                    values[data_field.name] = _replacement(data_field, number, at, before, layer, world)
+                    donor = donor_of[number] if donor_of else None
+                    values[data_field.name] = _replacement(data_field, number, at, before, layer, donor, world)
             _recompute_derived_fields(attempts, row, values, world)
         after.add(GeneratedRow(row.place, values, row.origins))
     files[dataset.name] = after
@@ -470,24 +473,32 @@ def _generated_secrets(made: MadeSet) -> list[DataField]:
     return [data_field for data_field in made.fields if data_field.secret and data_field.name in names]
 
 
+def _donors(dataset: str, secret: Sequence[DataField], rows: Sequence[GeneratedRow], change: SecretChange) -> list[int]:
+    """Return, for each row, the index of the row whose secrets it gets, or an empty list if rows keep theirs. A row
+    gets all its secrets from one row, as rows of files do."""
+    if change.kind not in ("permuted", "exchanged"):
+        return []
+    return permuted([[row.values[field.name] for field in secret] for row in rows], change.dice(dataset))
+
+
 def _replacement(
     data_field: DataField,
     number: int,
     at: Made,
     rows: Sequence[GeneratedRow],
     change: SecretChange,
+    donor: int | None,
     world: TrialWorld,
 ) -> Any:
-    """Return the replacement of a secret that a role wrote. `number` is the index of the row, and `at` its identity."""
+    """Return the replacement of a secret that a role wrote. `number` is the index of the row, `at` its identity, and
+    `donor` the index of the row whose secrets it gets, if the change is an exchange between rows."""
     values = [row.values[data_field.name] for row in rows]
     if change.kind == "alike":
         return values[0]
-    if change.kind in ("permuted", "drawn", "exchanged"):
-        # If rows exchange their secrets, `permuted` draws from the same random numbers for all fields of a data set.
-        dice = change.dice(at[0], "" if change.kind == "exchanged" else data_field.name)
-        value = values[permuted(values, dice)[number]]
-        if value != values[number] or change.kind == "exchanged":
-            return value
+    if change.kind == "drawn":
+        donor = permuted(values, change.dice(at[0], data_field.name))[number]
+    if donor is not None and (values[donor] != values[number] or change.kind == "exchanged"):
+        return values[donor]
     dice = change.dice(at, data_field.name)
     lacks = change.kind == "missing" and dice.random() < 0.6
     new = new_value(data_field.type, values[number], dice, world.axes, values, lacks)
