@@ -52,23 +52,23 @@ class CopyEvidence:
     rows: str
 
 
-def find_copy(secret: ComparedColumn, other: ComparedColumn, together: RowMatching) -> CopyEvidence | None:
+def find_copy(secret: ComparedColumn, other: ComparedColumn, matching: RowMatching) -> CopyEvidence | None:
     """Return how a field repeats a secret field in matching rows; None if it does not."""
-    if together.count < 2 and not together.complete:
+    if matching.count < 2 and not matching.complete:
         return None
-    found = _place(secret, other, together, 0, occurrences)
-    if found is not None and found[2] >= MIN_SURPRISE_DIGITS - _worth(secret, other):
+    found = _place(secret, other, matching, 0, occurrences)
+    if found is not None and found[2] >= MIN_SURPRISE_DIGITS - _name_evidence(secret, other):
         place, count, _ = found
-        return CopyEvidence(describe_place(place), _rows(count, together))
+        return CopyEvidence(describe_place(place), _rows(count, matching))
     if secret.loaded is not other.loaded:
         # A field that is the end of a solution is the answer.
-        found = _place(other, secret, together, 1, _ends)
+        found = _place(other, secret, matching, 1, _places_at_end)
         if found is not None and found[2] >= MIN_SURPRISE_DIGITS:
-            return CopyEvidence("has what ends the value of", _rows(found[1], together))
-    return _renamed(secret, other, together)
+            return CopyEvidence("has what ends the value of", _rows(found[1], matching))
+    return _renamed(secret, other, matching)
 
 
-def _worth(secret: ComparedColumn, other: ComparedColumn) -> float:
+def _name_evidence(secret: ComparedColumn, other: ComparedColumn) -> float:
     """Return the digits of surprise that the name of a field is worth."""
     if secret.part is not None:
         return 0.0
@@ -76,57 +76,62 @@ def _worth(secret: ComparedColumn, other: ComparedColumn) -> float:
     return 0.0 if apart else SAME_NAME
 
 
-def _ends(holder: NormalizedValue, held: NormalizedValue) -> set[Place]:
+def _places_at_end(holder: NormalizedValue, held: NormalizedValue) -> set[Place]:
     found = occurrences(holder, held)
     return {place for place in found if place[1] == "end"} if found else found
 
 
-def _rows(count: int, together: RowMatching) -> str:
-    return f"in {count:,} of {together.count:,} rows {together.why}"
+def _rows(count: int, matching: RowMatching) -> str:
+    return f"in {count:,} of {matching.count:,} rows {matching.why}"
 
 
 def _place(
     held: ComparedColumn,
     holder: ComparedColumn,
-    together: RowMatching,
+    matching: RowMatching,
     side: int,
-    looked: Callable[[NormalizedValue, NormalizedValue], set[Place]],
+    find_places: Callable[[NormalizedValue, NormalizedValue], set[Place]],
 ) -> tuple[Place, int, float] | None:
     """Return the place at which one column has the values of another in nearly all pairs, the number of pairs, and the
     surprise in digits.
 
     `side` (0 or 1) is the side of the pairs with the column that is contained in the other.
     """
-    sides = (together.one, together.two)
-    few, speaking = sides[side].few(held)
-    holders, least = sides[1 - side].few(holder)[0], 0.75 * speaking
-    if not _may_have(holders, few, least) or _most(few, holders, looked, least) is None:
+    sides = (matching.one, matching.two)
+    sample, nonempty = sides[side].sample(held)
+    holders, least = sides[1 - side].sample(holder)[0], 0.75 * nonempty
+    if not _may_contain(holders, sample, least) or _most_frequent_place(sample, holders, find_places, least) is None:
         return None
-    pairs = [(pair[side], pair[1 - side]) for pair in together.pairs if held.plain(pair[side])]
-    ones, twos = [held.normalized(one) for one, _ in pairs], [holder.normalized(two) for _, two in pairs]
-    best = _most(ones, twos, looked, SHARE * len(pairs))
+    pairs = [(pair[side], pair[1 - side]) for pair in matching.pairs if held.plain(pair[side])]
+    held_values, holder_values = (
+        [held.normalized(one) for one, _ in pairs],
+        [holder.normalized(two) for _, two in pairs],
+    )
+    best = _most_frequent_place(held_values, holder_values, find_places, SHARE * len(pairs))
     if best is None:
         return None
     place, count = best
     # One side is rotated as a control: agreement in the shuffled pairs is accidental.
     first = pairs[:: max(1, len(pairs) // CONTROL_PAIRS)][:CONTROL_PAIRS]
-    turn = len(first) // 2
-    turned = [(one[0], two[1]) for one, two in zip(first, (*first[turn:], *first[:turn]), strict=True)] if turn else []
-    differ = [(one, two) for one, two in turned if held.plain(one) != held.plain(two)]
-    accident = sum(place in looked(holder.normalized(two), held.normalized(one)) for one, two in turned)
-    by_chance = accident / len(turned) if differ and len(turned) >= 10 else 0.0
+    shift = len(first) // 2
+    shuffled = (
+        [(one[0], two[1]) for one, two in zip(first, (*first[shift:], *first[:shift]), strict=True)] if shift else []
+    )
+    differ = [(one, two) for one, two in shuffled if held.plain(one) != held.plain(two)]
+    accident = sum(place in find_places(holder.normalized(two), held.normalized(one)) for one, two in shuffled)
+    by_chance = accident / len(shuffled) if differ and len(shuffled) >= 10 else 0.0
     chances = [held.chance(one) for one, _ in pairs]
-    mean = max(sum(chances) / len(chances) * (1 if place[1] == "all" or len(turned) >= 10 else 3), by_chance)
+    mean = max(sum(chances) / len(chances) * (1 if place[1] == "all" or len(shuffled) >= 10 else 3), by_chance)
     return place, count, _surprise(count, len(pairs), mean)
 
 
-def _may_have(holders: Sequence[NormalizedValue], few: Sequence[NormalizedValue], least: float) -> bool:
+def _may_contain(holders: Sequence[NormalizedValue], sample: Sequence[NormalizedValue], least: float) -> bool:
     """Return false if fewer than `least` of the holders can contain the value paired with them.
 
     Nearly all pairs of columns have nothing in common, so this cheap test comes first.
     """
-    left = len(few)
-    for holder, normalized_value in zip(holders, few, strict=True):
+    left = len(sample)
+    for holder, normalized_value in zip(holders, sample, strict=True):
         if not holder.may_have(normalized_value):
             left -= 1
             if left < least or not left:
@@ -134,24 +139,24 @@ def _may_have(holders: Sequence[NormalizedValue], few: Sequence[NormalizedValue]
     return True
 
 
-def _most(
-    ones: Sequence[NormalizedValue],
-    twos: Sequence[NormalizedValue],
-    looked: Callable[[NormalizedValue, NormalizedValue], set[Place]],
+def _most_frequent_place(
+    values: Sequence[NormalizedValue],
+    holders: Sequence[NormalizedValue],
+    find_places: Callable[[NormalizedValue, NormalizedValue], set[Place]],
     least: float,
 ) -> tuple[Place, int] | None:
-    """Return the place at which most of `twos` contain the paired value of `ones`, and their number; None if fewer than
-    `least`.
+    """Return the place at which most of `holders` contain the value paired with them, and their number; None if fewer
+    than `least`.
 
     The search ends as soon as `least` cannot be reached.
     """
     counts: dict[Place, int] = {}
-    most, left = 0, len(ones)
-    for one, two in zip(ones, twos, strict=True):
+    most, left = 0, len(values)
+    for one, two in zip(values, holders, strict=True):
         if most + left < least:
             return None
         left -= 1
-        for place in looked(two, one):
+        for place in find_places(two, one):
             counts[place] = counts.get(place, 0) + 1
             most = max(most, counts[place])
     if not counts or most < least:
@@ -168,26 +173,30 @@ def _surprise(count: int, rows: int, chance: float) -> float:
     return rows * (agreeing + ((1 - share) * math.log10((1 - share) / (1 - chance)) if share < 1 else 0.0))
 
 
-def _renamed(secret: ComparedColumn, other: ComparedColumn, together: RowMatching) -> CopyEvidence | None:
-    """Return the evidence that two columns map one to one, such as 1 for A, in all rows."""
-    if together.count < OTHER_NAMES or not _have_one_pattern(secret, other, together):
+def _renamed(secret: ComparedColumn, other: ComparedColumn, matching: RowMatching) -> CopyEvidence | None:
+    """Return the evidence that the values of two columns map one to one in all rows, such as 1 for A."""
+    if matching.count < OTHER_NAMES or not _have_one_pattern(secret, other, matching):
         return None
-    pairs = together.pairs
+    pairs = matching.pairs
     both = Counter((secret.plain(one), other.plain(two)) for one, two in pairs)
-    ones, twos = Counter(one for one, _ in both.elements()), Counter(two for _, two in both.elements())
-    if len(ones) > len(pairs) // 4 or "" in twos or not len(both) == len(ones) == len(twos) > 1:
+    secret_counts, other_counts = Counter(one for one, _ in both.elements()), Counter(two for _, two in both.elements())
+    if (
+        len(secret_counts) > len(pairs) // 4
+        or "" in other_counts
+        or not len(both) == len(secret_counts) == len(other_counts) > 1
+    ):
         return None
     rows = len(pairs)
-    repeated = sum((count / rows) ** 2 for count in ones.values())
-    names = math.lgamma(len(ones) + 1) / math.log(10)
-    if -(rows - len(ones)) * math.log10(repeated) - names < MIN_SURPRISE_DIGITS:
+    repeated = sum((count / rows) ** 2 for count in secret_counts.values())
+    names = math.lgamma(len(secret_counts) + 1) / math.log(10)
+    if -(rows - len(secret_counts)) * math.log10(repeated) - names < MIN_SURPRISE_DIGITS:
         return None
-    return CopyEvidence("says under other names what is said by", _rows(rows, together))
+    return CopyEvidence("says under other names what is said by", _rows(rows, matching))
 
 
-def _have_one_pattern(secret: ComparedColumn, other: ComparedColumn, together: RowMatching) -> bool:
-    pattern = together.one.pattern(secret)
-    return pattern is not None and pattern == together.two.pattern(other)
+def _have_one_pattern(secret: ComparedColumn, other: ComparedColumn, matching: RowMatching) -> bool:
+    pattern = matching.one.pattern(secret)
+    return pattern is not None and pattern == matching.two.pattern(other)
 
 
 # Copied fields of two data sets
@@ -199,13 +208,13 @@ FEWEST_VALUES = 5
 def find_copied_fields(secret: ComparedRows, other: ComparedRows) -> Iterator[CopiedField]:
     """Yield the fields of a data set that repeat a secret of another, or of the same data set."""
     shared = list(shared_files(secret.loaded, other.loaded))
-    ways = list(row_matchings(secret, other, shared))
+    matchings = list(row_matchings(secret, other, shared))
     joined = list(_shared_with_joins(secret.loaded, other.loaded))
     own = secret.loaded is other.loaded
     columns = [column for column in other.columns.values() if not (own and column.field.secret)]
     as_long = not own and len(secret.loaded.rows) == len(other.loaded.rows)
     for parts in secret.secrets.values():
-        compared = [(way, part, _candidates(part, other, way)) for way in ways for part in parts]
+        compared = [(matching, part, _candidates(part, other, matching)) for matching in matchings for part in parts]
         listed = as_long and not parts[0].counts.keys().isdisjoint(other.values_anywhere)
         if not (shared or joined or listed or any(candidates for _, _, candidates in compared)):
             continue
@@ -216,22 +225,22 @@ def find_copied_fields(secret: ComparedRows, other: ComparedRows) -> Iterator[Co
                 yield field
 
 
-def _candidates(secret: ComparedColumn, other: ComparedRows, way: RowMatching) -> Set[str]:
+def _candidates(secret: ComparedColumn, other: ComparedRows, matching: RowMatching) -> Set[str]:
     """Return the fields for which `find_copy` can find a copy. Nearly none can, which is decided for all fields
     at once.
     """
-    values, speaking = way.one.few(secret)
-    fields, anywhere = way.two.few_of_all
-    least = 0.75 * speaking
-    any_has, apart = _may_have(anywhere, values, least), secret.loaded is not other.loaded
+    values, nonempty = matching.one.sample(secret)
+    fields, anywhere = matching.two.sample_of_all
+    least = 0.75 * nonempty
+    any_has, apart = _may_contain(anywhere, values, least), secret.loaded is not other.loaded
     candidates = {
         name
-        for name, (normalized_values, saying) in fields.items()
-        if (any_has and _may_have(normalized_values, values, least))
-        or (apart and _may_have(values, normalized_values, 0.75 * saying))
+        for name, (normalized_values, nonempty_of_field) in fields.items()
+        if (any_has and _may_contain(normalized_values, values, least))
+        or (apart and _may_contain(values, normalized_values, 0.75 * nonempty_of_field))
     }
-    if way.count >= OTHER_NAMES and way.one.pattern(secret) is not None:
-        candidates |= {name for name, column in other.columns.items() if _have_one_pattern(secret, column, way)}
+    if matching.count >= OTHER_NAMES and matching.one.pattern(secret) is not None:
+        candidates |= {name for name, column in other.columns.items() if _have_one_pattern(secret, column, matching)}
     return candidates
 
 
@@ -239,11 +248,11 @@ def _same_values(
     secret: ComparedRows, column: ComparedColumn, compared: Sequence[tuple[RowMatching, ComparedColumn, Set[str]]]
 ) -> CopiedField | None:
     """Return the copy if a field has the values of a secret field or of a part of it."""
-    for way, part, candidates in compared:
-        if way.field == column.field.name or column.field.name not in candidates:
+    for matching, part, candidates in compared:
+        if matching.field == column.field.name or column.field.name not in candidates:
             continue
-        evidence = find_copy(part, column, way)
-        if evidence is not None and not _public(secret, column, way):
+        evidence = find_copy(part, column, matching)
+        if evidence is not None and not _public(secret, column, matching):
             inner = f".{part.part}" if part.part is not None else ""
             return CopiedField(
                 column.field.name, part.field.name, "values", does=evidence.does, rest=f"{inner}` {evidence.rows}"
@@ -269,14 +278,14 @@ def _same_list(rows: ComparedRows, secret: ComparedColumn, column: ComparedColum
     return CopiedField(column.field.name, secret.field.name, "values")
 
 
-def _public(secret: ComparedRows, column: ComparedColumn, way: RowMatching) -> bool:
+def _public(secret: ComparedRows, column: ComparedColumn, matching: RowMatching) -> bool:
     """Return true if a field only repeats a public field of the matching rows."""
     if secret.loaded is column.loaded:
         return False
-    texts = way.two.begin(column)
+    texts = matching.two.first_values(column)
     least = SHARE * len(texts)
     return any(
-        sum(map(operator.eq, way.one.begin(public), texts)) >= least
+        sum(map(operator.eq, matching.one.first_values(public), texts)) >= least
         for public in secret.columns.values()
         if not public.field.secret
     )
@@ -288,10 +297,10 @@ def shared_files(one: LoadedDataset, two: LoadedDataset) -> Iterator[tuple[DataF
 
 
 def _alike(
-    one: LoadedDataset, ones: Sequence[DataFile], two: LoadedDataset, twos: Sequence[DataFile]
+    one: LoadedDataset, files_of_one: Sequence[DataFile], two: LoadedDataset, files_of_two: Sequence[DataFile]
 ) -> Iterator[tuple[DataFile, DataFile]]:
-    files = {digest: file for file in reversed(ones) for digest in digests(one, file)}
-    for file in twos:
+    files = {digest: file for file in reversed(files_of_one) for digest in digests(one, file)}
+    for file in files_of_two:
         data_file = next((files[digest] for digest in digests(two, file) if digest in files), None)
         if data_file is not None:
             yield data_file, file
@@ -308,11 +317,13 @@ def _shared_with_joins(one: LoadedDataset, two: LoadedDataset) -> Iterator[tuple
         return
     every = [(None, one.dataset.files), *((frozenset(join.columns), join.files) for join in one.dataset.joins)]
     others = [(None, two.dataset.files), *((frozenset(join.columns), join.files) for join in two.dataset.joins)]
-    for taken, ones in every:
-        for also, twos in others:
+    for taken, files_of_one in every:
+        for also, files_of_two in others:
             if taken is not None or also is not None:
                 common = also if taken is None else taken if also is None else taken & also
-                yield from ((file, same, common or frozenset()) for file, same in _alike(one, ones, two, twos))
+                yield from (
+                    (file, same, common or frozenset()) for file, same in _alike(one, files_of_one, two, files_of_two)
+                )
 
 
 def _own_columns(loaded: LoadedDataset, columns: Sequence[str]) -> set[str]:
@@ -496,8 +507,8 @@ def identifies_rows(loaded: LoadedDataset, names: frozenset[str]) -> bool:
     if loaded.repeated:
         return False
     columns = [[_comparable(row.values.get(name)) for row in loaded.rows] for name in sorted(names)]
-    telling = (column for column in columns if all(isinstance(value, str) for value in column))
-    if any(len(set(each)) == len(each) for each in telling):
+    comparable = (column for column in columns if all(isinstance(value, str) for value in column))
+    if any(len(set(each)) == len(each) for each in comparable):
         return True
     return len({repr(values) for values in zip(*columns, strict=True)}) == len(loaded.rows)
 

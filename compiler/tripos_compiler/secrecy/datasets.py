@@ -175,12 +175,14 @@ class GenerationFlow:
     def fields(self) -> dict[str, Flow]:
         """Return the flows of the fields of a row."""
         dataset = self.generated
-        element = self.source.elements or Flow(self.source.all)  # the presence of a row is accounted for in `there`
+        element = self.source.elements or Flow(
+            self.source.all
+        )  # `existence_secrets` accounts for the presence of a row
         names: dict[str, Flow] = dict.fromkeys((*dataset.axes, "language"), PUBLIC)
         if dataset.alias is not None:
             self.where = self._conditions(dataset.where)
             row = element.map_secrets(lambda found: narrow_regions(found, lambda rows: rows.where(self.where)))
-            fields = {name: flow.map_secrets(self._called(name)) for name, flow in row.fields.items()}
+            fields = {name: flow.map_secrets(self._rename_to_alias(name)) for name, flow in row.fields.items()}
             names[dataset.alias] = Flow(row.structure, fields, row.elements)
             names["language"] = fields.get("language", PUBLIC)
         texts = written_fields(self.generated)
@@ -206,7 +208,7 @@ class GenerationFlow:
             for each in dataset.fields
         }
 
-    def _called(self, column: str) -> Callable[[Secrets], Secrets]:
+    def _rename_to_alias(self, column: str) -> Callable[[Secrets], Secrets]:
         """Return a function that renames secrets of the source's rows to their local names."""
         return lambda secrets: rename_source(secrets, f"{self.generated.alias}.{column}")
 
@@ -219,7 +221,7 @@ class GenerationFlow:
         refused = union(
             *(extend_trail(found, Label(span, "rows are refused by it")) for found, span in self._refused())
         )
-        return {secret: ways for secret, ways in refused.items() if secret.dataset != self.generated.name}
+        return {secret: trails for secret, trails in refused.items() if secret.dataset != self.generated.name}
 
     def _scope(self, step: str) -> Flows:
         return self._flows({**self.names, self.row_name: Flow(fields=dict(self.row))}, step)
@@ -248,21 +250,23 @@ class GenerationFlow:
                 if any(find_undefined(value)) or any(map(self._may_fail, subexpressions(value))):
                     self.disclosed.append((flow.all, place.head))
             case Ask():
-                told = self._request_secrets(step, flows, statement.head)
-                self._write(step, told, refusals)
+                given = self._request_secrets(step, flows, statement.head)
+                self._write(step, given, refusals)
             case Walk(ask=ask, below=below, name=name):
                 place = next((each for each in statement.of("walk") if each.name().text == name), statement)
                 start = flows.of(below) if below is not None else PUBLIC
-                told = self._request_secrets(ask, flows.within({"branches": start}), place.head)
+                given = self._request_secrets(ask, flows.within({"branches": start}), place.head)
                 self.disclosed.append((start.all, place.head))  # the node may not exist
-                chosen = extend_trail(union(told, start.all), Label(place.name().span, f"`{name}` is chosen by it"))
+                chosen = extend_trail(union(given, start.all), Label(place.name().span, f"`{name}` is chosen by it"))
                 self.row[name] = Flow({**refusals, **chosen})
             case Verify(ask=ask, require=require):
                 place = self._verifying(ask.name)
-                told = self._request_secrets(ask, flows, place.head)
-                said = dict.fromkeys(_returned(ask), Flow(told))
+                given = self._request_secrets(ask, flows, place.head)
+                verdicts = dict.fromkeys(_returned(ask), Flow(given))
                 for condition in require:
-                    self.disclosed.append((flows.within(said).all(condition), flows.places.of(condition, place.head)))
+                    self.disclosed.append(
+                        (flows.within(verdicts).all(condition), flows.places.of(condition, place.head))
+                    )
 
     def _may_fail(self, part: Expr) -> bool:
         """Return true if the operation can fail with defined operands: a number out of bounds, a text that cannot be
@@ -280,16 +284,16 @@ class GenerationFlow:
 
     def _request_secrets(self, ask: Ask, flows: Flows, span: Span) -> Secrets:
         """Return the secrets given to a role that is asked about a row."""
-        told = union(flows.all(*expressions_of(ask)), flows.names["language"].all)
-        self.disclosed.append((told, span))
-        return told
+        given = union(flows.all(*expressions_of(ask)), flows.names["language"].all)
+        self.disclosed.append((given, span))
+        return given
 
-    def _write(self, ask: Ask, told: Secrets, refusals: Secrets) -> None:
+    def _write(self, ask: Ask, given: Secrets, refusals: Secrets) -> None:
         """Add the fields that an author writes. Secret ones are secrets of the row."""
         declared = {data_field.name: data_field.secret for data_field in self.generated.fields}
         for name in _returned(ask):
             head = self.tables.declaration(self.generated.name, name).head
-            found: Secrets = {**refusals, **extend_trail(told, Label(head, "written knowing it"))}
+            found: Secrets = {**refusals, **extend_trail(given, Label(head, "written knowing it"))}
             if declared.get(name):
                 own = {Secret(self.generated.name, name, ALL_ROWS): ((Label(head, f"`{name}` is secret"),),)}
                 found = union(found, own)
@@ -406,7 +410,7 @@ class DatasetSecrets:
     def everything(self) -> Secrets:
         """All secrets of files, and all secret fields that are written."""
         written = [
-            {Secret(dataset.name, data_field.name): ((self._declared(dataset.name, data_field.name),),)}
+            {Secret(dataset.name, data_field.name): ((self._source_label(dataset.name, data_field.name),),)}
             for dataset in self.generated.values()
             for data_field in dataset.fields
             if data_field.secret
@@ -433,9 +437,9 @@ class DatasetSecrets:
 
     def _read(self, dataset: Dataset) -> TableSecrets:
         joined, media = self._joined(dataset), self._media(dataset)
-        told = self._contents(dataset, joined)
+        given = self._contents(dataset, joined)
         fields = {
-            data_field.name: Flow(union(told[data_field.name], media.get(data_field.name, NONE)))
+            data_field.name: Flow(union(given[data_field.name], media.get(data_field.name, NONE)))
             for data_field in dataset.fields
         }
         public = [data_field for data_field in dataset.fields if not fields[data_field.name].all]
@@ -444,8 +448,8 @@ class DatasetSecrets:
             for data_field in public
         }
         about = (ItemReference(dataset.name), *self._same_rows(dataset))
-        there, order = self._laid_out(dataset)
-        rows = Flow(union(self._repeats(dataset, fields), there), elements=Flow(fields=fields), order=order)
+        existence, order = self._layout_secrets(dataset)
+        rows = Flow(union(self._merging_secrets(dataset, fields), existence), elements=Flow(fields=fields), order=order)
         tied = frozenset(media) | {name for name, joins in joined.items() if any(join.tied for join in joins)}
         return TableSecrets(dataset.name, rows, columns, about, dataset.key, tied)
 
@@ -453,14 +457,14 @@ class DatasetSecrets:
         """Return the secrets that the fields of a data set depend on by its joins."""
         if not dataset.joins:
             return {}
-        parted = [self._split_secrets(dataset, place) for place in range(len(dataset.joins))]
-        return joined_secrets(dataset, self._columns(dataset), parted)
+        by_join = [self._join_file_secrets(dataset, place) for place in range(len(dataset.joins))]
+        return joined_secrets(dataset, self._columns(dataset), by_join)
 
     def _contents(self, dataset: Dataset, joined: Mapping[str, list[JoinedSecrets]]) -> Mapping[str, Secrets]:
         """Return the secrets in the fields of a data set, including those of the keys by which joined columns are
         found.
         """
-        own = {data_field.name: self._content(dataset.name, data_field) for data_field in dataset.fields}
+        own = {data_field.name: self._field_secrets(dataset.name, data_field) for data_field in dataset.fields}
         heads = {name: self.declaration(dataset.name, name).head for name, joins in joined.items() if joins}
 
         def label(name: str, keys: str) -> Label:
@@ -477,13 +481,13 @@ class DatasetSecrets:
         if not self.layouts.are_media_by_folder(dataset.name):
             return {}
         layouts = (layout for layout in self._every_layout if layout.dataset == dataset.name and not layout.joined)
-        told = union(*(self._told_by(layout) for layout in layouts))
-        if not told:
+        given = union(*(self._stated_by(layout) for layout in layouts))
+        if not given:
             return {}
         found = [data_field.name for data_field in dataset.fields if holds_media(data_field.type)]
         heads = {name: self.declaration(dataset.name, name).head for name in found}
         return {
-            name: extend_trail(told, Label(head, f"`{name}` is the file of that name in a folder that is named by it"))
+            name: extend_trail(given, Label(head, f"`{name}` is the file of that name in a folder that is named by it"))
             for name, head in heads.items()
         }
 
@@ -493,16 +497,16 @@ class DatasetSecrets:
         for name in (dataset.name, *sorted(self.files.get(dataset.name, ()))):
             for data_field in self.datasets[name].fields if name in self.datasets else ():
                 for column in data_field.columns:
-                    found[column] = union(found.get(column, NONE), self._content(name, data_field))
+                    found[column] = union(found.get(column, NONE), self._field_secrets(name, data_field))
         head = self.places.dataset(dataset.name).head
         for join in dataset.joins:
             label = Label(head, f"the column `{join.column}` of the files says it")
             for of in self.keys.get((dataset.name, join.column), ()):
-                secret: Secrets = {Secret(*of): ((self._declared(*of), label),)}
+                secret: Secrets = {Secret(*of): ((self._source_label(*of), label),)}
                 found[join.column] = union(found.get(join.column, NONE), secret)
         return found
 
-    def _split_secrets(self, dataset: Dataset, place: int) -> Secrets:
+    def _join_file_secrets(self, dataset: Dataset, place: int) -> Secrets:
         """Return the secrets that decide which rows the files of a join have.
 
         The join has only some files of a layout, or its files are named by values of the rows that have a match.
@@ -510,45 +514,47 @@ class DatasetSecrets:
         files = self.layouts.joined(dataset.name, place)
         layouts = [layout for layout in self._every_layout if files & layout.files and not layout.files <= files]
         named = [
-            self._content(dataset.name, data_field)
+            self._field_secrets(dataset.name, data_field)
             for data_field in dataset.fields
-            if self._content(dataset.name, data_field)
+            if self._field_secrets(dataset.name, data_field)
             and self.layouts.is_join_named_by(dataset.name, place, data_field.name)
         ]
-        return union(*(self._told_by(layout) for layout in layouts if layout.dataset != dataset.name), *named)
+        return union(*(self._stated_by(layout) for layout in layouts if layout.dataset != dataset.name), *named)
 
-    def _laid_out(self, dataset: Dataset) -> tuple[Secrets, Secrets]:
+    def _layout_secrets(self, dataset: Dataset) -> tuple[Secrets, Secrets]:
         """Return the secrets that decide which rows a data set has, and those that decide their order.
 
         A row with another secret would be in another file if the file's name states the secret.
         """
         head = self.places.dataset(dataset.name).head
-        there, order = NONE, NONE
+        existence, order = NONE, NONE
         for layout in self._every_layout:
-            told = self._told_by(layout)
-            if self.layouts.has_some(dataset.name, layout):
-                there = union(there, extend_trail(told, Label(head, "it tells which rows lie in these files")))
-            if self.layouts.is_parted(dataset.name, layout):
-                order = union(order, extend_trail(told, Label(head, IN_FILES)))
+            given = self._stated_by(layout)
+            if self.layouts.has_some_files(dataset.name, layout):
+                existence = union(existence, extend_trail(given, Label(head, "it tells which rows lie in these files")))
+            if self.layouts.is_ordered_by_file(dataset.name, layout):
+                order = union(order, extend_trail(given, Label(head, IN_FILES)))
         for name, secrets in self._named_by(dataset):
             if self.layouts.count(dataset.name) < self.layouts.count(name):
-                there = union(there, extend_trail(secrets, Label(head, "it tells which rows lie in these files")))
+                existence = union(
+                    existence, extend_trail(secrets, Label(head, "it tells which rows lie in these files"))
+                )
             order = union(order, extend_trail(secrets, Label(head, IN_FILES)))
-        return there, order
+        return existence, order
 
     def _named_by(self, dataset: Dataset) -> Iterator[tuple[str, Secrets]]:
         """Yield the secrets of other data sets by which the files of a data set are named."""
         words = next(iter(self.layouts.words_of_files(dataset.name)), ())
         for name, column in sorted({of for word in words for of in self._secret_words.get(word, ())}):
             if name != dataset.name and self.layouts.is_named_by(dataset.name, name, column):
-                yield name, self._content(name, self._fields[name][column])
+                yield name, self._field_secrets(name, self._fields[name][column])
 
     @cached_property
     def _secret_words(self) -> Mapping[str, Sequence[tuple[str, str]]]:
         """Fields with secrets, by the words of file names that occur in them."""
         found: dict[str, list[tuple[str, str]]] = {}
         for name, fields in self._fields.items():
-            for column in (column for column, data_field in fields.items() if self._content(name, data_field)):
+            for column in (column for column, data_field in fields.items() if self._field_secrets(name, data_field)):
                 for word in self.layouts.words_in(name, column):
                     found.setdefault(word, []).append((name, column))
         return found
@@ -563,16 +569,18 @@ class DatasetSecrets:
     @cached_property
     def _every_layout(self) -> tuple[Layout, ...]:
         secret = {
-            name: {data_field.name for data_field in dataset.fields if self._content(name, data_field)}
+            name: {data_field.name for data_field in dataset.fields if self._field_secrets(name, data_field)}
             for name, dataset in self.datasets.items()
         }
-        return tuple(layout for name, fields in secret.items() if fields for layout in self.layouts.tell(name, fields))
+        return tuple(
+            layout for name, fields in secret.items() if fields for layout in self.layouts.stated_layouts(name, fields)
+        )
 
-    def _told_by(self, layout: Layout) -> Secrets:
+    def _stated_by(self, layout: Layout) -> Secrets:
         fields = self._fields[layout.dataset]
-        return union(*(self._content(layout.dataset, fields[name]) for name in layout.fields))
+        return union(*(self._field_secrets(layout.dataset, fields[name]) for name in layout.fields))
 
-    def _repeats(self, dataset: Dataset, fields: Mapping[str, Flow]) -> Secrets:
+    def _merging_secrets(self, dataset: Dataset, fields: Mapping[str, Flow]) -> Secrets:
         """Return the secrets that decide which rows exist because equal rows are merged, unless public fields identify
         all rows.
         """
@@ -584,14 +592,14 @@ class DatasetSecrets:
             union(*(flow.all for flow in fields.values())), Label(head, "rows that say the same are one")
         )
 
-    def _content(self, dataset: str, declared: DataField) -> Secrets:
+    def _field_secrets(self, dataset: str, declared: DataField) -> Secrets:
         """Return the secrets in a field: its own, and those it is a copy of."""
         found: dict[Secret, tuple[tuple[Label, ...], ...]] = {}
         if declared.secret:
-            found[Secret(dataset, declared.name)] = ((self._declared(dataset, declared.name),),)
+            found[Secret(dataset, declared.name)] = ((self._source_label(dataset, declared.name),),)
         for copy in self.copies.get((dataset, declared.name), ()):
             label = Label(self.declaration(dataset, declared.name).head, copy.why)
-            found[Secret(*copy.of)] = ((self._declared(*copy.of), label),)
+            found[Secret(*copy.of)] = ((self._source_label(*copy.of), label),)
         return found
 
     def _same_rows(self, dataset: Dataset) -> Iterator[ItemReference]:
@@ -613,19 +621,19 @@ class DatasetSecrets:
 
     def related(self, name: str) -> set[str]:
         """Return the other data sets with the same rows or a common secret."""
-        return (self._near.get(name, set()) | self.files.get(name, frozenset())) - {name}
+        return (self._sharing_secrets.get(name, set()) | self.files.get(name, frozenset())) - {name}
 
     @cached_property
-    def _near(self) -> dict[str, set[str]]:
+    def _sharing_secrets(self) -> dict[str, set[str]]:
         """By data set, those that share a secret with it."""
-        near: dict[str, set[str]] = defaultdict(set)
+        sharing: dict[str, set[str]] = defaultdict(set)
         for copies in self.copies.values():
             for copy in copies:
-                near[copy.field[0]].add(copy.of[0])
-                near[copy.of[0]].add(copy.field[0])
-        return near
+                sharing[copy.field[0]].add(copy.of[0])
+                sharing[copy.of[0]].add(copy.field[0])
+        return sharing
 
-    def _declared(self, dataset: str, column: str) -> Label:
+    def _source_label(self, dataset: str, column: str) -> Label:
         name = f"{dataset.rpartition('.')[2]}.{column}" if dataset in self.datasets else column
         return Label(self.declaration(dataset, column).head, f"`{name}` is secret")
 
@@ -647,16 +655,16 @@ class DatasetSecrets:
     # --- made ---
 
     def _generated_secrets(self, made: GeneratedDataset) -> TableSecrets:
-        making = GenerationFlow(self, made, self.places.dataset(made.name))
-        fields = making.fields()
-        refused = making.existence_secrets()
+        generation = GenerationFlow(self, made, self.places.dataset(made.name))
+        fields = generation.fields()
+        refused = generation.existence_secrets()
         if made.source is not None and not any(isinstance(step, Ask) for step in made.steps):
             fields |= dict.fromkeys(made.axes, Flow(refused))  # the cells where a row is kept reveal it
         public = {data_field.name for data_field in made.fields if not fields[data_field.name].all}
-        columns = {name: column for name, column in making.columns().items() if name in public}
-        about = (ItemReference(made.name), *making.about())
+        columns = {name: column for name, column in generation.columns().items() if name in public}
+        about = (ItemReference(made.name), *generation.about())
         refused = narrow_regions(refused, lambda rows: rows.elsewhere)
-        order = narrow_regions(making.source.order, lambda rows: rows.elsewhere)
+        order = narrow_regions(generation.source.order, lambda rows: rows.elsewhere)
         rows = Flow(refused, elements=Flow(fields=fields), order=order)
         return TableSecrets(made.name, rows, columns, about, made.key)
 

@@ -58,30 +58,30 @@ class SourceMap:
         """The symbol index of the program."""
         return self.program.index
 
-    def of(self, part: Expr | Hole | Passage, otherwise: Span) -> Span:
+    def of(self, part: Expr | Hole | Passage, default: Span) -> Span:
         """Return the span of an expression, a hole, or the condition of a passage."""
         known = self.index.places.get(id(part))
         if known is not None:
             return known[1]
         match part:
             case Hole(expr=expr):
-                return self.of(expr, otherwise)
+                return self.of(expr, default)
             case Passage(when=when):
-                return self.of(when, otherwise) if when is not None else otherwise
+                return self.of(when, default) if when is not None else default
         for subexpression in subexpressions(part):
             known = self.index.places.get(id(subexpression))
             if known is not None:
                 return known[1]
-        return otherwise
+        return default
 
     def named(self, expr: Expr) -> Label | None:
         """Return the label of the name of an expression; None without one."""
         known = self.index.meanings.get(id(expr))
         return known[1] if known is not None else None
 
-    def text(self, expr: Expr, otherwise: Span) -> str:
+    def text(self, expr: Expr, default: Span) -> str:
         """Return the source text of an expression on one line."""
-        span = self.of(expr, otherwise)
+        span = self.of(expr, default)
         return " ".join(span.source.text[span.start : span.end].split())
 
     def scenario(self, name: str) -> Statement:
@@ -165,7 +165,7 @@ class Flows:
     cache: dict[int, tuple[Expr, Flow]] = field(default_factory=dict)
     """Memo by identity; expressions share the value of a `let`."""
     outer: Flows | None = None
-    """The flows of the enclosing scope, which memoise every expression without one of the `own` names."""
+    """The flows of the enclosing scope, which memoise every expression without one of the `row_names`."""
     row_names: frozenset[str] = frozenset()
     names_by_expression: dict[int, tuple[Expr, set[str]]] = field(default_factory=dict)
     """Memo of the names in expressions, by identity."""
@@ -217,8 +217,8 @@ class Flows:
             case Unary(value=value):
                 return Flow(self.of(value).all)
             case Binary(operator="and" | "or" as operator, left=left, right=right):
-                decided = _decided(left)
-                if decided is not None and decided == (operator == "or"):
+                constant = _constant_value(left)
+                if constant is not None and constant == (operator == "or"):
                     return PUBLIC
                 return Flow(self.all(left, right))
             case Binary(operator="in", left=left, right=right):
@@ -262,22 +262,22 @@ class Flows:
         return Flow(self.all(*expr.args, *expr.named.values()))
 
 
-def _decided(condition: Expr) -> bool | None:
+def _constant_value(condition: Expr) -> bool | None:
     """Return the value of a constant condition; None for others."""
     match condition:
         case Literal_(value=bool() as value):
             return value
         case Unary(operator="not", value=value):
-            inner = _decided(value)
+            inner = _constant_value(value)
             return None if inner is None else not inner
     return None
 
 
 def _choice(flows: Flows, given: Mapping[str, Expr]) -> Flow:
     """Either value, depending on the condition."""
-    decided = _decided(given["condition"])
-    if decided is not None:
-        return flows.of(given["this" if decided else "other"])
+    constant = _constant_value(given["condition"])
+    if constant is not None:
+        return flows.of(given["this" if constant else "other"])
     chosen = join_flows((flows.of(given["this"]), flows.of(given["other"])))
     return chosen.with_structure(flows.all(given["condition"]))
 

@@ -25,7 +25,7 @@ from tripos_compiler.source.text import Span
 
 Value = str | int | float | bool | None
 Operator = Literal["==", "!=", "<", "<=", ">", ">=", "in", "not in"]
-TURNED: dict[str, Operator] = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+SWAPPED: dict[str, Operator] = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 NEGATED: dict[str, Operator] = {
     "==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<", "in": "not in", "not in": "in",
 }  # fmt: skip
@@ -102,8 +102,8 @@ def _conditions(expr: Expr, column: Columns, holds: bool) -> Iterator[Condition]
         case Binary(operator=written, left=left, right=right) if written in NEGATED:
             operator = NEGATED[NEGATED[written] if holds else written]
             yield from _comparison(left, operator, right, column)
-            if operator in TURNED:
-                yield from _comparison(right, TURNED[operator], left, column)
+            if operator in SWAPPED:
+                yield from _comparison(right, SWAPPED[operator], left, column)
         case Ref():
             found = column(expr)
             if found is not None and not found[1]:
@@ -140,12 +140,12 @@ def are_disjoint(one: frozenset[Condition], other: frozenset[Condition], at_hand
     ):
         return True
     return any(
-        _impossible([condition for condition in both if condition.column == name])
+        _are_contradictory([condition for condition in both if condition.column == name])
         for name in {condition.column for condition in both}
     )
 
 
-def _impossible(of_column: list[Condition]) -> bool:
+def _are_contradictory(of_column: list[Condition]) -> bool:
     """Return true if conditions on one column exclude every value."""
     written = [each for each in of_column if each.own_column is None]
     allowed: set[Value] | None = None
@@ -153,20 +153,20 @@ def _impossible(of_column: list[Condition]) -> bool:
         if condition.operator in ("==", "in"):
             allowed = set(condition.values) if allowed is None else allowed & set(condition.values)
     if allowed is not None:
-        return not any(all(_holds(value, each) for each in written) for value in allowed)
+        return not any(all(_may_hold(value, each) for each in written) for value in allowed)
     low = [(each.values[0], each.operator == ">") for each in written if each.operator in (">", ">=")]
     high = [(each.values[0], each.operator == "<") for each in written if each.operator in ("<", "<=")]
-    return any(_past(least, most, strict or below) for least, strict in low for most, below in high)
+    return any(_is_empty_range(least, most, strict or below) for least, strict in low for most, below in high)
 
 
-def _past(least: Value, most: Value, strict: bool) -> bool:
+def _is_empty_range(least: Value, most: Value, strict: bool) -> bool:
     """Return true if no value lies between two bounds."""
     if not isinstance(least, int | float) or not isinstance(most, int | float):
         return False
     return least > most or (strict and least == most)
 
 
-def _holds(value: Value, condition: Condition) -> bool:
+def _may_hold(value: Value, condition: Condition) -> bool:
     """Return true if a condition can hold for a value. Values that cannot be compared may satisfy it."""
     match condition.operator:
         case "==" | "in":
@@ -184,7 +184,7 @@ def _holds(value: Value, condition: Condition) -> bool:
 TaintTrail = tuple[Label, ...]
 """The path of a secret, step by step, from its secret field."""
 
-MOST_WAYS = 6
+MOST_TRAILS = 6
 """The most trails of a secret that are kept at one place, always including the shortest."""
 
 
@@ -210,60 +210,60 @@ NONE: Secrets = MappingProxyType({})
 
 def union(*sets: Secrets) -> Secrets:
     """Return all secrets of several sets with their trails."""
-    there = [each for each in sets if each]
-    if len(there) < 2:
-        return there[0] if there else NONE
+    nonempty = [each for each in sets if each]
+    if len(nonempty) < 2:
+        return nonempty[0] if nonempty else NONE
     found: dict[Secret, tuple[TaintTrail, ...]] = {}
-    for each in there:
-        for secret, ways in each.items():
-            labelses = found.get(secret)
-            if labelses is None:
-                found[secret] = ways
-            elif labelses is not ways:
-                found[secret] = tuple(sorted({*labelses, *ways}, key=_length)[:MOST_WAYS])
+    for each in nonempty:
+        for secret, trails in each.items():
+            existing = found.get(secret)
+            if existing is None:
+                found[secret] = trails
+            elif existing is not trails:
+                found[secret] = tuple(sorted({*existing, *trails}, key=_length)[:MOST_TRAILS])
     return found
 
 
-def _length(way: TaintTrail) -> tuple[int, tuple[tuple[int, str], ...]]:
-    return len(way), tuple((label.span.start, label.text) for label in way)
+def _length(trail: TaintTrail) -> tuple[int, tuple[tuple[int, str], ...]]:
+    return len(trail), tuple((label.span.start, label.text) for label in trail)
 
 
 def extend_trail(secrets: Secrets, step: Label | None) -> Secrets:
     """Return the secrets with a step added to each trail."""
     if step is None or not secrets:
         return secrets
-    return {secret: tuple(_on(way, step) for way in ways) for secret, ways in secrets.items()}
+    return {secret: tuple(_on(trail, step) for trail in trails) for secret, trails in secrets.items()}
 
 
-def _on(way: TaintTrail, step: Label) -> TaintTrail:
-    return way if way and way[-1] == step else (*way, step)
+def _on(trail: TaintTrail, step: Label) -> TaintTrail:
+    return trail if trail and trail[-1] == step else (*trail, step)
 
 
 def rename_source(secrets: Secrets, name: str) -> Secrets:
     """Return the secrets with their source renamed to the local name of the field, if they come directly from it."""
     return {
-        secret: tuple((Label(way[0].span, f"`{name}` is secret"),) if len(way) == 1 else way for way in ways)
-        for secret, ways in secrets.items()
+        secret: tuple((Label(trail[0].span, f"`{name}` is secret"),) if len(trail) == 1 else trail for trail in trails)
+        for secret, trails in secrets.items()
     }
 
 
 def shortest_trail(secrets: Secrets) -> TaintTrail:
     """Return the shortest trail of any of these secrets. There must be one."""
-    return min((way for ways in secrets.values() for way in ways), key=_length)
+    return min((trail for trails in secrets.values() for trail in trails), key=_length)
 
 
 def split_by_source(secrets: Secrets) -> tuple[Secrets, Secrets]:
     """Return the secrets of the data, and separately those about the model."""
-    data = {secret: ways for secret, ways in secrets.items() if not secret.of_model}
-    return data, {secret: ways for secret, ways in secrets.items() if secret.of_model}
+    data = {secret: trails for secret, trails in secrets.items() if not secret.of_model}
+    return data, {secret: trails for secret, trails in secrets.items() if secret.of_model}
 
 
 def narrow_regions(secrets: Secrets, narrow: Callable[[Region], Region]) -> Secrets:
     """Return the same secrets with their regions narrowed."""
     found: dict[Secret, tuple[TaintTrail, ...]] = {}
-    for secret, ways in secrets.items():
+    for secret, trails in secrets.items():
         kept = Secret(secret.dataset, secret.column, narrow(secret.rows))
-        found[kept] = (*found.get(kept, ()), *ways)
+        found[kept] = (*found.get(kept, ()), *trails)
     return found
 
 
@@ -341,7 +341,7 @@ def join_flows(flows: Iterable[Flow]) -> Flow:
 @dataclass(frozen=True)
 class ItemReference:
     """Rows whose secrets belong to an item: the rows of a data set that satisfy the conditions, or one of its columns
-    there.
+    nonempty.
 
     `at_hand`: they are the current rows or their sources, and not merely rows with equal values.
     """

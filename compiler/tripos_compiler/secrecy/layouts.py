@@ -41,7 +41,7 @@ class Layouts:
 
     loaded: Mapping[str, LoadedDataset]
 
-    def tell(self, name: str, secret: Collection[str]) -> tuple[Layout, ...]:
+    def stated_layouts(self, name: str, secret: Collection[str]) -> tuple[Layout, ...]:
         """Return the layouts of a data set if these of its fields are secret."""
         layouts = [self._layout(name, self.loaded[name].dataset.files, secret, joined=False)]
         layouts += [
@@ -62,7 +62,7 @@ class Layouts:
         loaded = self.loaded[name]
         captured = {column for file in files for column in file.captures}
         captured = captured if columns is None else captured & columns
-        texts = frozenset[str]() if joined else self._said_by_names(name, secret)
+        texts = frozenset[str]() if joined else self._fields_in_file_names(name, secret)
         fields = tuple(
             field.name
             for field in loaded.dataset.fields
@@ -70,7 +70,7 @@ class Layouts:
         )
         return Layout(name, fields, frozenset(_contents(loaded, files)), joined)
 
-    def _said_by_names(self, name: str, secret: Collection[str]) -> frozenset[str]:
+    def _fields_in_file_names(self, name: str, secret: Collection[str]) -> frozenset[str]:
         """Return the secret fields whose values occur in the names of their rows' files, although they are not read
         from there.
 
@@ -84,14 +84,14 @@ class Layouts:
         found: set[str] = set()
         for column in secret:
             texts = [comparable_text(row.values.get(column)) for row in loaded.rows]
-            held = [(text, row.path) for text, row in zip(texts, loaded.rows, strict=True) if text]
-            if len({text for text, _ in held}) < 2 or any(text not in names[path] for text, path in held):
+            stated = [(text, row.path) for text, row in zip(texts, loaded.rows, strict=True) if text]
+            if len({text for text, _ in stated}) < 2 or any(text not in names[path] for text, path in stated):
                 continue
             if not any(texts == [comparable_text(row.values.get(other)) for row in loaded.rows] for other in public):
                 found.add(column)
         return frozenset(found)
 
-    def has_some(self, name: str, layout: Layout) -> bool:
+    def has_some_files(self, name: str, layout: Layout) -> bool:
         """Return true if a data set has the rows of some files of a layout but not of all.
 
         It reads these files, or has all their rows and no others in another file. Rows are the same if a long public
@@ -106,12 +106,12 @@ class Layouts:
         for rows in self._same_rows(name, layout.dataset):
             found = {(row.path, row.number) for row in rows}
             paths = {path for path, _ in found}
-            whole = {(row.path, row.number) for row in of.rows if row.path in paths}
-            if found == whole and len(whole) < len(of.rows):
+            rows_of_files = {(row.path, row.number) for row in of.rows if row.path in paths}
+            if found == rows_of_files and len(rows_of_files) < len(of.rows):
                 return True
         return False
 
-    def is_parted(self, name: str, layout: Layout) -> bool:
+    def is_ordered_by_file(self, name: str, layout: Layout) -> bool:
         """Return true if the rows of a data set are in the order of the files of a layout.
 
         It reads one of these files, or has the rows of each in a file of its own.
@@ -151,7 +151,7 @@ class Layouts:
         """Return the words of file names that occur in a column; empty if all rows have the same value."""
         if (dataset, column) not in self._words_in:
             values = {comparable_text(row.values.get(column)) for row in self.loaded[dataset].rows}
-            self._words_in[dataset, column] = frozenset(values & self._every_word if len(values) > 1 else ())
+            self._words_in[dataset, column] = frozenset(values & self._all_words if len(values) > 1 else ())
         return self._words_in[dataset, column]
 
     @cached_property
@@ -166,7 +166,7 @@ class Layouts:
         }
 
     @cached_property
-    def _every_word(self) -> set[str]:
+    def _all_words(self) -> set[str]:
         return {word for files in self._words.values() for words in files.values() for word in words}
 
     def is_join_named_by(self, name: str, place: int, column: str) -> bool:
@@ -174,11 +174,11 @@ class Layouts:
         loaded = self.loaded[name]
         join = loaded.dataset.joins[place]
         words = set().union(*(_words_of(file.path) for file in join.files))
-        said = [comparable_text(row.values.get(column)) in words for row in loaded.rows]
-        if all(said) or not any(said):
+        is_named = [comparable_text(row.values.get(column)) in words for row in loaded.rows]
+        if all(is_named) or not any(is_named):
             return False
         read = [field.name for field in loaded.dataset.fields if not set(join.columns).isdisjoint(field.columns)]
-        return any(said == [row.values.get(other) is not None for row in loaded.rows] for other in read)
+        return any(is_named == [row.values.get(other) is not None for row in loaded.rows] for other in read)
 
     def _same_rows(self, name: str, dataset: str) -> Iterator[list[LoadedRow]]:
         """Yield the rows of another data set that all rows of a data set are equal to, once for every field that
@@ -191,9 +191,9 @@ class Layouts:
         for loaded_rows in filter(None, (_long_texts(of, column) for column in public)):
             for column in mine.dataset.fields:
                 rows = [loaded_rows.get(row.values.get(column.name)) for row in mine.rows if _is_long(row, column.name)]
-                there = [row for row in rows if row is not None]
-                if len(there) == len(mine.rows):
-                    yield there
+                matching_rows = [row for row in rows if row is not None]
+                if len(matching_rows) == len(mine.rows):
+                    yield matching_rows
 
     def are_media_by_folder(self, name: str) -> bool:
         """Return true if equal cells of a data set can name different files, depending on the folder of their row."""
@@ -260,11 +260,11 @@ class JoinedSecrets:
 
 
 def joined_secrets(
-    dataset: Dataset, read: Mapping[str, Secrets], parted: Sequence[Secrets]
+    dataset: Dataset, read: Mapping[str, Secrets], by_join: Sequence[Secrets]
 ) -> Mapping[str, list[JoinedSecrets]]:
     """Return the secrets that the fields of a data set depend on by its joins.
 
-    `read` are the secrets of its columns. `parted` are, for each join, the secrets that decide which rows its files
+    `read` are the secrets of its columns. `by_join` are, for each join, the secrets that decide which rows its files
     have. A key is secret if a secret field is read from its column, or if an earlier join adds it by a secret key.
     Captures in file names that both sides have are part of the key.
     """
@@ -272,24 +272,24 @@ def joined_secrets(
     tied: set[str] = set()
     found: dict[str, list[JoinedSecrets]] = {data_field.name: [] for data_field in dataset.fields}
     named = {name for file in dataset.files for name in file.captures}
-    for join, there in zip(dataset.joins, parted, strict=True):
-        every = _keys(join)
-        keys = {name: columns[name] for name in every if columns.get(name)}
+    for join, file_secrets in zip(dataset.joins, by_join, strict=True):
+        key_columns = _keys(join)
+        keys = {name: columns[name] for name in key_columns if columns.get(name)}
         by = union(*keys.values())
-        if not by and not there:
+        if not by and not file_secrets:
             continue
         added = set(join.columns) - {join.column} - named
-        beside = bool(there) or len(keys) < len(every) or not tied.isdisjoint(keys)
+        depends_on_public = bool(file_secrets) or len(keys) < len(key_columns) or not tied.isdisjoint(keys)
         for field in dataset.fields:
             if added.isdisjoint(field.columns):
                 continue
             if by:
-                found[field.name].append(JoinedSecrets(_listed(keys), by, beside))
-            if there:
-                found[field.name].append(JoinedSecrets("", there, beside))
+                found[field.name].append(JoinedSecrets(_column_list(keys), by, depends_on_public))
+            if file_secrets:
+                found[field.name].append(JoinedSecrets("", file_secrets, depends_on_public))
         for column in added:
-            columns[column] = union(columns.get(column, NONE), by, there)
-        tied |= added if beside else set()
+            columns[column] = union(columns.get(column, NONE), by, file_secrets)
+        tied |= added if depends_on_public else set()
     return found
 
 
@@ -299,5 +299,5 @@ def _keys(join: Join) -> set[str]:
     return {join.column, *(captured - {join.other})}
 
 
-def _listed(names: Mapping[str, Secrets]) -> str:
+def _column_list(names: Mapping[str, Secrets]) -> str:
     return " and ".join(f"`{name}`" for name in sorted(names))

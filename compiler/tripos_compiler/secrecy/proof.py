@@ -61,7 +61,7 @@ class Proof:
     program: Program
     copies: Copies
     keys: Mapping[tuple[str, str], tuple[tuple[str, str], ...]] = field(default_factory=dict)
-    doors: dict[tuple[str, str, int], Declassification] = field(default_factory=dict)
+    declassifications: dict[tuple[str, str, int], Declassification] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.places = SourceMap(self.program)
@@ -72,7 +72,7 @@ class Proof:
             self.keys,
             datasets_sharing_files(self.program.loaded),
             Layouts(self.program.loaded),
-            self._told_apart,
+            self._identifies_rows,
             self.places,
             self._pure,
             self._revealed,
@@ -89,33 +89,34 @@ class Proof:
                     shortest_trail(known.disclosure.secrets)
                 ):
                     leaks[key] = leak
-        halves = SplitScenarios(self.program, self.tables, self._following)
-        for leak in halves.leaks():
+        split_scenarios = SplitScenarios(self.program, self.tables, self._new_analysis)
+        for leak in split_scenarios.leaks():
             leaks.setdefault((leak.disclosure.span, leak.role), leak)
         for scenario in self.program.scenarios.values():
-            self._look_at_rows(scenario)
+            self._analyse_row_filter(scenario)
         for leak in leaks.values():
             self._report(leak)
         self._drop_consequent_warnings(leaks.values())
         for name, dataset in self.program.generated.items():
             self.program.generated[name] = self.tables.labelled(dataset)
-        self._doors()
+        self._record_declassifications()
 
     def _drop_consequent_warnings(self, leaks: Iterable[Leak]) -> None:
         """Drop the protocol warnings of scenarios with a leak: if the answer is shown, the question answers itself."""
         places = [leak.disclosure.span for leak in leaks]
         bodies = [statement.span for statement in self.program.of("scenario")]
-        leaking = [body for body in bodies if any(_inside(place, body) for place in places)]
+        leaking = [body for body in bodies if any(_is_inside(place, body) for place in places)]
         items = self.program.diagnostics.items
         items[:] = [
             item
             for item in items
-            if item.code not in CONSEQUENT_WARNINGS or not any(_inside(item.labels[0].span, body) for body in leaking)
+            if item.code not in CONSEQUENT_WARNINGS
+            or not any(_is_inside(item.labels[0].span, body) for body in leaking)
         ]
 
     # --- scenarios ---
 
-    def _following(
+    def _new_analysis(
         self, scenario: Scenario, revealed: Callable[[str], Revealed] = lambda step: _ignore_reveal
     ) -> ScenarioTaintAnalysis:
         roles = self.program.roles.values()
@@ -134,9 +135,9 @@ class Proof:
             yield from self._analysis_of(scenario).run(treatment.steps)
 
     def _analysis_of(self, scenario: Scenario) -> ScenarioTaintAnalysis:
-        return self._following(scenario, lambda step: self._revealed(scenario.name, step))
+        return self._new_analysis(scenario, lambda step: self._revealed(scenario.name, step))
 
-    def _look_at_rows(self, scenario: Scenario) -> None:
+    def _analyse_row_filter(self, scenario: Scenario) -> None:
         """Analyse the condition that selects the rows of a scenario, for the `reveal` calls in it."""
         where = None if scenario.rows is None else scenario.rows.where
         if where is None or not any(isinstance(part, Call) and part.is_reveal for part in subexpressions(where)):
@@ -146,8 +147,8 @@ class Proof:
         following.flows("where").all(where)
 
     def _report(self, leak: Leak) -> None:
-        way = shortest_trail(leak.disclosure.secrets)
-        steps = [Label(label.span, f"{number}. {label.text}") for number, label in enumerate(way, 1)]
+        trail = shortest_trail(leak.disclosure.secrets)
+        steps = [Label(label.span, f"{number}. {label.text}") for number, label in enumerate(trail, 1)]
         if leak.judged is not None:
             last = Label(leak.disclosure.span, f"{len(steps) + 1}. {leak.disclosure.into} the judge")
             message = f"`{leak.role}` is blind to the model, and is shown more of it than `{leak.judged}`"
@@ -155,25 +156,25 @@ class Proof:
             self.program.diagnostics.error("E0506", message, last, *steps, help=help_)
             return
         last = Label(leak.disclosure.span, f"{len(steps) + 1}. {leak.disclosure.into} `{leak.role}`")
-        message = f"the secret `{secret_name(way)}` reaches the compared role `{leak.role}`"
+        message = f"the secret `{secret_name(trail)}` reaches the compared role `{leak.role}`"
         help_ = "leave it to the graders, or say `reveal(…)` where the protocol wants it shown"
-        others = sum(len(ways) for ways in leak.disclosure.secrets.values()) - 1
+        others = sum(len(trails) for trails in leak.disclosure.secrets.values()) - 1
         others_rows = leak.disclosure.into == SHOWN and not any(
             secret.rows.current for secret in leak.disclosure.secrets
         )
         notes = ["rows that are asked about are no shots: part them by a public column"] if others_rows else []
-        if any(label.text.endswith(MAY_READ) for label in way):
+        if any(label.text.endswith(MAY_READ) for label in trail):
             notes.append("write `pure` after its path if it reads nothing but what it is given")
-        if any(label.text == IN_FILES for label in way):
+        if any(label.text == IN_FILES for label in trail):
             notes.append("rows in an order of their own tell nothing of it: `sorted(…)` of a column")
-        if any(f"` {FOUND_BY} " in label.text for label in way):
+        if any(f"` {FOUND_BY} " in label.text for label in trail):
             notes.append("what is joined by a secret column is as secret: join by a public one")
         notes += [f"{others} other way{'s' * (others > 1)} lead{'s' * (others == 1)} here too"] if others else []
         self.program.diagnostics.error("E0501", message, last, *steps, help=help_, notes=notes)
 
     # --- declassification ---
 
-    def _told_apart(self, name: str, fields: frozenset[str]) -> bool:
+    def _identifies_rows(self, name: str, fields: frozenset[str]) -> bool:
         loaded = self.program.loaded.get(name)
         return loaded is not None and identifies_rows(loaded, fields)
 
@@ -183,48 +184,56 @@ class Proof:
 
     def _revealed(self, scenario: str, step: str) -> Revealed:
         def revealed(call: Call, flows: Flows) -> None:
-            door = self.doors.setdefault((scenario, step, id(call)), Declassification(scenario, step, call))
+            declassification = self.declassifications.setdefault(
+                (scenario, step, id(call)), Declassification(scenario, step, call)
+            )
             given = arguments_of(call)
-            door.secrets = union(door.secrets, split_by_source(flows.of(given["value"]).all)[0])
+            declassification.secrets = union(declassification.secrets, split_by_source(flows.of(given["value"]).all)[0])
             if "rows" in given:
                 exchanges = Exchanges(flows, self.program.generated, self._has_all, self._tied)
-                door.is_invariant = door.is_invariant and exchanges.is_invariant(given["value"])
+                declassification.is_invariant = declassification.is_invariant and exchanges.is_invariant(given["value"])
 
         return revealed
 
-    def _doors(self) -> None:
+    def _record_declassifications(self) -> None:
         """Record each declassification, and warn of `reveal` calls without a secret."""
         head = next(iter(self.program.of("benchmark"))).head
-        used = {self.places.of(door.call, head) for door in self.doors.values() if door.secrets}
-        for door in self.doors.values():
-            span = self.places.of(door.call, head)
-            inner = arguments_of(door.call)["value"]
+        used = {
+            self.places.of(declassification.call, head)
+            for declassification in self.declassifications.values()
+            if declassification.secrets
+        }
+        for declassification in self.declassifications.values():
+            span = self.places.of(declassification.call, head)
+            inner = arguments_of(declassification.call)["value"]
             text = self.places.text(inner, span)
             if span not in used:
                 message = "there is nothing secret to reveal here"
                 self.program.diagnostics.warning("W0503", message, span, help=f"write `{text}` alone")
                 used.add(span)
-            if not door.secrets:
+            if not declassification.secrets:
                 continue
-            self._aggregate(door, span)
-            named = sorted({secret_name(ways[0]) for ways in door.secrets.values()})
-            reveal = Reveal(scenario=door.scenario, step=door.step, text=text, secret=", ".join(named))
+            self._check_aggregate(declassification, span)
+            named = sorted({secret_name(trails[0]) for trails in declassification.secrets.values()})
+            reveal = Reveal(
+                scenario=declassification.scenario, step=declassification.step, text=text, secret=", ".join(named)
+            )
             if reveal not in self.program.reveals:
                 self.program.reveals.append(reveal)
 
-    def _aggregate(self, door: Declassification, span: Span) -> None:
+    def _check_aggregate(self, declassification: Declassification, span: Span) -> None:
         """Check `reveal(…, rows: N)`, which declassifies only values of whole columns with at least N rows."""
-        least = arguments_of(door.call).get("rows")
+        least = arguments_of(declassification.call).get("rows")
         if least is None:
             return
-        needed = _whole(least)
+        needed = _positive_integer(least)
         if needed is None:
             message = "`rows` takes a whole number of 1 or more, written out"
             help_ = "say how many rows the column has at least, such as `rows: 20`"
             self.program.diagnostics.error("E0502", message, self.places.of(least, span), help=help_)
             return
-        for secret, ways in door.secrets.items():
-            name, rows = secret_name(ways[0]), self._rows(secret)
+        for secret, trails in declassification.secrets.items():
+            name, rows = secret_name(trails[0]), self._row_count(secret)
             if not secret.rows.is_everything:
                 message = f"this follows from some rows' `{name}`, and not from the whole column"
                 help_ = "aggregate whole columns, such as `distinct(item.topic)`, or leave out `rows`"
@@ -236,8 +245,8 @@ class Proof:
                 continue
             self.program.diagnostics.error("E0502", message, span, help=help_)
             return
-        if not door.is_invariant:
-            name = secret_name(next(iter(door.secrets.values()))[0])
+        if not declassification.is_invariant:
+            name = secret_name(next(iter(declassification.secrets.values()))[0])
             message = f"this depends on which row has which `{name}`, and not on the whole column alone"
             help_ = "show what stays if rows exchange their values, such as `distinct(…)` or `sorted(…)` of the column"
             self.program.diagnostics.error("E0502", message, span, help=help_)
@@ -260,7 +269,7 @@ class Proof:
     def _tied(self, dataset: str, column: str) -> bool:
         return column in self.tables.of(dataset).tied
 
-    def _rows(self, secret: Secret) -> int | None:
+    def _row_count(self, secret: Secret) -> int | None:
         """Return the number of rows of a data set; None if it is not known before a run."""
         dataset = self.program.datasets.get(secret.dataset)
         return sum(file.rows - len(file.repeats) for file in dataset.files) if dataset is not None else None
@@ -270,7 +279,7 @@ def _ignore_reveal(call: Call, flows: Flows) -> None:
     """Ignore a `reveal` call that is recorded elsewhere."""
 
 
-def _whole(expr: Expr) -> int | None:
+def _positive_integer(expr: Expr) -> int | None:
     """Return the value of a positive integer literal; None for other expressions."""
     match expr:
         case Literal_(value=int() as value) if value >= 1 and not isinstance(value, bool):
@@ -278,14 +287,14 @@ def _whole(expr: Expr) -> int | None:
     return None
 
 
-def _inside(place: Span, body: Span) -> bool:
+def _is_inside(place: Span, body: Span) -> bool:
     return place.source is body.source and body.start <= place.start < body.end
 
 
-def secret_name(way: TaintTrail) -> str:
+def secret_name(trail: TaintTrail) -> str:
     """Return the name of the secret at the start of a trail."""
-    named = re.match(r"`(.+?)`", way[0].text)
-    return named[1] if named is not None else way[0].text
+    named = re.match(r"`(.+?)`", trail[0].text)
+    return named[1] if named is not None else trail[0].text
 
 
 def prove(program: Program) -> None:

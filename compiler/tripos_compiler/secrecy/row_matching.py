@@ -27,15 +27,15 @@ from tripos_compiler.source.data_classes import dataclass
 
 NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]*(?:\.\d+)?(?![\w])")
 GROUPED = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?|[-+]?\d+(\.\d+)?")
-OTHER = re.compile(r"[\W_]+")
+NON_WORD = re.compile(r"[\W_]+")
 WORD = re.compile(r"[^\W_]+")
-TELLING = 200
-"""Characters at either end of a long text that are compared."""
-LONGEST = 4_000
+COMPARED_CHARACTERS = 200
+"""Characters at either end of a long text that its normal form has."""
+SEARCHED_CHARACTERS = 4_000
 """Characters at either end of a text that are searched."""
 MOST_PARTS = 64
 """The most parts of a list or record that are searched."""
-BEFORE = 16
+CONTEXT_CHARACTERS = 16
 """The most characters before a value that describe its place."""
 
 Place = tuple[str, str]
@@ -61,8 +61,8 @@ def comparable_text(value: Any) -> str:
             text = value.strip().rstrip(".")
             if len(text) < 40 and GROUPED.fullmatch(text):
                 return _number(float(text.replace(",", "")) if "." in text else int(text.replace(",", "")))
-            if len(text) > 2 * TELLING:
-                text = f"{text[:TELLING]} {text[-TELLING:]}"
+            if len(text) > 2 * COMPARED_CHARACTERS:
+                text = f"{text[:COMPARED_CHARACTERS]} {text[-COMPARED_CHARACTERS:]}"
             return "".join(WORD.findall(text.casefold())) or text
         case frozenset() | set():
             return "".join(sorted(comparable_text(each) for each in value))
@@ -90,21 +90,21 @@ def parts_in(value: Any) -> Iterator[tuple[str, Any]]:
     found = 0
     waiting: list[tuple[str, Any]] = [("", value)]
     while waiting and found < MOST_PARTS:
-        way, part = waiting.pop(0)
+        path, part = waiting.pop(0)
         match part:
             case dict():
-                waiting += [(f"{way}.{name}", inner) for name, inner in part.items()]
+                waiting += [(f"{path}.{name}", inner) for name, inner in part.items()]
             case list() | tuple() if part:
-                waiting += [(f"{way}[0]", part[0])]
-                waiting += [(f"{way}[-1]", part[-1])] if len(part) > 1 else []
+                waiting += [(f"{path}[0]", part[0])]
+                waiting += [(f"{path}[-1]", part[-1])] if len(part) > 1 else []
             case frozenset() | set() if len(part) == 1:
-                waiting += [(f"{way}[0]", next(iter(part)))]
+                waiting += [(f"{path}[0]", next(iter(part)))]
             case str() | int() | float():
                 found += 1
-                yield way, part
+                yield path, part
                 if isinstance(part, str) and part[:1] in ("{", "["):
                     inner = _json(part)
-                    waiting += [(way, inner)] if isinstance(inner, dict | list) else []
+                    waiting += [(path, inner)] if isinstance(inner, dict | list) else []
 
 
 def _json(text: str) -> Any:
@@ -118,8 +118,8 @@ def _json(text: str) -> Any:
 class NormalizedValue:
     """A value in normal form, with its parts.
 
-    A part has its path, value, normal form and, for a text, its casefolded text. `sought` occurs, casefolded, in every
-    text that contains the value; it is "" for a number.
+    A part has its path, value, normal form and, for a text, its casefolded text. `sought` is the casefolded text that
+    occurs in every text which contains the value; it is "" for a number.
     """
 
     value: Any
@@ -130,7 +130,7 @@ class NormalizedValue:
     """The normal forms of the value and its parts."""
     folded: str
     """All its texts, casefolded."""
-    long: bool
+    has_long_text: bool
     """True if a text is too long to be searched as a whole."""
     numbers: frozenset[str]
     """The numbers in its texts."""
@@ -140,7 +140,7 @@ class NormalizedValue:
         if held.plain in self.plains:
             return held.plain != ""
         if held.sought:
-            return held.sought in self.folded or self.long
+            return held.sought in self.folded or self.has_long_text
         return held.plain in self.numbers
 
 
@@ -148,8 +148,8 @@ def normalize(value: Any) -> NormalizedValue:
     """Return the normal form of a value and its parts."""
     plain = comparable_text(value)
     parts = tuple(
-        (way, part, comparable_text(part), part.casefold() if isinstance(part, str) else None)
-        for way, part in parts_in(value)
+        (path, part, comparable_text(part), part.casefold() if isinstance(part, str) else None)
+        for path, part in parts_in(value)
     )
     texts = [part for _, part, _, folded in parts if folded is not None]
     return NormalizedValue(
@@ -157,33 +157,33 @@ def normalize(value: Any) -> NormalizedValue:
         plain,
         parts,
         "" if GROUPED.fullmatch(plain) else _written(value, plain).casefold(),
-        frozenset((plain, *(said_there for _, _, said_there, _ in parts))),
+        frozenset((plain, *(part_plain for _, _, part_plain, _ in parts))),
         "\n".join(folded for _, _, _, folded in parts if folded is not None),
-        any(len(text) > 2 * LONGEST for text in texts),
-        frozenset(comparable_text(each) for text in texts for each in NUMBER.findall(_looked_through(text))),
+        any(len(text) > 2 * SEARCHED_CHARACTERS for text in texts),
+        frozenset(comparable_text(each) for text in texts for each in NUMBER.findall(_searched_part(text))),
     )
 
 
-def normalized_union(all_said: Sequence[NormalizedValue]) -> NormalizedValue:
+def normalized_union(values: Sequence[NormalizedValue]) -> NormalizedValue:
     """Return a value for which `NormalizedValue.may_have` is true if it is true for any of these."""
     return NormalizedValue(
         None,
         "",
         (),
         "",
-        frozenset().union(*(normalized_value.plains for normalized_value in all_said)),
-        "\n".join(normalized_value.folded for normalized_value in all_said),
-        any(normalized_value.long for normalized_value in all_said),
-        frozenset().union(*(normalized_value.numbers for normalized_value in all_said)),
+        frozenset().union(*(normalized_value.plains for normalized_value in values)),
+        "\n".join(normalized_value.folded for normalized_value in values),
+        any(normalized_value.has_long_text for normalized_value in values),
+        frozenset().union(*(normalized_value.numbers for normalized_value in values)),
     )
 
 
 def occurrences(holder: NormalizedValue, held: NormalizedValue) -> set[Place]:
     """Return the places at which a value occurs in another.
 
-    >>> def stands(holder, held):
+    >>> def places(holder, held):
     ...     return sorted(occurrences(normalize(holder), normalize(held)))
-    >>> stands("Answer: 42", 42), stands({"key": "b", "n": 1}, "B"), stands("Either 42 or 43 it is", 4)
+    >>> places("Answer: 42", 42), places({"key": "b", "n": 1}, "B"), places("Either 42 or 43 it is", 4)
     ([('', 'after answer:'), ('', 'end'), ('', 'number')], [('.key', 'all')], [])
     """
     if not holder.may_have(held):
@@ -193,11 +193,11 @@ def occurrences(holder: NormalizedValue, held: NormalizedValue) -> set[Place]:
         return {("", "all")}
     found: set[Place] = set()
     # Most parts do not contain the text at all, so the slow search of places runs for few.
-    for way, part, said_there, folded in holder.parts:
-        if said_there == wanted:
-            found.add((way, "all"))
-        elif folded is not None and (held.sought in folded or len(part) > 2 * LONGEST):
-            found.update((way, where) for where in _within(part, held.value, wanted))
+    for path, part, part_plain, folded in holder.parts:
+        if part_plain == wanted:
+            found.add((path, "all"))
+        elif folded is not None and (held.sought in folded or len(part) > 2 * SEARCHED_CHARACTERS):
+            found.update((path, where) for where in _within(part, held.value, wanted))
     return found
 
 
@@ -206,19 +206,21 @@ def _written(held: Any, wanted: str) -> str:
     return held.strip().rstrip(".") if isinstance(held, str) else wanted
 
 
-def _looked_through(text: str) -> str:
-    return text if len(text) <= 2 * LONGEST else f"{text[:LONGEST]} {text[-LONGEST:]}"
+def _searched_part(text: str) -> str:
+    return (
+        text if len(text) <= 2 * SEARCHED_CHARACTERS else f"{text[:SEARCHED_CHARACTERS]} {text[-SEARCHED_CHARACTERS:]}"
+    )
 
 
 def _within(text: str, held: Any, wanted: str) -> Iterator[str]:
-    text = _looked_through(text)
+    text = _searched_part(text)
     for start, end in _spans(text, held, wanted):
-        if not OTHER.sub("", text[end:]):
+        if not NON_WORD.sub("", text[end:]):
             yield "end"
         before = text[:start].rstrip()
-        if not OTHER.sub("", before):
+        if not NON_WORD.sub("", before):
             yield "start"
-        words = " ".join(before[-3 * BEFORE :].casefold().split()[-2:])[-BEFORE:]
+        words = " ".join(before[-3 * CONTEXT_CHARACTERS :].casefold().split()[-2:])[-CONTEXT_CHARACTERS:]
         if words:
             yield f"after {words}"
         if 2 * (end - start) >= len(text.strip()):
@@ -243,12 +245,12 @@ def _spans(text: str, held: Any, wanted: str) -> Iterator[tuple[int, int]]:
     start = lowered.find(sought)
     while start >= 0:
         end = start + len(sought)
-        if not _joined(text, start) and not _joined(text, end):
+        if not _is_inside_word(text, start) and not _is_inside_word(text, end):
             yield start, end
         start = lowered.find(sought, start + 1)
 
 
-def _joined(text: str, place: int) -> bool:
+def _is_inside_word(text: str, place: int) -> bool:
     """Return true if the characters on both sides of a position belong to the same word."""
     if not 0 < place < len(text):
         return False
@@ -262,8 +264,8 @@ def describe_place(place: Place) -> str:
     >>> describe_place(("", "all")), describe_place((".key", "all")), describe_place(("", "after answer:"))
     ('has the value of', 'has in `.key` the value of', 'has after “answer:” the value of')
     """
-    way, where = place
-    inside = f" in `{way}`" if way else ""
+    path, where = place
+    inside = f" in `{path}`" if path else ""
     match where:
         case "all":
             return f"has{inside} the value of"
@@ -324,15 +326,15 @@ class ComparedColumn:
         """Return the probability that another row has the same value, estimated from its frequency and length."""
         value, text = self.value(row), self.plain(row)
         rows = sum(self.counts.values())
-        often = max(self.counts[text] - 1, 0) / max(rows - 1, 1)
+        by_frequency = max(self.counts[text] - 1, 0) / max(rows - 1, 1)
         if text in FREQUENT_ANSWERS:
-            return max(often, 0.5)
-        long = 10.0 ** -min(len(text), 12)
+            return max(by_frequency, 0.5)
+        by_length = 10.0 ** -min(len(text), 12)
         if text.isalpha() and text.isascii() and not (isinstance(value, str) and " " in value.strip()):
-            long = max(long, 1e-3 if len(text) > 2 else 1e-1)  # a word, a letter
+            by_length = max(by_length, 1e-3 if len(text) > 2 else 1e-1)  # a word, a letter
         elif GROUPED.fullmatch(text):
-            long = 10.0 ** -min(len(text.replace(".", "").lstrip("-0")) or 1, 12)
-        return max(often, long, 1 / _values(self.field.type))
+            by_length = 10.0 ** -min(len(text.replace(".", "").lstrip("-0")) or 1, 12)
+        return max(by_frequency, by_length, 1 / _value_count(self.field.type))
 
 
 def column_parts(column: ComparedColumn) -> Iterator[ComparedColumn]:
@@ -343,7 +345,7 @@ def column_parts(column: ComparedColumn) -> Iterator[ComparedColumn]:
         yield from (ComparedColumn(column.loaded, column.field, name) for name in of.fields)
 
 
-def _values(type_: Type) -> float:
+def _value_count(type_: Type) -> float:
     """Return the number of values of a type; infinity if they are not enumerable."""
     of = type_.of if type_.kind == "optional" else type_
     match of.kind:
@@ -360,13 +362,13 @@ def _values(type_: Type) -> float:
 
 MOST_ROWS = 2_000
 """The most rows with secrets that are matched: the first half of them consecutive, the others spread evenly."""
-SHARED = 0.5
-"""The share of rows of one data set that must be in the other. A few common rows are the subject of W1008."""
-BY_VALUES = 3
+MIN_SHARE_MATCHED = 0.5
+"""The share of rows of one data set that must be in the other. W1008 is about a few common rows."""
+MOST_FIELD_PAIRS = 3
 """The most pairs of fields by whose values rows are matched."""
 
 MATCH_KEY_CHARACTERS = 120
-"""Characters at either end of a long text that are compared."""
+"""Characters at either end of a long text by which rows are matched."""
 
 Pair = tuple[LoadedRow, LoadedRow]
 Each = TypeVar("Each")
@@ -381,12 +383,12 @@ MOST_PUBLIC = 20
 """The number of rows in which a field is compared with public fields."""
 
 
-Few = tuple[Sequence[NormalizedValue], int]
+SampledValues = tuple[Sequence[NormalizedValue], int]
 """The normal forms of a column in a few rows, and how many of them are not empty."""
 
 
-def _few(said: Sequence[NormalizedValue]) -> Few:
-    return said, len([normalized_value for normalized_value in said if normalized_value.plain])
+def _sample(values: Sequence[NormalizedValue]) -> SampledValues:
+    return values, len([normalized_value for normalized_value in values if normalized_value.plain])
 
 
 @dataclass(eq=False)
@@ -395,32 +397,32 @@ class MatchedRows:
 
     of: ComparedRows
     rows: tuple[LoadedRow, ...]
-    _few: dict[ComparedColumn, Few] = field(default_factory=dict)
-    _begin: dict[ComparedColumn, list[str]] = field(default_factory=dict)
+    _sample: dict[ComparedColumn, SampledValues] = field(default_factory=dict)
+    _first_values: dict[ComparedColumn, list[str]] = field(default_factory=dict)
     _patterns: dict[ComparedColumn, tuple[int, ...] | None] = field(default_factory=dict)
 
     @cached_property
     def _first(self) -> tuple[LoadedRow, ...]:
         return self.rows[:: max(1, len(self.rows) // QUICK_PAIRS)][:QUICK_PAIRS]
 
-    def few(self, column: ComparedColumn) -> Few:
+    def sample(self, column: ComparedColumn) -> SampledValues:
         """Return the values of a column in a few rows, and how many of them are not empty."""
-        if column not in self._few:
-            self._few[column] = _few([column.normalized(row) for row in self._first])
-        return self._few[column]
+        if column not in self._sample:
+            self._sample[column] = _sample([column.normalized(row) for row in self._first])
+        return self._sample[column]
 
     @cached_property
-    def few_of_all(self) -> tuple[dict[str, Few], Sequence[NormalizedValue]]:
+    def sample_of_all(self) -> tuple[dict[str, SampledValues], Sequence[NormalizedValue]]:
         """The same for every field, by name, and the values of all fields together."""
-        said = zip(*(self.of.normalized(row) for row in self._first), strict=True)
-        fields = {name: _few(each) for name, each in zip(self.of.columns, said, strict=False)}
+        values = zip(*(self.of.normalized(row) for row in self._first), strict=True)
+        fields = {name: _sample(each) for name, each in zip(self.of.columns, values, strict=False)}
         return fields, [self.of.normalized_anywhere(row) for row in self._first]
 
-    def begin(self, column: ComparedColumn) -> list[str]:
+    def first_values(self, column: ComparedColumn) -> list[str]:
         """Return the normal forms of a column in the first rows."""
-        if column not in self._begin:
-            self._begin[column] = [column.plain(row) for row in self.rows[:MOST_PUBLIC]]
-        return self._begin[column]
+        if column not in self._first_values:
+            self._first_values[column] = [column.plain(row) for row in self.rows[:MOST_PUBLIC]]
+        return self._first_values[column]
 
     def pattern(self, column: ComparedColumn) -> tuple[int, ...] | None:
         """Return, for each of some rows, the first row with the same value; None if most values are different.
@@ -555,8 +557,8 @@ class ComparedRows:
 
     def paired(self, rows: Sequence[LoadedRow]) -> MatchedRows:
         """Return some of its rows as one side of a matching."""
-        whole = len(rows) == len(self.placed.rows) and all(map(operator.is_, rows, self.placed.rows))
-        return self.placed if whole else MatchedRows(self, tuple(rows))
+        complete = len(rows) == len(self.placed.rows) and all(map(operator.is_, rows, self.placed.rows))
+        return self.placed if complete else MatchedRows(self, tuple(rows))
 
     @cached_property
     def _placed(self) -> dict[str, list[LoadedRow]]:
@@ -588,10 +590,10 @@ def _by_place(secret: ComparedRows, other: ComparedRows, shared: list[tuple[Data
     """Return the matching of rows at the same position of the same file, or of files with equal numbers of rows."""
     why, files = "of the same file", shared
     if not files:
-        ones, twos = secret.loaded.dataset.files, other.loaded.dataset.files
-        if [file.rows for file in ones] != [file.rows for file in twos]:
+        first, second = secret.loaded.dataset.files, other.loaded.dataset.files
+        if [file.rows for file in first] != [file.rows for file in second]:
             return None
-        why, files = "at the same place of their files", list(zip(ones, twos, strict=True))
+        why, files = "at the same place of their files", list(zip(first, second, strict=True))
         if secret.numbers == other.numbers:
             return RowMatching(secret.placed, other.placed, why, complete=True) if secret.placed.rows else None
     pairs = [
@@ -600,14 +602,14 @@ def _by_place(secret: ComparedRows, other: ComparedRows, shared: list[tuple[Data
         for pair in zip(secret.in_file(one), other.in_file(two), strict=False)
         if pair[0].number == pair[1].number
     ]
-    return _together(secret, other, pairs, why, whole=True) if pairs else None
+    return _together(secret, other, pairs, why, complete=True) if pairs else None
 
 
 def _together(
-    secret: ComparedRows, other: ComparedRows, pairs: list[Pair], why: str, field: str | None = None, *, whole: bool
+    secret: ComparedRows, other: ComparedRows, pairs: list[Pair], why: str, field: str | None = None, *, complete: bool
 ) -> RowMatching:
-    ones, twos = zip(*_spread(pairs), strict=True)
-    return RowMatching(secret.paired(ones), other.paired(twos), why, field, whole)
+    first, second = zip(*_spread(pairs), strict=True)
+    return RowMatching(secret.paired(first), other.paired(second), why, field, complete)
 
 
 def _by_value(secret: ComparedRows, other: ComparedRows) -> Iterator[RowMatching]:
@@ -619,19 +621,19 @@ def _by_value(secret: ComparedRows, other: ComparedRows) -> Iterator[RowMatching
         for mine in public
         if not secret.index(mine).keys().isdisjoint(other.match_keys_anywhere)
         for theirs in names
-        if (pairs := _found(secret.index(mine), other, theirs))
+        if (pairs := _pairs_by_index(secret.index(mine), other, theirs))
     }
-    largest = sorted(found, key=lambda key: (-len(found[key]), key[0] != key[1], key))[:BY_VALUES]
+    largest = sorted(found, key=lambda key: (-len(found[key]), key[0] != key[1], key))[:MOST_FIELD_PAIRS]
     for mine, theirs in largest:
         pairs = found[mine, theirs]
         least = min(len(secret.sampled), len(other.loaded.rows))
-        if len({id(one) for one, _ in pairs}) < SHARED * least:
+        if len({id(one) for one, _ in pairs}) < MIN_SHARE_MATCHED * least:
             continue
-        whole = len(secret.loaded.rows) == len(other.loaded.rows) == len(pairs)
-        yield _together(secret, other, pairs, f"that share `{theirs}`", theirs, whole=whole)
+        complete = len(secret.loaded.rows) == len(other.loaded.rows) == len(pairs)
+        yield _together(secret, other, pairs, f"that share `{theirs}`", theirs, complete=complete)
 
 
-def _found(index: dict[int, LoadedRow], other: ComparedRows, name: str) -> list[Pair]:
+def _pairs_by_index(index: dict[int, LoadedRow], other: ComparedRows, name: str) -> list[Pair]:
     if index.keys().isdisjoint(other.match_keys(name)):
         return []
     keys = other.keys(name)

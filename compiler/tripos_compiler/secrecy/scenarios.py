@@ -129,9 +129,9 @@ class RowsAtHand:
 
         def own(secrets: Secrets) -> Secrets:
             found: dict[Secret, tuple[TaintTrail, ...]] = {}
-            for secret, ways in secrets.items():
+            for secret, trails in secrets.items():
                 here = secret.dataset == rows.dataset
-                named = rename_source({secret: ways}, f"{self.alias}.{column}")[secret] if here else ways
+                named = rename_source({secret: trails}, f"{self.alias}.{column}")[secret] if here else trails
                 its = not secret.rows.other and table.is_about(secret)
                 own = Secret(secret.dataset, secret.column, CURRENT_ROW if its else secret.rows.elsewhere)
                 found[own] = tuple(dict.fromkeys((*found.get(own, ()), *named)))
@@ -146,15 +146,15 @@ class RowsAtHand:
         if where is None:
             return frozenset()
         table = self.table
-        secretses = {self.alias: table} if table is not None and self.alias not in tables else {}
+        current_tables = {self.alias: table} if table is not None and self.alias not in tables else {}
 
         def column(expr: Expr) -> tuple[str, bool] | None:
             if not isinstance(expr, Ref) or len(expr.path) != 2:
                 return None
             name, inner = expr.path
-            of = tables.get(name) or secretses.get(name)
+            of = tables.get(name) or current_tables.get(name)
             known = of.columns.get(inner) if of is not None else None
-            return (known, name in secretses) if known is not None else None
+            return (known, name in current_tables) if known is not None else None
 
         return conditions(where, column)
 
@@ -236,8 +236,8 @@ class ScenarioTaintAnalysis:
             case Retrieve():
                 self._retrieve(step, statement)
             case SampleList(of=of):
-                said = self.names[of].all
-                self.names[step.name] = Flow(said, elements=Flow(said))
+                given = self.names[of].all
+                self.names[step.name] = Flow(given, elements=Flow(given))
             case Verdict() | Grade() | Compare():
                 self._judge(step, statement)
             case Score() | Column():
@@ -249,47 +249,49 @@ class ScenarioTaintAnalysis:
             return False
         leaks: list[Leak] = []
         for disclosure in disclosures:
-            guarded = {secret: ways for secret, ways in disclosure.secrets.items() if self.rows.is_guarded(secret)}
+            guarded = {secret: trails for secret, trails in disclosure.secrets.items() if self.rows.is_guarded(secret)}
             if guarded:
                 leaks.append(Leak(role, Disclosure(guarded, disclosure.span, disclosure.into)))
         self.leaks += leaks
         return bool(leaks)
 
     def _ask(self, step: Ask, statement: Statement) -> None:
-        disclosures = list(self._told_by(step, statement))
-        asked = self._decided(step, statement)
+        disclosures = list(self._disclosures(step, statement))
+        asked = self._condition_disclosures(step, statement)
         leaks = self._reaches(step.role, [*disclosures, *asked])
         name = statement.name().span if statement.find_name("name") is not None else statement.head
-        said = union(*(disclosure.secrets for disclosure in disclosures))
-        whether = extend_trail(
+        given = union(*(disclosure.secrets for disclosure in disclosures))
+        decision = extend_trail(
             union(*(disclosure.secrets for disclosure in asked)), Label(name, f"`{step.name}` is asked or not by it")
         )
-        reply = union(extend_trail(said, Label(name, f"`{step.name}` has seen it, and may repeat it")), whether)
+        reply = union(extend_trail(given, Label(name, f"`{step.name}` has seen it, and may repeat it")), decision)
         if step.role in self.compared:  # it was given public data, or a secret, which is reported
-            said, whether = split_by_source(said)[1], split_by_source(whether)[1]
+            given, decision = split_by_source(given)[1], split_by_source(decision)[1]
             reply = self._reply_secrets(step.name, name)
         fields = dict.fromkeys((*REPLY_PARTS, "value", "turns"), Flow(reply))
         if (type_ := step.read_as) is not None and type_.kind == "record":
             fields |= dict.fromkeys(type_.fields, Flow(reply))
-        fields["prompt"] = Flow(union(said, whether))
+        fields["prompt"] = Flow(union(given, decision))
         if step.acts:
-            came = self.flows(step.name).all(*step.acts)
-            came = extend_trail(split_by_source(came)[1] if leaks else came, Label(name, "it comes of the calls"))
-            fields |= dict.fromkeys(("so_far", "came"), Flow(union(reply, came)))
+            action_secrets = self.flows(step.name).all(*step.acts)
+            action_secrets = extend_trail(
+                split_by_source(action_secrets)[1] if leaks else action_secrets, Label(name, "it comes of the calls")
+            )
+            fields |= dict.fromkeys(("so_far", "came"), Flow(union(reply, action_secrets)))
         self.names[step.name] = Flow(fields=fields)
 
     def _reply_secrets(self, step: str, span: Span) -> Secrets:
-        """Return what a reply of the compared role reveals: which model wrote it."""
+        """Return the secret that a reply of the compared role reveals: which model wrote it."""
         return {Secret("", step): ((Label(span, f"`{step}` is written by the model"),),)}
 
-    def _told_by(self, step: Ask, statement: Statement) -> Iterator[Disclosure]:
+    def _disclosures(self, step: Ask, statement: Statement) -> Iterator[Disclosure]:
         """Yield all information that an ask gives, except whether it is asked."""
-        yield from self._shown(step, self.flows(step.name), statement, statement.head, "this step tells")
+        yield from self._part_disclosures(step, self.flows(step.name), statement, statement.head, "this step tells")
         for shots in step.shots:
             yield from self._shots(shots, step.name, statement)
-        yield from self._spoken(statement.head)
+        yield from self._language_disclosure(statement.head)
 
-    def _shown(
+    def _part_disclosures(
         self, part: Step | Speaker | Scorer, flows: Flows, statement: Statement, span: Span, into: str
     ) -> Iterator[Disclosure]:
         """Yield the information in every expression of a part itself, except its condition. `span` and `into` are the
@@ -305,7 +307,7 @@ class ScenarioTaintAnalysis:
             own = "its condition tells" if isinstance(use.node, Passage) else use.mark.discloses
             yield Disclosure(flows.all(use.expr), place, own or into)
 
-    def _decided(self, step: Ask | Converse, statement: Statement) -> list[Disclosure]:
+    def _condition_disclosures(self, step: Ask | Converse, statement: Statement) -> list[Disclosure]:
         """Return the information that a step runs at all."""
         if step.when is None:
             return []
@@ -314,7 +316,7 @@ class ScenarioTaintAnalysis:
         into = "its condition tells" if isinstance(step, Ask) else "whether it takes place tells"
         return [Disclosure(self.flows(step.name).all(step.when), span, into)]
 
-    def _spoken(self, span: Span) -> Iterator[Disclosure]:
+    def _language_disclosure(self, span: Span) -> Iterator[Disclosure]:
         """Yield the language in which the role is asked."""
         if self.languages > 1 and "language" in self.names:
             yield Disclosure(self.names["language"].all, span, "the language of this tells")
@@ -327,11 +329,11 @@ class ScenarioTaintAnalysis:
         where = self.rows.conditions(shots.where, {shots.alias: table})
         row = table.rows.element.map_secrets(lambda found: narrow_regions(found, lambda rows: rows.where(where)))
         flows = self.flows(step, {shots.alias: Flow(fields=row.fields)})
-        there = union(table.rows.structure, table.rows.order)
+        existence = union(table.rows.structure, table.rows.order)
         if shots.drawn is None:  # a draw uses the positions among all rows, whatever the condition
-            there = narrow_regions(there, lambda rows: rows.where(where))
+            existence = narrow_regions(existence, lambda rows: rows.where(where))
         chosen = [flows.all(use.expr) for use in uses(shots) if use.use != "text"]
-        yield Disclosure(union(*chosen, there, *self._keys(table, row)), written.head, SHOWN)
+        yield Disclosure(union(*chosen, existence, *self._keys(table, row)), written.head, SHOWN)
         for use in uses(shots):
             if use.use == "text":
                 yield Disclosure(flows.all(use.expr), self.places.of(use.node, written.head), SHOWN)
@@ -348,32 +350,34 @@ class ScenarioTaintAnalysis:
     def _converse(self, step: Converse, statement: Statement) -> None:
         """Follow secrets through a conversation: what one speaker is given, it may say to the other."""
         flows = self.flows(step.name)
-        decided = self._decided(step, statement)
+        from_condition = self._condition_disclosures(step, statement)
         name = statement.name().span
-        said: list[Secrets] = []
+        given: list[Secrets] = []
         leaks = False
         for speaker in step.speakers:
             written = next((each for each in statement.of("speaker") if each.name().text == speaker.role), statement)
-            disclosures = [*self._shown(speaker, flows, written, written.head, "this tells")]
-            disclosures += self._spoken(written.head)
-            disclosures += self._shown(step, flows, statement, statement.head, "this tells")
-            leaks = self._reaches(speaker.role, [*disclosures, *decided]) or leaks
+            disclosures = [*self._part_disclosures(speaker, flows, written, written.head, "this tells")]
+            disclosures += self._language_disclosure(written.head)
+            disclosures += self._part_disclosures(step, flows, statement, statement.head, "this tells")
+            leaks = self._reaches(speaker.role, [*disclosures, *from_condition]) or leaks
             if speaker.role in self.compared:
-                said.append(self._reply_secrets(step.name, name))
+                given.append(self._reply_secrets(step.name, name))
                 continue
-            said.append(union(*(disclosure.secrets for disclosure in disclosures)))
-            for hearer in step.speakers:
-                heard = [
+            given.append(union(*(disclosure.secrets for disclosure in disclosures)))
+            for listener in step.speakers:
+                overheard = [
                     extend_trail(disclosure.secrets, Label(disclosure.span, f"`{speaker.role}` is shown it"))
                     for disclosure in disclosures
                 ]
                 into = f"`{speaker.role}` may say it in this conversation to"
-                if hearer is not speaker and self._reaches(hearer.role, [Disclosure(union(*heard), name, into)]):
+                if listener is not speaker and self._reaches(
+                    listener.role, [Disclosure(union(*overheard), name, into)]
+                ):
                     leaks = True
-        whether = union(*(disclosure.secrets for disclosure in decided))
+        decision = union(*(disclosure.secrets for disclosure in from_condition))
         reply = union(
-            extend_trail(union(*said), Label(name, f"`{step.name}` may say it")),
-            extend_trail(whether, Label(name, f"`{step.name}` takes place or not by it")),
+            extend_trail(union(*given), Label(name, f"`{step.name}` may say it")),
+            extend_trail(decision, Label(name, f"`{step.name}` takes place or not by it")),
         )
         self.names[step.name] = Flow(split_by_source(reply)[1] if leaks else reply)
 
@@ -381,16 +385,16 @@ class ScenarioTaintAnalysis:
         """Follow secrets through a retrieval: its selection, its order, and the texts that are embedded."""
         outer = self.flows(step.name)
         source = outer.of(step.source)
-        every = element = source.elements if source.elements is not None else Flow(source.all)
+        unfiltered = element = source.elements if source.elements is not None else Flow(source.all)
         where: frozenset[Condition] = frozenset()
         if step.source.op == "data" and step.source.field is None:
             where = self.rows.conditions(step.where, {step.alias: self.tables.of(step.source.dataset)})
             element = element.map_secrets(lambda found: narrow_regions(found, lambda rows: rows.where(where)))
         # Of two equal elements, the first is taken.
-        there = narrow_regions(union(source.structure, source.order), lambda rows: rows.where(where))
+        existence = narrow_regions(union(source.structure, source.order), lambda rows: rows.where(where))
         flows = self.flows(step.name, {step.alias: element})
         name, top = statement.name().span, statement.one_of("top")
-        by = self.flows(step.name, {step.alias: every}).all(step.by)
+        by = self.flows(step.name, {step.alias: unfiltered}).all(step.by)
         if any(search_index_of(part) is SearchIndex.TERMS for part in subexpressions(step.by)):
             by = union(by, source.structure)  # the rarity of a word depends on all rows
         if step.using is not None:
@@ -399,15 +403,15 @@ class ScenarioTaintAnalysis:
         followed = ("source", "ranking", "included", "condition")
         chosen = [use.expr for use in uses(step) if use.use not in followed]
         what = union(
-            extend_trail(there, Label(name, f"`{step.name}` holds it")),
+            extend_trail(existence, Label(name, f"`{step.name}` holds it")),
             extend_trail(by, Label(top.head if top is not None else name, "`top` chooses by it")),
             *(extend_trail(flows.all(expr), Label(name, f"`{step.name}` chooses by it")) for expr in chosen),
             extend_trail(outer.all(step.when), Label(name, f"`{step.name}` is there by it")),
         )
-        put = [outer.of(expr) for expr in step.include]
-        if put:  # their positions depend on all elements
+        included_flows = [outer.of(expr) for expr in step.include]
+        if included_flows:  # their positions depend on all elements
             statements = statement.of("include")
-            for included, flow in zip(step.include, put, strict=True):
+            for included, flow in zip(step.include, included_flows, strict=True):
                 place = self.places.of(included, statement.head)
                 span = next((one.head for one in statements if one.head.start <= place.start), place)
                 what = union(what, extend_trail(flow.all, Label(span, "is put among them")))
@@ -433,14 +437,14 @@ class ScenarioTaintAnalysis:
             flows = flows.of_elements(loop)
             disclosures.append(Disclosure(flows.all(loop.where), place, f"whether `{step.scorer}` is asked tells"))
         element = step.model_copy(update={"loops": ()}) if isinstance(step, Verdict) else step
-        disclosures += self._shown(element, flows, statement, place, f"`{step.scorer}` tells")
+        disclosures += self._part_disclosures(element, flows, statement, place, f"`{step.scorer}` tells")
         shown = dict.fromkeys((*scorer.params, "metrics", *self.scenario.axes, "language"), PUBLIC)
         own = Flows(shown, self.tables, self.revealed(step.scorer), self.places)
-        disclosures += self._shown(scorer, own, statement, place, f"`{step.scorer}` tells")
+        disclosures += self._part_disclosures(scorer, own, statement, place, f"`{step.scorer}` tells")
         earlier = step.earlier or ()
         if step.when is not None or earlier:
-            whether = f"whether `{step.scorer}` is asked tells"
-            disclosures.append(Disclosure(flows.all(step.when, *earlier), place, whether))
+            into = f"whether `{step.scorer}` is asked tells"
+            disclosures.append(Disclosure(flows.all(step.when, *earlier), place, into))
         if scorer.blind:
             self._blind(step, disclosures)
         leaks = self._reaches(scorer.role, disclosures)
@@ -453,7 +457,7 @@ class ScenarioTaintAnalysis:
         order = [name for name in self.names if name in replies]
         judged = step.of if not isinstance(step, Verdict) else order[-1] if order else ""
         for disclosure, of_model in models:
-            further = {secret: ways for secret, ways in of_model.items() if secret.column != judged}
+            further = {secret: trails for secret, trails in of_model.items() if secret.column != judged}
             if further:
                 self.leaks.append(Leak(step.scorer, Disclosure(further, disclosure.span, disclosure.into), judged))
 
@@ -468,38 +472,40 @@ class FilteredScenario:
     place: int
     scenario: Scenario
     rows: Rows
-    halves: SplitScenarios
+    scenarios: SplitScenarios
 
     @cached_property
     def asks(self) -> Hashable:
         """The requests to the compared role by its steps and the steps they depend on, independent of the rows'
         name.
         """
-        return tuple(self.halves.asks(self.scenario, self.rows))
+        return tuple(self.scenarios.asks(self.scenario, self.rows))
 
     @cached_property
     def public(self) -> frozenset[Condition]:
-        """The conditions of its `where` on public columns."""
-        at_hand = RowsAtHand(self.halves.tables, self.scenario)
+        """The conditions in its `where` that concern public columns."""
+        at_hand = RowsAtHand(self.scenarios.tables, self.scenario)
         assert at_hand.table is not None
         return at_hand.conditions(self.rows.where, {self.rows.alias: at_hand.table})
 
     @cached_property
-    def by_where(self) -> Secrets:
+    def filter_secrets(self) -> Secrets:
         """The secrets in its `where`."""
-        return self.halves.chosen(self.scenario, self.rows, NONE)
+        return self.scenarios.selecting_secrets(self.scenario, self.rows, NONE)
 
     @cached_property
-    def by_rows(self) -> Secrets:
+    def selection_secrets(self) -> Secrets:
         """The secrets in its `where`, and those that decide which rows its data set has."""
-        return self.halves.chosen(self.scenario, self.rows, self.halves.tables.of(self.rows.dataset).rows.structure)
+        return self.scenarios.selecting_secrets(
+            self.scenario, self.rows, self.scenarios.tables.of(self.rows.dataset).rows.structure
+        )
 
     @cached_property
     def marks(self) -> frozenset[Hashable]:
         """The data sets its rows may be about, and the secret columns that select them. Split scenarios share one of
         these.
         """
-        return frozenset((*self.halves.sources(self.rows.dataset), *columns_of(self.by_rows)))
+        return frozenset((*self.scenarios.sources(self.rows.dataset), *columns_of(self.selection_secrets)))
 
 
 @dataclass
@@ -508,7 +514,7 @@ class SplitScenarios:
 
     program: Program
     tables: DatasetSecrets
-    following: Callable[[Scenario], ScenarioTaintAnalysis]
+    analysis: Callable[[Scenario], ScenarioTaintAnalysis]
 
     def __post_init__(self) -> None:
         self.compared = {role.name for role in self.program.roles.values() if role.kind == "compared"}
@@ -521,31 +527,32 @@ class SplitScenarios:
     def leaks(self) -> Iterator[Leak]:
         """Yield the leak of each split scenario, with the first other one that asks differently about such rows."""
         marked: dict[Hashable, list[FilteredScenario]] = defaultdict(list)
-        chosen = [filtered_scenario for filtered_scenario in self.all if filtered_scenario.by_rows]
+        chosen = [filtered_scenario for filtered_scenario in self.all if filtered_scenario.selection_secrets]
         for scenario in chosen:
             for mark in scenario.marks:
                 marked[mark].append(scenario)
-        for half in chosen:
-            scenarios = (self._first(half, marked[mark]) for mark in half.marks)
+        for split in chosen:
+            scenarios = (self._first(split, marked[mark]) for mark in split.marks)
             first = min(
                 (other for other in scenarios if other is not None),
                 key=lambda filtered_scenario: filtered_scenario.place,
                 default=None,
             )
             if first is not None:
-                yield from self._half(half, first)
+                yield from self._leaks_of(split, first)
 
-    def _first(self, half: FilteredScenario, others: list[FilteredScenario]) -> FilteredScenario | None:
+    def _first(self, split: FilteredScenario, others: list[FilteredScenario]) -> FilteredScenario | None:
         """Return the first scenario that asks differently about the same rows."""
-        asks = half.asks
-        return next((other for other in others if other.asks != asks and self._tell(half, other)), None)
+        asks = split.asks
+        return next((other for other in others if other.asks != asks and self._reveals_selection(split, other)), None)
 
-    def _tell(self, one: FilteredScenario, two: FilteredScenario) -> bool:
-        """Return true if it reveals something about a row which of two scenarios asks about it."""
+    def _reveals_selection(self, one: FilteredScenario, two: FilteredScenario) -> bool:
+        """Return true if the choice between two scenarios that ask about a row depends on a secret of the row."""
         if not self.ask_differently(one, two):
             return False
         chosen = [
-            scenario.by_where if one.rows.dataset == two.rows.dataset else scenario.by_rows for scenario in (one, two)
+            scenario.filter_secrets if one.rows.dataset == two.rows.dataset else scenario.selection_secrets
+            for scenario in (one, two)
         ]
         if not all(chosen):
             return False
@@ -559,21 +566,21 @@ class SplitScenarios:
             return False
         return one.rows.dataset != two.rows.dataset or not are_disjoint(one.public, two.public)
 
-    def chosen(self, scenario: Scenario, rows: Rows, there: Secrets) -> Secrets:
-        """Return the secrets that select a scenario's rows, with those in `there` that decide which rows exist."""
-        following = self.following(scenario)
-        following.names = following.rows.bind()
-        head = following.places.scenario(scenario.name).head
-        span = following.places.of(rows.where, head) if rows.where is not None else head
-        chosen = union(following.flows("where").all(rows.where), there)
-        own = {secret: ways for secret, ways in chosen.items() if secret.dataset not in self.program.generated}
+    def selecting_secrets(self, scenario: Scenario, rows: Rows, existence: Secrets) -> Secrets:
+        """Return the secrets that select a scenario's rows, with those that decide which rows exist (`existence`)."""
+        analysis = self.analysis(scenario)
+        analysis.names = analysis.rows.bind()
+        head = analysis.places.scenario(scenario.name).head
+        span = analysis.places.of(rows.where, head) if rows.where is not None else head
+        chosen = union(analysis.flows("where").all(rows.where), existence)
+        own = {secret: trails for secret, trails in chosen.items() if secret.dataset not in self.program.generated}
         return extend_trail(own, Label(span, f"`{scenario.name}` runs over rows by it"))
 
-    def _half(self, half: FilteredScenario, other: FilteredScenario) -> Iterator[Leak]:
+    def _leaks_of(self, split: FilteredScenario, other: FilteredScenario) -> Iterator[Leak]:
         """Yield the leaks of a scenario that is split from another."""
-        chosen = half.by_where if half.rows.dataset == other.rows.dataset else half.by_rows
-        for step in self._addressed_steps(half.scenario.steps):
-            place = self.tables.places.step(half.scenario.name, step.name).head
+        chosen = split.filter_secrets if split.rows.dataset == other.rows.dataset else split.selection_secrets
+        for step in self._addressed_steps(split.scenario.steps):
+            place = self.tables.places.step(split.scenario.name, step.name).head
             into = f"`{other.scenario.name}` asks otherwise about such rows, so this tells"
             yield Leak(
                 next(role for role in self._roles(step) if role in self.compared), Disclosure(chosen, place, into)
@@ -583,11 +590,11 @@ class SplitScenarios:
         """Return the data sets whose rows a data set has or is about."""
         if name not in self._sources:
             dataset = self.program.generated.get(name)
-            beside = self._made_of(dataset) if dataset is not None else self.tables.related(name)
+            beside = self._sources_of(dataset) if dataset is not None else self.tables.related(name)
             self._sources[name] = frozenset({name, *beside})
         return self._sources[name]
 
-    def _made_of(self, made: GeneratedDataset) -> Iterator[str]:
+    def _sources_of(self, made: GeneratedDataset) -> Iterator[str]:
         for part in subexpressions(made.source) if made.source else ():
             if isinstance(part, Data) and part.dataset != made.name:
                 yield from self.sources(part.dataset)
@@ -597,23 +604,23 @@ class SplitScenarios:
         return {}
 
     def asks(self, scenario: Scenario, rows: Rows) -> Iterator[Hashable]:
-        """Yield what a scenario's steps ask the compared role."""
+        """Yield the requests of a scenario's steps to the compared role, and the columns that they read."""
         alias, own = rows.alias, f'"{rows.alias}"'
         columns = self.tables.of(rows.dataset).columns
         yield scenario.axes
         for treatment in scenario.treatments:
-            steps = self._behind(treatment.steps)
+            steps = self._relevant_steps(treatment.steps)
             yield tuple(_request(step).replace(own, '"@row"') for step in steps)
-            looked_at = {path[1] if len(path) > 1 else "" for path in self._paths(steps) if path[0] == alias}
-            yield frozenset((name, columns.get(name, (rows.dataset, name))) for name in looked_at)
+            read_columns = {path[1] if len(path) > 1 else "" for path in self._paths(steps) if path[0] == alias}
+            yield frozenset((name, columns.get(name, (rows.dataset, name))) for name in read_columns)
 
-    def _behind(self, steps: tuple[Step, ...]) -> list[Step]:
+    def _relevant_steps(self, steps: tuple[Step, ...]) -> list[Step]:
         """Return the steps that inform the compared role, and the steps they depend on, in order."""
-        heard = self._addressed_steps(steps)
-        names = {part for path in self._paths(heard) for part in path}
+        addressed = self._addressed_steps(steps)
+        names = {part for path in self._paths(addressed) for part in path}
         found: list[Step] = []
         for step in reversed(steps):
-            if step in heard or step.name in names:
+            if step in addressed or step.name in names:
                 found.insert(0, step)
                 names |= {part for path in self._paths([step]) for part in path}
         return found
