@@ -48,20 +48,20 @@ class Lowered:
 class LoweredCache:
     """Lowered statements of one kind, valid while the surroundings they depend on are unchanged."""
 
-    around: tuple[Any, ...] = ()
+    surroundings: tuple[Any, ...] = ()
     """Everything outside a statement that its lowering can depend on."""
     lowered: dict[int, tuple[Statement, Lowered]] = field(default_factory=dict)
     """By the identity of the statement. The statement is stored too, so that its identity is not reused."""
 
-    def enter(self, around: tuple[Any, ...]) -> None:
+    def enter(self, surroundings: tuple[Any, ...]) -> None:
         """Clear the cache if the surroundings changed."""
-        same = len(around) == len(self.around) and all(
+        same = len(surroundings) == len(self.surroundings) and all(
             a is b or (isinstance(a, str | frozenset | tuple) and a == b)
-            for a, b in zip(around, self.around, strict=True)
+            for a, b in zip(surroundings, self.surroundings, strict=True)
         )
         if not same:
             self.lowered.clear()
-            self.around = around
+            self.surroundings = surroundings
 
     def find(self, statement: Statement) -> Lowered | None:
         """Return the lowering of a statement, or None."""
@@ -72,9 +72,9 @@ class LoweredCache:
         """Store the lowering of a statement."""
         self.lowered[id(statement)] = (statement, lowered)
 
-    def keep_only(self, there: set[int]) -> None:
-        """Drop the statements that no longer exist. `there` are the identities of those that do."""
-        self.lowered = {key: pair for key, pair in self.lowered.items() if key in there}
+    def keep_only(self, identities: set[int]) -> None:
+        """Drop the statements that no longer exist. `identities` are those of the statements that do."""
+        self.lowered = {key: pair for key, pair in self.lowered.items() if key in identities}
 
 
 @dataclass
@@ -93,10 +93,10 @@ class Memory:
 
     def keep_only(self, statements: list[Statement]) -> None:
         """Drop the statements that no longer exist."""
-        there = {id(statement) for statement in statements}
-        self.statements = {key: pair for key, pair in self.statements.items() if id(pair[1]) in there}
-        self.scenarios.keep_only(there)
-        self.datasets.keep_only(there)
+        identities = {id(statement) for statement in statements}
+        self.statements = {key: pair for key, pair in self.statements.items() if id(pair[1]) in identities}
+        self.scenarios.keep_only(identities)
+        self.datasets.keep_only(identities)
 
 
 def fork_program(program: Program) -> Program:

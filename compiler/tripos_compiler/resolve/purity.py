@@ -29,7 +29,7 @@ SAFE_MODULES = frozenset(
     | {"unicodedata", "urllib.parse"}
 )
 """Modules that read only their arguments, except for the names in `UNSAFE`."""
-ONLY = {
+ALLOWED_NAMES = {
     "__future__": frozenset({"annotations"}),
     "json": frozenset({"loads", "dumps", "JSONDecodeError"}),
     "ast": frozenset({"literal_eval"}),
@@ -76,12 +76,12 @@ SAFE_BUILTINS = frozenset(
 )
 OWN_NAMES = frozenset({"__name__", "__all__", "__slots__", "__version__"})
 """Double-underscore names that a module may use."""
-READERS = frozenset(
+NON_MUTATING_FUNCTIONS = frozenset(
     {"all", "any", "bool", "dict", "enumerate", "filter", "frozenset", "len", "list", "map", "max", "min"}
     | {"range", "repr", "reversed", "set", "sorted", "str", "sum", "tuple", "zip"}
 )
 """Functions that do not modify their arguments."""
-READING = frozenset(
+NON_MUTATING_METHODS = frozenset(
     {"get", "items", "keys", "values", "index", "count", "copy", "union", "intersection", "difference"}
     | {"issubset", "issuperset", "isdisjoint"}
 )
@@ -94,7 +94,7 @@ DECORATORS: frozenset[Called] = frozenset(
         *(("dataclasses", "dataclass"), ("functools", "total_ordering"), ("functools", "cached_property")),
     }
 )
-FIXED: frozenset[Called] = frozenset(
+IMMUTABLE_RESULTS: frozenset[Called] = frozenset(
     {
         *("int", "float", "str", "len", "round"),
         *(("re", "compile"), ("decimal", "Decimal"), ("fractions", "Fraction"), ("datetime", "timedelta")),
@@ -118,8 +118,8 @@ def safe_name(module: str, name: str) -> bool:
     """
     if name in UNSAFE or name.startswith("_"):
         return False
-    if module in ONLY:
-        return name in ONLY[module]
+    if module in ALLOWED_NAMES:
+        return name in ALLOWED_NAMES[module]
     found = importlib.import_module(module)
     public = getattr(found, "__all__", None)
     return name in (dir(found) if public is None else public) and not isinstance(getattr(found, name, None), ModuleType)
@@ -163,7 +163,7 @@ def literal(node: ast.expr) -> bool:
 
 
 def may_return_argument(call: ast.Call, argument: ast.expr) -> bool:
-    """Return true if a function of `READERS` can return this argument itself, as `max` of two lists does."""
+    """Return true if a non-mutating function can return this argument itself, as `max` of two lists does."""
     match call:
         case ast.Call(func=ast.Name(id="max" | "min"), args=args):
             return len(args) > 1
@@ -174,29 +174,29 @@ def may_return_argument(call: ast.Call, argument: ast.expr) -> bool:
 
 def in_constructor(node: ast.AST, parents: Parents) -> bool:
     """Return true if the node is in a constructor in which `self` is certainly the new object."""
-    over = parents.get(node)
-    while over is not None and not isinstance(over, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-        over = parents.get(over)
+    ancestor = parents.get(node)
+    while ancestor is not None and not isinstance(ancestor, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        ancestor = parents.get(ancestor)
     return (
-        isinstance(over, ast.FunctionDef)
-        and over.name in ("__init__", "__post_init__")
-        and isinstance(parents.get(over), ast.ClassDef)
-        and not over.decorator_list
-        and [posonlyarg.arg for posonlyarg in (*over.args.posonlyargs, *over.args.args)][:1] == ["self"]
-        and not any(isinstance(each, ast.Name) and each.id == "self" and stores(each) for each in ast.walk(over))
+        isinstance(ancestor, ast.FunctionDef)
+        and ancestor.name in ("__init__", "__post_init__")
+        and isinstance(parents.get(ancestor), ast.ClassDef)
+        and not ancestor.decorator_list
+        and [parameter.arg for parameter in (*ancestor.args.posonlyargs, *ancestor.args.args)][:1] == ["self"]
+        and not any(isinstance(each, ast.Name) and each.id == "self" and stores(each) for each in ast.walk(ancestor))
     )
 
 
 def in_body(node: ast.AST, parents: Parents) -> bool:
     """Return true if the node is in the body of a function, and so evaluated when it is called."""
-    inner, over = node, parents.get(node)
-    while over is not None:
-        match over:
+    inner, ancestor = node, parents.get(node)
+    while ancestor is not None:
+        match ancestor:
             case ast.FunctionDef(body=body) | ast.AsyncFunctionDef(body=body) if inner in body:
                 return True
             case ast.Lambda(body=value) if inner is value:
                 return True
-        inner, over = over, parents.get(over)
+        inner, ancestor = ancestor, parents.get(ancestor)
     return False
 
 
@@ -204,7 +204,7 @@ def in_body(node: ast.AST, parents: Parents) -> bool:
 
 MOST_MODULES = 32
 """The most modules of a package that are followed."""
-SPELT = re.compile(r"\{[^{}:!]*[.\[]")
+ATTRIBUTE_FIELD = re.compile(r"\{[^{}:!]*[.\[]")
 """A format field that accesses attributes or items of its value."""
 
 FindModule = Callable[[str, str], tuple[str, ast.Module] | None]
@@ -320,17 +320,17 @@ class _Module:
 
     def _import_from(self, node: ast.ImportFrom) -> None:
         text = "." * node.level + (node.module or "")
-        theirs = None if text in SAFE_MODULES else self._sibling_names(node, text)
+        sibling_names = None if text in SAFE_MODULES else self._sibling_names(node, text)
         for alias in node.names:
             name = alias.asname or alias.name
-            known = safe_name(text, alias.name) if theirs is None else alias.name in theirs
+            known = safe_name(text, alias.name) if sibling_names is None else alias.name in sibling_names
             if not known:
                 raise self._refuse(node, f"imports `{alias.name}` of `{text}`")
             self._bound(node, name)
-            if theirs is None:
+            if sibling_names is None:
                 self.bound_names[name] = (text, alias.name)
             else:
-                self.top[name] = theirs[alias.name]
+                self.top[name] = sibling_names[alias.name]
 
     def _sibling_names(self, node: ast.ImportFrom, written: str) -> dict[str, bool]:
         """Return the top-level names of a module of the same package."""
@@ -431,7 +431,7 @@ class _Module:
                 return name not in ("split", "rsplit", "splitlines")
             case ast.Call(func=called, args=args, keywords=given):
                 handed = (*args, *(each.value for each in given))
-                return self._origin(called) in FIXED and all(
+                return self._origin(called) in IMMUTABLE_RESULTS and all(
                     self._fixed(expr) or literal(expr) or self._is_top(expr) for expr in handed
                 )
         return False
@@ -501,9 +501,11 @@ class _Module:
             case ast.For(iter=value) | ast.comprehension(iter=value) if value is node:
                 return True
             case ast.Call(func=ast.Name(id=name)):
-                return name in READERS and name not in self.bound and not may_return_argument(parent, node)
+                return (
+                    name in NON_MUTATING_FUNCTIONS and name not in self.bound and not may_return_argument(parent, node)
+                )
             case ast.Attribute(attr=name):
-                return name in READING and isinstance(self.parents.get(parent), ast.Call)
+                return name in NON_MUTATING_METHODS and isinstance(self.parents.get(parent), ast.Call)
             case ast.Call(func=ast.Attribute(value=ast.Constant(), attr="join")):
                 return True
             case ast.Call(func=ast.Attribute(attr="translate")):
@@ -518,7 +520,9 @@ class _Module:
             raise self._refuse(node, f"uses `{value.id}.{name}`")
         if not isinstance(node.ctx, ast.Load) and not self._sets_itself(node):
             raise self._refuse(node, f"changes the attribute `{name}`")
-        plain = isinstance(value, ast.Constant) and isinstance(value.value, str) and not SPELT.search(value.value)
+        plain = (
+            isinstance(value, ast.Constant) and isinstance(value.value, str) and not ATTRIBUTE_FIELD.search(value.value)
+        )
         if name == "format" and not plain:
             raise self._refuse(node, "formats a text that it does not write out itself")
 

@@ -114,7 +114,7 @@ class Annotations:
             case ast.Name(id=name) if not isinstance(self.aliases.get(name), ast.Call | None):
                 return self.read(self.aliases[name], depth + 1)
             case ast.Name() | ast.Attribute():
-                return self._named(self._name(node))
+                return self._named_type(self._name(node))
         raise NoType(f"`{ast.unparse(node)}` is no type of a spec")
 
     def _name(self, node: ast.expr) -> str:
@@ -123,7 +123,7 @@ class Annotations:
             return node.attr
         return self.renamed.get(node.id, node.id) if isinstance(node, ast.Name) else ast.unparse(node)
 
-    def _named(self, name: str) -> Type:
+    def _named_type(self, name: str) -> Type:
         if name in SIMPLE:
             return SIMPLE[name]
         if name in LISTS or name in SETS:
@@ -661,7 +661,7 @@ def _packaged(name: str, found: tuple[EntryPoint, ...]) -> Plugin:
         raise Unusable("E0202", f"`{name}` is a function of {packages}", "remove one of the packages")
     (entry,) = found
     try:
-        signature, impure = _passed_on(entry)
+        signature, impure = _entry_point_function(entry)
     except Unusable as reason:
         message = f"`{name}` of the package {package_of(entry)}: {reason.message}"
         raise Unusable(reason.code, message, reason.help, reason.span) from None
@@ -677,7 +677,7 @@ def _packaged(name: str, found: tuple[EntryPoint, ...]) -> Plugin:
     )
 
 
-def _passed_on(entry: EntryPoint) -> tuple[PythonFunction, str | None]:
+def _entry_point_function(entry: EntryPoint) -> tuple[PythonFunction, str | None]:
     """Return the signature of an entry point's function, following re-exports, and the reason why it is not proved
     pure.
     """
@@ -792,7 +792,7 @@ def read_program(program: Program, statement: Statement) -> Plugin | None:
     try:
         match = SERVICE.fullmatch(text.value)
         if match is not None:
-            return _named(text.value, match["name"], match["version"])
+            return _named_program(text.value, match["name"], match["version"])
         if not text.value.endswith(".py"):
             raise Unusable("E0106", f'"{text.value}" names no program', PROGRAM_SYNTAX)
         if re.match(r"[/\\~]|[A-Za-z]:", text.value):
@@ -814,7 +814,7 @@ def read_program(program: Program, statement: Statement) -> Plugin | None:
     )
 
 
-def _named(written: str, name: str, version: str) -> Plugin:
+def _named_program(written: str, name: str, version: str) -> Plugin:
     shipped = SHIPPED.get(name)
     if shipped is None and name.startswith(SHIPPED_PREFIX):
         help_ = suggest(name, SHIPPED, f"its programs are {', '.join(SHIPPED)}")

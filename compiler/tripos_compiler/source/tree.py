@@ -223,8 +223,8 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def transform(node: N, change: Callable[[Node], Node | None]) -> N:
-    """Return a node with `change` applied to it and to all nodes below it. Where `change` returns a node, that stands
-    in place of the whole; where it returns None, the nodes below are changed."""
+    """Return a node with `change` applied to it and to all nodes below it. If `change` returns a
+    node, it replaces the original with all nodes below it; if it returns None, the nodes below are transformed."""
 
     def changed(value: Any) -> Any:
         if isinstance(value, tuple):
