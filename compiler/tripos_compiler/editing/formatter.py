@@ -72,15 +72,15 @@ class Scan:
     def __init__(self, text: str, tree: Block) -> None:
         self.text = text
         self.tight: set[int] = set()
-        """Brackets of calls, indexes and type arguments: they touch what stands before them."""
+        """Opening brackets of calls, indexes and type arguments, before which there is no space."""
         self.hugging: set[int] = set()
-        """Signs of one operand and the `<` of types: what follows touches them."""
+        """Unary signs and the `<` of types, after which there is no space."""
         self.closing: set[int] = set()
-        """The `>` of types: it touches what stands before it."""
+        """The `>` of types, before which there is no space."""
         self.listing: set[int] = set()
-        """The brackets that close a list of one in round brackets: the comma before them makes it one."""
+        """The `)` of lists with one element, such as `(a,)`: without the comma before it, it would be no list."""
         self.records: dict[int, Block] = {}
-        """The blocks that stand where a type does, by the place of their brace."""
+        """The blocks in the position of a type, by the offset of their opening brace."""
         atoms: dict[int, tuple[Kind, int]] = {}
         for node in walk(tree):
             match node:
@@ -141,7 +141,7 @@ def _tokens(text: str, atoms: dict[int, tuple[Kind, int]]) -> Iterator[FormatTok
 FITS = 100
 """Largest width of a line that is not broken after a comma and keeps its block on one line."""
 WIDEST = 120
-"""Width beyond which columns do not push anything."""
+"""Largest width of a line that the alignment of columns may produce."""
 
 
 @dataclass(frozen=True)
@@ -270,7 +270,7 @@ TYPES = frozenset(
 )
 """Names of types. Any other word is a setting of the data set, as in `key id`."""
 WIDE_TYPE = 24
-"""Width above which a type, such as a long `choice(…)`, does not push those of its neighbours."""
+"""Width of a type, such as a long `choice(…)`, above which the columns of its neighbours ignore it."""
 
 Cells = list[str]
 """Texts in the columns of a row; empty for an empty column before a filled one."""
@@ -513,8 +513,8 @@ class Layout:
         return "".join(f"{line}\n" for line in lines)
 
     def _rows(self, lines: Sequence[Line], start: int, end: int, indent: int) -> tuple[str, list[Row]]:
-        """Return the comment after the opening brace of a block at `start`, and the rows of the block. The brace of a
-        file is imagined before its first character, on a line of its own."""
+        """Return the comment after the opening brace of a block at `start`, and the rows of the block. A
+        file is treated as a block whose opening brace is on a line before it."""
         starts = [_start(line.entries[0]) for line in lines]
         ends = [_end(line.entries[-1]) for line in lines]
         gaps = [self._gap(*place, indent) for place in zip([start + 1, *ends], [*starts, end], strict=True)]

@@ -397,10 +397,10 @@ def locale_of(program: Program, statement: Statement) -> str | None:
     """Return the locale in the `numbers` block of a benchmark or scenario, or None without one. Reports an unknown
     locale.
     """
-    said = statement.one_of("numbers")
-    if said is None:
+    numbers = statement.one_of("numbers")
+    if numbers is None:
         return None
-    name = said.name("locale")
+    name = numbers.name("locale")
     if convention_of(name.text) is None:
         message = f"how `{name.text}` writes numbers is not known"
         help_ = "name a language, or one of a country: `de`, `de_CH`"
@@ -416,8 +416,8 @@ def numbers_of(program: Program, returns: Type | None) -> dict[str, str]:
     """
     if returns is None or not has_number(returns):
         return {}
-    said = {language: program.numbers or language for language in program.languages}
-    return {language: name for language, name in said.items() if convention_of(name) != convention_of(DEFAULT)}
+    locales = {language: program.numbers or language for language in program.languages}
+    return {language: name for language, name in locales.items() if convention_of(name) != convention_of(DEFAULT)}
 
 
 def has_number(type_: Type) -> bool:
@@ -435,8 +435,8 @@ def has_number(type_: Type) -> bool:
 def locale_in(program: Program, scenario: Statement) -> str | None:
     """Return the locale of a scenario: its own, or else that of its benchmark."""
     release = program.release_of(scenario.head)
-    whole = program.numbers if release is None else program.numbers_in.get(release.name)
-    return locale_of(program, scenario) or whole
+    of_benchmark = program.numbers if release is None else program.numbers_in.get(release.name)
+    return locale_of(program, scenario) or of_benchmark
 
 
 # Parts that were reported and skipped
