@@ -11,7 +11,8 @@ from dataclasses import replace
 
 from tripos_compiler.constructs.signature import Mismatch, Slot, Statement
 from tripos_compiler.constructs.table import FILE, PROVIDER_FIELDS, Construct, constructs_in, places_of
-from tripos_compiler.diagnostics.diagnostic import Diagnostics, Label, nearest
+from tripos_compiler.diagnostics.diagnostic import Diagnostics, Label, nearest, suggest
+from tripos_compiler.diagnostics.habits import MISPLACED, Kind, notation_for
 from tripos_compiler.library.types import MEDIA
 from tripos_compiler.source.text import Span
 from tripos_compiler.source.tree import (
@@ -51,6 +52,8 @@ def report_mismatch(entry: Entry, miss: Mismatch, construct: Construct, diagnost
         element = entry.elements[miss.index]
         words = [one.strip("`") for some in miss.expected for one in some.split(" or ") if one[0] == "`"]
         close = nearest(element.text, words) if isinstance(element, Name) else None
+        if isinstance(element, Name) and (notation := _notation_for_clause(construct, element.text)) is not None:
+            close, help_ = None, f"here it is written `{notation}`"
         if close is not None:
             help_ = f"did you mean `{close}`? {help_}"
         if isinstance(element, BinaryExpr) and element.operator == "==":
@@ -153,8 +156,6 @@ PLACES = {
     "record": "in a record",
     "extra": "in a record of `provider`",
 }
-MEANT = {"n": "samples"}
-"""Common names of statements in other tools."""
 
 
 def read_statements(
@@ -337,6 +338,12 @@ def _block_fits(entry: Entry, construct: Construct, diagnostics: Diagnostics) ->
     return True
 
 
+def _notation_for_clause(construct: Construct, word: str) -> str | None:
+    """Return the notation for a word of another language after the beginning of a statement with a value."""
+    kind: Kind = "figure clause" if construct.name == "measure" else "clause"
+    return notation_for(kind, word) if "VALUE" in construct.shape.text else None
+
+
 def _place(body: str) -> str:
     return PLACES.get(body, f"in {'an' if body[0] in 'aeiou' else 'a'} `{body}`")
 
@@ -368,13 +375,19 @@ def _unknown(
             source = entry.span.source
             diagnostics.lose(Span(source, 0, len(source.text)), _names(entry))
         where = " or ".join(_place(place) for place in places)
-        diagnostics.error("E0107", f"`{keyword}` does not belong {here}", first.span, help=f"it stands {where}")
+        notation = MISPLACED.get((body, keyword))
+        help_ = f"it stands {where}" if notation is None else f"{here} it is written `{notation}`"
+        diagnostics.error("E0107", f"`{keyword}` does not belong {here}", first.span, help=help_)
         return
     if keyword in PROVIDER_FIELDS and "provider" in table:
         help_ = f"write it as a field of the provider: `provider {{ {keyword} … }}`"
         diagnostics.error("E0204", f"there is no statement `{keyword}`", first.span, help=help_)
         return
-    close = text if (text := MEANT.get(keyword)) in table else nearest(keyword, [word for word in table if word])
-    known = ", ".join(f"`{word}`" for word in sorted(word for word in table if word))
-    help_ = f"did you mean `{close}`?" if close else f"{here} there can be {known}"
+    words = sorted(word for word in table if word)
+    otherwise = f"{here} there can be {', '.join(f'`{word}`' for word in words)}"
+    notation = notation_for("statement", keyword)
+    if notation is not None and notation.partition(" ")[0] in table:
+        help_ = f"here it is written `{notation}`"
+    else:
+        help_ = suggest(keyword, words, otherwise)
     diagnostics.error("E0204", f"there is no statement `{keyword}`", first.span, help=help_)

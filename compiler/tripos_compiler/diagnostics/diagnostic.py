@@ -228,16 +228,23 @@ def _suggested_edits(labels: tuple[Label, ...], help: str | None) -> Iterator[Ed
         yield Edit(span, match[1])
 
 
+MIN_SIMILARITY = 0.7
+"""Least share of common characters (`difflib.SequenceMatcher.ratio`) of a misspelt name and a known one. Below, names
+with other meanings are suggested, such as `export` for `import`."""
+
+
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the one name that `word` most likely stands for, or None.
+    """Return the known name that is spelt most like `word`, or None if no name is similar enough.
 
     >>> nearest("candidat", ["judge", "candidate"])
     'candidate'
     >>> nearest("xyz", ["judge", "candidate"]) is None
     True
     """
-    folded = {name.casefold(): name for name in sorted(known)}
-    close = difflib.get_close_matches(word.casefold(), folded, n=1, cutoff=0.6)
+    folded, written = {name.casefold(): name for name in sorted(known)}, word.casefold()
+    close = difflib.get_close_matches(written, folded, n=1, cutoff=MIN_SIMILARITY)
+    if not close:  # in a short word, one wrong letter is a large share
+        close = [name for name in folded if len(name) == len(written) and sum(map(str.__ne__, name, written)) == 1]
     return folded[close[0]] if close else None
 
 

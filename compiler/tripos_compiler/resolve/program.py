@@ -628,9 +628,13 @@ class Program:
 
     def unknown(self, kind: str, name: Name, extra: tuple[str, ...] = ()) -> None:
         """Report an undeclared name of that kind."""
-        known = [*self.declared.get(kind, {}), *extra]
+        known = list(dict.fromkeys([*self.declared.get(kind, {}), *extra]))
         close = nearest(name.text, known)
-        if close is not None:
+        clause = _CLAUSES.get(kind)
+        other = next((each for each in _CLAUSES if each != kind and name.text in self.declared.get(each, {})), None)
+        if clause is not None and other is not None:
+            help_ = f"`{name.text}` is an {other}: write `{_CLAUSES[other]} {name.text}`"
+        elif close is not None:
             help_ = f"did you mean `{close}`?"
         elif known:
             help_ = f"there is {', '.join(f'`{other}`' for other in sorted(known)[:8])}"
@@ -689,6 +693,10 @@ class Program:
         """Return the labels of a statement by language; None if one is missing."""
         texts = self.localised(statement.labels(), statement.head, what)
         return None if texts is None else {language: text.value for language, text in texts.items()}
+
+
+_CLAUSES = {"axis": "context", "arm": "arms"}
+"""The clause that names declarations of a kind in a scenario, for kinds that are taken for each other."""
 
 
 # Relative paths and products of names

@@ -28,6 +28,7 @@ from typing import NamedTuple
 
 from tripos_compiler.constructs.table import CONSTRUCTS, FILE, places_of
 from tripos_compiler.diagnostics.diagnostic import Diagnostics
+from tripos_compiler.diagnostics.habits import notation_for
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.text import Segment, Source, Span
 from tripos_compiler.source.tree import Line
@@ -220,6 +221,9 @@ def _unknown(segment: Segment, text: str, run: Sequence[Token], diagnostics: Dia
     help_ = "remove it, or put it inside a string"
     if found in ENDINGS:
         help_ = "remove it: a statement ends with its line"
+    notation = notation_for("operator", found * len(run)) or notation_for("operator", found)
+    if notation is not None:
+        help_ = f"here it is written `{notation}`"
     if found in LOOKALIKES:
         help_ = f"write `{LOOKALIKES[found][0]}`"
     message = f"the character `{char}` means nothing here"

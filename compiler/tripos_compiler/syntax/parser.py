@@ -13,6 +13,7 @@ from dataclasses import field
 from functools import lru_cache
 
 from tripos_compiler.diagnostics.diagnostic import Diagnostics
+from tripos_compiler.diagnostics.habits import notation_for
 from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.text import Segment, Source, Span
@@ -249,6 +250,12 @@ def _report(machine: Machine, token: Token, last: Token | None, report: SyntaxRe
         help_ = f"a block ends its statement: write `{token.text}` before the `{{`, or on a line of its own"
     if token.kind == "NUMBER" and (version := _version_at(source.text, start)) is not None:
         help_ = f'write a version in quotation marks: `"{version}"`'
+    before = last.text if last is not None and last.end == token.start else ""
+    notation = notation_for("operator", before + token.text) or notation_for("operator", token.text)
+    if notation is not None:
+        help_ = f"here it is written `{notation}`"
+        if token.text == "|" and report.code == "E0403":
+            help_ = "a filter is written as a function: `name(x)`"
     if last is not None and last.kind == "EQUALS" and token.kind in ("GT", "LT"):
         help_ = f"did you mean `{token.text}=`?"
     report.diagnostics.error(report.code, found, span, help=help_)

@@ -10,7 +10,9 @@ from dataclasses import field, replace
 from typing import Protocol
 
 from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.diagnostics.diagnostic import Label, suggest
+from tripos_compiler.diagnostics.diagnostic import Label
+from tripos_compiler.diagnostics.habits import notation_for, suggest_notation
+from tripos_compiler.diagnostics.text_format import shorten
 from tripos_compiler.language.references import names_in
 from tripos_compiler.library.definedness import undefinedness_of
 from tripos_compiler.library.function import Evaluation, Function
@@ -50,6 +52,7 @@ from tripos_compiler.source.tree import (
     BinaryExpr,
     CallExpr,
     Group,
+    Member,
     Name,
     Number,
     SymbolExpr,
@@ -305,7 +308,7 @@ def check_call(elaborator: Checker, syntax: CallExpr) -> Typed:
     """Check a call."""
     program = elaborator.program
     if not isinstance(syntax.function, Name):
-        return elaborator.error("E0303", "only a function can be called", syntax.function.span, "write `name(…)`")
+        return _method_call(elaborator, syntax, syntax.function)
     name = syntax.function.text
     if name in program.declared.get("scorer", {}):
         program.index.use(syntax.function.span, program.declared["scorer"][name].span)
@@ -320,12 +323,23 @@ def check_call(elaborator: Checker, syntax: CallExpr) -> Typed:
         return _plugged(elaborator, syntax, name, plugin)
     if name in program.declared.get("function", {}):
         return elaborator.follows()
-    help_ = suggest(
-        name,
-        [*FUNCTIONS, *program.declared.get("function", {}), *program.declared["scorer"]],
-        "docs/language/functions.md lists them",
-    )
+    known = [*FUNCTIONS, *program.declared.get("function", {}), *program.declared["scorer"]]
+    help_ = suggest_notation("function", name, known, "docs/language/functions.md lists them")
     return elaborator.error("E0205", f"there is no function `{name}`", syntax.function.span, help_, name)
+
+
+def _method_call(elaborator: Checker, syntax: CallExpr, function: Syntax) -> Typed:
+    """Report a call of anything but a name, such as `text.lower()` or `re.search(…)`."""
+    help_ = "write `name(…)`"
+    if isinstance(function, Member):
+        name = function.name.text
+        if name in FUNCTIONS:
+            given = [function.of.span, *(argument.span for argument in syntax.arguments)]
+            texts = (span.source.text[span.start : span.end] for span in given)
+            help_ = f"write `{name}({shorten(', '.join(texts), 60)})`"
+        elif (notation := notation_for("function", name)) is not None:
+            help_ = f"here it is written `{notation}`"
+    return elaborator.error("E0303", "only a function can be called", function.span, help_)
 
 
 def several_values(argument: Argument, help_: str) -> tuple[str, Span, str]:

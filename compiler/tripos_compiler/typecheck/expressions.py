@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tripos_compiler.diagnostics.diagnostic import Diagnostics, nearest, suggest
+from tripos_compiler.diagnostics.habits import notation_for, suggest_notation
 from tripos_compiler.library.calls import name_of
 from tripos_compiler.library.definedness import undefinedness_of
 from tripos_compiler.library.functions import texts
@@ -40,6 +41,7 @@ from tripos_compiler.source.tree import (
     BinaryExpr,
     CallExpr,
     Group,
+    IndexExpr,
     Member,
     Name,
     Number,
@@ -166,7 +168,9 @@ def _membership(checker: Checker, syntax: BinaryExpr) -> Typed:
         return checker.misfit(syntax.right.span, right.type, without_optional(right.type), "what `in` looks into")
     if of is None:
         message = f"`in` looks into a list or set, this is `{type_notation(right.type)}`"
-        return checker.error("E0301", message, syntax.right.span)
+        is_text = right.type.kind == "text" and left.type.kind == "text"
+        help_ = "a part of a text is found by `contains(text, part)`, which ignores case" if is_text else None
+        return checker.error("E0301", message, syntax.right.span, help_)
     if not (fits(without_optional(left.type), of) or fits(of, without_optional(left.type))):
         message = f"`{type_notation(left.type)}` is never in `{type_notation(right.type)}`"
         return checker.error("E0301", message, syntax.span)
@@ -388,7 +392,10 @@ class Elaborator:
                 return check_operator(self, syntax)
             case CallExpr():
                 return check_call(self, syntax)
-        return self.error("E0301", f"{describe_syntax(syntax)} is not a value", syntax.span)
+        help_ = (
+            "an element of a list is `nth(list, 0)`, its first `first(list)`" if isinstance(syntax, IndexExpr) else None
+        )
+        return self.error("E0301", f"{describe_syntax(syntax)} is not a value", syntax.span, help_)
 
     # --- names ---
 
@@ -402,7 +409,8 @@ class Elaborator:
             wholes = [*self.program.trees, *self.program.top_level_datasets]
             close = nearest(syntax.text, [*self.scope, "true", "false"]) or nearest(syntax.text, wholes)
             known = ", ".join(f"`{name}`" for name in sorted(self.scope)[:8])
-            help_ = f"did you mean `{close}`?" if close else f"names here are {known or '`true` and `false`'}"
+            otherwise = f"did you mean `{close}`?" if close else f"names here are {known or '`true` and `false`'}"
+            help_ = suggest_notation("value", syntax.text, (), otherwise)
             return self.error("E0201", f"there is no `{syntax.text}` here", syntax.span, help_, syntax.text)
         return self._use(binding, syntax.span, syntax.text)
 
@@ -500,6 +508,10 @@ class Elaborator:
     def _argument(self, argument: Argument, choice: Type | None) -> Typed:
         if argument.name is not None or len(argument.elements) != 1:
             help_ = "write values with commas between them"
+            words = (element.text for element in argument.elements if isinstance(element, Name))
+            notation = next(filter(None, (notation_for("clause", word) for word in words)), None)
+            if notation is not None:
+                help_ = f"here it is written `{notation}`"
             return self.error("E0303", "this is not a single value", argument.span, help_)
         element = argument.elements[0]
         return self.against(element, choice) if choice is not None else self.infer(element)

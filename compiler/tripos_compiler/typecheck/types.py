@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.constructs.statements import read_statements
-from tripos_compiler.diagnostics.diagnostic import suggest
+from tripos_compiler.diagnostics.habits import suggest_notation
 from tripos_compiler.library.types import type_notation
 from tripos_compiler.plan import (
     AudioType,
@@ -189,7 +189,7 @@ def _named(program: Program, syntax: Name, text: str) -> Type | None:
         help_ = f"write what it holds: `{text}<text>`"
     else:
         known = [*SIMPLE, *GENERIC, "choice", *program.declared.get("axis", {})]
-        help_ = suggest(text, known, "types are text, integer, number, bool, dialogue, list<…>, …")
+        help_ = suggest_notation("type", text, known, "types are text, integer, number, bool, dialogue, list<…>, …")
     program.diagnostics.error("E0302", f"there is no type `{text}`", syntax.span, help=help_, unknown=text)
     return None
 

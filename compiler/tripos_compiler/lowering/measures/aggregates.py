@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from tripos_compiler.diagnostics.diagnostic import nearest, suggest
+from tripos_compiler.diagnostics.habits import suggest_notation
 from tripos_compiler.language.aggregates import AGGREGATES, MEAN, AggregateFunction, AggregateParameter, Bounds as Ends
 from tripos_compiler.language.intervals import Scale, scale_of
 from tripos_compiler.language.scored_values import conversations_before, lists_of, most_tries
@@ -866,9 +867,8 @@ def _range(scale: Scale, ends: Ends) -> Interval:
 
 def _no_aggregate(reading: FigureContext, name: Name) -> None:
     some = ", ".join(f"`{aggregate}`" for aggregate in list(AGGREGATES)[:6])
-    help_ = suggest(
-        name.text, [*AGGREGATES, *reading.program.aggregates, "abs", "harmonic_mean"], f"there is {some}, …"
-    )
+    known = [*AGGREGATES, *reading.program.aggregates, "abs", "harmonic_mean"]
+    help_ = suggest_notation("aggregate", name.text, known, f"there is {some}, …")
     reading.error("E0205", f"there is no aggregate `{name.text}`", name.span, help_, name.text)
 
 
