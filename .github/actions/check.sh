@@ -72,6 +72,8 @@ if [ -n "${COMPARE:-}" ]; then
   [ -n "${STORE:-}" ] && kept+=("--store=$STORE")
   read -r -a margins <<<"${WITHIN:-}"
   within=(${margins[@]+"${margins[@]/#/--within=}"})
-  tripos compare "--junit=${JUNIT:-tripos-compare.xml}" ${kept[@]+"${kept[@]}"} ${within[@]+"${within[@]}"} -- "${runs[@]}" || code=$?
+  gate=()
+  [ -n "${FAIL_ON:-}" ] && gate+=("--fail-on=$FAIL_ON")
+  tripos compare "--junit=${JUNIT:-tripos-compare.xml}" ${gate[@]+"${gate[@]}"} ${kept[@]+"${kept[@]}"} ${within[@]+"${within[@]}"} -- "${runs[@]}" || code=$?
 fi
 exit "$code"

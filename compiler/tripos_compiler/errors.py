@@ -19,7 +19,7 @@ class ExitCode(IntEnum):
     SUBMITTED = 75
     """Batches are still running at their providers."""
     EXPECTATION_FAILED = 100
-    """An `expect` failed."""
+    """An `expect` failed, or a comparison with `--fail-on`."""
     INTERRUPTED = 130
     """Ctrl-C."""
 

@@ -471,3 +471,49 @@ def test_in_ci_a_row_with_a_margin_passes_only_if_it_is_shown(many: str, tripos:
 def test_a_margin_that_is_none_is_refused(many: str, tripos: Command, margin: str, code: str, said: str) -> None:
     done = tripos("compare", f"--within={margin}")
     assert done.code == 2 and code in done.err and said in done.err
+
+
+SURE = """benchmark sure "1.0.0" { languages en }
+role candidate compared
+dataset item from "sure.jsonl" { question text, answer text secret }
+scenario sums {
+  over item
+  ask reply by candidate { prompt "{{ item.question }}" }
+  score size = length(reply.text)
+  score same = 1
+}
+measure size = mean(size)DIRECTION
+"""
+
+
+@pytest.mark.parametrize(
+    ("direction", "arguments", "code", "failed"),
+    [
+        (" higher is better", (), 0, []),
+        (" higher is better", ("--fail-on", "worse"), 100, ["size: worse"]),
+        (" lower is better", ("--fail-on", "worse"), 0, []),
+        (" lower is better", ("--fail-on", "undecided"), 0, []),
+        (" higher is better", ("--fail-on", "worse", "--within", "size=1000"), 0, []),
+        (" higher is better", ("--fail-on", "worse", "--within", "size=0.001"), 100, ["size: different"]),
+    ],
+)
+def test_a_comparison_is_a_gate(
+    direction: str, arguments: tuple[str, ...], code: int, failed: list[str], tmp_path: Path, tripos: Command
+) -> None:
+    rows = ({"question": f"Say {'word ' * (number % 7)}", "answer": "word"} for number in range(40))
+    Path("sure.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+    Path("sure.tripos").write_text(SURE.replace("DIRECTION", direction), "utf-8")
+    assert tripos("run", "sure.tripos", "--model", "baseline/constant:word word word,baseline/constant:w").code == 0
+    data = tripos("compare", *arguments, "--json")
+    assert (data.code, [name for name in data.data["failed"] if not name.startswith("same")]) == (code, failed)
+    shown = tripos("compare", *arguments)
+    assert shown.code == code
+    assert all(name in shown.out for name in failed)
+
+
+def test_a_comparison_of_nothing_is_no_pass(quiz: Path, tripos: Command, once: Command) -> None:
+    one, two = run(once), run(once)
+    assert tripos("compare", one, two, "--fail-on", "worse").code == 0
+    done = tripos("compare", one, two, "--fail-on", "undecided")
+    assert done.code == 100
+    assert "failed:" in done.out and "undecided" in done.out

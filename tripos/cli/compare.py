@@ -16,7 +16,7 @@ from tripos.settings.options import CompareParameters
 from tripos.terminal import escape_controls, table_width, terminal_width
 from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.diagnostics.i18n import localized
-from tripos_compiler.errors import TriposError
+from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures.measure_rows import SEQUENCE
@@ -60,18 +60,36 @@ def main(context: Context) -> Outcome:
         comparison = compare(one, two, by_judge=by_judge, margins=dict(options.within))
     if options.junit:
         write_xml(comparison_junit(one, two, comparison), options.junit)
+    failures = _failures(comparison, options.fail_on) if options.fail_on else []
     caption = f"{two.run.benchmark} {two.run.version}"
     a, b = (f"{', '.join(side.models)} ({side.run.run_id})" for side in (one, two))
     return Outcome(
-        lambda: _data(one, two, changed, comparison),
-        _text(one, two, changed, comparison),
+        lambda: _data(one, two, changed, comparison) | {"failed": failures},
+        _text(one, two, changed, comparison, failures),
         {"csv": lambda: encode_answer(pa.Table.from_pylist(_data(one, two, changed, comparison)["rows"]), "csv")},
         lambda: comparison_tables(comparison, caption, a, b),
+        exit_code=ExitCode.EXPECTATION_FAILED if failures else ExitCode.SUCCESS,
     )
 
 
-def _text(one: RunSide, two: RunSide, changed: list[ChangeLine], comparison: Comparison) -> Iterator[str]:
-    for line in (*_head(one, two, changed), *render_comparison(comparison, table_width())):
+def _failures(comparison: Comparison, fail_on: str) -> list[str]:
+    """Return a line for each figure that fails the comparison; with `undecided`, also for those that show nothing or
+    cannot be compared."""
+    rows = [row for section in comparison.sections for row in section.rows]
+    named = [(f"{row.name} ({row.of})" if row.of else row.name, row) for row in rows]
+    failures = [f"{name}: {row.regression}" for name, row in named if row.regression is not None]
+    if fail_on == "undecided":
+        failures += [f"{name}: undecided" for name, row in named if row.regression is None and row.is_undecided]
+        failures += [f"{name}: not compared, {why}" for name, why in comparison.unpaired]
+        failures += [] if rows else ["nothing is compared"]
+    return failures
+
+
+def _text(
+    one: RunSide, two: RunSide, changed: list[ChangeLine], comparison: Comparison, failures: list[str]
+) -> Iterator[str]:
+    ending = ["", "failed:", *(f"  {failure}" for failure in failures)] if failures else []
+    for line in (*_head(one, two, changed), *render_comparison(comparison, table_width()), *ending):
         yield from _fit(line)
 
 

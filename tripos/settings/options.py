@@ -570,6 +570,13 @@ class CompareParameters(Parameters):
         MARGIN_OF,
         ("say whether A and B are equivalent within this margin, or B not worse; of NAME alone, or of every row"),
     )
+    fail_on = option(
+        choice("worse", "undecided"),
+        (
+            "exit with code 100 if B is worse on any row, or is not within its margin; with undecided, also if a row"
+            " shows neither or cannot be compared"
+        ),
+    )
     junit = JUNIT.but("write a test for every measure to a file, as JUnit XML for CI; one fails where A is better")
     format, interval = FORMAT, INTERVAL
     json = JSON.but("print the comparison as JSON")

@@ -87,11 +87,6 @@ class Equivalence:
     p_not_worse: float | None
     verdict: Literal["equivalent", "not worse", "different", "undecided"]
 
-    @property
-    def holds(self) -> bool:
-        """True if the second side is shown to be as good as the first, within the margin."""
-        return self.verdict in ("equivalent", "not worse")
-
 
 @dataclass(frozen=True)
 class ComparedRow:
@@ -143,6 +138,27 @@ class ComparedRow:
     def first_is_better(self) -> bool:
         """True if the first side is shown to be better."""
         return self.graded and self.is_apart and not self.is_second_ahead
+
+    @property
+    def regression(self) -> Literal["worse", "different", "undecided"] | None:
+        """The reason why the second side does not pass as a replacement of the first, or None if it passes.
+
+        With a margin, it passes only if it is shown to be equivalent or not worse within the margin. Without one, it
+        passes unless it is shown to be worse.
+        """
+        if self.equivalence is not None:
+            match self.equivalence.verdict:
+                case "different" | "undecided" as verdict:
+                    return verdict
+            return None
+        return "worse" if self.first_is_better else None
+
+    @property
+    def is_undecided(self) -> bool:
+        """True if nothing is shown: neither a difference, nor, with a margin, that the difference is within it."""
+        if self.equivalence is not None:
+            return self.equivalence.verdict == "undecided"
+        return not self.is_apart
 
 
 @dataclass(frozen=True)

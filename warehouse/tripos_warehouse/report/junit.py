@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from tripos_warehouse.measures.expectations import CheckedExpectation, ExpectationOutcome
-from tripos_warehouse.report.comparison import ComparedRow, Comparison, RunSide, verdicts
+from tripos_warehouse.report.comparison import Comparison, RunSide, verdicts
 from tripos_warehouse.report.tables import too_few
 from tripos_warehouse.report.text import MOCKED, why_undecided
 from tripos_warehouse.tables.values import estimate_text
@@ -47,8 +47,8 @@ def comparison_junit(one: RunSide, two: RunSide, comparison: Comparison) -> str:
         for row, verdict in zip(section.rows, verdicts(section, comparison.tests), strict=True):
             name = f"{row.name} ({row.of})" if row.of else row.name
             case = _new(two.run, f"compare.{section.kind}", name)
-            if (why := _failure(row)) is not None:
-                failure = ElementTree.SubElement(case, "failure", {"message": _legal(verdict), "type": why})
+            if row.regression is not None:
+                failure = ElementTree.SubElement(case, "failure", {"message": _legal(verdict), "type": row.regression})
                 failure.text = _legal(f"{name}: {verdict}\nA {row.a:.6g}, B {row.b:.6g}")
             elif row.difference.value is None:
                 ElementTree.SubElement(case, "skipped", {"message": _legal(verdict)})
@@ -59,13 +59,6 @@ def comparison_junit(one: RunSide, two: RunSide, comparison: Comparison) -> str:
         cases.append(case)
     sides = {name: f"{', '.join(side.models)} ({side.run.run_id})" for name, side in (("a", one), ("b", two))}
     return _suite(two.run, cases, sides)
-
-
-def _failure(row: ComparedRow) -> str | None:
-    """Return the kind of failure of a row, or None."""
-    if row.equivalence is not None:
-        return None if row.equivalence.holds else row.equivalence.verdict
-    return "worse" if row.first_is_better else None
 
 
 def _suite(run: RunRecord, cases: Sequence[ElementTree.Element], property_values: Mapping[str, str]) -> str:
