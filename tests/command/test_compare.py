@@ -480,7 +480,6 @@ scenario sums {
   over item
   ask reply by candidate { prompt "{{ item.question }}" }
   score size = length(reply.text)
-  score same = 1
 }
 measure size = mean(size)DIRECTION
 """
@@ -490,22 +489,23 @@ measure size = mean(size)DIRECTION
     ("direction", "arguments", "code", "failed"),
     [
         (" higher is better", (), 0, []),
-        (" higher is better", ("--fail-on", "worse"), 100, ["size: worse"]),
+        (" higher is better", ("--fail-on", "worse"), 100, ["measure size: worse"]),
         (" lower is better", ("--fail-on", "worse"), 0, []),
         (" lower is better", ("--fail-on", "undecided"), 0, []),
         (" higher is better", ("--fail-on", "worse", "--within", "size=1000"), 0, []),
-        (" higher is better", ("--fail-on", "worse", "--within", "size=0.001"), 100, ["size: different"]),
+        (" higher is better", ("--fail-on", "worse", "--within", "size=0.001"), 100, ["measure size: different"]),
     ],
 )
 def test_a_comparison_is_a_gate(
     direction: str, arguments: tuple[str, ...], code: int, failed: list[str], tmp_path: Path, tripos: Command
 ) -> None:
-    rows = ({"question": f"Say {'word ' * (number % 7)}", "answer": "word"} for number in range(40))
+    rows = ({"question": f"Say {'a' * number}", "answer": f"word {number}"} for number in range(20))
     Path("sure.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
     Path("sure.tripos").write_text(SURE.replace("DIRECTION", direction), "utf-8")
-    assert tripos("run", "sure.tripos", "--model", "baseline/constant:word word word,baseline/constant:w").code == 0
+    assert tripos("run", "sure.tripos", "--model", "baseline/echo,baseline/constant:w").code == 0
     data = tripos("compare", *arguments, "--json")
-    assert (data.code, [name for name in data.data["failed"] if not name.startswith("same")]) == (code, failed)
+    measures = [name for name in data.data["failed"] if name.startswith("measure")]
+    assert (data.code, measures) == (code, failed)
     shown = tripos("compare", *arguments)
     assert shown.code == code
     assert all(name in shown.out for name in failed)

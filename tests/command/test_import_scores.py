@@ -476,3 +476,46 @@ def test_what_a_judge_gives_without_metrics_is_called_like_its_score(
         "row 1: good `perhaps`: not yes, no, true, false, 1 or 0",
         "row 1: mark `4`: not in 0..3",
     ]
+
+
+REVERSED = '[values.VALUES]\n1 = 5\n2 = 4\n"x" = 3\n'
+
+
+@pytest.mark.parametrize("words", ["CLEAR", "Clarity", "value"])
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+@pytest.mark.parametrize("wide", [True, False])
+def test_the_words_of_a_mapping_count_in_every_layout(
+    graded: Path, once: Command, words: str, form: str, wide: bool
+) -> None:
+    """A reversed scale that is taken as it stands is a wrong figure, so it is read wherever the number stands."""
+    rows: list[dict[str, Any]] = [
+        {"scenario": "sums", "question": "1+1", "Clarity": 1.0},
+        {"scenario": "words", "question": "12 + 30", "Clarity": 2.0},
+    ]
+    if not wide:
+        rows = [{**row, "metric": "CLEAR", "value": row.pop("Clarity")} for row in rows]
+    if form == "csv":
+        source = write(
+            graded / "r.csv", [{k: int(v) if isinstance(v, float) else v for k, v in r.items()} for r in rows]
+        )
+    else:
+        source = str(graded / "r.parquet")
+        pq.write_table(pa.Table.from_pylist(rows), source)
+    (graded / "r.toml").write_text(REVERSED.replace("VALUES", words), "utf-8")
+    done = take(once, source, "--mapping", "r.toml")
+    assert done.code == 0, done.err
+    assert [score[-1] for score in scores()] == [5.0, 4.0]
+
+
+@pytest.mark.parametrize(
+    ("mapping", "said"),
+    [
+        ("[values.claritty]\n1 = 5\n", "a score has no field `claritty`"),
+        ("[set]\nCLEAR = 5\n", "the metric `CLEAR` has a value that is the same in every row"),
+    ],
+)
+def test_no_part_of_a_mapping_is_ignored(graded: Path, tripos: Command, mapping: str, said: str) -> None:
+    (graded / "wide.csv").write_text(WIDE, "utf-8")
+    (graded / "m.toml").write_text(mapping, "utf-8")
+    done = take(tripos, "wide.csv", "--mapping", "m.toml")
+    assert (done.code, said in done.err) == (2, True), done.err

@@ -75,13 +75,16 @@ def main(context: Context) -> Outcome:
 def _failures(comparison: Comparison, fail_on: str) -> list[str]:
     """Return a line for each figure that fails the comparison; with `undecided`, also for those that show nothing or
     cannot be compared."""
-    rows = [row for section in comparison.sections for row in section.rows]
-    named = [(f"{row.name} ({row.of})" if row.of else row.name, row) for row in rows]
+    named = [
+        (f"{section.kind} {row.name} ({row.of})" if row.of else f"{section.kind} {row.name}", row)
+        for section in comparison.sections
+        for row in section.rows
+    ]
     failures = [f"{name}: {row.regression}" for name, row in named if row.regression is not None]
     if fail_on == "undecided":
         failures += [f"{name}: undecided" for name, row in named if row.regression is None and row.is_undecided]
-        failures += [f"{name}: not compared, {why}" for name, why in comparison.unpaired]
-        failures += [] if rows else ["nothing is compared"]
+        failures += [f"measure {name}: not compared, {why}" for name, why in comparison.unpaired]
+        failures += [] if named else ["nothing is compared"]
     return failures
 
 

@@ -175,7 +175,7 @@ class _ReplyReader:
     def _check_names(self) -> None:
         known = {*FIELDS, *self.items.field_names, *self.arms}
         column_map = self.table.records[0].mapping
-        for name in (*column_map.columns, *column_map.set):
+        for name in (*column_map.columns, *column_map.set, *column_map.values):
             if name not in known:
                 hint = suggest(name, known, f"its fields are {', '.join(FIELDS)}, and those of the items")
                 raise TriposError("S0502", f"a reply has no field `{name}`", hint)

@@ -76,8 +76,27 @@ class ColumnMap:
         said = None if column is None or is_blank(record[column]) else record[column]
         if isinstance(said, str) and name != "reply":
             said = said.strip()
-        meant = self.values.get(name)
-        return said if meant is None or said is None else meant.get(str(said), said)
+        return self.translate(name, said)
+
+    def translate(self, name: str, cell: Any) -> Any:
+        """Return the meaning of a cell by the words of a field in `values`, or the cell if it has none there. A word
+        `1` is also the number 1.0 of a Parquet file or a workbook, and `true` its truth value.
+
+        >>> ColumnMap(values={"value": {"1": 5}}).translate("value", 1.0)
+        5
+        """
+        words = self.values.get(name)
+        if words is None or cell is None:
+            return cell
+        spellings = [str(cell)]
+        match cell:
+            case bool():
+                spellings.append(str(cell).lower())
+            case float() if cell.is_integer():
+                spellings.append(str(int(cell)))
+            case str():
+                spellings.append(cell.strip())
+        return next((words[spelling] for spelling in spellings if spelling in words), cell)
 
 
 def is_blank(said: Any) -> bool:
@@ -547,7 +566,8 @@ class ItemIndex:
                 value = record.get(data_field.name)
             else:
                 free = (c for c in (data_field.name, *data_field.columns) if c not in taken)
-                value = next((v for c in free if not is_blank(v := record.cells.get(c))), None)
+                cell = next((v for c in free if not is_blank(v := record.cells.get(c))), None)
+                value = record.mapping.translate(data_field.name, cell)
             if value is None:
                 continue
             try:

@@ -23,7 +23,7 @@ from tripos.importing.rows import (
     is_blank,
     parse_whole_number,
 )
-from tripos.settings.options import COLUMN, ImportScoresParameters
+from tripos.settings.options import COLUMN, SET, ImportScoresParameters
 from tripos_compiler.diagnostics.diagnostic import nearest, suggest
 from tripos_compiler.errors import TriposError
 from tripos_compiler.library.signature import in_bounds
@@ -305,7 +305,11 @@ class _ScoreReader:
         """Return the columns of the value and of the rationale by metric, or nothing if the file has a row for each
         score. Raises `TriposError` S0502."""
         told, columns = self.table.records[0].mapping, self.table.columns
-        self._check_names(told.columns, told.set)
+        self._check_names(told.columns, told.set, told.values)
+        fixed = next((name for name in told.set if fold_name(name) in self.words), None)
+        if fixed is not None:
+            hint = f"set the metric and the value: `{SET} metric={fixed} {SET} value=…`"
+            raise TriposError("S0502", f"the metric `{fixed}` has a value that is the same in every row", hint)
         mapped = {
             self.words[fold_name(name)]: column
             for name, column in told.columns.items()
@@ -386,7 +390,8 @@ class _ScoreReader:
                 close = nearest(said, [*known, *(t for m in self.plan.metrics for t in m.title.values())])
                 raise InvalidValue("metric", said, f"no such metric; did you mean `{close}`?" if close else
                              f"no such metric; there are {', '.join(known[:6])}")  # fmt: skip
-            yield self.words[fold_name(said)], value, record.text("rationale")
+            metric = self.words[fold_name(said)]
+            yield metric, self._meaning(record, metric, value), record.text("rationale")
             return
         for metric, (column, why) in self.wide.items():
             value = record.cells.get(column)
@@ -394,7 +399,13 @@ class _ScoreReader:
                 self.blank += 1
                 continue
             reason = record.cells.get(why) if why is not None else record.get("rationale")
-            yield metric, value, None if is_blank(reason) else str(reason).strip()
+            meaning = self._meaning(record, metric, record.mapping.translate("value", value))
+            yield metric, meaning, None if is_blank(reason) else str(reason).strip()
+
+    def _meaning(self, record: FileRow, metric: str, value: Any) -> Any:
+        """Return a value of a metric, translated by the words that the mapping gives for the metric."""
+        names = (name for name in record.mapping.values if self.words.get(fold_name(name)) == metric)
+        return record.mapping.translate(next(names, metric), value)
 
     def _metric(self, record: FileRow, reply: StoredReply, metric: str) -> GradedMetric:
         scenario = reply.place[0]
