@@ -519,3 +519,9 @@ def test_no_part_of_a_mapping_is_ignored(graded: Path, tripos: Command, mapping:
     (graded / "m.toml").write_text(mapping, "utf-8")
     done = take(tripos, "wide.csv", "--mapping", "m.toml")
     assert (done.code, said in done.err) == (2, True), done.err
+
+
+def test_a_decimal_comma_is_named_and_how_it_is_read(graded: Path, tripos: Command) -> None:
+    (graded / "de.csv").write_text("scenario;question;Clarity\nsums;1+1;3,5\nwords;12 + 30;4\n", "utf-8")
+    done = take(tripos, "de.csv")
+    assert (done.code, "row 1: Clarity `3,5`: not a number: write a decimal point" in done.err) == (1, True), done.err

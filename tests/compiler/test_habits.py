@@ -157,3 +157,14 @@ def test_the_notation_of_a_statement_begins_with_one(kind: Kind) -> None:
     for notation in {*NOTATIONS[kind].values(), *MISPLACED.values()}:
         assert places_of(notation.partition(" ")[0]), notation
     assert all(keyword not in constructs_in(body) for body, keyword in MISPLACED)
+
+
+@pytest.mark.parametrize(("cell", "has_help"), [("2,5", True), ("1.500,25", True), ("1,500", True), ("two", False)])
+def test_a_number_with_a_comma_is_met_by_how_to_write_it(cell: str, has_help: bool, tmp_path: Path) -> None:
+    spec = SPEC.replace("q.jsonl", "q.csv").replace("  options  list<text>\n", "")
+    for name, part in {**PARTS, "TYPE": "number", "SCORE": "length(reply.text) > item.answer"}.items():
+        spec = spec.replace(name, part, 1)
+    compilation = compile_files(tmp_path, {"spec.tripos": spec, "q.csv": f'question,answer\nq,"{cell}"\n'})
+    (error,) = (each for each in compilation.diagnostics if each.severity == "error")
+    assert error.code == "E0305"
+    assert ((error.help or "").startswith("write a decimal point")) is has_help

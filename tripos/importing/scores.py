@@ -26,6 +26,7 @@ from tripos.importing.rows import (
 from tripos.settings.options import COLUMN, SET, ImportScoresParameters
 from tripos_compiler.diagnostics.diagnostic import nearest, suggest
 from tripos_compiler.errors import TriposError
+from tripos_compiler.language.rows import COMMA_HELP, has_comma
 from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.plan import Ask, Grade, Metric, Plan, Type, turns_before
 from tripos_runtime.asking.judging import worth_of
@@ -103,6 +104,8 @@ class MetricScale:
         if self.truth and value not in (0.0, 1.0):
             raise InvalidValue("value", said, "not yes, no, true, false, 1 or 0")
         if not in_bounds(value):
+            if has_comma(said):
+                raise InvalidValue("value", said, f"not a number: {COMMA_HELP}")
             words = " or the words of a level" if self.words else ""
             raise InvalidValue("value", said, f"not a number{words}")
         return value

@@ -116,6 +116,20 @@ class DoesNotFit(Exception):
     """A value cannot be read as a type."""
 
 
+NUMBER_WITH_COMMA = re.compile(r"\s*[-+]?\d[\d.' ]*,\d[\d,]*\s*")
+COMMA_HELP = "write a decimal point and no separators of thousands, in the whole column: `1.500` is read as 1.5"
+"""Help for a cell such as `2,5`. A spreadsheet that writes it may write `1.500` for 1500 beside it."""
+
+
+def has_comma(value: Any) -> bool:
+    """Return true if a cell is a number that is written with a comma, as decimal comma or between thousands.
+
+    >>> [has_comma(value) for value in ("2,5", "1.500,25", "1,500", "2.5", "a, b", 2.5)]
+    [True, True, True, False, False, False]
+    """
+    return isinstance(value, str) and NUMBER_WITH_COMMA.fullmatch(value) is not None
+
+
 def read_row(
     dataset: Dataset, raw: Mapping[str, Any], axes: Mapping[str, Axis], medium: FindMedium | None = None
 ) -> dict[str, Any] | Misfit:

@@ -14,7 +14,17 @@ from typing import Any
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics.diagnostic import Attempt, Label, nearest
 from tripos_compiler.language.exact_values import InexactJson, exact_number
-from tripos_compiler.language.rows import ABSENT, DateCell, Misfit, find_value, is_structured, item_id, read_row
+from tripos_compiler.language.rows import (
+    ABSENT,
+    COMMA_HELP,
+    DateCell,
+    Misfit,
+    find_value,
+    has_comma,
+    is_structured,
+    item_id,
+    read_row,
+)
 from tripos_compiler.library.media import MediumKind
 from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.library.types import type_notation, without_optional
@@ -280,6 +290,8 @@ class _Reading:
         workbook = file.path.casefold().endswith(".xlsx")
         exact = _exact(misfit.value)
         long = exact is not None and not -(2**63) < exact < 2**63
+        if has_comma(misfit.value) and without_optional(field.type).kind in ("integer", "number"):
+            help_ = COMMA_HELP
         if long and (_is_integer(field) or (_is_text(field) and not workbook)):
             message = f"row {number} of {file.path}: a whole number of `{field.name}` is beyond 64 bits"
             help_ = "put it in quotation marks, and make it `text`: the largest whole number is 9223372036854775807"
