@@ -165,3 +165,34 @@ def test_another_run_under_another_worth_has_what_people_chose(facts: Path, trip
     done = tripos("run", "facts.tripos", "--model", "mock/careful", "--role", "judge=mock/careful:a")
     assert done.code == 0, done.err
     assert measures(tripos)["writing"]["human/anna"] == 0.25
+
+
+def test_a_number_that_is_a_name_is_the_name_and_no_position(
+    facts: Path, tripos: Command, once: Command, ask: Rows
+) -> None:
+    """A person who types 1 for the choice `1` means it, although it is the second of the names."""
+    spec = SPEC.replace("choice(CORRECT, INCORRECT, NOT_ATTEMPTED)", 'choice("0", "1", "not, attempted")')
+    Path("facts.tripos").write_text(spec.replace("verdict == CORRECT", 'verdict == "1"'), "utf-8")
+    done = once("run", "facts.tripos", "--model", "mock/careful", "--role", "judge=mock/careful:a")
+    assert done.code == 0, done.err
+    assert tripos("annotate", "--name", "anna").code == 0
+    book = load_workbook("anna.xlsx")
+    (names,) = (
+        check.formula1
+        for check in grades_sheet(book).data_validations.dataValidation
+        if check.formula1.startswith("'Rubric'")
+    )
+    first, last = (int(end) for end in names.replace("$", "").removeprefix("'Rubric'!D").split(":D"))
+    listed = [book["Rubric"].cell(row, 4).value for row in range(first, last + 1)]
+    assert listed == ["0", "1", "not, attempted"]
+    fill("anna.xlsx", (1, "0", 0.0, "1 ", "not, attempted"), ("good",))
+    taken = tripos("annotate", "--take", "anna.xlsx")
+    assert taken.code == 0, taken.err
+    kept = ask(
+        "select choice, count(*) as n from facts.scores where evaluator = 'human/anna' and metric = 'verdict' group by all"
+    )
+    assert {row["choice"]: row["n"] for row in kept} == {"1": 3, "0": 4, "not, attempted": 1}
+    fill("anna.xlsx", (2,), ("good",))
+    refused = tripos("annotate", "--take", "anna.xlsx")
+    assert refused.code == 1
+    assert "`2` is not on the scale: 0, 1, not, attempted" in " ".join((refused.out + refused.err).split())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -70,7 +70,8 @@ class RequestedGrade:
         ('a whole number from 1 to 5', 'a number')
         """
         if self.choices:
-            return f"{', '.join(name for name, _ in self.choices)}, or 1 to {len(self.choices)}"
+            names = ", ".join(name for name, _ in self.choices)
+            return names if self.has_numbers_as_names else f"{names}, or 1 to {len(self.choices)}"
         kind = "a whole number" if self.whole else "a number"
         match self.low, self.high:
             case None, None:
@@ -81,6 +82,11 @@ class RequestedGrade:
                 return f"{kind} of {high} or less"
             case low, high:
                 return f"{kind} from {low} to {high}"
+
+    @property
+    def has_numbers_as_names(self) -> bool:
+        """True if a choice is named by a number, such as `0`, so that a typed number is a name and no position."""
+        return any(_as_number(name) is not None for name, _ in self.choices)
 
     def allows(self, value: float) -> bool:
         """Return true if a finite value is on the scale.
@@ -228,9 +234,8 @@ def get_batch(store: Store, name: str) -> Batch:
 
 
 def _row(said: Mapping[str, Any]) -> AssignedReply:
-    other = dict(said.get("other") or {})
-    earlier = other.pop("choices", ())  # earlier versions stored the choices here
-    marks = tuple(_mark({"choices": earlier, **mark}) for mark in said["marks"])
+    other = said.get("other")
+    marks = tuple(_mark(mark) for mark in said["marks"])
     element = said.get("element")
     told = {"marks": marks, "other": OtherReply(**other) if other else None}
     return AssignedReply(**{**said, **told, "element": AssignedElement(**element) if element else None})
@@ -337,17 +342,17 @@ def read_value(mark: RequestedGrade, value: Any) -> float | str:
     >>> kind = RequestedGrade("kind", "verdict", "", 1, 2, True, (("RIGHT", None), ("WRONG", None)))
     >>> read_value(kind, " wrong "), read_value(kind, 1), read_value(kind, "maybe")
     (2.0, 1.0, '`maybe` is not on the scale: RIGHT, WRONG, or 1 to 2')
+    >>> digit = RequestedGrade("digit", "verdict", "", 1, 2, True, (("0", None), ("1", None)))
+    >>> read_value(digit, "1"), read_value(digit, "0.0"), read_value(digit, "2")
+    (2.0, 1.0, '`2` is not on the scale: 0, 1')
     """
     if isinstance(value, str) and (place := _place(mark, value)) is not None:
         return float(place)
     number: float | None = None
     if isinstance(value, int | float) and not isinstance(value, bool):
         number = float(value)
-    elif isinstance(value, str):
-        try:
-            number = float(unicodedata.normalize("NFKC", value).strip())
-        except ValueError:
-            number = None
+    elif isinstance(value, str) and not mark.has_numbers_as_names:
+        number = _as_number(value)
     if number is None or not math.isfinite(number):
         text = " ".join((str(value) if isinstance(value, str | int | float) else type(value).__name__).split())
         text = f"`{text if len(text) <= 40 else text[:39] + '…'}`"
@@ -357,10 +362,19 @@ def read_value(mark: RequestedGrade, value: Any) -> float | str:
     return number
 
 
+def _as_number(text: str) -> float | None:
+    try:
+        return float(unicodedata.normalize("NFKC", text).strip())
+    except ValueError:
+        return None
+
+
 def _place(mark: RequestedGrade, text: str) -> int | None:
-    """Return the position of the matching name, exactly or ignoring case; None if no name or several match."""
+    """Return the position of the matching name: exactly, ignoring case, or as the same number. None if no name or
+    several match."""
     names = [name for name, _ in mark.choices]
-    for form in (str, str.casefold):
+    forms: tuple[Callable[[str], object], ...] = (str, str.casefold, _as_number)
+    for form in forms if _as_number(text) is not None else forms[:2]:
         found = [place for place, name in enumerate(names, 1) if form(name) == form(text.strip())]
         if len(found) == 1:
             return found[0]

@@ -202,7 +202,7 @@ def _read(path: Path, book: Workbook) -> Answers:
             for key, value in found.items():
                 address = f"{sheet.title}!{get_column_letter(keys[key] + 1)}{place}"
                 if key.startswith(MARK_KEY) and not _empty(value):
-                    entries.append(EnteredGrade(name, key.removeprefix(MARK_KEY), value, address))
+                    entries.append(EnteredGrade(name, key.removeprefix(MARK_KEY), _as_typed(value), address))
                 elif key == RATIONALE_KEY and not _empty(value):
                     rationales[name] = unescape(str(value)).strip()
     return Answers(_text(about[0][1]), rows, tuple(entries), rationales, tuple(wrong))
@@ -214,6 +214,17 @@ def _filled(found: dict[str, Any]) -> Iterator[bool]:
 
 def _empty(value: Any) -> bool:
     return value is None or (isinstance(value, str) and not value.strip())
+
+
+def _as_typed(value: Any) -> Any:
+    """Return the cell of a grade as the person typed it: a number is text, since it may be the name of a choice.
+
+    >>> _as_typed(1.0), _as_typed(2.5), _as_typed(True), _as_typed("A")
+    ('1', '2.5', 'True', 'A')
+    """
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return str(value) if isinstance(value, int | float) else value
 
 
 def _text(value: Any) -> str:
@@ -231,6 +242,8 @@ MAX_CELL_CHARS = 32_000
 MAX_ROW_HEIGHT = 400.0
 """Maximum row height in points; the format allows 409."""
 LINE = 15.0
+TEXT_FORMAT = "@"
+"""Number format of cells in which spreadsheet programs keep what is typed as text."""
 WIDE, NARROW, GRADE = 70, 14, 13
 
 _TOP = Alignment(wrap_text=True, vertical="top")
@@ -280,7 +293,7 @@ class _Grades:
     ) -> None:
         self.words = words_for(language)
         self.rows = rows
-        self.worksheet = shown
+        self.shown = shown
         end = f" {language}" if several else ""
         self.sheet: Worksheet = book.create_sheet(self.words["grades"] + end)
         self.rubric: Worksheet = book.create_sheet(self.words["rubric"] + end)
@@ -297,7 +310,8 @@ class _Grades:
     def write(self) -> None:
         """Fill the sheets."""
         self._headings()
-        validations = {name: self._validation(scale) for name, scale in self.scales.items()}
+        level_rows = self._rubric()
+        validations = {name: self._validation(scale, level_rows[name]) for name, scale in self.scales.items()}
         for place, (number, row) in enumerate(self.rows, FIRST_ROW):
             self._row(place, number, row)
         for name, validation in validations.items():
@@ -311,7 +325,6 @@ class _Grades:
         self.sheet.print_title_rows = f"{HEADINGS_ROW}:{HEADINGS_ROW}"
         self.sheet.page_setup.orientation = "landscape"
         _lock(self.sheet)
-        self._rubric()
         if self.texts is not None:
             _lock(self.texts)
 
@@ -328,7 +341,7 @@ class _Grades:
         self.sheet.row_dimensions[HEADINGS_ROW].height = 5 * LINE
 
     def _row(self, place: int, number: int, row: AssignedReply) -> None:
-        reply = self.worksheet[row.row]
+        reply = self.shown[row.row]
         texts = dict(reply.texts)
         cells = [_cell(self.sheet, place, column) for column in range(1, len(self.keys) + 1)]
         cells[0].value, cells[0].alignment = number, _TOP
@@ -342,6 +355,8 @@ class _Grades:
         for name, cell in zip(self.scales, cells[2 + len(self.labels) :], strict=False):
             if name in marks:
                 _grade_cell(cell)
+                if self.scales[name].names:
+                    cell.number_format = TEXT_FORMAT
                 self.open_rows[name].append(place)
             else:
                 cell.fill = _LOCKED
@@ -369,9 +384,14 @@ class _Grades:
         whole = f"{self.words['whole']} «{self.texts_title}», {first}"
         return text if len(text) <= MAX_CELL_CHARS else f"{text[:MAX_CELL_CHARS]}\n{whole}"
 
-    def _validation(self, scale: ShownScale) -> DataValidation:
-        if values := listed_names(scale.names) or scale.values:
-            kind: dict[str, Any] = {"type": "list", "formula1": f'"{",".join(map(str, values))}"'}
+    def _validation(self, scale: ShownScale, level_rows: tuple[int, int]) -> DataValidation:
+        """Return the check of a metric's cells. `level_rows` are the first and the last row of its levels on the sheet
+        of the rubric, from which names are listed that a list in the check cannot hold."""
+        if scale.names and not listed_names(scale.names):
+            first, last = level_rows
+            kind: dict[str, Any] = {"type": "list", "formula1": f"'{self.rubric.title}'!$D${first}:$D${last}"}
+        elif values := listed_names(scale.names) or scale.values:
+            kind = {"type": "list", "formula1": f'"{",".join(map(str, values))}"'}
         else:
             kind = {"type": "whole" if scale.whole else "decimal", **_between(scale.low, scale.high)}
         text = scale.metric
@@ -383,7 +403,9 @@ class _Grades:
         found.showInputMessage = True
         return found
 
-    def _rubric(self) -> None:
+    def _rubric(self) -> dict[str, tuple[int, int]]:
+        """Fill the sheet of the rubric, and return the first and the last row of each metric's levels."""
+        level_rows: dict[str, tuple[int, int]] = {}
         sheet, words = self.rubric, self.words
         for column, (title, width) in enumerate(
             ((words["metric"], 30), (words["asks"], 50), (words["score"], 10), (words["level"], 90)), 1
@@ -392,8 +414,9 @@ class _Grades:
             sheet.column_dimensions[get_column_letter(column)].width = width
         place = 2
         for scale in self.scales.values():
-            named = tuple((place, place, name) for place, name in enumerate(scale.names, 1))
+            named = tuple((None, None, name) for name in scale.names)
             levels = named or scale.levels or ((scale.low, scale.high, ""),)
+            level_rows[scale.metric] = (place, place + len(levels) - 1)
             for index, (low, high, text) in enumerate(levels):
                 title = f"{scale.title} ({scale.metric})" if scale.title != scale.metric else scale.metric
                 ends = "" if low is None or high is None else range_text(Range(low, high), str)
@@ -404,6 +427,7 @@ class _Grades:
                 place += 1
         sheet.freeze_panes = "A2"
         _lock(sheet)
+        return level_rows
 
 
 MAX_LIST_CHARS = 255
@@ -411,8 +435,8 @@ MAX_LIST_CHARS = 255
 
 
 def listed_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return names that can be a drop-down list. Empty if one looks like a number or a list, or they are too long;
-    positions are used then.
+    """Return names that can be listed in the check of a cell. Empty if one looks like a number or a list, or they are
+    too long; they are listed on the sheet of the rubric then.
 
     >>> listed_names(("RIGHT", "WRONG")), listed_names(("1", "2")), listed_names(("a, b", "c"))
     (('RIGHT', 'WRONG'), (), ())
