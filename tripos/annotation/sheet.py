@@ -33,7 +33,7 @@ from tripos.annotation.batch import Answers, AssignedReply, Batch, EnteredGrade
 from tripos.annotation.i18n import words_for
 from tripos.annotation.replies import ShownReply, ShownScale
 from tripos.files import MOST_DATA_BYTES, read_untrusted
-from tripos.importing.rows import SHEET_MARK
+from tripos.importing.rows import SHEET_MARK, cell_text
 from tripos.settings.options import AnnotateParameters
 from tripos_compiler.diagnostics.text_format import display_width
 from tripos_compiler.errors import TriposError
@@ -202,7 +202,9 @@ def _read(path: Path, book: Workbook) -> Answers:
             for key, value in found.items():
                 address = f"{sheet.title}!{get_column_letter(keys[key] + 1)}{place}"
                 if key.startswith(MARK_KEY) and not _empty(value):
-                    entries.append(EnteredGrade(name, key.removeprefix(MARK_KEY), _as_typed(value), address))
+                    # A number may be the name of a choice.
+                    grade = cell_text(value) if isinstance(value, int | float) else value
+                    entries.append(EnteredGrade(name, key.removeprefix(MARK_KEY), grade, address))
                 elif key == RATIONALE_KEY and not _empty(value):
                     rationales[name] = unescape(str(value)).strip()
     return Answers(_text(about[0][1]), rows, tuple(entries), rationales, tuple(wrong))
@@ -214,17 +216,6 @@ def _filled(found: dict[str, Any]) -> Iterator[bool]:
 
 def _empty(value: Any) -> bool:
     return value is None or (isinstance(value, str) and not value.strip())
-
-
-def _as_typed(value: Any) -> Any:
-    """Return the cell of a grade as the person typed it: a number is text, since it may be the name of a choice.
-
-    >>> _as_typed(1.0), _as_typed(2.5), _as_typed(True), _as_typed("A")
-    ('1', '2.5', 'True', 'A')
-    """
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return str(value) if isinstance(value, int | float) else value
 
 
 def _text(value: Any) -> str:

@@ -88,14 +88,8 @@ class ColumnMap:
         words = self.values.get(name)
         if words is None or cell is None:
             return cell
-        spellings = [str(cell)]
-        match cell:
-            case bool():
-                spellings.append(str(cell).lower())
-            case float() if cell.is_integer():
-                spellings.append(str(int(cell)))
-            case str():
-                spellings.append(cell.strip())
+        text = cell_text(cell)
+        spellings = (str(cell), text, text.lower() if isinstance(cell, bool) else text)
         return next((words[spelling] for spelling in spellings if spelling in words), cell)
 
 
@@ -113,6 +107,17 @@ def is_blank(said: Any) -> bool:
         case str():
             return not said.strip()
     return False
+
+
+def cell_text(cell: Any) -> str:
+    """Return a cell as the text that a person sees: a whole number has no decimals, whatever the file stores.
+
+    >>> cell_text(1.0), cell_text(2.5), cell_text(True), cell_text(" A ")
+    ('1', '2.5', 'True', 'A')
+    """
+    if isinstance(cell, float) and cell.is_integer():
+        cell = int(cell)
+    return str(cell).strip()
 
 
 def read_mapping(path: str | None, columns: Sequence[str], fixed: Mapping[str, Any], each: str | None) -> ColumnMap:
@@ -196,8 +201,8 @@ class FileRow:
 
     def text(self, name: str) -> str | None:
         """Return the value of a field as text, or None."""
-        said = self.get(name)
-        return None if said is None else str(said)
+        value = self.get(name)
+        return None if value is None else value if isinstance(value, str) else cell_text(value)
 
 
 @dataclass(frozen=True)

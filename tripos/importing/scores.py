@@ -20,6 +20,7 @@ from tripos.importing.rows import (
     ItemIndex,
     PlannedItem,
     RowError,
+    cell_text,
     is_blank,
     parse_whole_number,
 )
@@ -60,13 +61,13 @@ class MetricScale:
         """Return the matching name of a choice, exactly or ignoring case; None if the scale is not a choice. Raises
         `InvalidValue` if no name matches.
 
-        >>> MetricScale(names={"RIGHT": None, "WRONG": None}).chosen(" right ")
-        'RIGHT'
+        >>> MetricScale(names={"RIGHT": None, "WRONG": None}).chosen(" right "), MetricScale(names={"1": 1}).chosen(1.0)
+        ('RIGHT', '1')
         """
         if not self.names:
             return None
         for form in (str, fold_name):
-            found = [name for name in self.names if form(name) == form(str(said).strip())]
+            found = [name for name in self.names if form(name) == form(cell_text(said))]
             if len(found) == 1:
                 return found[0]
         raise InvalidValue("value", said, f"not one of {', '.join(self.names)}")
