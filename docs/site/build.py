@@ -69,10 +69,19 @@ def main(arguments: list[str]) -> int:
             sys.stderr.write(told.stdout + told.stderr)
             return 1
         finish(work / "site")
+        write_texts(work / "docs", work / "site")
         replace(target, work / "site")
     size = sum(path.stat().st_size for path in target.rglob("*") if path.is_file())
     print(f"written to {target}: {len(list(target.rglob('*.html')))} pages, {size / 1e6:.1f} MB")
     return 0
+
+
+def write_texts(pages: Path, site: Path) -> None:
+    """Write each page as Markdown beside its HTML, for `tripos docs --text`, without what only the generator reads."""
+    for page in pages.rglob("*.md"):
+        text = re.sub(r"^(#.*?) \{ #\S+ \}$", r"\1", page.read_text("utf-8"), flags=re.MULTILINE)
+        text = re.sub(r'^( *```\w+) title="([^"]+)"$', r"\1 \2", text, flags=re.MULTILINE)
+        (site / page.relative_to(pages)).write_text(text, "utf-8")
 
 
 def replace(target: Path, built: Path) -> None:

@@ -145,11 +145,17 @@ def test_the_notation_of_a_function_compiles(notation: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("notation", sorted(set(NOTATIONS["aggregate"].values())))
-def test_the_notation_of_an_aggregate_names_one_and_its_parameters(notation: str) -> None:
-    name, _, arguments = notation.partition("(")
-    named = re.findall(r"(\w+):", arguments)
-    parameters = {parameter.name for parameter in AGGREGATES[name].parameters}
-    assert parameters.issuperset(named), parameters
+def test_the_notation_of_an_aggregate_compiles(notation: str, tmp_path: Path) -> None:
+    """Types are those of the author, so only the form is checked: the name, the arguments, and what follows them."""
+    figure = notation.replace("ROLE", "judge").replace("gold", "item.answer").replace("references", "item.options")
+    figure = re.sub(r"\b[xy]\b", "kind", figure)
+    spec = {
+        "TOP": 'scorer kind_of(r: text) by judge { prompt "{{ r }}", gives choice(a, d) }',
+        "SCORE": "reply.text == item.answer\n  score kind = kind_of(reply.text)",
+        "ASK": ", samples 3",
+    }
+    codes = {error.code for error in diagnosed(tmp_path, MEASURE=figure, **spec)}
+    assert codes.isdisjoint({"E0101", "E0106", "E0201", "E0205", "E0303"}), (figure, codes)
 
 
 @pytest.mark.parametrize("kind", ["statement"])

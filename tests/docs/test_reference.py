@@ -25,6 +25,7 @@ DOCS = ROOT / "docs"
 LANGUAGE = DOCS / "language"
 BY_HAND = (
     "index",
+    "one-page",
     "answers",
     "numbers",
     "types",
@@ -104,6 +105,10 @@ def test_the_page_on_what_is_proved_lists_every_code_that_is_a_warning() -> None
 def test_a_line_of_prose_is_not_too_long(page: str) -> None:
     text = FENCE.sub("", (DOCS / page).read_text("utf-8"))
     assert [line for line in text.splitlines() if len(line) > WIDTH and line[0] not in "|`"] == []
+
+
+def test_the_language_on_one_page_is_short_enough_to_be_read_at_once() -> None:
+    assert len(re.findall(r"\w[\w.'-]*", text_of("one-page"))) <= 6_000
 
 
 def specs(page: str) -> list[str]:

@@ -135,6 +135,20 @@ def test_the_command_prints_the_address_of_a_page(
     assert tripos("docs").out.splitlines() == opened == [(site / "index.html").as_uri()]
 
 
+def test_the_command_prints_a_page_or_a_section_as_text(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command
+) -> None:
+    monkeypatch.setattr("tripos.cli.help.HANDBOOK", site)
+    monkeypatch.setattr("tripos.cli.help.BUILDER", tmp_path / "build.py")
+    monkeypatch.setattr("webbrowser.open", lambda address: pytest.fail(f"opened {address}"))
+    page = tripos("docs", "one-page", "--text").out
+    assert page.startswith("# The language on one page\n")
+    assert "{ #" not in page and "```tripos quiz.tripos\n" in page
+    section = tripos("docs", "contains", "--text").out
+    assert section.startswith("### contains\n") and "### starts_with" not in section
+    assert tripos("docs", "E0501", "--text").out.startswith("## E0501 ")
+
+
 BUILDS = """
 import pathlib, sys
 folder = pathlib.Path(sys.argv[1])

@@ -16,6 +16,8 @@ import webbrowser
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from tripos.cli.context import Context, Outcome, Styled
 from tripos.terminal import is_colored, show_message, terminal_width
@@ -245,9 +247,33 @@ def docs_main(context: Context) -> Outcome:
         hint = "run `make docs` in a clone of the repository, or read its docs/index.md"
         raise TriposError("R0215", "this installation came without the documentation", hint)
     address = find_address(HANDBOOK, options.page)
+    if options.text:
+        text = page_text(address)
+        return Outcome(lambda: {"address": address, "text": text}, text.splitlines())
     if not options.print:
         webbrowser.open(address)
     return Outcome(lambda: {"address": address}, [address])
+
+
+def page_text(address: str) -> str:
+    """Return the Markdown of a page, given its address; of an address with an anchor, the section of that heading."""
+    parts = urlsplit(address)
+    text = Path(url2pathname(parts.path)).with_suffix(".md").read_text("utf-8")
+    if not parts.fragment:
+        return text
+    section: list[str] = []
+    level, fenced = 0, False
+    for line in text.splitlines(keepends=True):
+        fenced ^= line.lstrip().startswith("```")
+        marks = 0 if fenced else len(line) - len(line.lstrip("#"))
+        if section and marks and marks <= level:
+            break
+        title = line[marks:].strip().lower()
+        anchor = re.sub(r"[^\w\- ]", "", title).replace(" ", "-")
+        if section or (marks and parts.fragment in (anchor, title.partition(" ")[0])):
+            level = level or marks
+            section.append(line)
+    return "".join(section).rstrip() + "\n" if section else text
 
 
 def find_address(handbook: Path, page: str | None) -> str:

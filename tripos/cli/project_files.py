@@ -98,7 +98,10 @@ def files_of(start: Start, name: str, models: Sequence[str], where: str) -> dict
             mocks=shlex.join(mocks),
         )
     )
+    guide = common.joinpath("AGENTS.md").read_text("utf-8")
+    guide = guide.format(spec=spec, spec_shell=shlex.quote(spec), mocks=shlex.join(mocks))
     new_files[SETTINGS_FILE] = settings.encode()
+    new_files["AGENTS.md"] = guide.encode()
     new_files[".env.example"] = common.joinpath("env.example").read_bytes()
     new_files[".gitignore"] = common.joinpath("gitignore").read_bytes()
     new_files[".github/workflows/tripos.yml"] = workflow.encode()

@@ -427,6 +427,7 @@ class DocsParameters(Parameters):
         ("a page such as `running`, a statement or function, or a code such as E0501 (default: the first page)"),
     )
     print = flag("print the address and open nothing")
+    text = flag("print the page as Markdown and open nothing; of a function or a code, its section")
     json = JSON
 
 

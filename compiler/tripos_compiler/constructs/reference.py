@@ -19,6 +19,7 @@ from typing import Any
 from tripos_compiler.constructs.signature import Item, Maybe, Slot
 from tripos_compiler.constructs.table import CONSTRUCTS, FILE, Construct
 from tripos_compiler.diagnostics.codes import CODES, find_page
+from tripos_compiler.diagnostics.habits import NOTATIONS
 from tripos_compiler.language.aggregates import AGGREGATES, AggregateFunction
 from tripos_compiler.library.function import Function
 from tripos_compiler.library.registry import FUNCTIONS, GROUPS
@@ -184,7 +185,34 @@ def part(what: str) -> str:
             return "\n".join(aggregate_part(function) for function in AGGREGATES.values())
         case ["influences"]:
             return influences_table()
+        case ["every", "statement"]:
+            return every_statement_table()
+        case ["notations"]:
+            return notations_table()
     raise UnknownPart(what)
+
+
+def every_statement_table() -> str:
+    """Return a table of all statements with the blocks that they are in, in the order of the constructs."""
+    rows = []
+    for construct in CONSTRUCTS:
+        places = ", ".join("the file" if body == FILE else f"`{body}`" for body in construct.inside)
+        rows.append((_cell(f"`{construct.shape.shown}`"), places, _cell(construct.summary)))
+    return _table(("statement", "in", "is"), rows)
+
+
+def notations_table() -> str:
+    """Return a table of the words and signs of other languages with their notation here, by kind."""
+    rows = []
+    for kind, notations in NOTATIONS.items():
+        words: dict[str, list[str]] = {}
+        for word, notation in notations.items():
+            words.setdefault(notation, []).append(f"`{word}`")
+        rows += [
+            (kind, _cell(", ".join(some)), _cell(f"`{notation}`" if "`" not in notation else notation))
+            for notation, some in words.items()
+        ]
+    return _table(("kind", "elsewhere", "here"), rows)
 
 
 def influences_table() -> str:
