@@ -21,7 +21,8 @@ from tripos_warehouse.measures.differences import ModelDifferences
 from tripos_warehouse.measures.measure_rows import text_of
 from tripos_warehouse.measures.sides import Cell, Side
 from tripos_warehouse.report import best_values, leaderboard
-from tripos_warehouse.report.comparison import RunSide, compare
+from tripos_warehouse.report.comparison import RunSide, compare, has_direction
+from tripos_warehouse.report.result_tables import filled_tables
 from tripos_warehouse.report.run_report import report
 from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.intervals import negated
@@ -159,6 +160,83 @@ def test_a_difference_is_one_wherever_it_is_shown(store: Store, monkeypatch: pyt
                         places[place] += 1
     assert not run.settled
     assert min(places[module.__name__] for module in (leaderboard, best_values)) > 3 or seed > 1
+
+
+FIGURES = "".join(
+    f"  column {name}\n"
+    for name in (
+        "mark",
+        "clear",
+        "hard",
+        "right",
+        "twice",
+        "zero",
+        "even",
+        "helped",
+        "levels",
+        "ratio",
+        "hinted",
+        "by_level",
+    )
+)
+TABLES = f"""
+table from_a    {{ rows model\n{FIGURES}  differences from a beside values\n  mark significant }}
+table in_place  {{ rows model\n{FIGURES}  differences from a }}
+table from_best {{ rows model\n{FIGURES}  mark significant }}
+"""
+
+
+@pytest.mark.parametrize("seed", range(sized(2, 40)))
+def test_a_table_of_results_agrees_with_comparisons_boards_and_bold_values(store: Store, seed: int) -> None:
+    plan = plan_of(compile_text(SPEC + TABLES))
+    results, _ = drawn(plan, seed)
+    results.write(store)
+    connection, run = connect_run(store)
+    with connection:
+        names = {"demo": [measure.name for measure in plan.measures if not measure.by]}
+        boards = leaderboard.leaderboard(connection, [run], names, comparable=are_comparable)
+        reported = report(connection, plan, run)
+        bold = best_values.best_values(connection, reported)
+        tables = filled_tables(connection, reported, plan.tables, None)
+        compared = {
+            model: compare(*(RunSide(connection, plan, (each,), run) for each in ("a", model))) for model in ("b", "c")
+        }
+    from_a, in_place, from_best = ({column.key: column for column in table.columns} for table in tables)
+    models = [str(cell) for cell in from_a["model"].cells]
+    of_models = {model: place for place, model in enumerate(models)}
+    # differences
+    checked = 0
+    for model, comparison in compared.items():
+        for row in comparison.sections[0].rows:
+            if row.of == "" and model in of_models and f"{row.name}: difference" in from_a:
+                for column in (from_a[f"{row.name}: difference"], in_place[row.name]):
+                    cell = column.cells[of_models[model]]
+                    assert isinstance(cell, Estimate) and same(cell, row.difference), (row.name, model)
+                    checked += 1
+    assert checked > 10 or seed > 1
+    # daggers and boards
+    for board in boards:
+        letters = {entry.model: set(entry.letters) for entry in board.entries}
+        column = from_a.get(f"{board.measure.name}: difference")
+        if column is None or board.graded_by_others or board.has_other_partners:
+            continue
+        for model in letters.keys() - {"a"} if "a" in letters else ():
+            apart = not letters[model] & letters["a"]
+            assert column.is_significant(of_models[model]) == apart, (board.measure.name, model)
+    # daggers and bold values
+    for measure in reported.measures:
+        for cell in {row.by for row in measure.rows}:
+            key = ": ".join([measure.measure.name, *map(str, cell)])
+            rows = {row.model: row for row in measure.rows if row.by == cell and row.value is not None}
+            if key not in from_best or len(rows) < 2:
+                continue
+            best = max(rows.values(), key=lambda row: row.value or 0.0).model
+            others = [from_best[key].is_significant(of_models[model]) for model in rows if model != best]
+            assert not from_best[key].is_significant(of_models[best])
+            if (measure.measure.name, cell, best) in bold:
+                assert all(others), (key, best)
+            elif has_direction(plan, measure.measure):
+                assert not all(others), (key, best)
 
 
 def same(one: Estimate, other: Estimate) -> bool:

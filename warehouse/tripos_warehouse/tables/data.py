@@ -52,6 +52,9 @@ def _flat(table: Table) -> tuple[list[str], list[list[Any]]]:
         if fields:
             headings += [_heading(key, name) for name in fields]
             columns += [[_field(cell, name) for cell in column.cells] for name in fields]
+            if column.p_values:
+                headings.append(_heading(key, "p"))
+                columns.append([column.p_values.get(row) for row in range(len(column.cells))])
         else:
             headings.append(key)
             columns.append(column.cells)
@@ -96,6 +99,7 @@ def table_json(table: Table) -> dict[str, Any]:
         "columns": [_column_json(key, column) for key, column in zip(keys, table.columns, strict=True)],
         "rows": [dict(zip(keys, map(_value, row), strict=True)) for row in rows],
         "marks": list(table.marks),
+        **({} if table.tested is None else {"tested": table.tested}),
         "notes": list(table.notes),
     }
 
@@ -113,7 +117,13 @@ def unique_keys(table: Table) -> list[str]:
 
 
 def _column_json(key: str, column: Column) -> dict[str, Any]:
-    more = {"unit": column.unit, "group": column.group, "emphasis": {str(row): n for row, n in column.emphasis.items()}}
+    more: dict[str, Any] = {
+        "unit": column.unit,
+        "group": column.group,
+        "emphasis": {str(row): n for row, n in column.emphasis.items()},
+    }
+    if column.p_values:
+        more |= {"level": column.level, "p": {str(row): p for row, p in column.p_values.items()}}
     return {"key": key, "heading": column.title, "kind": column.kind, **{k: v for k, v in more.items() if v}}
 
 
