@@ -104,6 +104,40 @@ def table_json(table: Table) -> dict[str, Any]:
     }
 
 
+def page_json(table: Table) -> dict[str, Any]:
+    """Return a table as a page shows it: cells as texts, with their intervals, ranks and marks, and all notes.
+
+    >>> value = Column("v", (Estimate(0.5, low=0.25, high=0.75), None), "number", emphasis={0: 1}, p_values={0: 0.01})
+    >>> found = page_json(Table((Column("model", ("a", "b")), value)))
+    >>> found["rows"][0]
+    [{'shown': 'a'}, {'shown': '0.500', 'interval': '[0.250, 0.750]', 'rank': 1, 'differs': True}]
+    """
+    table = table.without_repeats()
+    return {
+        "name": table.name,
+        "caption": table.caption,
+        "columns": [
+            {"heading": column.title, "group": column.group, "is_text": column.is_text} for column in table.columns
+        ],
+        "rows": [[_page_cell(column, row) for column in table.columns] for row in range(table.height)],
+        "separators": [[row, list(texts)] for row, texts in sorted(table.separators.items())],
+        "notes": table.reading_notes("ci", ("Bold", "Underlined")),
+    }
+
+
+def _page_cell(column: Column, row: int) -> dict[str, Any]:
+    shown, interval = column.parts(row)
+    cell = column.cells[row]
+    reason = cell.reason if isinstance(cell, Estimate) and cell.value is None else None
+    more = {
+        "interval": interval,
+        "rank": column.emphasis.get(row),
+        "differs": column.is_significant(row),
+        "reason": reason,
+    }
+    return {"shown": shown, **{name: value for name, value in more.items() if value}}
+
+
 def unique_keys(table: Table) -> list[str]:
     """Return the keys of the columns; a repeated one gets a number, as a model may be called like a column."""
     keys: list[str] = []
