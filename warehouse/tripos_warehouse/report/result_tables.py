@@ -12,7 +12,7 @@ from itertools import product
 from typing import Any, Protocol
 
 from tripos_compiler.diagnostics.diagnostic import suggest
-from tripos_compiler.diagnostics.i18n import localized
+from tripos_compiler.diagnostics.i18n import LANGUAGES, localized
 from tripos_compiler.errors import TriposError
 from tripos_compiler.language.figures import is_pooled, measures_of
 from tripos_compiler.plan import Formula, Labels, Measured, Plan, PublishedRow, ResultTable, TableFigure, line_key
@@ -317,7 +317,7 @@ class _Arrangement:
         for outer in dict.fromkeys(key[:-1] for key in own):
             keys = [key for key in own if key[:-1] == outer]
             if len(keys) > 1 and all(len({_shown(line.cells.get(key)) for key in keys}) == 1 for line in lines):
-                same |= dict.fromkeys(keys, (*outer, localized(ALL_MODELS)))
+                same |= dict.fromkeys(keys, (*outer, self._word(ALL_MODELS)))
         merged = [
             replace(line, cells={same.get(key, key): estimate for key, estimate in line.cells.items()})
             for line in lines
@@ -354,7 +354,7 @@ class _Arrangement:
                 other = min(keys, key=lambda key: self._sign(line) * (line.cells[key].value or 0.0))[-1]
             for key in keys:
                 place = {**dict(zip(line.figure.spread, line.values, strict=True)), **self._place_of(key)}
-                if _text(key[-1]) == other or key[-1] == localized(ALL_MODELS):
+                if _text(key[-1]) == other or key[-1] == self._word(ALL_MODELS):
                     continue
                 if self.table.reference is not None:
                     found = line.contrast.difference(place, other)
@@ -373,7 +373,7 @@ class _Arrangement:
     def _in_place(self, line: _Line, own: Sequence[Key]) -> _Line:
         """Return a line with differences in place of its values, apart from those of the reference, or of all models
         together."""
-        kept = {key for key in own if self._is_reference(key) or key[-1] == localized(ALL_MODELS)}
+        kept = {key for key in own if self._is_reference(key) or key[-1] == self._word(ALL_MODELS)}
         nothing = Estimate.undefined(NO_DIFFERENCE)
         cells = {key: line.cells[key] if key in kept else line.differences.get(key, nothing) for key in line.cells}
         return replace(line, cells=cells)
@@ -433,6 +433,10 @@ class _Arrangement:
             return _text(value)
         return dimension_label(self.plan, name, value, self.language)
 
+    def _word(self, text: str) -> str:
+        """Return a word of Tripos in the language of the table, or of the reader."""
+        return localized(text, self.language if self.language in LANGUAGES else None)
+
     def _in(self, title: Labels) -> str:
         languages = (self.language, *self.plan.benchmark.languages)
         return next((title[language] for language in languages if language in title), "")
@@ -459,7 +463,7 @@ class _Arrangement:
             lines, published = self._published(lines)
         columns = self._transposed if self.table.transposed else self._upright
         table = self.table
-        title = self._in(table.published_title) or localized("Published")
+        title = self._in(table.published_title) or self._word("Published")
         return Table(
             tuple(_with_unique_keys(columns(lines, ranks, own, published, title))),
             f"{self.plan.benchmark.name}-{table.name}",
@@ -541,7 +545,7 @@ class _Arrangement:
 
     def _key_heading(self, name: str) -> str:
         return (
-            localized(MODEL)
+            self._word(MODEL)
             if name == MODEL
             else dimension_heading(self.plan, name, self.language or self.plan.benchmark.languages[0])
         )
