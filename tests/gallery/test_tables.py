@@ -14,7 +14,6 @@ from tripos.runs.compilation import find_spec
 from tripos_compiler.plan import Plan
 
 NAMES = sorted(path.parent.name for path in GALLERY.glob(f"*/{TABLES}"))
-QUICK = ("humaneval", "mgsm", "mmlu_pro")
 
 
 def plan_of(name: str) -> Plan:
@@ -34,9 +33,7 @@ def test_the_page_of_a_benchmark_names_its_tables(name: str) -> None:
         assert f"`tripos report --table {table.name}`: {plan_of(name).title_of('table', table.name, 'en')}" in page
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.long) for name in NAMES]
-)
+@pytest.mark.parametrize("name", NAMES)
 def test_every_line_of_a_table_has_figures_of_a_mock_run(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command
 ) -> None:

@@ -245,6 +245,58 @@ def test_a_table_of_results_agrees_with_comparisons_boards_and_bold_values(store
                 assert not all(others), (key, best)
 
 
+SLICED = {
+    "right": "mean(sums.right)",
+    "zero": "mean(sums.right, missing: zero)",
+    "clear": "mean(sums.CLEAR)",
+    "total": "sum(sums.length)",
+    "middle_length": "median(sums.length)",
+    "ratio": "mean(sums.rubric) / mean(sums.strict)",
+    "twice": "2 * mean(sums.right) - 1",
+}
+MEASURES = "".join(
+    f"measure of_{name} = {figure} by hint\nmeasure gain_{name} = of_{name}[hint: some] - of_{name}[hint: none]\n"
+    for name, figure in SLICED.items()
+)
+NAMED = "".join(f"  column of_{name}\n" for name in SLICED)
+OWN = "".join(f"  column {f'of_{name}' if 'missing' in figure else figure}\n" for name, figure in SLICED.items())
+GAINS = f"""
+{MEASURES}
+table named {{ rows model, hint\n{NAMED}  differences from none }}
+table own   {{ rows model, hint\n{OWN}  differences from none }}
+"""
+
+
+@pytest.mark.parametrize("seed", range(sized(2, 40)))
+def test_a_difference_of_two_rows_is_that_of_the_slices(store: Store, seed: int) -> None:
+    """Whether a table names a measure or has a figure of its own: it is what `figure[hint: some] - figure[hint: none]`
+    is, with its interval or the reason why there is none."""
+    before = SPEC.index("measure mark ")
+    plan = plan_of(compile_text(SPEC[:before] + GAINS))
+    results, _ = drawn(plan, seed)
+    results.write(store)
+    connection, run = connect_run(store)
+    with connection:
+        reported = report(connection, plan, run)
+        tables = filled_tables(connection, reported, plan.tables, None)
+    gains = {table.measure.name: {row.model: row for row in table.rows} for table in reported.measures}
+    compared = 0
+    for table in tables:
+        models, hints, *columns = table.columns
+        for name, column in zip(SLICED, columns, strict=True):
+            for model, hint, cell in zip(models.cells, hints.cells, column.cells, strict=True):
+                expected = gains[f"gain_{name}"].get(str(model))
+                if hint == "some" and expected is not None:
+                    assert isinstance(cell, Estimate)
+                    fields = ("value", "low", "high", "standard_error", "method", "reason")
+                    for field in fields:
+                        one, other = getattr(cell, field), getattr(expected, field)
+                        wanted = pytest.approx(other, rel=1e-9, abs=1e-12) if isinstance(other, float) else other
+                        assert one == wanted, (name, model, field)
+                    compared += 1
+    assert compared > 10 or seed > 1
+
+
 def same(one: Estimate, other: Estimate) -> bool:
     """Return true if two figures are equal but for the last digits of numbers."""
     return asdict(one) == {

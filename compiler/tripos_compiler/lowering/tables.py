@@ -206,6 +206,10 @@ def _has_difference(reading: FigureContext, line: _Line, key: str) -> bool:
     elif key == MODEL and is_pooled(measure.figure, _measures(reading)):
         message = f"`{measure.name}` is one figure of all models, so that no two differ"
         reading.error("E0621", message, span, "move it to a table without differences")
+    elif key != MODEL and measure.random:
+        message = f"`{measure.name}` takes {' and '.join(measure.random)} as a sample, and a difference of rows cannot"
+        help_ = "show the same mean without `as sample`, or leave `differences` out"
+        reading.error("E0621", message, span, help_)
     elif key == "metric" and line.typed_figure.mixed:
         message = f"the metrics of `{measure.name}` are on different scales, so their difference means nothing"
         reading.error("E0702", message, span, "put `metric` before another key, or leave `differences` out")

@@ -346,36 +346,48 @@ class _Arrangement:
         from the best value of each block."""
         if line.contrast is None:
             return line
-        differences: dict[Key, Estimate] = {}
+        differences = {
+            key: self._difference(line, key)
+            for key in own
+            if key in line.cells and self.table.reference is not None and not self._keeps_value(key)
+        }
         p_values: dict[Key, float] = {}
-        for keys in self._blocks(line, own):
+        for keys in self._blocks(line, own) if self.table.level is not None else ():
             other = self.table.reference
             if other is None:
                 other = min(keys, key=lambda key: self._sign(line) * (line.cells[key].value or 0.0))[-1]
-            for key in keys:
-                place = {**dict(zip(line.figure.spread, line.values, strict=True)), **self._place_of(key)}
-                if _text(key[-1]) == other or key[-1] == self._word(ALL_MODELS):
-                    continue
-                if self.table.reference is not None:
-                    found = line.contrast.difference(place, other)
-                    differences[key] = Estimate.undefined(NO_DIFFERENCE) if found is None else self._scaled(found)
-                p = None if self.table.level is None else line.contrast.p_value(place, other)
-                if p is not None:
-                    p_values[key] = p
+            found = {key: line.contrast.p_value(self._place_of(line, key), other) for key in keys if key[-1] != other}
+            p_values |= {key: p for key, p in found.items() if p is not None}
         return replace(line, differences=differences, p_values=p_values)
 
-    def _place_of(self, key: Key) -> Place:
-        return dict(zip(self.table.keys, key, strict=True))
+    def _difference(self, line: _Line, key: Key) -> Estimate:
+        """Return the difference of a key from the reference, or why there is none."""
+        assert line.contrast is not None and self.table.reference is not None
+        found = line.contrast.difference(self._place_of(line, key), self.table.reference)
+        if found is not None:
+            return self._scaled(found)
+        both = (key, next((other for other in line.cells if other[:-1] == key[:-1] and self._is_reference(other)), key))
+        reasons = [line.cells[each].reason for each in both if line.cells[each].value is None]
+        return Estimate.undefined(next(filter(None, reasons), NO_DIFFERENCE))
+
+    def _keeps_value(self, key: Key) -> bool:
+        """Return true if a key has its value where others have differences: the reference, and all models together."""
+        return self._is_reference(key) or key[-1] == self._word(ALL_MODELS)
+
+    def _place_of(self, line: _Line, key: Key) -> Place:
+        return dict(zip((*line.figure.spread, *self.table.keys), (*line.values, *key), strict=True))
 
     def _is_reference(self, key: Key) -> bool:
         return self.table.reference is not None and _text(key[-1]) == self.table.reference
 
-    def _in_place(self, line: _Line, own: Sequence[Key]) -> _Line:
+    def _in_place(self, line: _Line) -> _Line:
         """Return a line with differences in place of its values, apart from those of the reference, or of all models
         together."""
-        kept = {key for key in own if self._is_reference(key) or key[-1] == self._word(ALL_MODELS)}
         nothing = Estimate.undefined(NO_DIFFERENCE)
-        cells = {key: line.cells[key] if key in kept else line.differences.get(key, nothing) for key in line.cells}
+        cells = {
+            key: cell if self._keeps_value(key) else line.differences.get(key, nothing)
+            for key, cell in line.cells.items()
+        }
         return replace(line, cells=cells)
 
     def _lacking(self, own: Sequence[Key]) -> tuple[str, ...]:
@@ -457,7 +469,7 @@ class _Arrangement:
     def _arranged(self, lines: Sequence[_Line], own: Sequence[Key], notes: Sequence[str]) -> Table:
         ranks = [self._ranks(line, own) for line in lines]
         if self.table.reference is not None and not self.table.beside:
-            lines = [self._in_place(line, own) for line in lines]
+            lines = [self._in_place(line) for line in lines]
         published: list[Key] = []
         if self.table.published:
             lines, published = self._published(lines)
