@@ -28,6 +28,7 @@ from tripos_warehouse.report.result_tables import filled_tables
 from tripos_warehouse.report.run_report import report
 from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.intervals import negated
+from tripos_warehouse.statistics.multiple_tests import holm
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect_run
 
@@ -204,22 +205,32 @@ def test_a_table_of_results_agrees_with_comparisons_boards_and_bold_values(store
         bold = best_values.best_values(connection, reported)
         tables = filled_tables(connection, reported, plan.tables, None)
         compared = {}
-        for model in ("b", "c"):
+        for pair in combinations(MODELS, 2):
             with suppress(StoreError):  # the two share no item
-                compared[model] = compare(*(RunSide(connection, plan, (each,), run) for each in ("a", model)))
+                compared[pair] = compare(*(RunSide(connection, plan, (each,), run) for each in pair))
     from_a, in_place, from_best = ({column.key: column for column in table.columns} for table in tables)
     models = [str(cell) for cell in from_a["model"].cells]
     of_models = {model: place for place, model in enumerate(models)}
     # differences
     checked = 0
-    for model, comparison in compared.items():
+    for (first, model), comparison in compared.items():
         for row in comparison.sections[0].rows:
-            if row.of == "" and model in of_models and f"{row.name}: difference" in from_a:
+            if first == "a" and row.of == "" and model in of_models and f"{row.name}: difference" in from_a:
                 for column in (from_a[f"{row.name}: difference"], in_place[row.name]):
                     cell = column.cells[of_models[model]]
                     assert isinstance(cell, Estimate) and same(cell, row.difference), (row.name, model)
                     checked += 1
     assert checked > 10 or seed > 1
+    # corrected p-values
+    alone: dict[str, dict[tuple[str, str], float | None]] = {}
+    for pair, comparison in compared.items():
+        for row in comparison.sections[0].rows:
+            if row.of == "":
+                alone.setdefault(row.name, {})[pair] = leaderboard.p_value(row.difference)
+    for name, p_values in alone.items():
+        for (first, model), p in zip(p_values, holm(list(p_values.values())), strict=True):
+            if first == "a" and p is not None and f"{name}: difference" in from_a:
+                assert from_a[f"{name}: difference"].p_values[of_models[model]] == pytest.approx(p), (name, model)
     # daggers and boards
     for board in boards:
         letters = {entry.model: set(entry.letters) for entry in board.entries}
