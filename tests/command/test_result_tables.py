@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Command
+from tests.latex_tables import read_tables
 from tests.lengths import sized
 from tripos_warehouse.tables.render import RENDERERS
 
@@ -203,6 +204,8 @@ def test_every_cell_of_a_drawn_table_is_the_value_of_its_measure(seed: int, run:
     for form in RENDERERS:
         whole = tripos("report", "--spec", "tables.tripos", "--tables", "--format", form)
         assert whole.code == 0 and whole.out, whole.err
+        if form == "latex":
+            assert len(read_tables(whole.out)) == len(drawn)
 
 
 MATRIX = """
@@ -296,6 +299,108 @@ table lacking {
     for row in table["rows"]:
         values = [None if row[key] is None else row[key]["value"] for key in ("nothing", "easy", "never")]
         assert [value is None for value in values] == [True, False, True]
+
+
+COMPARED = """
+measure gain = by_level[hint: some] - by_level[hint: none]
+table gains {
+  rows   model
+  column gain
+}
+table arms {
+  rows   model, hint
+  column by_level
+  differences from none
+}
+table beside {
+  columns model, hint
+  row     by_level
+  points
+  differences from none beside values
+}
+table models {
+  rows   hint, model
+  column mean(right) "right"
+  column graded
+  mark   significant at 0.9
+  differences from "mock/careless"
+}
+table models_beside {
+  rows   hint, model
+  column mean(right) "right"
+  mark   significant at 0.9
+  differences from "mock/careless" beside values
+}
+table absent {
+  rows   model
+  column by_hint
+  differences from "mock/nobody" beside values
+}
+"""
+
+
+def tables_of(tripos: Command, *names: str) -> list[Any]:
+    options = [option for name in names for option in ("--table", name)]
+    shown = tripos("report", "--spec", "tables.tripos", *options, "--format", "json")
+    assert shown.code == 0, shown.err
+    return list(shown.data["tables"])
+
+
+def test_a_difference_from_a_value_is_that_of_the_slices(run: Path, tripos: Command) -> None:
+    """It has the interval of `figure[hint: some] - figure[hint: none]`, and is shown in place of a value or beside."""
+    Path("tables.tripos").write_text(SPEC + COMPARED, "utf-8")
+    gains, arms, beside = tables_of(tripos, "gains", "arms", "beside")
+    level_names = ("easy", "hard")
+    figures = {(row["model"], level): row[level] for row in gains["rows"] for level in level_names}
+    values = {(row["model"], row["hint"], level): row[level] for row in arms["rows"] for level in level_names}
+    across = {row["figure"]: row for row in beside["rows"]}
+    for (model, level), expected in figures.items():
+        assert values[model, "with a hint", level] == pytest.approx(expected)
+        assert expected["low"] is not None
+        shown = across[level]
+        assert shown[f"{model}: with a hint: difference"]["high"] == pytest.approx(100 * expected["high"])
+        difference = shown[f"{model}: with a hint"]["value"] - shown[f"{model}: plain"]["value"]
+        assert difference == pytest.approx(100 * expected["value"])
+        assert f"{model}: plain: difference" not in shown
+    assert "Differences from plain, whose own row has values." in arms["notes"]
+    assert "Δ: the difference from plain." in beside["notes"]
+
+
+def test_differences_from_a_model_are_paired_and_marked_where_significant(run: Path, tripos: Command) -> None:
+    Path("tables.tripos").write_text(SPEC + COMPARED, "utf-8")
+    instead, beside = tables_of(tripos, "models", "models_beside")
+    right = next(column for column in beside["columns"] if column["key"] == "right: difference")
+    for row, other in zip(instead["rows"], beside["rows"], strict=True):
+        if row["model"] == "mock/careless":
+            assert row["right"] == other["right"] and other["right: difference"] is None
+        else:
+            assert row["right"] == other["right: difference"] != other["right"]
+            assert row["right"]["low"] < row["right"]["value"] < row["right"]["high"]
+    assert set(right["p"]) == {str(at) for at, row in enumerate(beside["rows"]) if row["model"] != "mock/careless"}
+    daggers = sum(p < right["level"] for p in right["p"].values())
+    shown = tripos("report", "--spec", "tables.tripos", "--table", "models_beside", "--format", "md").out
+    assert sum(line.count("†") for line in shown.splitlines() if line.startswith("|")) == daggers
+    assert "differs from mock/careless beyond error (90 %, Holm" in shown
+
+
+def test_a_model_without_results_has_no_differences(run: Path, tripos: Command) -> None:
+    Path("tables.tripos").write_text(SPEC + COMPARED, "utf-8")
+    [table] = tables_of(tripos, "absent")
+    assert "mock/nobody has no results, so nothing is compared with it." in table["notes"]
+    for row in table["rows"]:
+        assert row["plain"]["value"] is not None and row["plain: difference"]["value"] is None
+    empty = tripos("plan", "tables.tripos", "--table", "absent", "--json").data["tables"][0]
+    assert [column["heading"] for column in empty["columns"]] == ["model", "plain", "Δ", "with a hint", "Δ"]
+
+
+def test_metrics_on_different_scales_have_no_difference(run: Path, tripos: Command) -> None:
+    spec = SPEC.replace('metric SHORT "Is short" { scale 1..5', 'metric SHORT "Is short" { scale 0..9')
+    spec = spec.replace('asks "Is it short?", level 1..5', 'asks "Is it short?", level 0..9')
+    table = "table t { rows model, metric\n column mean(rubric) by hint\n differences from CLEAR }\n"
+    Path("tables.tripos").write_text(spec + table, "utf-8")
+    refused = tripos("check", "tables.tripos")
+    assert refused.code == 2 and "E0702" in refused.err + refused.out
+    assert "the metrics of `mean(rubric)` are on different scales" in refused.err + refused.out
 
 
 def test_an_option_that_tables_have_no_use_for_is_refused(run: Path, tripos: Command) -> None:

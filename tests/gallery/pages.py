@@ -21,7 +21,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from tests.gallery.playing import GALLERY, Facts, facts_of, names
+from tests.gallery.playing import GALLERY, TABLES, Facts, facts_of, names
 from tripos.cli.main import run_command
 from tripos.runs.compilation import find_spec
 from tripos_compiler.plan import Plan
@@ -178,6 +178,11 @@ def page(name: str, facts: Facts, run: Shown) -> str:
         parts.append(
             f"## `{path.relative_to(folder).as_posix()}`\n\n{fenced(path.read_text('utf-8'), 'tripos fragment')}"
         )
+    plan = plan_of(name)
+    if plan.tables:
+        titles = [(table.name, plan.title_of("table", table.name, "en")) for table in plan.tables]
+        listed = "".join(f"- `tripos report --table {table}`: {title}\n" for table, title in titles)
+        parts.append(f"## Its tables\n\nAfter a run, as the field prints them:\n\n{listed}")
     parts.append(f"## One item\n\n{fenced(run.item, 'text')}")
     if run.prompt:
         parts.append(f"## One prompt as sent\n\n{fenced(run.prompt, 'text')}")
@@ -216,7 +221,8 @@ def _agreement(facts: Facts) -> str:
 
 def row(name: str, facts: Facts, run: Shown, cost: float | None) -> str:
     """Return the line of a benchmark in the table."""
-    mine = sum(path.read_text("utf-8").count("\n") for path in (GALLERY / name).rglob("*.tripos"))
+    paths = [path for path in (GALLERY / name).rglob("*.tripos") if path.name != TABLES]
+    mine = sum(path.read_text("utf-8").count("\n") for path in paths)
     apart = _agreement(facts)
     calls = f"{run.calls:.3g}"
     cells = [

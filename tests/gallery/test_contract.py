@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import Command
 from tests.each import each
-from tests.gallery.playing import FACTS, GALLERY, facts_of, names
+from tests.gallery.playing import FACTS, GALLERY, TABLES, facts_of, names
 from tripos.runs.compilation import find_spec
 from tripos_compiler.editing.formatter import format_text
 
@@ -31,7 +31,7 @@ def test_a_benchmark_is_a_page(name: str) -> None:
     specs = sorted(folder.rglob("*.tripos"))
     texts = {path: path.read_text("utf-8") for path in specs}
     assert folder / f"{name}.tripos" in texts
-    assert sum(text.count("\n") for text in texts.values()) <= MOST_LINES
+    assert sum(text.count("\n") for path, text in texts.items() if path.name != TABLES) <= MOST_LINES
     for path, text in texts.items():
         assert format_text(text, path.as_posix()) == text, path
     readme = (folder / "README.md").read_text("utf-8")

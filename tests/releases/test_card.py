@@ -125,3 +125,46 @@ def test_a_citation_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(TriposError) as caught:
         read_release_toml(tmp_path)
     assert caught.value.code == "R0203"
+
+
+TABLE = """
+table main "Table 1: the marks" {
+  rows   model
+  column accuracy "marks"
+  published "As printed" {
+    | model     | marks |
+    | lab/large | 0.5   |
+  }
+}
+table other { rows model, column accuracy, differences from "a" beside values }
+"""
+
+
+def test_a_release_has_the_tables_that_its_benchmark_declares_in_any_language_of_the_reader(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command
+) -> None:
+    shutil.copytree(LESSONS, tmp_path / "spec")
+    spec = tmp_path / "spec/spec.tripos"
+    monkeypatch.chdir(tmp_path)
+    assert tripos("release", "spec", "--to", "plain").code == 0
+    [plain] = Path("plain").glob("*-*")
+    assert not (plain / "result-tables.json").exists() and "## Tables" not in (plain / "README.md").read_text("utf-8")
+    spec.write_text(spec.read_text("utf-8") + TABLE, "utf-8")
+    digests = set()
+    for language in ("en", "zh"):
+        monkeypatch.setenv("TRIPOS_LANG", language)
+        made = tripos("release", "spec", "--to", language)
+        assert made.code == 0, made.err
+        [folder] = Path(language).glob("*-*")
+        digests.add((folder / "manifest.json").read_bytes())
+    assert len(digests) == 1
+    tables = json.loads((folder / "result-tables.json").read_text("utf-8"))["tables"]
+    assert [table["caption"] for table in tables] == ["Table 1: the marks", "other"]
+    assert [row["model"] for row in tables[0]["rows"]] == ["…", "lab/large"]
+    assert tables[0]["rows"][1]["marks"]["value"] == 0.5
+    assert [column["heading"] for column in tables[1]["columns"]][-1] == "Δ"
+    page = (folder / "result-tables.md").read_text("utf-8")
+    assert "| lab/large | 0.500 |" in page and "As printed" in page
+    card = (folder / "README.md").read_text("utf-8")
+    assert "- `main`: Table 1: the marks" in card and "$ tripos report --table main" in card
+    assert tripos("verify", str(folder)).code == 0

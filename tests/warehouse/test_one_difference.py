@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from itertools import combinations
@@ -17,14 +18,17 @@ from tests.lengths import sized
 from tests.warehouse.synthetic import Results
 from tripos_compiler.language.plan_diff import are_comparable
 from tripos_compiler.plan import Measure, Plan
+from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures.differences import ModelDifferences
 from tripos_warehouse.measures.measure_rows import text_of
 from tripos_warehouse.measures.sides import Cell, Side
 from tripos_warehouse.report import best_values, leaderboard
-from tripos_warehouse.report.comparison import RunSide, compare
+from tripos_warehouse.report.comparison import RunSide, compare, has_direction
+from tripos_warehouse.report.result_tables import filled_tables
 from tripos_warehouse.report.run_report import report
 from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.intervals import negated
+from tripos_warehouse.statistics.multiple_tests import holm
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect_run
 
@@ -145,7 +149,10 @@ def test_a_difference_is_one_wherever_it_is_shown(store: Store, monkeypatch: pyt
         places = Counter[str]()
         for first, second in combinations(MODELS, 2):
             one, two = (RunSide(connection, plan, (model,), run) for model in (second, first))
-            compared = compare(one, two).sections[0].rows
+            try:
+                compared = compare(one, two).sections[0].rows
+            except StoreError:  # the two share no item
+                continue
             for row in compared if complete else ():
                 for model, value in ((second, row.a), (first, row.b)):
                     assert value == pytest.approx(values.get((row.name, row.of, model), value)), (row.name, row.of)
@@ -159,6 +166,146 @@ def test_a_difference_is_one_wherever_it_is_shown(store: Store, monkeypatch: pyt
                         places[place] += 1
     assert not run.settled
     assert min(places[module.__name__] for module in (leaderboard, best_values)) > 3 or seed > 1
+
+
+FIGURES = "".join(
+    f"  column {name}\n"
+    for name in (
+        "mark",
+        "clear",
+        "hard",
+        "right",
+        "twice",
+        "zero",
+        "even",
+        "helped",
+        "levels",
+        "ratio",
+        "hinted",
+        "by_level",
+    )
+)
+TABLES = f"""
+table from_a    {{ rows model\n{FIGURES}  differences from a beside values\n  mark significant }}
+table in_place  {{ rows model\n{FIGURES}  differences from a }}
+table from_best {{ rows model\n{FIGURES}  mark significant }}
+"""
+
+
+@pytest.mark.parametrize("seed", range(sized(2, 40)))
+def test_a_table_of_results_agrees_with_comparisons_boards_and_bold_values(store: Store, seed: int) -> None:
+    plan = plan_of(compile_text(SPEC + TABLES))
+    results, _ = drawn(plan, seed)
+    results.write(store)
+    connection, run = connect_run(store)
+    with connection:
+        names = {"demo": [measure.name for measure in plan.measures if not measure.by]}
+        boards = leaderboard.leaderboard(connection, [run], names, comparable=are_comparable)
+        reported = report(connection, plan, run)
+        bold = best_values.best_values(connection, reported)
+        tables = filled_tables(connection, reported, plan.tables, None)
+        compared = {}
+        for pair in combinations(MODELS, 2):
+            with suppress(StoreError):  # the two share no item
+                compared[pair] = compare(*(RunSide(connection, plan, (each,), run) for each in pair))
+    from_a, in_place, from_best = ({column.key: column for column in table.columns} for table in tables)
+    models = [str(cell) for cell in from_a["model"].cells]
+    of_models = {model: place for place, model in enumerate(models)}
+    # differences
+    checked = 0
+    for (first, model), comparison in compared.items():
+        for row in comparison.sections[0].rows:
+            if first == "a" and row.of == "" and model in of_models and f"{row.name}: difference" in from_a:
+                for column in (from_a[f"{row.name}: difference"], in_place[row.name]):
+                    cell = column.cells[of_models[model]]
+                    assert isinstance(cell, Estimate) and same(cell, row.difference), (row.name, model)
+                    checked += 1
+    assert checked > 10 or seed > 1
+    # corrected p-values
+    alone: dict[str, dict[tuple[str, str], float | None]] = {}
+    for pair, comparison in compared.items():
+        for row in comparison.sections[0].rows:
+            if row.of == "":
+                alone.setdefault(row.name, {})[pair] = leaderboard.p_value(row.difference)
+    for name, p_values in alone.items():
+        for (first, model), p in zip(p_values, holm(list(p_values.values())), strict=True):
+            if first == "a" and p is not None and f"{name}: difference" in from_a:
+                assert from_a[f"{name}: difference"].p_values[of_models[model]] == pytest.approx(p), (name, model)
+    # daggers and boards
+    for board in boards:
+        letters = {entry.model: set(entry.letters) for entry in board.entries}
+        column = from_a.get(f"{board.measure.name}: difference")
+        if column is None or board.graded_by_others or board.has_other_partners:
+            continue
+        for model in letters.keys() - {"a"} if "a" in letters else ():
+            apart = not letters[model] & letters["a"]
+            assert column.is_significant(of_models[model]) == apart, (board.measure.name, model)
+    # daggers and bold values
+    for measure in reported.measures:
+        for cell in {row.by for row in measure.rows}:
+            key = ": ".join([measure.measure.name, *map(str, cell)])
+            rows = {row.model: row for row in measure.rows if row.by == cell and row.value is not None}
+            if key not in from_best or len(rows) < 2:
+                continue
+            best = max(rows.values(), key=lambda row: row.value or 0.0).model
+            others = [from_best[key].is_significant(of_models[model]) for model in rows if model != best]
+            assert not from_best[key].is_significant(of_models[best])
+            if (measure.measure.name, cell, best) in bold:
+                assert all(others), (key, best)
+            elif has_direction(plan, measure.measure):
+                assert not all(others), (key, best)
+
+
+SLICED = {
+    "right": "mean(sums.right)",
+    "zero": "mean(sums.right, missing: zero)",
+    "clear": "mean(sums.CLEAR)",
+    "total": "sum(sums.length)",
+    "middle_length": "median(sums.length)",
+    "ratio": "mean(sums.rubric) / mean(sums.strict)",
+    "twice": "2 * mean(sums.right) - 1",
+}
+MEASURES = "".join(
+    f"measure of_{name} = {figure} by hint\nmeasure gain_{name} = of_{name}[hint: some] - of_{name}[hint: none]\n"
+    for name, figure in SLICED.items()
+)
+NAMED = "".join(f"  column of_{name}\n" for name in SLICED)
+OWN = "".join(f"  column {f'of_{name}' if 'missing' in figure else figure}\n" for name, figure in SLICED.items())
+GAINS = f"""
+{MEASURES}
+table named {{ rows model, hint\n{NAMED}  differences from none }}
+table own   {{ rows model, hint\n{OWN}  differences from none }}
+"""
+
+
+@pytest.mark.parametrize("seed", range(sized(2, 40)))
+def test_a_difference_of_two_rows_is_that_of_the_slices(store: Store, seed: int) -> None:
+    """Whether a table names a measure or has a figure of its own: it is what `figure[hint: some] - figure[hint: none]`
+    is, with its interval or the reason why there is none."""
+    before = SPEC.index("measure mark ")
+    plan = plan_of(compile_text(SPEC[:before] + GAINS))
+    results, _ = drawn(plan, seed)
+    results.write(store)
+    connection, run = connect_run(store)
+    with connection:
+        reported = report(connection, plan, run)
+        tables = filled_tables(connection, reported, plan.tables, None)
+    gains = {table.measure.name: {row.model: row for row in table.rows} for table in reported.measures}
+    compared = 0
+    for table in tables:
+        models, hints, *columns = table.columns
+        for name, column in zip(SLICED, columns, strict=True):
+            for model, hint, cell in zip(models.cells, hints.cells, column.cells, strict=True):
+                expected = gains[f"gain_{name}"].get(str(model))
+                if hint == "some" and expected is not None:
+                    assert isinstance(cell, Estimate)
+                    fields = ("value", "low", "high", "standard_error", "method", "reason")
+                    for field in fields:
+                        one, other = getattr(cell, field), getattr(expected, field)
+                        wanted = pytest.approx(other, rel=1e-9, abs=1e-12) if isinstance(other, float) else other
+                        assert one == wanted, (name, model, field)
+                    compared += 1
+    assert compared > 10 or seed > 1
 
 
 def same(one: Estimate, other: Estimate) -> bool:

@@ -14,13 +14,14 @@ import pytest
 from hypothesis import given, strategies as st
 from rich.cells import cell_len
 
+from tests.latex_tables import read_tables
 from tests.sources import ROOT, modules, name_of, tree_of
 from tripos_warehouse.statistics.estimate import JSON_FIELDS, Estimate
 from tripos_warehouse.tables.data import table_json
 from tripos_warehouse.tables.model import Column, Table
 from tripos_warehouse.tables.render import RENDERERS, RenderOptions
 from tripos_warehouse.tables.text import counts_note, lay_out, table_lines
-from tripos_warehouse.tables.values import Range
+from tripos_warehouse.tables.values import Interval, Range
 
 PARTS = ("tripos", "warehouse/tripos_warehouse")
 HOME = ROOT / "warehouse/tripos_warehouse/tables"
@@ -149,6 +150,9 @@ def tables(draw: st.DrawFn) -> Table:
             is_name=True,
             group=draw(st.sampled_from([None, "first", "second"])),
             emphasis={draw(st.integers(0, rows - 1)): draw(st.sampled_from([1, 2]))},
+            signed=draw(st.booleans() | st.just(frozenset({0}))),
+            p_values=draw(st.dictionaries(st.integers(0, rows - 1), st.floats(0, 1), max_size=2)),
+            level=draw(st.sampled_from([0.01, 0.05])),
         )
         for place in range(draw(st.integers(1, 4)))
     ]
@@ -164,6 +168,7 @@ def tables(draw: st.DrawFn) -> Table:
         "A caption",
         ("a note",),
         marks=("the best", "the second best"),
+        tested="differs from the first",
         separators={draw(st.integers(0, rows)): ("another meaning",)},
         totals=frozenset(draw(st.sets(st.integers(0, rows - 1), max_size=1))),
     )
@@ -225,6 +230,54 @@ def test_rows_of_latex_and_markdown_have_as_many_cells_as_their_heading(table: T
     latex = RENDERERS["latex"]([table], RenderOptions()).split(r"\midrule")[1].split(r"\bottomrule")[0]
     rows = [line for line in latex.strip().splitlines() if "multicolumn" not in line]
     assert len({len(re.findall(r"(?<!\\)&", line)) for line in rows}) == 1
+
+
+@given(tables(), st.sampled_from(["ci", "pm", "none"]))
+def test_latex_of_any_table_could_be_set(table: Table, interval: Interval) -> None:
+    [written] = read_tables(RENDERERS["latex"]([table], RenderOptions(interval)))
+    assert len(written.rows) == table.height + len(table.separators) + (2 if table.groups else 1)
+
+
+@pytest.mark.parametrize(
+    ("good", "bad"),
+    [
+        ("& {[}0.250", "{[}0.250"),
+        (r"\cmidrule(lr){2-3}", r"\cmidrule(lr){2-4}"),
+        (r"\multicolumn{2}{c}{G}", r"\multicolumn{3}{c}{G}"),
+        (r"a\_b", "a_b"),
+        (r"\textdagger", r"\dag"),
+        ("table-format=1.3", "table-format=1.2"),
+        (r"\bottomrule", ""),
+        (r"{\footnotesize", r"\footnotesize"),
+    ],
+)
+def test_the_reader_of_latex_refuses_what_could_not_be_set(good: str, bad: str) -> None:
+    value = Column("v", (Estimate(0.5, low=0.25, high=0.75),), "number", group="G", p_values={0: 0.01})
+    written = RENDERERS["latex"]([Table((Column("name", ("a_b",)), value))], RenderOptions())
+    read_tables(written)
+    assert good in written
+    with pytest.raises(AssertionError):
+        read_tables(written.replace(good, bad, 1))
+
+
+@given(tables())
+def test_every_format_marks_what_is_significant_and_says_what_that_means(table: Table) -> None:
+    daggers = sum(p < column.level for column in table.columns for p in column.p_values.values())
+    sign = {"text": "†", "md": "†", "html": "<sup>†</sup>", "latex": r"\textsuperscript{\textdagger}"}
+    for form, written in sign.items():
+        rendered = RENDERERS[form]([table], RenderOptions(width=1000))
+        assert "differs from the first" in rendered
+        own = sum(cell.count("†") for column in table.columns for cell in column.cells if isinstance(cell, str))
+        if own == 0 and form != "latex":
+            note = form != "html"
+            assert rendered.count(written) == daggers + note
+    told = json.loads(RENDERERS["json"]([table], RenderOptions()))["tables"][0]
+    rows = list(csv.DictReader(io.StringIO(RENDERERS["csv"]([table], RenderOptions()))))
+    assert told["tested"] == "differs from the first"
+    for column, in_json in zip(table.columns, told["columns"], strict=True):
+        assert in_json.get("p", {}) == {str(row): p for row, p in column.p_values.items()}
+        for row, p in column.p_values.items():
+            assert float(rows[row][f"{column.key}_p"]) == p
 
 
 @given(tables())

@@ -22,7 +22,7 @@ from tripos_warehouse.measures.confusion import FigureTable, figure_tables, tabl
 from tripos_warehouse.measures.items import AnalysedItem, analysed_items, items_json
 from tripos_warehouse.query.results import encode_answer
 from tripos_warehouse.report.best_values import best_values
-from tripos_warehouse.report.result_tables import filled_tables, find_tables
+from tripos_warehouse.report.result_tables import filled_tables, find_tables, needs_single_scores
 from tripos_warehouse.report.run_report import Report, report as report_of
 from tripos_warehouse.report.tables import BestValue, report_tables
 from tripos_warehouse.report.text import (
@@ -152,7 +152,8 @@ def make_report(store: Store, run_id: str | None, plan: Plan | None = None, want
 def _declared_tables(store: Store, report: Report, wanted: Sequence[str]) -> Outcome:
     """Return the wanted tables of a benchmark, or all, with the results that a report is of."""
     declared = find_tables(report.plan, wanted)
-    connection, _ = connect_run(store, report.run.run_id, report.plan, report.only, sums=True)
+    sums = not needs_single_scores(declared)
+    connection, _ = connect_run(store, report.run.run_id, report.plan, report.only, sums=sums)
     with connection:
         tables = filled_tables(connection, report, declared, None)
     return Outcome(

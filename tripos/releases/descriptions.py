@@ -26,10 +26,13 @@ from tripos.releases.manifest import (
 from tripos.settings.options import DATA, MODEL
 from tripos_compiler.errors import TriposError
 from tripos_compiler.plan import Plan, Scenario
+from tripos_warehouse.report.result_tables import empty_table
+from tripos_warehouse.tables.data import to_json
 from tripos_warehouse.tables.markup import to_markdown
 from tripos_warehouse.tables.model import Column, Table
 
 CROISSANT = "croissant.json"
+TABLES_JSON, TABLES_PAGE = "result-tables.json", "result-tables.md"
 CONFORMS_TO = "http://mlcommons.org/croissant/1.1"
 RAI = "http://mlcommons.org/croissant/RAI/1.0"
 PARQUET = "application/vnd.apache.parquet"
@@ -195,6 +198,15 @@ def card_of(
     return f"---\n{data.to_yaml().strip()}\n---\n\n{body}\n"
 
 
+def describe_tables(plan: Plan) -> dict[str, str]:
+    """Return the files with the tables that a benchmark declares, by path: without results, and with the figures that
+    were published. Empty if it declares none."""
+    if not plan.tables:
+        return {}
+    tables = [empty_table(plan, table, "en") for table in plan.tables]
+    return {TABLES_JSON: to_json(tables), TABLES_PAGE: to_markdown(tables)}
+
+
 def size_category(rows: int) -> str:
     """Return the Hub's name for a size category.
 
@@ -249,6 +261,18 @@ def _body(
             f", {measure.low:g} to {measure.high:g}" if measure.low is not None and measure.high is not None else ""
         )
         yield f"- `{measure.name}`{by}{bounds}"
+    if plan.tables:
+        titles_of_tables = [plan.title_of("table", table.name, "en") or table.name for table in plan.tables]
+        named = [
+            f"`{table.name}`" if title == table.name else f"`{table.name}`: {title}"
+            for table, title in zip(plan.tables, titles_of_tables, strict=True)
+        ]
+        yield from _list("Tables", named, "")
+        yield from (
+            "",
+            f"`{TABLES_PAGE}` has their form and the figures that were published; this fills one from a run:",
+        )
+        yield from ("", "```console", f"$ tripos report --table {plan.tables[0].name}", "```")
     yield from _list("Known limits", about.limits, "None were stated by those who released it.")
     yield from _list("Baselines", about.baselines, "None were stated by those who released it.")
     reveals = [f"`{reveal.scenario}`, `{reveal.step}`: {reveal.shown}" for reveal in plan.reveals]

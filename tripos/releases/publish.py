@@ -36,6 +36,7 @@ from tripos.releases.descriptions import (
     citation_of,
     croissant_of,
     describe_measures,
+    describe_tables,
     require_extra,
 )
 from tripos.releases.frozen import (
@@ -342,6 +343,8 @@ def _write(
     (folder / CHANGELOG).write_text(_new_change_log(wanted, about), "utf-8")
     named = tuple(artefact.entry for artefact in artefacts)
     (folder / CARD).write_text(card_of(plan, license_, items, external, about, named), "utf-8")
+    for name, text in describe_tables(plan).items():
+        (folder / name).write_text(text, "utf-8")
     measured = describe_measures(plan, about)
     described = croissant_of(plan, license_, items, _files(folder, rows), folder, wanted.day, measured, about)
     (folder / CROISSANT).write_bytes(described)

@@ -130,7 +130,7 @@ def _write_twins(target: Path) -> list[str]:
 MOST_BYTES = 8 * 2**20
 """Maximum bytes of replies and judgements in a report. The page reports how many are left out."""
 
-BOARD_FILES = ("about", "report", "boards", "judges")
+BOARD_FILES = ("about", "report", "boards", "judges", "result_tables")
 """The files of a run that a board shows."""
 HIDDEN_REASON = "the board does not show the reason"
 
@@ -195,6 +195,9 @@ def write_board(view: ViewFiles, run: str) -> str:
     # Reasons may quote a reply or a row, and queries the spec.
     report["gaps"] = [{**each, "reason": HIDDEN_REASON} for each in report["gaps"]]
     report["measures"] = [{**each, "sql": ""} for each in report["measures"]]
+    for table in read["result_tables"]["tables"]:
+        table["rows"] = [[_without_reason(cell) for cell in row] for row in table["rows"]]
+        del table["copies"]["csv"]  # it has the reasons too
     tables = {name: {"path": name, "rows": 0, "bytes": 0} for name in TABLES}
     data: dict[str, Any] = {f"runs/{run}/{what}.json": found for what, found in read.items()}
     data |= {name: [] for name in TABLES}
@@ -207,6 +210,10 @@ def write_board(view: ViewFiles, run: str) -> str:
         f"runs/{run}/spec.json": {"state": state, "files": [], "missing": [], "places": [], "measures": []},
     }
     return _page(index, run, data)
+
+
+def _without_reason(cell: dict[str, Any]) -> dict[str, Any]:
+    return {**cell, "reason": HIDDEN_REASON} if "reason" in cell else cell
 
 
 def _page(index: dict[str, Any], run: str, data: dict[str, Any]) -> str:

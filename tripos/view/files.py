@@ -9,6 +9,7 @@
 | `runs/RUN/boards.json` | its models by its headline, with ranks |
 | `runs/RUN/judges.json` | agreement, severity and preferences of the evaluators |
 | `runs/RUN/items.json` | the items of each metric, suspicious ones first |
+| `runs/RUN/result_tables.json` | the tables that its benchmark declares, as texts and in LaTeX, CSV, Markdown |
 | `runs/RUN/confusion.json` | the tables behind figures: of classes, and of probabilities |
 | `runs/RUN/spec.json` | the text of the spec, the lines of its declarations, and the figures of its measures |
 | `runs/RUN/first.json` | the first replies of its list, and the values to filter by |
@@ -68,10 +69,14 @@ from tripos_warehouse.query.results import run_query
 from tripos_warehouse.report.comparison import RunSide, Section, changes_between, compare, verdicts
 from tripos_warehouse.report.history import histories_of
 from tripos_warehouse.report.leaderboard import Board, board_notes, leaderboard
+from tripos_warehouse.report.result_tables import filled_tables
 from tripos_warehouse.report.run_report import Report, report
 from tripos_warehouse.store.derived import is_as_named, write_named
 from tripos_warehouse.store.paths import is_plain, lies_in
 from tripos_warehouse.store.store import Store
+from tripos_warehouse.tables.data import page_json
+from tripos_warehouse.tables.model import Table
+from tripos_warehouse.tables.render import RENDERERS, RenderOptions
 from tripos_warehouse.views.connect import connect, connect_run, copied_scores
 from tripos_warehouse.views.runs import RunRecord, all_runs, get_plan, get_selected, list_runs
 
@@ -273,6 +278,7 @@ def describe(plan: Plan) -> dict[str, Any]:
             }
             for scenario in plan.scenarios
         ],
+        "tables": [table.name for table in plan.tables],
         "scorers": [{"name": scorer.name, "role": scorer.role, "blind": scorer.blind} for scorer in plan.scorers],
     }
 
@@ -286,6 +292,12 @@ def names_of_run(plan: Plan | None, run: RunRecord) -> dict[str, Any]:
 
 def _dimension(name: str, values: Sequence[AxisValue | ArmValue]) -> dict[str, Any]:
     return {"name": name, "values": [{"name": value.name, "labels": dict(value.labels)} for value in values]}
+
+
+# Tables of results
+def _copies(table: Table) -> dict[str, Any]:
+    """Return what a page lets readers copy: the table in other formats."""
+    return {"copies": {form: RENDERERS[form]([table], RenderOptions()) for form in ("latex", "csv", "md")}}
 
 
 # The cache
@@ -371,7 +383,7 @@ class FileCache:
 
 # The files
 FORMAT = "tripos.view/1"
-RUN_FILES = ("about", "first", "report", "boards", "judges", "items", "confusion", "spec")
+RUN_FILES = ("about", "first", "report", "boards", "judges", "items", "confusion", "result_tables", "spec")
 """The JSON files of a run besides `tables.json`."""
 MOST_OPEN = 2
 """Number of runs that stay open: a comparison needs two."""
@@ -379,7 +391,7 @@ _RUN = r"(?P<run>[\w.-]+)"
 _TABLE = re.compile(rf"runs/{_RUN}/(?P<state>[0-9a-f]+)/(?P<table>{'|'.join(TABLES)})\.parquet")
 _PREFETCHED = ("marks", "scores", "judgements")
 """Tables that are not needed at first."""
-_SLOW = re.compile(r"benchmarks/.*|compare/.*|runs/[^/]*/(report|boards|items|confusion)\.json")
+_SLOW = re.compile(r"benchmarks/.*|compare/.*|runs/[^/]*/(report|boards|items|confusion|result_tables)\.json")
 """Files that are slow for many scores; the same ones contain translated sentences."""
 _COMPARED = re.compile(r"compare/(?P<a>[\w.-]+)\.(?P<m>\d+)~(?P<b>[\w.-]+)\.(?P<n>\d+)\.json")
 
@@ -392,6 +404,8 @@ class OpenRun(NamedTuple):
     plan: Plan
     tables: list[RunTables]
     """The maker of its tables, once it is needed."""
+    reports: list[Report]
+    """Its report, once it is needed."""
 
 
 class WorkLane:
@@ -507,6 +521,7 @@ class ViewFiles:
                 "judges": self._judges,
                 "items": self._items,
                 "confusion": self._confusion,
+                "result_tables": self._result_tables,
                 "spec": self._spec,
                 "tables": self._tables,
             }
@@ -564,12 +579,12 @@ class ViewFiles:
                 closed.enter_context(closing(connection))
                 plan = get_selected(connection, record)
                 self._complete = self._complete and not uses_own_aggregates([plan])
-                opened[key] = closed.pop_all(), OpenRun(connection, record, plan, [])
+                opened[key] = closed.pop_all(), OpenRun(connection, record, plan, [], [])
         opened.move_to_end(key)
         return opened[key][1]
 
     def _about(self, run: str, state: str) -> dict[str, Any]:
-        connection, record, plan, _ = self._opened(run, state)
+        connection, record, plan, *_ = self._opened(run, state)
         query = f"select distinct metric::varchar, evaluator from {sql.name(record.benchmark)}.scores order by all"
         pairs = connection.execute(query).fetchall()
         places, metrics = metric_ranks(plan), {metric for metric, _ in pairs}
@@ -582,18 +597,33 @@ class ViewFiles:
         }
 
     def _report(self, run: str, state: str) -> dict[str, Any]:
-        connection, record, plan, _ = self._opened(run, state, self._slow)
-        with copied_scores(connection, record.benchmark):
-            made = self._reports.get(run) or report(connection, plan, record)
+        opened = self._opened(run, state, self._slow)
+        with copied_scores(opened.connection, opened.run.benchmark):
             return {
-                **made.to_json(),
+                **self._reported(run, opened).to_json(),
                 "state": state,
-                "grid": grid_means(connection, plan),
-                "axes": axis_means(connection, plan),
+                "grid": grid_means(opened.connection, opened.plan),
+                "axes": axis_means(opened.connection, opened.plan),
             }
 
+    def _reported(self, run: str, opened: OpenRun) -> Report:
+        """Return the report of an open run, which its page and its tables share."""
+        if run in self._reports:
+            return self._reports[run]
+        if not opened.reports:
+            opened.reports.append(report(opened.connection, opened.plan, opened.run))
+        return opened.reports[0]
+
+    def _result_tables(self, run: str, state: str) -> dict[str, Any]:
+        opened = self._opened(run, state, self._slow)
+        declared, tables = opened.plan.tables, list[Table]()
+        if declared:
+            with copied_scores(opened.connection, opened.run.benchmark):
+                tables = filled_tables(opened.connection, self._reported(run, opened), declared, None)
+        return {"state": state, "tables": [{**page_json(table), **_copies(table)} for table in tables]}
+
     def _boards(self, run: str, state: str) -> dict[str, Any]:
-        connection, record, _, _ = self._opened(run, state, self._slow)
+        connection, record, *_ = self._opened(run, state, self._slow)
         schema = sql.name(record.benchmark)
         there = " or ".join(f"exists (from {schema}.{table})" for table in ("scores", "columns", "comparisons"))
         boards: list[Board] = []
@@ -602,7 +632,7 @@ class ViewFiles:
         return {"state": state, "boards": [board_json(board) for board in boards]}
 
     def _judges(self, run: str, state: str) -> dict[str, Any]:
-        connection, record, plan, _ = self._opened(run, state)
+        connection, record, plan, *_ = self._opened(run, state)
         schema = sql.name(record.benchmark)
         agreement = run_query(connection, f"from {schema}.agreement(per := 'metric')").to_pylist()
         return {
@@ -614,7 +644,7 @@ class ViewFiles:
         }
 
     def _items(self, run: str, state: str) -> dict[str, Any]:
-        connection, record, _, _ = self._opened(run, state, self._slow)
+        connection, record, *_ = self._opened(run, state, self._slow)
         return {"state": state, **items_json(analysed_items(connection, record.benchmark), KEPT)}
 
     def _confusion(self, run: str, state: str) -> dict[str, Any]:
@@ -622,7 +652,7 @@ class ViewFiles:
         return {"state": state, **tables_json(figure_tables(opened.connection, opened.plan))}
 
     def _spec(self, run: str, state: str) -> dict[str, Any]:
-        connection, record, plan, _ = self._opened(run, state)
+        connection, record, plan, *_ = self._opened(run, state)
         query = "select spec from main.runs where run_id = ?"
         [(kept,)] = connection.execute(query, [record.run_id]).fetchall()
         return {"state": state, **spec_file(plan, kept)}
@@ -648,7 +678,7 @@ class ViewFiles:
         }
 
     def _tables_of(self, run: str, state: str, lane: WorkLane) -> RunTables:
-        connection, record, plan, tables = self._opened(run, state, lane)
+        connection, record, plan, tables, _ = self._opened(run, state, lane)
         if not tables:
             tables.append(RunTables(connection, plan, record.compared_role))
         return tables[0]
@@ -662,8 +692,8 @@ class ViewFiles:
         return self._files.write(state, path, lambda place: tables.write(table, place), lasts=self._complete)
 
     def _comparison(self, a: str, m: int, b: str, n: int, state: str) -> dict[str, Any] | None:
-        one, run_a, plan_a, _ = self._opened(a, state, self._slow)
-        two, run_b, plan_b, _ = self._opened(b, state, self._slow)
+        one, run_a, plan_a, *_ = self._opened(a, state, self._slow)
+        two, run_b, plan_b, *_ = self._opened(b, state, self._slow)
         if m >= len(run_a.models) or n >= len(run_b.models):
             return None
         sides = (

@@ -192,6 +192,21 @@ TABLES: tuple[Construct, ...] = (
     Construct(
         "mark", ("table",), "mark [COUNT] best", "marks the best values, one by default", once=True, counts=(1, 2)
     ),
+    Construct(
+        "mark_significant",
+        ("table",),
+        "mark significant [at NUMBER]",
+        "marks values that differ significantly from the best, or from the row of `differences`",
+        keyword="mark",
+        once=True,
+    ),
+    Construct(
+        "differences",
+        ("table",),
+        "differences from VALUE [beside values]",
+        "shows the difference from the row, or the column, of this name",
+        once=True,
+    ),
     Construct("note", ("table",), "note LABELS", "a sentence below the table"),
     Construct(
         "published", ("table",), "published [LABELS] BLOCK", "published figures, as further rows or columns", once=True

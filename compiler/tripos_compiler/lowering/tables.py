@@ -6,7 +6,7 @@ spread over further lines.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -35,12 +35,14 @@ from tripos_compiler.lowering.requests import count_of
 from tripos_compiler.plan import Labels, Measure, Measured, PublishedRow, ResultTable, TableFigure, TableValue, line_key
 from tripos_compiler.resolve.program import Index, Program
 from tripos_compiler.source.data_classes import dataclass
-from tripos_compiler.source.tree import Name, Syntax, TableRow, Text
+from tripos_compiler.source.tree import Name, Number, Syntax, TableRow, Text, describe_syntax
 
 MODEL = "model"
 """The key that every table may have in addition to dimensions."""
 EVALUATOR, PAIR = "evaluator", "pair"
 CLAUSES = tuple(constructs_in("table"))
+SIGNIFICANCE = 0.05
+"""Level at which `mark significant` tests by default, as boards do."""
 HOLES = ("", ".", "-", "—")
 """Cells of published figures without a number."""
 
@@ -99,6 +101,8 @@ def _table(reading: FigureContext, statement: Statement) -> ResultTable | None:
     fits = points is None or all([_fits_points(reading, line) for line in known])  # noqa: C419 - report every one
     notes = [reading.program.labels(note, "the note") for note in statement.of("note")]
     digits, marked = _count(reading, statement.one_of("digits"), None), _count(reading, statement.one_of("mark"), 0)
+    reference = _reference(reading, statement, key_names, known, values or {})
+    level = _level(reading, statement, key_names, known)
     if (
         values is None
         or short is None
@@ -107,6 +111,8 @@ def _table(reading: FigureContext, statement: Statement) -> ResultTable | None:
         or None in notes
         or digits is False
         or marked is False
+        or reference is False
+        or level is False
     ):
         return None
     table = ResultTable(
@@ -120,6 +126,9 @@ def _table(reading: FigureContext, statement: Statement) -> ResultTable | None:
         digits=digits,
         points=points is not None,
         marked=marked or 0,
+        reference=reference,
+        beside=reference is not None and statement.of("differences")[0].has("beside"),
+        level=level,
         notes=tuple(note for note in notes if note is not None),
     )
     published = statement.one_of("published")
@@ -134,6 +143,79 @@ def _count(reading: FigureContext, statement: Statement | None, default: int | N
         return 1
     count = count_of(reading.program, statement)
     return False if count is None else count
+
+
+# Differences
+
+
+def _reference(
+    reading: FigureContext,
+    statement: Statement,
+    keys: Sequence[str],
+    lines: Sequence[_Line],
+    values: Mapping[str, Sequence[TableValue]],
+) -> str | Literal[False] | None:
+    """Return the value of the last key from which a table shows differences, None without one; False if there is no
+    such value or no such difference, which is reported."""
+    written = statement.one_of("differences")
+    if written is None:
+        return None
+    key, node = keys[-1], written.syntax("value")
+    word = node.text if isinstance(node, Name) else node.value if isinstance(node, Text) else None
+    if word is None:
+        help_ = 'write `differences from "MODEL"`' if key == MODEL else f"name a value of `{key}`"
+        reading.error("E0301", f"{describe_syntax(node)} is no value of `{key}`", node.span, help_)
+        return False
+    known = [value.name for value in values[key]] if key in values else _members(reading, key, lines)
+    if known is not None and word not in known:
+        some = ", ".join(f"`{member}`" for member in known[:8])
+        help_ = suggest(word, known, f"differences are from a value of the last key: {some}")
+        reading.error("E0201", f"this table shows no `{key}` that is called `{word}`", node.span, help_, word)
+        return False
+    return word if all([_has_difference(reading, line, key) for line in lines]) else False  # noqa: C419 - report every one
+
+
+def _level(
+    reading: FigureContext, statement: Statement, keys: Sequence[str], lines: Sequence[_Line]
+) -> float | Literal[False] | None:
+    """Return the level of the tests behind marks, None without them; False if nothing can be tested, which is
+    reported."""
+    written = statement.one_of("mark_significant")
+    if written is None:
+        return None
+    if keys[-1] != MODEL:
+        message = f"`mark significant` compares models, and the last key of this table is `{keys[-1]}`"
+        reading.error("E0621", message, written.head, f"make `{MODEL}` the last key, or leave it out")
+        return False
+    node = written.find("number")
+    level = float(node.value) if isinstance(node, Number) else SIGNIFICANCE
+    if not 0 < level < 1:
+        assert node is not None
+        reading.error("E0301", "a level of significance is between 0 and 1", node.span, "write `at 0.05`")
+        return False
+    return level if all([_has_difference(reading, line, MODEL) for line in lines]) else False  # noqa: C419 - report every one
+
+
+def _has_difference(reading: FigureContext, line: _Line, key: str) -> bool:
+    """Return true if a figure has a difference between two values of a key; otherwise report it."""
+    measure, span = line.figure.measure, line.statement.syntax("value").span
+    if PAIR in measure.by and EVALUATOR in (*line.figure.spread, key):
+        reading.error(
+            "E0621", f"`{measure.name}` is a matrix, which has no differences", span, "leave `differences` out"
+        )
+    elif key == MODEL and is_pooled(measure.figure, _measures(reading)):
+        message = f"`{measure.name}` is one figure of all models, so that no two differ"
+        reading.error("E0621", message, span, "move it to a table without differences")
+    elif key != MODEL and measure.random:
+        message = f"`{measure.name}` takes {' and '.join(measure.random)} as a sample, and a difference of rows cannot"
+        help_ = "show the same mean without `as sample`, or leave `differences` out"
+        reading.error("E0621", message, span, help_)
+    elif key == "metric" and line.typed_figure.mixed:
+        message = f"the metrics of `{measure.name}` are on different scales, so their difference means nothing"
+        reading.error("E0702", message, span, "put `metric` before another key, or leave `differences` out")
+    else:
+        return True
+    return False
 
 
 # Keys and figures

@@ -664,6 +664,12 @@ class ResultTable(Part):
     """Whether figures are shown times 100."""
     marked: int = 0
     """How many of the best values are marked: 0, 1 or 2."""
+    reference: str | None = None
+    """Value of the last key from whose figures those of its other values are shown as differences."""
+    beside: bool = False
+    """Whether differences are shown beside the values, instead of in their place."""
+    level: float | None = None
+    """Level at which values are marked that differ from those of `reference`, or without it from the best."""
     notes: tuple[Labels, ...] = ()
     published: tuple[PublishedRow, ...] = ()
     published_title: Labels = {}

@@ -1,20 +1,24 @@
-"""Which values of a report are better than those of all other models beyond error."""
+"""Tests of every two models of a report in each cell of a measure, and which values are better than those of all other
+models beyond error."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from tripos_compiler.language.figures import is_pooled, measures_of
 from tripos_compiler.plan import Plan
-from tripos_warehouse.measures.differences import model_differences
+from tripos_compiler.source.data_classes import dataclass
+from tripos_warehouse.measures.differences import ModelDifferences, model_differences
 from tripos_warehouse.measures.measure_rows import UNFOLLOWED, MeasureRow, MeasureTable, followed_difference, text_of
-from tripos_warehouse.measures.sides import Side, items_by_model
+from tripos_warehouse.measures.sides import Cell, Side, items_by_model
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.report.comparison import has_direction
 from tripos_warehouse.report.leaderboard import LEVEL, comparable_models, p_value
 from tripos_warehouse.report.run_report import Report
 from tripos_warehouse.report.tables import BestValue
 from tripos_warehouse.statistics.estimate import Estimate
+from tripos_warehouse.statistics.intervals import negated
 from tripos_warehouse.statistics.multiple_tests import holm
 from tripos_warehouse.views.runs import RunRecord
 
@@ -34,31 +38,70 @@ def best_values(connection: Connection, report: Report) -> frozenset[BestValue]:
 
 
 def _best(connection: Connection, plan: Plan, run: RunRecord, table: MeasureTable) -> list[tuple[tuple[Any, ...], str]]:
-    measure = table.measure
-    side = Side(connection, plan, tuple(dict.fromkeys(row.model for row in table.rows)))
-    models = comparable_models(side, items_by_model(connection, plan, measure), {})
-    differences = model_differences(side, measure, models=models)
-    tested = [_as_followed(run, table, *key, difference) for key, difference in differences.items()]
-    corrected = holm([p_value(estimate) for estimate in tested])
-    apart = {
-        (tuple(map(text_of, cell)), frozenset((first, second)))
-        for (cell, first, second), p in zip(differences, corrected, strict=True)
-        if p is not None and p < LEVEL
-    }
+    tests = model_tests(connection, plan, run, table)
+    sign = -1.0 if table.measure.lower_is_better else 1.0
     cells: dict[tuple[Any, ...], list[MeasureRow]] = {}
     for row in table.rows:
         cells.setdefault(row.by, []).append(row)
     found = []
     for cell, rows in cells.items():
-        sign = -1.0 if measure.lower_is_better else 1.0
         measure_rows = [row for row in rows if row.value is not None]
         if len(measure_rows) < 2:
             continue
         best = max(measure_rows, key=lambda row: sign * (row.value or 0.0))
-        texts = tuple(map(text_of, cell))
-        if all((texts, frozenset((best.model, row.model))) in apart for row in measure_rows if row is not best):
+        p_values = [tests.p_value(cell, best.model, row.model) for row in measure_rows if row is not best]
+        if all(p is not None and p < LEVEL for p in p_values):
             found.append((cell, best.model))
     return found
+
+
+@dataclass(frozen=True)
+class ModelTests:
+    """The differences of models in every cell of a measure, and the p-values of those that can be tested, corrected by
+    Holm over all of them."""
+
+    differences: ModelDifferences
+    """By cell, whose values are texts, and two models: the first minus the second."""
+    p_values: Mapping[tuple[Cell, frozenset[str]], float]
+
+    def difference(self, cell: Cell, first: str, second: str) -> Estimate | None:
+        """Return how far a model is above another one in a cell; None if one of them has no value."""
+        texts = tuple(map(text_of, cell))
+        if (found := self.differences.get((texts, first, second))) is not None:
+            return found
+        found = self.differences.get((texts, second, first))
+        return None if found is None else negated(found)
+
+    def p_value(self, cell: Cell, first: str, second: str) -> float | None:
+        """Return the corrected p-value of two models in a cell; None if nothing distinguishes them."""
+        return self.p_values.get((tuple(map(text_of, cell)), frozenset((first, second))))
+
+
+def model_tests(
+    connection: Connection, plan: Plan, run: RunRecord, table: MeasureTable, reference: str | None = None
+) -> ModelTests:
+    """Return the tests of every two models of a table, as boards and bold values have them. Two models that share too
+    few items have no test, and no difference either unless one of them is the `reference`."""
+    measure = table.measure
+    side = Side(connection, plan, tuple(dict.fromkeys(row.model for row in table.rows)))
+    tested = comparable_models(side, items_by_model(connection, plan, measure), {})
+    known = set(map(frozenset, tested))
+    shown = [(model, reference) for model in side.models if reference is not None and reference in side.models]
+    shown = [pair for pair in shown if len({*pair}) == 2 and frozenset(pair) not in known]
+    differences = {
+        (tuple(map(text_of, cell)), first, second): _as_followed(run, table, cell, first, second, difference)
+        for (cell, first, second), difference in model_differences(side, measure, models=[*tested, *shown]).items()
+    }
+    keys = [(cell, first, second) for cell, first, second in differences if frozenset((first, second)) in known]
+    corrected = holm([p_value(differences[key]) for key in keys])
+    return ModelTests(
+        differences,
+        {
+            (cell, frozenset((first, second))): p
+            for (cell, first, second), p in zip(keys, corrected, strict=True)
+            if p is not None
+        },
+    )
 
 
 def _as_followed(

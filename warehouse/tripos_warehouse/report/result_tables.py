@@ -7,20 +7,21 @@ values of measures (`MeasureTable`); rendering is that of every other table (`ta
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from itertools import product
-from typing import Any
+from typing import Any, Protocol
 
 from tripos_compiler.diagnostics.diagnostic import suggest
-from tripos_compiler.diagnostics.i18n import localized
+from tripos_compiler.diagnostics.i18n import LANGUAGES, localized
 from tripos_compiler.errors import TriposError
 from tripos_compiler.language.figures import is_pooled, measures_of
-from tripos_compiler.plan import Labels, Plan, PublishedRow, ResultTable, TableFigure, line_key
+from tripos_compiler.plan import Formula, Labels, Measured, Plan, PublishedRow, ResultTable, TableFigure, line_key
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.measures.evaluation import evaluate_or_error, shared_cells
 from tripos_warehouse.measures.measure_rows import MeasureRow, MeasureTable, with_sequential_intervals
 from tripos_warehouse.measures.query import PAIR, PAIR_SEPARATOR
 from tripos_warehouse.query.connection import Connection
+from tripos_warehouse.report.best_values import ModelTests, model_tests
 from tripos_warehouse.report.run_report import Report
 from tripos_warehouse.report.tables import ALL_MODELS, reading_notes, warnings_of
 from tripos_warehouse.statistics.estimate import Estimate
@@ -30,6 +31,11 @@ from tripos_warehouse.views.dimensions import dimension_heading, dimension_label
 
 MODEL = "model"
 POINTS = 100
+DELTA = "Δ"
+"""The heading of differences beside values."""
+NO_DIFFERENCE = "the two have no value in common"
+FAMILY = "Holm over all pairs of models and cells of a figure"
+"""The tests whose p-values are corrected together, as in boards."""
 HIGHEST = ("the best value", "the second best")
 UNKNOWN = "…"
 """In the empty form of a table: values that are known only in a run."""
@@ -45,6 +51,102 @@ class _Line:
     group: str | None
     heading: str
     cells: Mapping[Key, Estimate]
+    contrast: Contrast | None = None
+    differences: Mapping[Key, Estimate] = field(default_factory=dict)
+    """By key, the difference from the reference of the table."""
+    p_values: Mapping[Key, float] = field(default_factory=dict)
+
+
+Place = Mapping[str, Any]
+"""The value of each dimension, and the model."""
+
+
+class Contrast(Protocol):
+    """The differences of a figure between values of the last key of a table."""
+
+    def difference(self, place: Place, reference: str) -> Estimate | None:
+        """Return the difference of a place from the one with `reference` as its last key; None without a value of
+        both."""
+
+    def p_value(self, place: Place, reference: str) -> float | None:
+        """Return the corrected p-value of that difference, if it can be tested."""
+
+
+@dataclass(frozen=True)
+class _ModelContrast:
+    """Differences between models, as boards and comparisons have them."""
+
+    by: Sequence[str]
+    tests: ModelTests
+
+    def difference(self, place: Place, reference: str) -> Estimate | None:
+        """See `Contrast`."""
+        return self.tests.difference(self._cell(place), place[MODEL], reference)
+
+    def p_value(self, place: Place, reference: str) -> float | None:
+        """See `Contrast`."""
+        return self.tests.p_value(self._cell(place), place[MODEL], reference)
+
+    def _cell(self, place: Place) -> Key:
+        return tuple(place[name] for name in self.by)
+
+
+@dataclass(frozen=True)
+class _SliceContrast:
+    """Differences of slices of a figure, each like a measure `figure[key: value] - figure[key: reference]`."""
+
+    key: str
+    by: Sequence[str]
+    rows: Mapping[tuple[str, Key, str], MeasureRow]
+    """By value of the key, other dimensions and model."""
+
+    def difference(self, place: Place, reference: str) -> Estimate | None:
+        """See `Contrast`."""
+        cell = tuple(_text(place[name]) for name in self.by)
+        # A figure of all models has the same row for each of them.
+        models = [place[MODEL]] if MODEL in place else [model for _, _, model in self.rows]
+        return next(filter(None, (self.rows.get((_text(place[self.key]), cell, model)) for model in models)), None)
+
+    def p_value(self, place: Place, reference: str) -> float | None:
+        """See `Contrast`."""
+        return None
+
+
+SLICED = "figure of a table"
+"""The name under which a figure is sliced, which no measure can have."""
+
+
+def _slice_contrast(
+    connection: Connection, report: Report, table: MeasureTable, key: str, values: Collection[str], reference: str
+) -> _SliceContrast:
+    """Return the differences of values of a key from the reference in a figure that goes by the key."""
+    measure = table.measure
+    plan = report.plan.model_copy(
+        update={"measures": (*report.plan.measures, measure.model_copy(update={"name": SLICED}))}
+    )
+    by = tuple(name for name in measure.by if name != key)
+    ends = None if measure.low is None or measure.high is None else measure.high - measure.low
+    rows = {}
+    for value in values:
+        slices = tuple(Measured(measure=SLICED, slice={key: each}) for each in (value, reference))
+        content = {
+            "name": f"{measure.name}[{key}: {value}] - {measure.name}[{key}: {reference}]",
+            "by": by,
+            "low": None if ends is None else -ends,
+            "high": ends,
+            "random": tuple(name for name in measure.random if name != key),
+            "until": None,
+            "figure": Formula(operator="-", values=slices),
+        }
+        found = evaluate_or_error(connection, plan, measure.model_copy(update=content))
+        for row in with_sequential_intervals(report.run, found).rows:
+            rows[value, tuple(map(_text, row.by)), row.model] = row
+    return _SliceContrast(key, by, rows)
+
+
+def needs_single_scores(tables: Sequence[ResultTable]) -> bool:
+    """Return true if tables compare models, whose scores are paired; the sums of a store have none."""
+    return any(table.reference is not None or table.level is not None for table in tables)
 
 
 def find_tables(plan: Plan, names: Sequence[str]) -> list[ResultTable]:
@@ -79,7 +181,7 @@ def filled_tables(
 
         return [
             _Arrangement(plan, table, language, report.run.models).filled(
-                [evaluated(figure) for figure in table.figures], report
+                [evaluated(figure) for figure in table.figures], report, connection
             )
             for table in tables
         ]
@@ -99,19 +201,20 @@ class _Arrangement:
     language: str | None
     models: Sequence[str]
 
-    def filled(self, evaluated: Sequence[MeasureTable], report: Report) -> Table:
-        """Return the table with the values of its figures."""
+    def filled(self, evaluated: Sequence[MeasureTable], report: Report, connection: Connection) -> Table:
+        """Return the table with the values of its figures, whose differences the connection shows."""
         errors = [f"{table.measure.name}: {table.error}" for table in evaluated if table.error is not None]
         lines = [
             line
             for figure, table in zip(self.table.figures, evaluated, strict=True)
-            for line in self._lines(figure, table.rows)
+            for line in self._lines(figure, table.rows, self._contrast(connection, report, table))
         ]
         lines = self._grouped(lines)
         own = self._in_order({key for line in lines for key in line.cells}, self.table.keys)
         lines, own = self._same_for_all_models(lines, own)
+        lines = [self._compared(line, own) for line in lines]
         rows = [row for table in evaluated for row in table.rows]
-        notes = (*errors, *(reading_notes(rows) if rows else ()), *warnings_of(report))
+        notes = (*errors, *self._lacking(own), *(reading_notes(rows) if rows else ()), *warnings_of(report))
         return self._arranged(lines, own, notes)
 
     def empty(self) -> Table:
@@ -155,7 +258,7 @@ class _Arrangement:
 
     # Lines
 
-    def _lines(self, figure: TableFigure, rows: Sequence[MeasureRow]) -> list[_Line]:
+    def _lines(self, figure: TableFigure, rows: Sequence[MeasureRow], contrast: Contrast | None) -> list[_Line]:
         """Return the lines of a figure: one, or one for each value that only the figure goes by."""
         by = figure.measure.by
         found: dict[Key, dict[Key, Estimate]] = {}
@@ -169,7 +272,7 @@ class _Arrangement:
                 spread = tuple(values.get(name, other) for name in figure.spread)
                 found.setdefault(spread, {})[key] = self._scaled(row)
         return [
-            _Line(figure, values, *self._headings(figure, values), found.get(values, {}))
+            _Line(figure, values, *self._headings(figure, values), found.get(values, {}), contrast)
             for values in self._in_order({*found, *self._without_results(figure, found)}, figure.spread)
         ]
 
@@ -214,14 +317,107 @@ class _Arrangement:
         for outer in dict.fromkeys(key[:-1] for key in own):
             keys = [key for key in own if key[:-1] == outer]
             if len(keys) > 1 and all(len({_shown(line.cells.get(key)) for key in keys}) == 1 for line in lines):
-                same |= dict.fromkeys(keys, (*outer, localized(ALL_MODELS)))
+                same |= dict.fromkeys(keys, (*outer, self._word(ALL_MODELS)))
         merged = [
             replace(line, cells={same.get(key, key): estimate for key, estimate in line.cells.items()})
             for line in lines
         ]
         return merged, list(dict.fromkeys(same.get(key, key) for key in own))
 
-    def _scaled(self, row: MeasureRow) -> Estimate:
+    # Differences
+
+    def _contrast(self, connection: Connection, report: Report, evaluated: MeasureTable) -> Contrast | None:
+        """Return the differences of a figure that the table shows or tests; None if it does neither."""
+        key, reference = self.table.keys[-1], self.table.reference
+        if (reference is None and self.table.level is None) or not evaluated.rows:
+            return None
+        if key == MODEL:
+            tests = model_tests(connection, report.plan, report.run, evaluated, reference)
+            return _ModelContrast(evaluated.measure.by, tests)
+        if reference is None or key not in evaluated.measure.by:
+            return None
+        at, shown = evaluated.measure.by.index(key), self._place(key)
+        values = dict.fromkeys(_text(row.by[at]) for row in evaluated.rows if shown(row.by[at]) is not None)
+        others = [value for value in values if value != reference]
+        return _slice_contrast(connection, report, evaluated, key, others, reference)
+
+    def _compared(self, line: _Line, own: Sequence[Key]) -> _Line:
+        """Return a line with the differences from the reference, and with the p-values of those or of the differences
+        from the best value of each block."""
+        if line.contrast is None:
+            return line
+        differences = {
+            key: self._difference(line, key)
+            for key in own
+            if key in line.cells and self.table.reference is not None and not self._keeps_value(key)
+        }
+        p_values: dict[Key, float] = {}
+        for keys in self._blocks(line, own) if self.table.level is not None else ():
+            other = self.table.reference
+            if other is None:
+                other = min(keys, key=lambda key: self._sign(line) * (line.cells[key].value or 0.0))[-1]
+            found = {key: line.contrast.p_value(self._place_of(line, key), other) for key in keys if key[-1] != other}
+            p_values |= {key: p for key, p in found.items() if p is not None}
+        return replace(line, differences=differences, p_values=p_values)
+
+    def _difference(self, line: _Line, key: Key) -> Estimate:
+        """Return the difference of a key from the reference, or why there is none."""
+        assert line.contrast is not None and self.table.reference is not None
+        found = line.contrast.difference(self._place_of(line, key), self.table.reference)
+        if found is not None:
+            return self._scaled(found)
+        both = (key, next((other for other in line.cells if other[:-1] == key[:-1] and self._is_reference(other)), key))
+        reasons = [line.cells[each].reason for each in both if line.cells[each].value is None]
+        return Estimate.undefined(next(filter(None, reasons), NO_DIFFERENCE))
+
+    def _keeps_value(self, key: Key) -> bool:
+        """Return true if a key has its value where others have differences: the reference, and all models together."""
+        return self._is_reference(key) or key[-1] == self._word(ALL_MODELS)
+
+    def _place_of(self, line: _Line, key: Key) -> Place:
+        return dict(zip((*line.figure.spread, *self.table.keys), (*line.values, *key), strict=True))
+
+    def _is_reference(self, key: Key) -> bool:
+        return self.table.reference is not None and _text(key[-1]) == self.table.reference
+
+    def _in_place(self, line: _Line) -> _Line:
+        """Return a line with differences in place of its values, apart from those of the reference, or of all models
+        together."""
+        nothing = Estimate.undefined(NO_DIFFERENCE)
+        cells = {
+            key: cell if self._keeps_value(key) else line.differences.get(key, nothing)
+            for key, cell in line.cells.items()
+        }
+        return replace(line, cells=cells)
+
+    def _lacking(self, own: Sequence[Key]) -> tuple[str, ...]:
+        """Return the note that the reference has no results."""
+        if self.table.reference is None or any(map(self._is_reference, own)):
+            return ()
+        return (f"{self._reference_label} has no results, so nothing is compared with it.",)
+
+    @property
+    def _reference_label(self) -> str:
+        return self._label(self.table.keys[-1], self.table.reference)
+
+    def _comparison_notes(self) -> tuple[str, ...]:
+        """Return the note that says what differences are from."""
+        if self.table.reference is None:
+            return ()
+        if self.table.beside:
+            return (f"{DELTA}: the difference from {self._reference_label}.",)
+        if self.table.transposed:
+            return (f"Differences from {self._reference_label}, whose own column has values.",)
+        return (f"Differences from {self._reference_label}, whose own row has values.",)
+
+    def _tested(self) -> str | None:
+        """Return what a dagger means."""
+        if self.table.level is None:
+            return None
+        other = "the best value" if self.table.reference is None else self._reference_label
+        return f"differs from {other} beyond error ({self.table.level * 100:g} %, {FAMILY})"
+
+    def _scaled(self, row: Estimate) -> Estimate:
         if not self.table.points:
             return row
         scaled: dict[str, Any] = {
@@ -249,6 +445,10 @@ class _Arrangement:
             return _text(value)
         return dimension_label(self.plan, name, value, self.language)
 
+    def _word(self, text: str) -> str:
+        """Return a word of Tripos in the language of the table, or of the reader."""
+        return localized(text, self.language if self.language in LANGUAGES else None)
+
     def _in(self, title: Labels) -> str:
         languages = (self.language, *self.plan.benchmark.languages)
         return next((title[language] for language in languages if language in title), "")
@@ -268,18 +468,21 @@ class _Arrangement:
 
     def _arranged(self, lines: Sequence[_Line], own: Sequence[Key], notes: Sequence[str]) -> Table:
         ranks = [self._ranks(line, own) for line in lines]
+        if self.table.reference is not None and not self.table.beside:
+            lines = [self._in_place(line) for line in lines]
         published: list[Key] = []
         if self.table.published:
             lines, published = self._published(lines)
         columns = self._transposed if self.table.transposed else self._upright
         table = self.table
-        title = self._in(table.published_title) or localized("Published")
+        title = self._in(table.published_title) or self._word("Published")
         return Table(
             tuple(_with_unique_keys(columns(lines, ranks, own, published, title))),
             f"{self.plan.benchmark.name}-{table.name}",
             self.plan.title_of("table", table.name, self.language) or table.name,
-            tuple(filter(None, (*map(self._in, table.notes), *self._units(), *notes))),
+            tuple(filter(None, (*map(self._in, table.notes), *self._units(), *self._comparison_notes(), *notes))),
             marks=HIGHEST,
+            tested=self._tested(),
             separators={len(own): (f"{title}:",)} if published and not table.transposed else {},
         )
 
@@ -306,14 +509,19 @@ class _Arrangement:
             )
             for place, name in enumerate(self.table.keys)
         ]
+        places = {key: place for place, key in enumerate(own)}
         figures = [
-            self._column(
+            column
+            for line, ranked in zip(lines, ranks, strict=True)
+            for column in self._columns(
                 line.heading,
                 line.group,
                 [line.cells.get(key) for key in keys],
-                {place: ranked[key] for place, key in enumerate(own) if key in ranked},
+                {places[key]: rank for key, rank in ranked.items()},
+                [line.differences.get(key) for key in keys],
+                {places[key]: p for key, p in line.p_values.items()},
+                signed=frozenset(place for key, place in places.items() if key in line.differences),
             )
-            for line, ranked in zip(lines, ranks, strict=True)
         ]
         return (*labels, *figures)
 
@@ -331,20 +539,25 @@ class _Arrangement:
             labels.insert(0, Column("group", groups, heading="", is_name=True, hides_repeats=True))
         decimals = [self._decimals([line.cells.get(key) for key in (*own, *published)]) for line in lines]
         figures = [
-            self._column(
+            column
+            for place, key in enumerate((*own, *published))
+            for column in self._columns(
                 self._label(self.table.keys[-1], key[-1]),
                 title if place >= len(own) else self._key_group(key),
                 [line.cells.get(key) for line in lines],
                 {row: ranked[key] for row, ranked in enumerate(ranks) if key in ranked},
-                decimals,
+                [line.differences.get(key) for line in lines],
+                {row: line.p_values[key] for row, line in enumerate(lines) if key in line.p_values},
+                signed=frozenset(row for row, line in enumerate(lines) if key in line.differences),
+                decimals=decimals,
+                has_differences=place < len(own) and not self._is_reference(key),
             )
-            for place, key in enumerate((*own, *published))
         ]
         return (*labels, *figures)
 
     def _key_heading(self, name: str) -> str:
         return (
-            localized(MODEL)
+            self._word(MODEL)
             if name == MODEL
             else dimension_heading(self.plan, name, self.language or self.plan.benchmark.languages[0])
         )
@@ -353,15 +566,22 @@ class _Arrangement:
         outer = [self._label(name, value) for name, value in zip(self.table.keys[:-1], key, strict=False)]
         return " · ".join(outer) or None
 
-    def _column(
+    def _columns(
         self,
         heading: str,
         group: str | None,
         cells: Sequence[Estimate | None],
         emphasis: Mapping[int, int],
+        differences: Sequence[Estimate | None],
+        p_values: Mapping[int, float],
+        *,
+        signed: frozenset[int],
         decimals: int | Sequence[int] | None = None,
-    ) -> Column:
-        return Column(
+        has_differences: bool = True,
+    ) -> Iterator[Column]:
+        """Yield the column of a figure or of a key, and that of its differences if the table has them beside."""
+        beside = self.table.beside
+        column = Column(
             heading if group is None else f"{group}: {heading}",
             tuple(cells),
             "number",
@@ -370,7 +590,21 @@ class _Arrangement:
             group=group,
             decimals=self._decimals(cells) if decimals is None else decimals,
             emphasis=emphasis,
+            signed=False if beside else signed,
+            p_values={} if beside else p_values,
+            level=self.table.level or Column.level,
         )
+        yield column
+        if beside and has_differences:
+            yield replace(
+                column,
+                key=f"{column.key}: difference",
+                cells=tuple(differences),
+                heading=DELTA,
+                emphasis={},
+                signed=True,
+                p_values=p_values,
+            )
 
     def _decimals(self, cells: Sequence[Estimate | None]) -> int:
         if self.table.digits is not None:
@@ -381,18 +615,25 @@ class _Arrangement:
         """Return the ranks of the best values of a line, apart for each value of the outer keys. Equal values as they
         are printed share a rank."""
         ranks: dict[Key, int] = {}
-        sign = 1 if line.figure.measure.lower_is_better else -1
         decimals = self._decimals(list(line.cells.values()))
-        blocks: dict[Key, list[Key]] = {}
-        for key in own:
-            if key in line.cells and line.cells[key].value is not None:
-                blocks.setdefault(key[:-1], []).append(key)
-        for keys in blocks.values():
-            printed = {key: sign * round(line.cells[key].value or 0.0, decimals) for key in keys}
+        for keys in self._blocks(line, own):
+            printed = {key: self._sign(line) * round(line.cells[key].value or 0.0, decimals) for key in keys}
             best = sorted(set(printed.values()))[: self.table.marked]
             if len(set(printed.values())) > 1:
                 ranks |= {key: best.index(value) + 1 for key, value in printed.items() if value in best}
         return ranks
+
+    def _blocks(self, line: _Line, own: Sequence[Key]) -> list[list[Key]]:
+        """Return the keys of a line with a value, apart for each value of the outer keys."""
+        blocks: dict[Key, list[Key]] = {}
+        for key in own:
+            if key in line.cells and line.cells[key].value is not None:
+                blocks.setdefault(key[:-1], []).append(key)
+        return list(blocks.values())
+
+    def _sign(self, line: _Line) -> int:
+        """Return the factor with which the best value is the least."""
+        return 1 if line.figure.measure.lower_is_better else -1
 
 
 def _with_unique_keys(columns: Sequence[Column]) -> Iterator[Column]:

@@ -52,6 +52,9 @@ def _flat(table: Table) -> tuple[list[str], list[list[Any]]]:
         if fields:
             headings += [_heading(key, name) for name in fields]
             columns += [[_field(cell, name) for cell in column.cells] for name in fields]
+            if column.p_values:
+                headings.append(_heading(key, "p"))
+                columns.append([column.p_values.get(row) for row in range(len(column.cells))])
         else:
             headings.append(key)
             columns.append(column.cells)
@@ -96,8 +99,43 @@ def table_json(table: Table) -> dict[str, Any]:
         "columns": [_column_json(key, column) for key, column in zip(keys, table.columns, strict=True)],
         "rows": [dict(zip(keys, map(_value, row), strict=True)) for row in rows],
         "marks": list(table.marks),
+        **({} if table.tested is None else {"tested": table.tested}),
         "notes": list(table.notes),
     }
+
+
+def page_json(table: Table) -> dict[str, Any]:
+    """Return a table as a page shows it: cells as texts, with their intervals, ranks and marks, and all notes.
+
+    >>> value = Column("v", (Estimate(0.5, low=0.25, high=0.75), None), "number", emphasis={0: 1}, p_values={0: 0.01})
+    >>> found = page_json(Table((Column("model", ("a", "b")), value)))
+    >>> found["rows"][0]
+    [{'shown': 'a'}, {'shown': '0.500', 'interval': '[0.250, 0.750]', 'rank': 1, 'differs': True}]
+    """
+    table = table.without_repeats()
+    return {
+        "name": table.name,
+        "caption": table.caption,
+        "columns": [
+            {"heading": column.title, "group": column.group, "is_text": column.is_text} for column in table.columns
+        ],
+        "rows": [[_page_cell(column, row) for column in table.columns] for row in range(table.height)],
+        "separators": [[row, list(texts)] for row, texts in sorted(table.separators.items())],
+        "notes": table.reading_notes("ci", ("Bold", "Underlined")),
+    }
+
+
+def _page_cell(column: Column, row: int) -> dict[str, Any]:
+    shown, interval = column.parts(row)
+    cell = column.cells[row]
+    reason = cell.reason if isinstance(cell, Estimate) and cell.value is None else None
+    more = {
+        "interval": interval,
+        "rank": column.emphasis.get(row),
+        "differs": column.is_significant(row),
+        "reason": reason,
+    }
+    return {"shown": shown, **{name: value for name, value in more.items() if value}}
 
 
 def unique_keys(table: Table) -> list[str]:
@@ -113,7 +151,13 @@ def unique_keys(table: Table) -> list[str]:
 
 
 def _column_json(key: str, column: Column) -> dict[str, Any]:
-    more = {"unit": column.unit, "group": column.group, "emphasis": {str(row): n for row, n in column.emphasis.items()}}
+    more: dict[str, Any] = {
+        "unit": column.unit,
+        "group": column.group,
+        "emphasis": {str(row): n for row, n in column.emphasis.items()},
+    }
+    if column.p_values:
+        more |= {"level": column.level, "p": {str(row): p for row, p in column.p_values.items()}}
     return {"key": key, "heading": column.title, "kind": column.kind, **{k: v for k, v in more.items() if v}}
 
 

@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 
 from tripos_warehouse.statistics.estimate import Estimate
-from tripos_warehouse.tables.model import Column, Table, number_of
+from tripos_warehouse.tables.model import DAGGER, Cell, Column, Table, number_of
 from tripos_warehouse.tables.values import Interval, fixed
 
 CODE = re.compile("`([^`]*)`")
@@ -57,6 +57,7 @@ def _cell(column: Column, row: int, interval: Interval) -> str:
     value = CODE.sub(r"<code>\1</code>", value) if column.has_code else value
     tag = {1: "strong", 2: "u"}.get(column.emphasis.get(row, 0))
     value = f"<{tag}>{value}</{tag}>" if tag is not None else value
+    value = f"{value}<sup>{DAGGER}</sup>" if column.is_significant(row) else value
     return f'<td style="{LEFT if column.is_text else RIGHT}">{f"{value} {ends}" if ends else value}</td>'
 
 
@@ -67,8 +68,10 @@ def _text(text: str) -> str:
 # LaTeX
 PREAMBLE = r"""\usepackage{booktabs, siunitx, etoolbox}
 \robustify\bfseries
-\sisetup{detect-weight = true, mode = text, separate-uncertainty = true}"""
+\sisetup{detect-weight = true, mode = text, separate-uncertainty = true, retain-explicit-plus = true}"""
 """The LaTeX commands that a document needs for these tables."""
+LATEX_DAGGER = r"{\textsuperscript{\textdagger}}"
+"""The dagger behind a number, in braces that siunitx does not look into."""
 CHINESE = "Chinese, Japanese or Korean texts: use XeLaTeX or LuaLaTeX, and \\usepackage{ctex}"
 _SPELT = {
     **{char: f"\\{char}" for char in "{}$&#%_"},
@@ -93,6 +96,8 @@ _SPELT = {
     "—": r"\textemdash{}",
     "–": r"\textendash{}",
     "·": r"\textperiodcentered{}",
+    "Δ": r"\(\Delta\)",
+    "†": r"\textdagger{}",
     "\u00a0": "~",
 }
 
@@ -182,14 +187,15 @@ class _LatexColumn:
         """Its part of the column specification of `tabular`."""
         if self._column.is_text:
             return "l"
-        numbers = f"S[table-format={self._format()}]" if self._is_number else "r"
+        room = f", table-space-text-post={LATEX_DAGGER}" if self._column.has_daggers else ""
+        numbers = f"S[table-format={self._format()}{room}]" if self._is_number else "r"
         return f"{numbers}@{{\\ }}l" if self._wide else numbers
 
     def _number(self, value: float, row: int) -> str:
         """Return a number as siunitx reads it, without separators of thousands."""
-        return (
-            fixed(value, self._column.places(row)) if self._is_number else latex_text(self._column.number(value, row))
-        )
+        if not self._is_number:
+            return latex_text(self._column.number(value, row))
+        return fixed(value, self._column.places(row), signed=self._column.is_signed(row))
 
     def _format(self) -> str:
         """Return the siunitx format of the numbers: digits before and after the point, and of the value after `±`."""
@@ -199,8 +205,8 @@ class _LatexColumn:
             for row, cell in enumerate(column.cells)
             if (value := number_of(cell)) is not None and math.isfinite(value)
         ] or ["0"]
-        sign = "-" if any(each.startswith("-") for each in texts) else ""
-        whole = max(len(each.removeprefix("-").partition(".")[0]) for each in texts)
+        sign = "-" if any(each.startswith(("-", "+")) for each in texts) else ""
+        whole = max(len(each.lstrip("-+").partition(".")[0]) for each in texts)
         places = max(len(each.partition(".")[2]) for each in texts)
         tail = f".{places}" if places else ""
         halves = [cell.half_width for cell in column.cells if isinstance(cell, Estimate)]
@@ -223,18 +229,30 @@ class _LatexColumn:
         if value is None or not math.isfinite(value):
             nothing = f"{{{latex_text(self._column.text(row, 'none'))}}}"
             return f"{nothing} &" if self._wide else nothing
-        number = self._number(value, row)
-        match self._column.emphasis.get(row):
-            case 1:
-                number = f"\\bfseries {number}"
-            case 2:
-                number = f"{{\\underline{{{number}}}}}"
+        number = self._with_mark(self._number(value, row), self._error(cell, row), row)
+        if not self._wide:
+            return number
         if not isinstance(cell, Estimate) or cell.low is None or cell.high is None or cell.half_width is None:
-            return f"{number} &" if self._wide else number
-        if self._wide:
-            low, high = (self._number(end, row).replace("-", _SPELT["−"]) for end in (cell.low, cell.high))
-            return f"{number} & {{[}}{low}, {high}{{]}}"
-        return f"{number} \\pm {self._number(cell.half_width, row)}" if self._even else number
+            return f"{number} &"
+        low, high = (self._number(end, row).replace("-", _SPELT["−"]) for end in (cell.low, cell.high))
+        return f"{number} & {{[}}{low}, {high}{{]}}"
+
+    def _error(self, cell: Cell, row: int) -> str | None:
+        """Return the half-width of the interval of a cell, if the column shows it."""
+        half = cell.half_width if self._even and isinstance(cell, Estimate) else None
+        return None if half is None else self._number(half, row).lstrip("+")
+
+    def _with_mark(self, number: str, error: str | None, row: int) -> str:
+        """Return a number with its error, its emphasis and its dagger. What is underlined is a text, which siunitx must
+        not read."""
+        dagger = LATEX_DAGGER if self._column.is_significant(row) else ""
+        rank = self._column.emphasis.get(row)
+        if rank == 2:
+            after = "" if error is None else f" {_SPELT['±']} {error}"
+            return f"{{\\underline{{{number.replace('-', _SPELT['−'])}}}{after}{dagger}}}"
+        value = number if error is None else f"{number} \\pm {error}"
+        value = f"\\bfseries {value}" if rank == 1 else value
+        return f"{value} {dagger}" if dagger else value
 
 
 def _texts(table: Table) -> Iterator[str]:
@@ -320,4 +338,5 @@ def _markdown_cell(column: Column, row: int, interval: Interval) -> str:
     if isinstance(column.cells[row], str):
         value = _with_code(value) if column.has_code else markdown_text(value)
     sign = {1: "**", 2: "*"}.get(column.emphasis.get(row, 0), "")
-    return f"{sign}{value}{sign} {ends}".rstrip()
+    dagger = DAGGER if column.is_significant(row) else ""
+    return f"{sign}{value}{sign}{dagger} {ends}".rstrip()

@@ -39,6 +39,8 @@ INTERVAL_NOTES: Mapping[Interval, str] = {
     "pm": "±: how far the interval of 95 % reaches, on its longer side where it is uneven.",
     "none": "",
 }
+DAGGER = "†"
+"""The sign of a value that differs significantly."""
 BETTER_THAN_ALL = "better than every other model beyond error (5 %, Holm)"
 """The meaning of the first rank in reports and boards."""
 
@@ -66,10 +68,14 @@ class Column:
     unit: str | None = None
     decimals: int | Sequence[int] | None = None
     """The decimals of all numbers, or those of each row; None for as many as the column needs."""
-    signed: bool = False
-    """True if positive numbers have a sign."""
+    signed: bool | frozenset[int] = False
+    """True if positive numbers have a sign, or the rows whose numbers have one."""
     emphasis: Mapping[int, int] = field(default_factory=dict)
     """The rank of each row that stands out: 1 for the best value, 2 for the second best (`Table.marks`)."""
+    p_values: Mapping[int, float] = field(default_factory=dict)
+    """The corrected p-value of each row that was tested (`Table.tested`)."""
+    level: float = 0.05
+    """A value with a p-value below this is marked with a dagger."""
     is_count: bool = False
     """True for the numbers behind values: on a narrow terminal they become a note."""
     hides_repeats: bool = False
@@ -108,6 +114,19 @@ class Column:
         known = [number_of(cell) for cell in self.cells]
         return 0 if all(each is None or isinstance(each, int) for each in known) else decimals_of(known)
 
+    def is_significant(self, row: int) -> bool:
+        """Return true if a row has a p-value below the level."""
+        return row in self.p_values and self.p_values[row] < self.level
+
+    @cached_property
+    def has_daggers(self) -> bool:
+        """True if a value is marked as significantly different."""
+        return any(map(self.is_significant, self.p_values))
+
+    def is_signed(self, row: int) -> bool:
+        """Return true if positive numbers of a row have a sign."""
+        return self.signed if isinstance(self.signed, bool) else row in self.signed
+
     def places(self, row: int) -> int:
         """Return the number of decimals of a row."""
         if self.kind != "number":
@@ -128,7 +147,7 @@ class Column:
         return form(value) if form is not None else self._fixed(value, row)
 
     def _fixed(self, value: float, row: int) -> str:
-        return fixed(value, self.places(row), signed=self.signed, thousands=True)
+        return fixed(value, self.places(row), signed=self.is_signed(row), thousands=True)
 
     def parts(self, row: int, interval: Interval = "ci") -> tuple[str, str]:
         """Return the text of a cell, and that of its interval."""
@@ -143,7 +162,8 @@ class Column:
                 return range_text(ends, lambda value: self.number(value, row)), ""
             case Estimate() as estimate:
                 value = NULL_TEXT if estimate.value is None else self.number(estimate.value, row)
-                return value, interval_text(estimate, lambda end: self.number(end, row), interval)
+                unsigned = replace(self, signed=False) if interval == "pm" else self
+                return value, interval_text(estimate, lambda end: unsigned.number(end, row), interval)
             case number:
                 return self.number(number, row), ""
 
@@ -166,6 +186,8 @@ class Table:
     _: KW_ONLY
     marks: tuple[str, ...] = (BETTER_THAN_ALL,)
     """The meaning of each rank of emphasis, the best first."""
+    tested: str | None = None
+    """The meaning of a dagger, if values were tested."""
     totals: frozenset[int] = frozenset()
     """Rows that add up or average others."""
     separators: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
@@ -220,6 +242,7 @@ class Table:
         notes = [INTERVAL_NOTES[interval]] if self.has_intervals else []
         meanings = enumerate(zip(marks, self.marks, strict=False), 1)
         notes += [f"{mark}: {meaning}" for rank, (mark, meaning) in meanings if rank in ranks]
+        notes += [] if self.tested is None else [f"{DAGGER}: {self.tested}"]
         return [note if note.endswith((".", ":")) else f"{note}." for note in (*notes, *self.notes) if note]
 
 

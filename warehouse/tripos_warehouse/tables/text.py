@@ -19,7 +19,7 @@ from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.diagnostics.text_format import wrap
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.statistics.estimate import Estimate
-from tripos_warehouse.tables.model import Column, Table, number_of
+from tripos_warehouse.tables.model import DAGGER, Column, Table, number_of
 from tripos_warehouse.tables.values import (
     LONGEST,
     NULL_TEXT,
@@ -276,7 +276,7 @@ def lay_out(table: Table, width: int, *, marks: bool = False) -> TextLines:
     """Return a table in the widest form that fits, or as a block of lines for each row. With `marks`, signs follow the
     values that stand out."""
     if not marks:
-        table = replace(table, columns=tuple(replace(column, emphasis={}) for column in table.columns))
+        table = replace(table, columns=tuple(replace(column, emphasis={}, p_values={}) for column in table.columns))
     if (layout := fitted(table, width)) is not None:
         return layout
     table = table.without_repeats()
@@ -352,6 +352,8 @@ def _text_column(column: Column, interval: Interval, letter: str | None) -> Text
     parts = [column.parts(row, interval) for row in range(len(column.cells))]
     marks = max(column.emphasis.values(), default=0)
     values = [f"{value}{_mark(column.emphasis.get(row))}" if marks else value for row, (value, _) in enumerate(parts)]
+    if column.has_daggers:
+        values = [f"{value}{DAGGER if column.is_significant(row) else ' '}" for row, value in enumerate(values)]
     if any(ends for _, ends in parts):
         room, ends_room = (max(map(cell_len, texts)) for texts in (values, [ends for _, ends in parts]))
         values = [

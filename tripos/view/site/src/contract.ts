@@ -89,6 +89,8 @@ export interface About {
   /** The measures of which a lower value is better. */
   lower_is_better: string[];
   roles: { name: string; kind: string }[];
+  /** The names of the tables that the benchmark declares. */
+  tables: string[];
   axes: { name: string; values: Labelled[] }[];
   arms: { name: string; values: Labelled[] }[];
   metrics: {
@@ -246,6 +248,35 @@ export interface Reliability {
 export interface Behind {
   confusion: Confusion[];
   reliability: Reliability[];
+}
+
+export interface ResultCell {
+  shown: string;
+  interval?: string;
+  /** 1 for the best value, 2 for the second best. */
+  rank?: number;
+  /** True if it differs significantly from what the notes name. */
+  differs?: boolean;
+  /** Why it has no value. */
+  reason?: string;
+}
+
+/** A table that a benchmark declares, as a paper prints it. */
+export interface ResultTable {
+  name: string;
+  caption: string;
+  columns: { heading: string; group: string | null; is_text: boolean }[];
+  rows: ResultCell[][];
+  /** Sentences before a row. */
+  separators: [number, string[]][];
+  notes: string[];
+  /** The table in other formats. */
+  copies: { latex?: string; csv?: string; md?: string };
+}
+
+export interface ResultTables {
+  state: string;
+  tables: ResultTable[];
 }
 
 export interface AnalysedItem {

@@ -13,6 +13,7 @@ import { Runs } from "./pages/runs";
 import { SamplePage } from "./pages/sample";
 import { Samples } from "./pages/samples";
 import { SpecPage } from "./pages/spec";
+import { TablesPage } from "./pages/tables";
 import { aboutOf } from "./run";
 import { at, Heading, useLoaded, visible, Waiting } from "./ui";
 import { t, titled } from "./words";
@@ -105,7 +106,8 @@ function RunPage({ here, index, run }: { here: Place; index: Index; run: string 
   const report = useLoaded(() => aboutOf(run, index.state), [run, index.state], true);
   const listed = index.runs.find((each) => each.run_id === run);
   const [, , tab = "", row] = here.parts;
-  const tabs: [string, string][] = [["", t("report")], ["samples", t("samples")], ["judges", t("judges")], ["items", t("items")], ["spec", t("spec")]];
+  const tables: [string, string][] = report.value?.about.tables?.length ? [["tables", t("tables")]] : [];
+  const tabs: [string, string][] = [["", t("report")], ...tables, ["samples", t("samples")], ["judges", t("judges")], ["items", t("items")], ["spec", t("spec")]];
   return (
     <>
       <nav class="tabs" aria-label={run}>
@@ -121,6 +123,7 @@ function RunPage({ here, index, run }: { here: Place; index: Index; run: string 
 function Tab({ tab, row, report, listed, query }: { tab: string; row: string | undefined; report: RunAbout; listed: ListedRun | undefined; query: URLSearchParams }) {
   if (tab === "samples") return <><Heading>{t("samples")}</Heading><Samples report={report} query={query} /></>;
   if (tab === "sample") return <SamplePage report={report} row={Number(row ?? 0)} query={query} />;
+  if (tab === "tables") return <><Heading>{t("tables")}</Heading><TablesPage report={report} /></>;
   if (tab === "judges") return <><Heading>{t("judges")}</Heading><JudgesPage report={report} /></>;
   if (tab === "items") return <><Heading>{t("items")}</Heading><ItemsPage report={report} /></>;
   if (tab === "spec") return <><Heading>{visible(titled(report.about, "benchmark", report.about.name, report.about.title || report.about.name))}</Heading><SpecPage report={report} query={query} /></>;
