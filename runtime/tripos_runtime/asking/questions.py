@@ -133,6 +133,8 @@ class Question:
     def form_error(self, text: str) -> str | None:
         """Return why a reply is not exactly what the prompt asks for; None if it is. The reader must accept it, and if
         the prompt has a note on the form, it must be JSON alone that fits the schema: the reader forgives more."""
+        if self.reader is text_reader:
+            return None
         answer = reply_parts(text, self.form, exact=self.exact).answer
         outcome = self.reader(answer)
         if outcome.error is not None or self.schema is None:
