@@ -403,6 +403,7 @@ _OTHER = AggregateParameter("gold", "scores", required=False)
 _OTHER_VALUES = AggregateParameter("gold", "values", required=False)
 _COMPARE = AggregateParameter("values", "compare")
 _WEIGHT = AggregateParameter("weight", "word", False, ("alike", "margin"), "alike")
+_PLACE = AggregateParameter("place", "word", False, ("either", "first", "second"), "either")
 _TIES = AggregateParameter("ties", "word", False, ("davidson", "half"), "davidson")
 _K = AggregateParameter("k", "count")
 _TRIES = AggregateParameter("tries", "word", False, ("every", "first"), "every")
@@ -787,9 +788,10 @@ _ALL: tuple[AggregateFunction, ...] = (
     ),
     AggregateFunction(
         "win_rate",
-        (_COMPARE, _WEIGHT),
+        (_COMPARE, _WEIGHT, _PLACE),
         "the share of its comparisons that a model wins, a tie counting half. With `weight: margin` a comparison "
-        "counts as often as the value of what the judge chose says, and a tie once",
+        "counts as often as the value of what the judge chose says, and a tie once. With `place: first` only those "
+        "count in which the judge is shown its reply first, with `place: second` the others",
         "weights: Li et al., From Crowdsourced Data to High-Quality Benchmarks, 2024, there 3 for a strong preference",
         _SHARE,
         missing=_SKIP_ONLY,

@@ -554,6 +554,14 @@ def _margins(leaf: LeafRows) -> str:
     return f"case scenario {' '.join(cases)} end"
 
 
+PLACES = {"either": "true", "first": '"is first"', "second": 'not "is first"'}
+"""The SQL condition of the places in which a model's reply counts."""
+
+
+def _place(leaf: LeafRows) -> str:
+    return PLACES[leaf.setting("place") or "either"]
+
+
 def _sides(leaf: LeafRows, compared: str, weight: str = "1") -> str:
     """Return the name of a table of one row per comparison and model: 1 if the model won, 0.5 for a tie."""
     return leaf.parts.add(
@@ -563,7 +571,8 @@ def _sides(leaf: LeafRows, compared: str, weight: str = "1") -> str:
 from (
   select *, unnest([first_model, second_model]) as model, unnest([true, false]) as "is first"
   from {compared}
-)""",
+)
+where {_place(leaf)}""",
     )
 
 
@@ -582,6 +591,7 @@ from (
     select *, unnest([first_model, second_model]) as model, unnest([true, false]) as "is first"
     from {compared}
   )
+  where {_place(leaf)}
 )""",
     )
 
