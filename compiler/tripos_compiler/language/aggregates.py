@@ -195,7 +195,7 @@ class AggregateFunction:
 
         >>> from tripos_compiler.language.aggregates import AGGREGATES
         >>> AGGREGATES["pass_at"].shown
-        'pass_at(k: count, values: scores, tries: every|first (optional))'
+        'pass_at(k: count, values: scores, tries: every|first (optional), conversations: each|best (optional))'
         """
         return f"{self.name}({', '.join(parameter.shown for parameter in self.parameters)})"
 
@@ -407,6 +407,7 @@ _PLACE = AggregateParameter("place", "word", False, ("either", "first", "second"
 _TIES = AggregateParameter("ties", "word", False, ("davidson", "half"), "davidson")
 _K = AggregateParameter("k", "count")
 _TRIES = AggregateParameter("tries", "word", False, ("every", "first"), "every")
+_CONVERSATIONS = AggregateParameter("conversations", "word", False, ("each", "best"), "each")
 _AVERAGE = AggregateParameter("average", "word", False, ("micro", "macro", "binary", "samples"), "macro")
 _POSITIVE = AggregateParameter("positive", "word", required=False)
 _LEVEL = AggregateParameter("level", "word", False, ("nominal", "ordinal", "interval"), "interval", of_names="nominal")
@@ -616,9 +617,11 @@ _ALL: tuple[AggregateFunction, ...] = (
     ),
     AggregateFunction(
         "pass_at",
-        (_K, _SCORES, _TRIES),
+        (_K, _SCORES, _TRIES, _CONVERSATIONS),
         "the chance that one at least of k samples of an item is right: of `every` k of n with c right the share "
-        "1 − C(n − c, k) / C(n, k), which is without bias; or whether one of the `first` k is, one draw",
+        "1 − C(n − c, k) / C(n, k), which is without bias; or whether one of the `first` k is, one draw. If the "
+        "samples follow several conversations, it is the mean of `each` of them, or the chance after the `best` one, "
+        "which is above what a conversation is worth even if all are alike",
         "Chen et al., Evaluating Large Language Models Trained on Code, 2021",
         _SHARE,
         truth_only=True,
