@@ -105,7 +105,7 @@ def test_repeated_labels_that_all_count_are_rounds(
     Path("bare.csv").write_text(f"question,model,evaluator,good\n{bare}\n", "utf-8")
     refused = tripos("import", "scores", "bare.csv")
     assert refused.code == 1
-    assert "say the round" in refused.out
+    assert "say the round" in refused.err
     numbered = "\n".join(f"{question},lab/x,human/{name},{number},{grade}" for question, name, number, grade in rows)
     Path("rounds.csv").write_text(f"question,model,evaluator,round,good\n{numbered}\n", "utf-8")
     assert tripos("import", "scores", "rounds.csv").code == 0
