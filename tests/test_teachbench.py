@@ -279,7 +279,7 @@ PAGE = SPECS.parents[1] / "docs/benchmarks/teachbench.md"
 def test_the_best_of_three_lessons_is_that_of_each_question(folder: Path, tripos: Command) -> None:
     """The page's own example, computed again from its sittings."""
     blocks = re.findall(r"^```\w+ (\S+)\n(.*?)^```", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
-    for name, text in {name: text for name, text in reversed(blocks)}.items():
+    for name, text in dict(reversed(blocks)).items():
         (folder / name).write_text(text, "utf-8")
     spec = (folder / "lessons.tripos").read_text("utf-8")
     best_at_4 = "measure best_at_4 = pass_at(4, correct, conversations: best, missing: paired) by teaching"

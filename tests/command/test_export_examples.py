@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-
 SPEC = """benchmark sums "1.0.0" { languages en }
 role candidate compared
 dataset item from "items.jsonl" { question text, answer text secret }
@@ -220,12 +219,15 @@ def test_a_form_must_fit_the_export(tmp_path: Path, tripos: Callable[..., Any], 
     folder = rated(tmp_path, "level", r'"{\"value\": {{ json(worked.level) }} }"', "returns choice(low, high)")
     spec = (folder / "s.tripos").read_text("utf-8")
     spec = spec.replace("scenario s {\n", "arm hint { none, some }\nscenario s {\n  arms hint\n")
-    spec = spec.replace('returns choice(low, high) }\n  ask both', """returns choice(low, high)
+    spec = spec.replace(
+        "returns choice(low, high) }\n  ask both",
+        """returns choice(low, high)
     shots 1 from worked when hint == some { prompt "{{ worked.question }}", reply "{{ worked.level }}" }
   }
   ask likely by candidate { prompt "{{ item.question }}", likelihood of ("low", "high") }
   ask calling by candidate { prompt "{{ item.question }}", tools look }
-  ask both""")
+  ask both""",
+    )
     spec = spec.replace("dataset item", 'tool look "Look there." { place text "Where." }\ndataset item', 1)
     spec = spec.replace("asks level of s\n", "asks level of s when hint == none\n") if "hint" not in new else spec
     (folder / "s.tripos").write_text(spec.replace(old, new), "utf-8")

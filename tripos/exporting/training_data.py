@@ -162,7 +162,8 @@ def export_replies(run: OpenRun, options: ReplyOptions, kind: Literal["best", "p
         text = "; ".join(_left_out(training)) or "the run has no replies to these steps"
         if training.misfits:
             first = training.misfits[0]
-            text += f"; the first is the reply of {first.model} to item {first.item_id} of `{first.scenario}`: {first.reason}"
+            which = f"the reply of {first.model} to item {first.item_id} of `{first.scenario}`"
+            text += f"; the first is {which}: {first.reason}"
         raise StoreError("S0603", f"nothing to export: {text}", _empty_export_hint(query, training))
     written = write_lines(path, (example.line for example in training.examples))
     data = provenance(plan, run.record, query, training, written)
@@ -209,8 +210,8 @@ def reply_query(options: ReplyOptions, plan: Plan, run: RunRecord, kind: Literal
 
 
 def form_check(plan: Plan) -> FormCheck:
-    """Return the check of replies to the steps of a plan: it reads a reply as the run did, and requires exactly the form
-    that the prompt asks for."""
+    """Return the check of replies to the steps of a plan: it reads a reply as the run did, and requires exactly the
+    form that the prompt asks for."""
     questions = Questions(plan, tuple(plan.axes))
     scenarios = {scenario.name: scenario for scenario in plan.scenarios}
 

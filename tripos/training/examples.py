@@ -26,7 +26,18 @@ from tripos_compiler.language.near_duplicates import (
     training_texts,
 )
 from tripos_compiler.library.types import type_notation
-from tripos_compiler.plan import Pairing, Partner, Plan, Retrieve, ScenarioRequest, Settings, Shots, Type, digest as digest_of
+from tripos_compiler.plan import (
+    Pairing,
+    Partner,
+    Plan,
+    Retrieve,
+    ScenarioRequest,
+    Settings,
+    Shots,
+    Treatment,
+    Type,
+    digest as digest_of,
+)
 from tripos_compiler.replies.number_tokens import DEFAULT
 from tripos_runtime.asking.plan_questions import reply_reader
 from tripos_runtime.asking.prompts import chosen_rows
@@ -65,7 +76,7 @@ class QuestionBuilder:
         self._source = source
         self._world = PlanContext(plan, source.sources)
         scenario = next(each for each in plan.scenarios if each.name == asks.scenario)
-        treatment = next(each for each in scenario.treatments if each.arms == asks.arms)
+        treatment = _treatment(plan, asks)
         ask = treatment.ask(asks.step)
         if returns is not None:
             ask = ask.model_copy(update={"returns": returns})
@@ -265,12 +276,18 @@ def _own_request(
 def _form_error(plan: Plan, export: Pairing, number: int, row: SourceRow, error: str) -> TriposError:
     returns = export.returns
     if returns is None and export.asks is not None:
-        scenario = next(each for each in plan.scenarios if each.name == export.asks.scenario)
-        returns = next(each for each in scenario.treatments if each.arms == export.asks.arms).ask(export.asks.step).returns
+        returns = _treatment(plan, export.asks).ask(export.asks.step).returns
     form = "a text" if returns is None else f"JSON of the type `{type_notation(returns)}`"
     subject = f"export `{export.name}`, row {number} of `{export.dataset}` (item {row.item_id})"
+    message = f"{subject}: the prompt asks for {form}, and the reply is something else: {error}"
     hint = "write the `reply` in that form, or let the prompt ask for another: `returns TYPE` in the export"
-    return TriposError("S0824", f"{subject}: the prompt asks for {form}, and the reply is something else: {error}", hint)
+    return TriposError("S0824", message, hint)
+
+
+def _treatment(plan: Plan, asks: ScenarioRequest) -> Treatment:
+    """Return the treatment whose request is exported."""
+    scenario = next(each for each in plan.scenarios if each.name == asks.scenario)
+    return next(each for each in scenario.treatments if each.arms == asks.arms)
 
 
 def _about(export: Pairing) -> str:

@@ -441,9 +441,7 @@ def _asked(
     return None if asks is None else (asks, beside)
 
 
-def _example_form(
-    program: Program, statement: Statement, asks: ScenarioRequest | None, examples: bool
-) -> Type | None:
+def _example_form(program: Program, statement: Statement, asks: ScenarioRequest | None, examples: bool) -> Type | None:
     """Return the type of the replies that an export of examples declares; None without one. Reports a mistake."""
     written = statement.one_of("returns")
     if written is None:
