@@ -230,10 +230,11 @@ def _examples(
                     continue
                 rows[export.beside.alias] = other
                 names[export.beside.alias] = other.values
-            if asking is None:
-                request = _own_request(plan, export, source, names, form)
-            else:
-                request = asking.request(rows[_about(export)])
+            request = (
+                _own_request(plan, export, source, names, form)
+                if asking is None
+                else asking.request(rows[_about(export)])
+            )
             if request is None:
                 left_out["filtered"] += 1
                 continue
@@ -247,8 +248,8 @@ def _examples(
             near[row.item_id] = {"item": row.item_id, "like": like[0], "overlap": round(like[1], 4)}
             continue
         for rated_reply in replies:
-            if (error := request.form_error(rated_reply.text)) is not None:
-                raise _form_error(plan, export, number, row, error)
+            if (reason := request.form_error(rated_reply.text)) is not None:
+                raise _form_error(plan, export, number, row, reason)
             chat = [*request.messages, {"role": "assistant", "content": rated_reply.text}]
             yield ExportedExample(export.name, row.item_id, orjson.dumps({"messages": chat}))
 
