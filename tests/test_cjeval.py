@@ -185,7 +185,9 @@ def test_what_is_learned_is_asked_as_the_benchmark_asks_it(
     own: tuple[Plan, CaseSource], learned: dict[str, list[Any]], task: str, step: str, arms: dict[str, str]
 ) -> None:
     asked = [sent_to(own, unit, step) for unit in units_of(own, task, **arms)]
-    assert [[each["content"] for each in line[:-1]] for line in learned[task]] == asked
+    note = "\n\n只输出 JSON"  # the form of the reply is that of the export
+    told = [[each["content"].partition(note)[0] for each in line[:-1]] for line in learned[task]]
+    assert told == [[text.partition(note)[0] for text in texts] for texts in asked]
 
 
 def test_what_is_learned_of_tagging_has_candidates_with_the_right_ones_among_them(
@@ -215,6 +217,37 @@ def test_what_is_learned_can_be_read_as_a_reply(own: tuple[Plan, CaseSource], le
         for unit, line in zip(units_of(own, task, shots="zero"), learned[task], strict=True):
             read = reply_reader(unit.bound.asks[step].returns, (), "zh")(line[-1]["content"])
             assert read.value == unit.case.fields[field], line[-1]["content"]
+
+
+@pytest.mark.parametrize("kind", ["answers", "explained"])
+def test_what_is_learned_has_the_form_that_its_prompt_asks_for(kind: str, tmp_path: Path, tripos: Command) -> None:
+    named = ",".join(f"{task}_{kind}" for task in ("kct", "qdp", "qa", "qg"))
+    done = tripos("export", named, "--spec", str(SPEC), "-o", str(tmp_path / "t.jsonl"))
+    assert done.code == 0, done.err
+    fields: Counter[tuple[str, ...]] = Counter()
+    for line in (tmp_path / "t.jsonl").read_text("utf-8").splitlines():
+        asked, replied = (message["content"] for message in json.loads(line)["messages"])
+        assert "题目：题目" not in asked
+        if "只输出 JSON" in asked:
+            reply = json.loads(replied)
+            assert all(f'"{field}"' in asked for field in reply)
+            fields[tuple(reply)] += 1
+        else:
+            assert ("不写理由" in asked) == ("\n" not in replied)
+    more = ("explanation",) if kind == "explained" else ()
+    assert fields == {(*more, "value"): 22, ("stem", "answer", *more): 2}
+
+
+def test_a_prompt_has_one_label_of_a_question(own: tuple[Plan, CaseSource]) -> None:
+    plan, source = own
+    for unit in units_of(own, "qa")[:1]:
+        for label in ("题目内容: ", "问题描述：", "试题内容:", ""):
+            row = {**unit.case.fields, "stem": f"{label}冬冬有几支笔？题目内容: 两支。"}
+            names = {**unit.case.names, "q": row}
+            ask = unit.bound.asks["answer"]
+            question = Questions(plan, ()).of(ask, "zh", names)
+            (sent,) = ask_messages(ask, question, unit.case, names, source.sources)
+            assert "题目：冬冬有几支笔？题目内容: 两支。\n" in sent.content
 
 
 @pytest.fixture(scope="module")

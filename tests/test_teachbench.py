@@ -11,7 +11,9 @@ import re
 from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from math import comb
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -269,3 +271,45 @@ def test_what_the_teacher_says_of_a_question_is_flagged(
     found = ask(tripos, "select value, sample_id from teachbench.scores where metric = 'echo' order by value desc")
     assert [row["value"] for row in found] == [1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
     assert "flagged 1" in tripos("show", found[0]["sample_id"]).out
+
+
+PAGE = SPECS.parents[1] / "docs/benchmarks/teachbench.md"
+
+
+def test_the_best_of_three_lessons_is_that_of_each_question(folder: Path, tripos: Command) -> None:
+    """The page's own example, computed again from its sittings."""
+    blocks = re.findall(r"^```\w+ (\S+)\n(.*?)^```", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    for name, text in dict(reversed(blocks)).items():
+        (folder / name).write_text(text, "utf-8")
+    spec = (folder / "lessons.tripos").read_text("utf-8")
+    best_at_4 = "measure best_at_4 = pass_at(4, correct, conversations: best, missing: paired) by teaching"
+    (folder / "lessons.tripos").write_text(spec.replace("  measure gain", f"  {best_at_4}\n  measure gain"), "utf-8")
+    models = "mock/teacher:a,mock/teacher:b"
+    run = ("run", "lessons.tripos", "--model", models, "--role", "student=mock/student-40-30", "--json")
+    assert tripos(*run).code == 0
+    sittings = ask(
+        tripos,
+        """select model, teaching::varchar as teaching, item_id, sample_number, value from lessons.scores
+        join (select distinct sample_id, sample_number from main.samples) using (sample_id) where metric = 'correct'""",
+    )
+    shown = {each["name"].partition(".")[2]: each["rows"] for each in tripos("report", "--json").data["measures"]}
+    for k in (1, 4):
+        lessons: dict[tuple[str, str], dict[str, dict[int, list[float]]]] = {}
+        for row in sittings:
+            number = row["sample_number"] % 3 if row["teaching"].startswith("lesson") else 0
+            items = lessons.setdefault((row["model"], row["teaching"]), {})
+            items.setdefault(row["item_id"], {}).setdefault(number, []).append(row["value"])
+        best = {
+            key: fmean(max(chance(k, values) for values in each.values()) for each in items.values())
+            for key, items in lessons.items()
+        }
+        told = {(row["model"], row["teaching"]): row["value"] for row in shown[f"best_at_{k}"]}
+        assert told == pytest.approx(best)
+        usual = {(row["model"], row["teaching"]): row["value"] for row in shown[f"pass_at_{k}"]}
+        assert all(told[key] >= usual[key] for key in told)
+        assert told != usual
+
+
+def chance(k: int, values: list[float]) -> float:
+    """Return the chance that one at least of k of these is right."""
+    return 1 - comb(len(values) - round(sum(values)), k) / comb(len(values), k)

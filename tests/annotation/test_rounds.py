@@ -67,3 +67,50 @@ def test_a_file_that_is_taken_back_knows_its_round(twice: Path, tripos: Command)
     done = tripos("annotate", "--take", "anna.xlsx", "--round", "2")
     assert done.code == 2
     assert "`--round` says nothing about a file that is taken back" in done.err
+
+
+LABELLED = """benchmark labelled "1.0.0" { languages en }
+role candidate compared
+role judge panel with people
+dataset item from "items.jsonl" { question text }
+scorer good(text: text) by judge { prompt "Good? {{ text }}", gives 1..10 }
+scenario s {
+  over item
+  ask reply by candidate { prompt "{{ item.question }}" }
+  score good = good(reply.text)
+}
+measure mean   = mean(good)
+measure zero   = mean(good, missing: zero)
+measure agreed = krippendorff_alpha(good, level: interval) across judge
+"""
+LABELS = {"anna": {"a": (8, 4), "b": (3,)}, "ben": {"a": (4,), "b": (3,)}}
+
+
+def test_repeated_labels_that_all_count_are_rounds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("s.tripos").write_text(LABELLED, "utf-8")
+    Path("items.jsonl").write_text('{"question": "a"}\n{"question": "b"}\n', "utf-8")
+    replies = "\n".join(f"{question},lab/x,reply {question}" for question in "ab")
+    Path("replies.csv").write_text(f"question,model,reply\n{replies}\n", "utf-8")
+    assert tripos("import", "samples", "replies.csv", "--spec", "s.tripos").code == 0
+    rows = [
+        (question, name, number, grade)
+        for name, graded in LABELS.items()
+        for question, grades in graded.items()
+        for number, grade in enumerate(grades, 1)
+    ]
+    bare = "\n".join(f"{question},lab/x,human/{name},{grade}" for question, name, _, grade in rows)
+    Path("bare.csv").write_text(f"question,model,evaluator,good\n{bare}\n", "utf-8")
+    refused = tripos("import", "scores", "bare.csv")
+    assert refused.code == 1
+    assert "say the round" in refused.err
+    numbered = "\n".join(f"{question},lab/x,human/{name},{number},{grade}" for question, name, number, grade in rows)
+    Path("rounds.csv").write_text(f"question,model,evaluator,round,good\n{numbered}\n", "utf-8")
+    assert tripos("import", "scores", "rounds.csv").code == 0
+    found = {each["name"]: each["rows"][0] for each in tripos("report", "--json").data["measures"]}
+    assert found["mean"]["value"] == pytest.approx((8 + 4 + 3 + 4 + 3) / 5)  # every grade alike
+    assert found["mean"]["coverage"] == pytest.approx(5 / 6)  # anna graded `b` once only
+    assert found["zero"]["value"] == pytest.approx((8 + 4 + 3 + 4 + 3) / 6)
+    assert found["agreed"]["value"] == pytest.approx(1)  # of the latest grades: 4 and 3 of both

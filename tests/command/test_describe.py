@@ -106,6 +106,14 @@ def test_the_table_and_csv_say_the_same(folder: Path, tripos: Command) -> None:
         ("easy", "tags", "0.0", "items"),
         ("hard", "tags", "1.5", "items"),
     ]
+    fields = ("--field", "source.book=distinct,question")
+    done = tripos("describe", "s.tripos", "--dataset", "item", "--by", "kind", *fields)
+    lines = [" ".join(line.split()) for line in done.out.splitlines()]
+    assert (lines[2], *lines[4:]) == (
+        "kind rows share distinct source.book question",
+        "easy 1 33.3% 1 5.00",
+        "hard 2 66.7% 2 10.00",
+    )
     done = tripos("describe", "s.tripos", "--dataset", "item", "--by", "kind", "--figure", "rows")
     assert [line.split() for line in done.out.splitlines()[3:]] == [["easy", "1", "33.3%"], ["hard", "2", "66.7%"]]
 
@@ -116,6 +124,8 @@ def test_the_table_and_csv_say_the_same(folder: Path, tripos: Command) -> None:
         (("--dataset", "itm"), "no data set `itm`", "did you mean `item`?"),
         (("--dataset", "item", "--by", "knd"), "`item` has no field `knd`", "did you mean `kind`?"),
         (("--dataset", "other", "--field", "x"), "`other` has no field `x`", "there is `question`, `note`"),
+        (("--field", "question=most"), "`--field NAME=FIGURE` needs `--by`", "all figures"),
+        (("--by", "kind", "--field", "question=mst"), "`--field question=mst` names no figure", "did you mean `most`?"),
         (("--figure", "most"), "`--figure` needs `--by FIELD[,FIELD]`", "give both"),
         (("--dataset", "item", "--by", "kind", "--group", "a"), "`--group a` names no values", "--group NAME=VALUE"),
         (

@@ -107,3 +107,129 @@ def test_an_export_of_another_kind_cannot_be_mixed_in(folder: Path, tripos: Call
     assert done.code == 2
     assert "error[S0601]: the spec makes no examples called `lesson`" in done.err
     assert "did you mean `lessons`?" in done.err
+
+
+RATED = """benchmark rated "1.0.0" { languages en }
+role candidate compared
+dataset item from "items.jsonl" { question text, level choice(low, high) secret, marks integer secret }
+dataset worked from "worked.jsonl" like item
+scenario s {
+  over item
+  ask level by candidate { prompt "How hard is it? {{ item.question }}", returns choice(low, high) }
+  ask both by candidate { prompt "Rate it. {{ item.question }}", returns { level choice(low, high), marks 1..5 } }
+  score right = level == item.level
+}
+export lessons {
+  examples from worked
+  asks STEP of s
+  RETURNS
+  reply REPLY
+}
+"""
+HOLE = '"{{ json(worked.level) }}"'
+
+
+def rated(tmp_path: Path, step: str, reply: str, returns: str = "") -> Path:
+    spec = RATED.replace("STEP", step).replace("REPLY", reply).replace("RETURNS", returns)
+    (tmp_path / "s.tripos").write_text(spec, "utf-8")
+    asked = {"question": ASKED["question"], "level": "low", "marks": 2}
+    worked = {"question": OTHER["question"], "level": "high", "marks": 4}
+    (tmp_path / "items.jsonl").write_text(json.dumps(asked), "utf-8")
+    (tmp_path / "worked.jsonl").write_text(json.dumps(worked), "utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("step", "reply"),
+    [
+        ("level", r'"{\"value\": {{ json(worked.level) }} }"'),
+        ("level", r'"\n{\"value\": {{ json(worked.level) }} }\n"'),
+        ("both", r'"{\"level\": {{ json(worked.level) }}, \"marks\": {{ json(worked.marks) }} }"'),
+    ],
+)
+def test_a_reply_in_the_form_of_its_prompt_is_exported(
+    tmp_path: Path, tripos: Callable[..., Any], step: str, reply: str
+) -> None:
+    (line,), _ = exported(rated(tmp_path, step, reply), tripos)
+    assert "Answer with JSON only" in line["messages"][0]["content"]
+    assert json.loads(line["messages"][1]["content"])
+
+
+@pytest.mark.parametrize(
+    ("step", "reply", "reason"),
+    [
+        ("level", r'"It is far. {\"value\": {{ json(worked.level) }} }"', "not JSON alone"),
+        ("level", r'"{\"value\": {{ json(worked.level) }} } It is far."', "not JSON alone"),
+        ("level", r'"```json\n{\"value\": {{ json(worked.level) }} }\n```"', "not JSON alone"),
+        ("level", "worked.question", ""),
+        ("level", '"high"', "not JSON alone"),
+        ("level", r'"{\"value\": \"middle\"}"', ""),
+        ("level", r'"{\"value\": \"High\"}"', "$.value"),
+        ("level", r'"{\"value\": \"high\", \"why\": \"far\"}"', "why"),
+        ("both", r'"{\"level\": \"high\"}"', "marks"),
+        ("both", r'"{\"level\": \"high\", \"marks\": \"4\"}"', "$.marks"),
+        ("both", r'"{\"level\": \"high\", \"marks\": 6}"', ""),
+    ],
+)
+def test_a_reply_in_another_form_than_its_prompt_asks_for_is_refused(
+    tmp_path: Path, tripos: Callable[..., Any], step: str, reply: str, reason: str
+) -> None:
+    folder = rated(tmp_path, step, reply)
+    done = tripos("export", "lessons", "--spec", str(folder / "s.tripos"), "-o", str(folder / "out.jsonl"))
+    assert done.code != 0
+    told = " ".join(done.err.split())
+    assert "error[S0824]" in told
+    assert "export `lessons`, row 1 of `worked`" in told
+    assert "choice(" in told
+    assert reason in told
+    assert not (folder / "out.jsonl").exists()
+
+
+def test_an_export_can_ask_for_another_form_than_the_step(tmp_path: Path, tripos: Callable[..., Any]) -> None:
+    reply = r'"{\"explanation\": {{ json(worked.question) }}, \"value\": {{ json(worked.level) }} }"'
+    returns = "returns { explanation text, value choice(low, high) }"
+    (line,), _ = exported(rated(tmp_path, "level", reply, returns), tripos)
+    assert '"explanation": "<text>"' in line["messages"][0]["content"]
+    assert json.loads(line["messages"][1]["content"]) == {"explanation": OTHER["question"], "value": "high"}
+
+
+def test_a_prompt_of_its_own_ends_with_the_form_that_the_export_asks_for(
+    folder: Path, tripos: Callable[..., Any]
+) -> None:
+    own = SPEC.replace("reply  worked.answer", 'returns text\n  reply "{\\"value\\": {{ json(worked.answer) }} }"')
+    (folder / "s.tripos").write_text(own, "utf-8")
+    ((asked, answered),) = [line["messages"] for line in exported(folder, tripos)[0]]
+    assert asked["content"].startswith(f"Q: {OTHER['question']}\n\nAnswer with JSON only")
+    assert answered["content"] == '{"value": "Mercury" }'
+    (folder / "s.tripos").write_text(SPEC.replace("reply  worked.answer", "returns text\n  reply worked.answer"))
+    done = tripos("export", "lessons", "--spec", str(folder / "s.tripos"), "-o", str(folder / "out.jsonl"))
+    assert "error[S0824]" in done.err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code"),
+    [
+        ("asks level of s", "asks level of s when hint == some", "E0208"),
+        ("examples from worked", "pairs from worked", "E0202"),
+        ("asks level of s", "asks likely of s", "E0301"),
+        ("asks level of s", "asks calling of s", "E0301"),
+    ],
+)
+def test_a_form_must_fit_the_export(tmp_path: Path, tripos: Callable[..., Any], old: str, new: str, code: str) -> None:
+    folder = rated(tmp_path, "level", r'"{\"value\": {{ json(worked.level) }} }"', "returns choice(low, high)")
+    spec = (folder / "s.tripos").read_text("utf-8")
+    spec = spec.replace("scenario s {\n", "arm hint { none, some }\nscenario s {\n  arms hint\n")
+    spec = spec.replace(
+        "returns choice(low, high) }\n  ask both",
+        """returns choice(low, high)
+    shots 1 from worked when hint == some { prompt "{{ worked.question }}", reply "{{ worked.level }}" }
+  }
+  ask likely by candidate { prompt "{{ item.question }}", likelihood of ("low", "high") }
+  ask calling by candidate { prompt "{{ item.question }}", tools look }
+  ask both""",
+    )
+    spec = spec.replace("dataset item", 'tool look "Look there." { place text "Where." }\ndataset item', 1)
+    spec = spec.replace("asks level of s\n", "asks level of s when hint == none\n") if "hint" not in new else spec
+    (folder / "s.tripos").write_text(spec.replace(old, new), "utf-8")
+    done = tripos("check", str(folder / "s.tripos"))
+    assert f"error[{code}]" in done.err + done.out, done.err + done.out

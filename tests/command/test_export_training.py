@@ -348,3 +348,54 @@ def test_an_unknown_measure_is_answered_with_the_nearest(
     done = tripos("export", "distillation", "--by", name, "-o", "t.jsonl")
     assert done.code == 2
     assert told in " ".join(done.err.split())
+
+
+FORMED = """benchmark formed "1.0.0" { languages en }
+role candidate compared
+dataset item from "items.jsonl" { question text, answer integer secret }
+scenario s {
+  over item
+  ask reply by candidate { prompt "{{ item.question }}", returns 1..9 }
+  score right = reply == item.answer
+}
+"""
+REPLIES = {"plain": '{"value": 4}', "fenced": '```json\n{"value": 4}\n```', "chatty": 'Two and two: {"value": 4}'}
+
+
+@pytest.mark.parametrize("export", ["distillation", "preferences"])
+def test_replies_in_another_form_than_their_prompt_asks_for_are_left_out(
+    export: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("s.tripos").write_text(FORMED, "utf-8")
+    Path("items.jsonl").write_text(json.dumps({"question": "2 + 2?", "answer": 4}), "utf-8")
+    replies = {**REPLIES, "wrong": '{"value": 5}'} if export == "preferences" else REPLIES
+    given = [{"question": "2 + 2?", "model": f"lab/{name}", "reply": text} for name, text in replies.items()]
+    Path("replies.jsonl").write_text("\n".join(map(json.dumps, given)), "utf-8")
+    assert tripos("import", "samples", "replies.jsonl", "--spec", "s.tripos").code == 0
+    done = tripos("export", export, "--by", "right", "-o", "t.jsonl")
+    assert done.code == 0, done.err
+    told = provenance("t.jsonl")
+    assert told["left_out"]["another form"] == 2
+    assert {each["model"]: each["reason"] for each in told["another_form"]} == {
+        "lab/fenced": "it is not JSON alone",
+        "lab/chatty": "it is not JSON alone",
+    }
+    assert "replies in another form than their prompt asks for: 2" in done.out
+    (line,) = lines("t.jsonl")
+    last = line["messages"][-1] if export == "distillation" else line["chosen"][-1]
+    assert last["content"] == REPLIES["plain"]
+
+
+def test_an_export_of_replies_in_another_form_names_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("s.tripos").write_text(FORMED, "utf-8")
+    Path("items.jsonl").write_text(json.dumps({"question": "2 + 2?", "answer": 4}), "utf-8")
+    reply = {"question": "2 + 2?", "model": "lab/chatty", "reply": REPLIES["chatty"]}
+    Path("replies.jsonl").write_text(json.dumps(reply), "utf-8")
+    assert tripos("import", "samples", "replies.jsonl", "--spec", "s.tripos").code == 0
+    done = tripos("export", "distillation", "--by", "right", "-o", "t.jsonl")
+    assert "error[S0603]" in done.err
+    assert "the reply of lab/chatty to item" in " ".join(done.err.split())

@@ -408,3 +408,15 @@ def test_an_option_that_tables_have_no_use_for_is_refused(run: Path, tripos: Com
         refused = tripos("report", "--tables", *options)
         assert (refused.code, f"`{options[0]}` has no use with `--tables`" in refused.err) == (2, True), refused.err
     assert tripos("report", "--tables", "--table", "main").code == 2
+
+
+def test_models_with_equal_figures_are_one_row_in_an_arm_alone(run: Path, tripos: Command) -> None:
+    """Elsewhere equal figures are chance, and models that are alike would be taken for one."""
+    declared = """
+table kinds { rows q.kind, model, column 0 * mean(right) }
+table arms  { rows hint, model, column 0 * mean(right) }
+"""
+    Path("tables.tripos").write_text(SPEC + declared, "utf-8")
+    kinds, arms = tripos("report", "--spec", "tables.tripos", "--tables", "--format", "json").data["tables"]
+    assert [row["model"] for row in kinds["rows"]] == [*MODELS, *MODELS]
+    assert [row["model"] for row in arms["rows"]] == ["all models", "all models"]

@@ -7,7 +7,15 @@ import random
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from tripos_compiler.language.near_duplicates import NEAR_DUPLICATE_OVERLAP, NearTexts, jaccard_overlap, runs_of
+from tests.lengths import sized
+from tripos_compiler.language.near_duplicates import (
+    NEAR_DUPLICATE_OVERLAP,
+    NearTexts,
+    RunIndex,
+    codes_of,
+    jaccard_overlap,
+    runs_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -94,3 +102,40 @@ def test_among_many_the_overlap_is_the_true_one(letters: str) -> None:
     found = [(text, place, shared) for text in changed for place, shared in kept.all_like(text)]
     assert len(found) >= 60
     assert all(shared == jaccard_overlap(runs_of(text), runs_of(texts[place])) for text, place, shared in found)
+
+
+LETTERS = "abcdefgh这道题考查的是函数"
+
+
+def drawn_texts(dice: random.Random) -> list[str]:
+    """Return texts of which some are changed copies of others."""
+    texts = ["".join(dice.choices(LETTERS, k=dice.randrange(3, 80))) for _ in range(20)]
+    for text in dice.sample(texts, 10):
+        letters = list(text)
+        for _ in range(dice.randrange(1, 4)):
+            letters[dice.randrange(len(letters))] = dice.choice(LETTERS)
+        texts.append("".join(letters))
+    return texts
+
+
+def test_the_shortcut_passes_over_no_match() -> None:
+    for seed in range(sized(10, 100)):
+        dice = random.Random(seed)
+        texts = drawn_texts(dice)
+        index, without = RunIndex(0.7), RunIndex(0.7)
+        without._occupied[:] = True
+        found: list[list[tuple[int, float]]] = []
+        for text in texts:
+            found.append(list(index.like(text)))
+            assert found[-1] == list(without.like(text))
+            index.add(text)
+            without.add(text)
+        assert any(found), seed
+
+
+def test_runs_are_distinct_sorted_numbers() -> None:
+    for seed in range(sized(50, 500)):
+        text = drawn_texts(random.Random(seed))[-1]
+        codes = codes_of(text).tolist()
+        assert codes == sorted(set(codes))
+        assert len(codes) == len({text[start : start + 3] for start in range(max(1, len(text) - 2))})

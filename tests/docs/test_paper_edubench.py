@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from statistics import fmean, median
 
 import pytest
 
@@ -178,3 +180,41 @@ def test_the_calls_are_those_of_the_plan(name: str, calls: str, tripos: Command,
     assert done.code == 0, done.err
     [line] = [line.split() for line in done.out.splitlines() if line.startswith("calls ")]
     assert line[2] == calls == COMMANDS[name][3]
+
+
+PAIRS_OF_METRICS = {
+    "IFTC": (56, 66, 69, 63, 55, 52, 53, 63, 58, 65),
+    "RTC": (48, 55, 65, 71, 55, 56, 53, 58, 59, 70),
+    "CRSC": (57, 61, 65, 61, 60, 60, 55, 62, 64, 61),
+    "SEI": (55, 59, 70, 66, 53, 56, 54, 61, 63, 70),
+    "BFA": (51, 66, 68, 59, 57, 56, 59, 62, 63, 54),
+    "DKA": (60, 59, 58, 57, 59, 62, 56, 64, 64, 54),
+    "RPR": (55, 59, 69, 62, 57, 60, 55, 57, 64, 65),
+    "EICP": (53, 56, 54, 52, 55, 58, 59, 68, 67, 66),
+    "CSI": (56, 56, 54, 57, 57, 52, 51, 56, 56, 56),
+    "MGP": (54, 58, 59, 67, 58, 57, 58, 53, 61, 54),
+    "PAS": (61, 71, 74, 74, 56, 62, 59, 71, 71, 72),
+    "HOTS": (58, 69, 69, 68, 62, 60, 60, 68, 66, 68),
+}
+"""The printed cells of Tables 7 to 9, in hundredths: each metric of the ten pairs of evaluators, in the order of the
+rows and columns of Table 5."""
+PAIRS_TOGETHER = (55, 61, 65, 63, 57, 58, 56, 62, 63, 63)
+"""Those of Table 5."""
+
+
+def test_table_5_is_the_mean_over_metrics_of_tables_7_to_9() -> None:
+    lines = (line for line in (SPECS / "allocation.tripos").read_text("utf-8").splitlines() if "|" in line)
+    header, *rows = ([cell.strip() for cell in line.strip().strip("|").split("|")] for line in lines)
+    weights = {name: sum(row[place] == "x" for row in rows) for place, name in enumerate(header)}
+
+    def hits(average: Callable[[Sequence[int]], float]) -> int:
+        """Return how many of the ten printed figures an average of the twelve cells of a pair gives."""
+        cells = zip(*PAIRS_OF_METRICS.values(), strict=True)
+        return sum(abs(average(each) - told) <= 0.5 for each, told in zip(cells, PAIRS_TOGETHER, strict=True))
+
+    weighted = [weights[metric] for metric in PAIRS_OF_METRICS]
+    assert hits(fmean) == 10
+    assert hits(lambda cells: fmean(cells, weighted)) == 6
+    assert hits(median) == 7
+    assert "all ten of its figures follow" in " ".join(PAGE.split())
+    assert "the number of scenarios of a metric 6, and the median 7" in " ".join(PAGE.split())

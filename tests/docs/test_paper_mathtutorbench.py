@@ -10,6 +10,8 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import fmean, median, stdev
+from typing import Any
 
 import pytest
 
@@ -182,7 +184,7 @@ def prompts(folder: Path) -> Path:
 
 def run(tripos: Command, name: str, *more: str) -> str:
     """Run a command of the page on our own rows, with models that stand in for real ones."""
-    (line,) = re.findall(r"`(tripos [^`]*)`", COMMANDS[name][1])
+    line, *_ = re.findall(r"`(tripos [^`]*)`", COMMANDS[name][1])
     words_ = [word.replace("specs/", f"{ROOT}/specs/", 1) for word in shlex.split(line)[1:]]
     words_ = [re.sub(r"critic=.*", "critic=mock/reward", word) for word in words_ if word not in ("--data", "DIR")]
     done = tripos(*["mock/careful" if word == "…" else word for word in words_], *more)
@@ -197,7 +199,7 @@ def test_the_commands_of_the_page_give_with_mocks_what_it_says(
     monkeypatch.chdir(tmp_path)
     assert re.search(r"total +7 +42 ", run(tripos, "Table 1"))
     assert COMMANDS["Table 1"][5] == "42 items"
-    assert run(tripos, "Table 2").startswith("48 pairs") and COMMANDS["Table 2"][5] == "48 pairs"
+    assert run(tripos, "Table 2").startswith("104 pairs") and COMMANDS["Table 2"][5] == "104 pairs"
     assert "10 calls asked" not in run(tripos, "Figure 3")
     told = tripos("sql", "select count(distinct item_id) as n from tutor_rewarded.judgements", "-o", "n.json")
     assert told.code == 0 and json.loads(Path("n.json").read_text("utf-8"))[0]["n"] == 5
@@ -205,6 +207,48 @@ def test_the_commands_of_the_page_give_with_mocks_what_it_says(
     tripos("sql", "select count(*) as n from tutor_reward.samples", "-o", "n.json")
     assert json.loads(Path("n.json").read_text("utf-8"))[0]["n"] == 20
     assert COMMANDS["Figure 4, judges"][5] == "20 replies a model"
+
+
+def shown(tripos: Command, name: str) -> list[dict[str, Any]]:
+    """Return the rows of a declared table of the last run."""
+    (table,) = tripos("report", "--table", name, "--json").data["tables"]
+    rows: list[dict[str, Any]] = table["rows"]
+    return rows
+
+
+def test_the_tables_of_reward_models_are_those_of_the_rewards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run(tripos, "Figure 3")
+    query = 'select "order"::varchar as arm, item_id, metric, value from tutor_rewarded.scores'
+    assert tripos("sql", query, "-o", "rows.json").code == 0
+    scores = json.loads(Path("rows.json").read_text("utf-8"))
+    rewards = {
+        arm: {row["item_id"]: row["value"] for row in scores if (row["metric"], row["arm"]) == ("reward", arm)}
+        for arm in ("expert_first", "novice_first")
+    }
+    expert, novice = rewards["expert_first"], rewards["novice_first"]
+    mine, *printed = shown(tripos, "table_3")
+    margins = [expert[item] - novice[item] for item in expert]
+    assert mine["Accuracy"]["value"] == pytest.approx(fmean(margin > 0 for margin in margins))
+    assert mine["Avg. margin"]["value"] == pytest.approx(fmean(margins))
+    paper = {row["model"]: (row["Accuracy"]["value"], row["Avg. margin"]["value"]) for row in printed}
+    assert len(paper) == 6
+    assert paper["+ MathDial (8.1k)"] == (0.84, 5.75)
+    for row, values in zip(shown(tripos, "figure_3"), (expert, novice), strict=True):
+        assert row["Mean"]["value"] == pytest.approx(fmean(values.values()))
+        assert row["Median"]["value"] == pytest.approx(median(values.values()))
+        assert row["Spread"]["value"] == pytest.approx(stdev(values.values()))
+
+
+def test_judges_stand_in_figure_4_with_both_prompts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run(tripos, "Figure 4, judges")
+    (row,) = shown(tripos, "figure_4")
+    assert set(row) == {"model", "Accuracy: prompted", "Accuracy: extended prompt"}
 
 
 @pytest.mark.long

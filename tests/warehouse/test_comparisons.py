@@ -61,6 +61,8 @@ scenario essay {{
   compare preferred using better(first.reply.text, second.reply.text)
 }}
 measure won      = win_rate(preferred) {by}
+measure former   = win_rate(preferred, place: first) {by}
+measure latter   = win_rate(preferred, place: second) {by}
 measure bias     = position_bias(preferred) by {also}evaluator
 measure flips    = flip_rate(preferred) by {also}evaluator
 measure strength = bradley_terry(preferred) by {also}evaluator
@@ -203,6 +205,9 @@ def test_every_measure_is_the_statistic_of_its_name(
     measures, verdicts = once
     for row in measures["won"]:
         same(row, win_rate(verdicts, row.model))
+    for name, place in (("former", 0), ("latter", 1)):
+        for row in measures[name]:
+            same(row, win_rate([v for v in verdicts if (v.first, v.second)[place] == row.model], row.model))
     for row in measures["bias"]:
         same(row, position_bias([v for v in verdicts if row.model in v.models and v.judge == row.by[1]]))
     for row in measures["flips"]:

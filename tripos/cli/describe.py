@@ -6,7 +6,7 @@ import statistics
 from argparse import Namespace
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from tripos.cli.context import Context, Outcome
@@ -196,8 +196,11 @@ def main(context: Context) -> Outcome:
     datasets = _chosen(spec.plan, listed_names(options.dataset))
     groups = [datasets] if options.together else [[dataset] for dataset in datasets]
     described = [_described(source, group, options) for group in groups]
-    figure = options.figure or "mean"
-    tables = ("\n".join(_lines(statistics_, figure)) for statistics_ in described)
+    figure, of_fields = options.figure or "mean", _field_figures(options.field)
+    if not options.by and any(of_fields.values()):
+        message = f"`{DescribeParameters.field} NAME=FIGURE` needs `{DescribeParameters.by}`"
+        raise TriposError("R0202", message, "without it all figures of a field are shown")
+    tables = ("\n".join(_lines(statistics_, figure, of_fields)) for statistics_ in described)
     return Outcome(lambda: _to_data(spec.plan, described), ["\n\n".join(tables)], {"csv": lambda: _to_csv(described)})
 
 
@@ -233,7 +236,7 @@ def _described(source: CaseSource, datasets: Sequence[Dataset], options: Namespa
             f"describe them without `{DescribeParameters.together}`",
         )
     by = [_part(name, parts, listed_name) for listed_name in listed_names(options.by)]
-    chosen = [_part(name, parts, listed_name) for listed_name in listed_names(options.field)] or parts
+    chosen = [_part(name, parts, listed_name) for listed_name in _field_figures(options.field)] or parts
     rows = (row.values for dataset in datasets for row in source.sources.stream(dataset))
     groups = describe(rows, chosen, by, options.unit, _parse_groups(options.group))
     files = tuple((file.path, file.rows) for dataset in datasets for file in dataset.every_file)
@@ -247,6 +250,18 @@ def _part(dataset: str, parts: Sequence[FieldPart], name: str) -> FieldPart:
     if name not in field_parts:
         raise TriposError("R0202", f"`{dataset}` has no field `{name}`", _hint(name, field_parts))
     return field_parts[name]
+
+
+def _field_figures(texts: Sequence[str]) -> dict[str, str | None]:
+    """Return the figure that is shown of each field, from texts `NAME` or `NAME=FIGURE`; None for that of all."""
+    figures: dict[str, str | None] = {}
+    for text in listed_names(texts):
+        name, equals, figure = text.partition("=")
+        if equals and figure not in FIGURES:
+            message = f"`{DescribeParameters.field} {text}` names no figure"
+            raise TriposError("R0202", message, suggest(figure, FIGURES, f"there is {', '.join(FIGURES)}"))
+        figures[name] = figure if equals else None
+    return figures
 
 
 def _parse_groups(texts: Sequence[str]) -> dict[str, str]:
@@ -284,9 +299,9 @@ def _sorted(
     return dict(sorted(groups.items(), key=lambda each: place(each[0])))
 
 
-def _lines(described: DatasetStatistics, figure: str) -> Iterator[str]:
+def _lines(described: DatasetStatistics, figure: str, of_fields: Mapping[str, str | None]) -> Iterator[str]:
     """Yield a table: a line for each field, or with groups a line for each group and a column of one statistic for each
-    field."""
+    field: that of `of_fields`, or `figure`."""
     count = len(described.files)
     yield localized(f"{described.name}: {described.rows:,} rows of {count:,} file{'' if count == 1 else 's'}")
     if not described.groups:
@@ -315,11 +330,17 @@ def _lines(described: DatasetStatistics, figure: str) -> Iterator[str]:
         return
     yield localized(f"{figure} of each field:")
     fields = [
-        _figure_column(part.name, figure, [of[part.name] for of in described.groups.values()])
+        _field_column(part.name, of_fields.get(part.name), figure, [of[part.name] for of in described.groups.values()])
         for part in described.parts
         if part.name not in described.by
     ]
     yield from table_lines(Table((*keys, *rows, *fields)), table_width())
+
+
+def _field_column(name: str, own: str | None, figure: str, fields: Sequence[FieldStatistics]) -> Column:
+    """Return the column of a field: of its own figure, which its heading then names, or of that of all fields."""
+    column = _figure_column(name, own or figure, fields)
+    return column if own is None else replace(column, heading=f"{localized(own)} {name}")
 
 
 def _figure_column(name: str, figure: str, fields: Sequence[FieldStatistics]) -> Column:

@@ -162,6 +162,9 @@ def _pairs_lines(provenance: Mapping[str, Any], path: Path) -> Iterator[str]:
     topics = {group for line in provenance["lines"] for group in line["groups"]}
     grouped = f" of {counted(len(topics), 'topic')}" if topics else ""
     yield message(f"{counted(provenance['examples'], 'pair')}{grouped}, written to {path}")
+    if len(provenance["exports"]) > 1:
+        for name, count in Counter(line["export"] for line in provenance["lines"]).items():
+            yield f"  {name}: {count:,}"
     authors = Counter(name for line in provenance["lines"] for name in set(line["by"]) if name)
     for name, count in authors.most_common():
         yield message(f"  with a reply of {name}: {count:,}")

@@ -19,8 +19,9 @@ from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.errors import TriposError
 from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.plan import Binary, Call, Export, Expr, Items, Literal_, Plan, Ref, Unary
+from tripos_runtime.asking.plan_questions import Questions
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.exports.replies import ReplyFilter, ReplyQuery, asked_steps
+from tripos_warehouse.exports.replies import FormCheck, ReplyFilter, ReplyQuery, asked_steps
 from tripos_warehouse.exports.training import (
     SourceRun,
     TrainingSet,
@@ -130,6 +131,7 @@ REASONS = {
     "not the best": "replies of models that are not the best",
     "doubles": "doubles",
     "truncated": "replies that were cut off",
+    "another form": "replies in another form than their prompt asks for",
     "empty": "empty replies",
     "no prompt": "replies without a prompt that can be read",
     "likelihoods": "likelihoods, which nobody wrote",
@@ -158,6 +160,10 @@ def export_replies(run: OpenRun, options: ReplyOptions, kind: Literal["best", "p
         )
     if not training.examples:
         text = "; ".join(_left_out(training)) or "the run has no replies to these steps"
+        if training.misfits:
+            first = training.misfits[0]
+            which = f"the reply of {first.model} to item {first.item_id} of `{first.scenario}`"
+            text += f"; the first is {which}: {first.reason}"
         raise StoreError("S0603", f"nothing to export: {text}", _empty_export_hint(query, training))
     written = write_lines(path, (example.line for example in training.examples))
     data = provenance(plan, run.record, query, training, written)
@@ -196,10 +202,27 @@ def reply_query(options: ReplyOptions, plan: Plan, run: RunRecord, kind: Literal
         format=options.line_format or (declared.format if declared is not None else "chat"),
         name=declared.name if declared is not None else None,
         keep=keep,
+        form_check=form_check,
         filter_text=texts,
         hold_out=_hold_out(options, plan, declared.holds_out if declared is not None else ()),
         apart_from=listed_names(options.apart_from),
     )
+
+
+def form_check(plan: Plan) -> FormCheck:
+    """Return the check of replies to the steps of a plan: it reads a reply as the run did, and requires exactly the
+    form that the prompt asks for."""
+    questions = Questions(plan, tuple(plan.axes))
+    scenarios = {scenario.name: scenario for scenario in plan.scenarios}
+
+    def form_error(step: str, place: Mapping[str, str | None], text: str) -> str | None:
+        scenario = scenarios[place["scenario"] or ""]
+        arms = {name: place.get(name) for name in scenario.arms}
+        treatment = next(each for each in scenario.treatments if all(each.arms[name] == arms[name] for name in arms))
+        language = place.get("language") or plan.benchmark.languages[0]
+        return questions.widest(treatment.ask(step), language).form_error(text)
+
+    return form_error
 
 
 def _hold_out(options: ReplyOptions, plan: Plan, declared: tuple[str, ...]) -> tuple[str, ...]:

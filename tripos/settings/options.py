@@ -391,7 +391,10 @@ class DescribeParameters(Parameters):
         text("FIELD[,FIELD]"), "describe the rows separately for each value of a field, or each combination of several"
     )
     group = repeated(text("NAME=V[,V]"), "with --by: count these values under one name; may be repeated", needs=("by",))
-    field = repeated(text("NAME[,NAME]"), "describe these fields only")
+    field = repeated(
+        text("NAME[=FIGURE][,NAME]"),
+        "describe these fields only; with --by, FIGURE is shown of a field in place of --figure",
+    )
     figure = option(
         choice("rows", "values", "distinct", "mean", "least", "median", "most"),
         "with --by: show this figure for each field (default: mean)",

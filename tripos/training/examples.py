@@ -25,56 +25,89 @@ from tripos_compiler.language.near_duplicates import (
     letters_and_digits,
     training_texts,
 )
-from tripos_compiler.plan import Pairing, Partner, Plan, Retrieve, ScenarioRequest, Shots, digest as digest_of
+from tripos_compiler.library.types import type_notation
+from tripos_compiler.plan import (
+    Pairing,
+    Partner,
+    Plan,
+    Retrieve,
+    ScenarioRequest,
+    Settings,
+    Shots,
+    Treatment,
+    Type,
+    digest as digest_of,
+)
+from tripos_compiler.replies.number_tokens import DEFAULT
+from tripos_runtime.asking.plan_questions import reply_reader
 from tripos_runtime.asking.prompts import chosen_rows
+from tripos_runtime.asking.questions import Question
 from tripos_runtime.datasets.cases import Case, CaseSource
 from tripos_runtime.datasets.sources import SourceRow
-from tripos_runtime.models.base import Message
 from tripos_runtime.program.binding import RoleBinding
 from tripos_runtime.program.needs import Answered, Need, PlanContext, ReplyNeed, SimilarityNeed, pending
 from tripos_runtime.program.running import drive_now
 from tripos_runtime.program.steps import UnitProgram
 from tripos_runtime.program.units import BoundTreatment, Unit
 from tripos_runtime.program.values import StepValues
+from tripos_runtime.reading.schema import schema_of
 from tripos_warehouse.exports.training import FORMAT
 from tripos_warehouse.files import provenance_path, write_lines
 
 Messages = list[dict[str, str]]
 
 
+@dataclass(frozen=True)
+class ExampleRequest:
+    """The messages of a request, and the question that says how a reply to them is read; None if it is any text."""
+
+    messages: Messages
+    question: Question | None
+
+    def form_error(self, reply: str) -> str | None:
+        """Return why a reply does not have the form that the messages ask for; None if it has."""
+        return None if self.question is None else self.question.form_error(reply)
+
+
 class QuestionBuilder:
     """Runs a scenario up to a question, for any row with its fields."""
 
-    def __init__(self, plan: Plan, source: CaseSource, asks: ScenarioRequest) -> None:
+    def __init__(self, plan: Plan, source: CaseSource, asks: ScenarioRequest, returns: Type | None) -> None:
         self._source = source
         self._world = PlanContext(plan, source.sources)
         scenario = next(each for each in plan.scenarios if each.name == asks.scenario)
-        treatment = next(each for each in scenario.treatments if each.arms == asks.arms)
-        self._ask = ask = treatment.ask(asks.step)
+        treatment = _treatment(plan, asks)
+        ask = treatment.ask(asks.step)
+        if returns is not None:
+            ask = ask.model_copy(update={"returns": returns})
+        self._ask = ask
         retrieves = (step for step in treatment.steps if isinstance(step, Retrieve) and step.name in ask.needs)
         compared = next(role.name for role in plan.roles if role.kind == "compared")
         binding = RoleBinding({role.name: (role.name,) for role in plan.roles}, compared)  # no model is called
         self._bound = BoundTreatment(scenario, treatment.model_copy(update={"steps": (*retrieves, ask)}), plan, binding)
 
-    def messages(self, row: SourceRow) -> Messages | None:
-        """Return the messages for a row, or None if the scenario would not run over it or not ask. Raises `Unavailable`
+    def request(self, row: SourceRow) -> ExampleRequest | None:
+        """Return the request for a row, or None if the scenario would not run over it or not ask. Raises `Unavailable`
         if the row lacks a value."""
         case = self._source.case_of(self._bound.scenario, row)
         if case is None:
             return None
         unit = Unit(case, self._bound, self._bound.binding.compared, 0)
         program = UnitProgram(self._world, unit, StepValues(case.names))
-        asked: list[Message] = []
+        asked: list[ReplyNeed] = []
 
         def meet(need: Need) -> Answered:
             if isinstance(need, SimilarityNeed):  # no embeddings are requested
                 return {}
             assert isinstance(need, ReplyNeed)
-            asked.extend(need.prompt.messages())
+            asked.append(need)
             return pending(self._ask.name)
 
         drive_now(program.go(), meet, program.out.clear)
-        return [{"role": message.role, "content": message.content} for message in asked] or None
+        if not asked:
+            return None
+        messages = [{"role": message.role, "content": message.content} for message in asked[0].prompt.messages()]
+        return ExampleRequest(messages, asked[0].question)
 
 
 class PartnerRows:
@@ -176,10 +209,11 @@ def _examples(
     near: dict[str, dict[str, Any]],
 ) -> Iterator[ExportedExample]:
     """Yield the examples of one export. Rows that are left out are recorded in `left_out` and `near`."""
-    asking = None if export.asks is None else QuestionBuilder(plan, source, export.asks)
+    asking = None if export.asks is None else QuestionBuilder(plan, source, export.asks, export.returns)
+    form = _own_form(export, source)
     besides = None if export.beside is None else PartnerRows(plan, source, export.beside)
     kept_out = held_out_texts(plan, export, source)
-    for number, row in enumerate(source.sources.stream(plan.dataset(export.dataset)), 1):
+    for number, row in enumerate(source.sources.rows[export.dataset], 1):
         rows = {export.alias: row}
         names = {export.alias: row.values, **source.sources.names}
         try:
@@ -196,8 +230,12 @@ def _examples(
                     continue
                 rows[export.beside.alias] = other
                 names[export.beside.alias] = other.values
-            sent = _sent(plan, export, source, names) if asking is None else asking.messages(rows[_about(export)])
-            if sent is None:
+            request = (
+                _own_request(plan, export, source, names, form)
+                if asking is None
+                else asking.request(rows[_about(export)])
+            )
+            if request is None:
                 left_out["filtered"] += 1
                 continue
             replies = [told for reply in export.replies for told in replies_of(reply, names)]
@@ -210,12 +248,47 @@ def _examples(
             near[row.item_id] = {"item": row.item_id, "like": like[0], "overlap": round(like[1], 4)}
             continue
         for rated_reply in replies:
-            chat = [*sent, {"role": "assistant", "content": rated_reply.text}]
+            if (reason := request.form_error(rated_reply.text)) is not None:
+                raise _form_error(plan, export, number, row, reason)
+            chat = [*request.messages, {"role": "assistant", "content": rated_reply.text}]
             yield ExportedExample(export.name, row.item_id, orjson.dumps({"messages": chat}))
 
 
-def _sent(plan: Plan, export: Pairing, source: CaseSource, names: Mapping[str, Any]) -> Messages:
-    return [{"role": "user", "content": prompt_of(plan, export, source, names)}]
+def _own_form(export: Pairing, source: CaseSource) -> Question | None:
+    """Return the question with the form of replies that an export with a prompt of its own asks for."""
+    if export.returns is None:
+        return None
+    axes = tuple(source.axes.values())
+    return Question(
+        None, None, Settings(), schema_of(export.returns), reply_reader(export.returns, axes, DEFAULT), form="typed"
+    )
+
+
+def _own_request(
+    plan: Plan, export: Pairing, source: CaseSource, names: Mapping[str, Any], form: Question | None
+) -> ExampleRequest:
+    """Return the request of an export with a prompt of its own. It ends with the note on the form, if there is one."""
+    prompt = prompt_of(plan, export, source, names)
+    note = "" if form is None else form.note(plan.benchmark.languages[0])
+    content = f"{prompt}\n\n{note}" if note else prompt
+    return ExampleRequest([{"role": "user", "content": content}], form)
+
+
+def _form_error(plan: Plan, export: Pairing, number: int, row: SourceRow, error: str) -> TriposError:
+    returns = export.returns
+    if returns is None and export.asks is not None:
+        returns = _treatment(plan, export.asks).ask(export.asks.step).returns
+    form = "a text" if returns is None else f"JSON of the type `{type_notation(returns)}`"
+    subject = f"export `{export.name}`, row {number} of `{export.dataset}` (item {row.item_id})"
+    message = f"{subject}: the prompt asks for {form}, and the reply is something else: {error}"
+    hint = "write the `reply` in that form, or let the prompt ask for another: `returns TYPE` in the export"
+    return TriposError("S0824", message, hint)
+
+
+def _treatment(plan: Plan, asks: ScenarioRequest) -> Treatment:
+    """Return the treatment whose request is exported."""
+    scenario = next(each for each in plan.scenarios if each.name == asks.scenario)
+    return next(each for each in scenario.treatments if each.arms == asks.arms)
 
 
 def _about(export: Pairing) -> str:
@@ -254,7 +327,7 @@ class ScenarioTexts:
         datasets = {dataset.name: dataset for dataset in plan.datasets}
         names = [scenario.rows.dataset for scenario in plan.scenarios if scenario.rows is not None]
         for name in dict.fromkeys(names):
-            for row in source.sources.stream(datasets[name]) if name in datasets else ():
+            for row in source.sources.rows[name] if name in datasets else ():
                 texts._add(row.item_id, row.values)
         return texts
 

@@ -618,7 +618,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
     ),
     Construct(
         "returns",
-        ("ask", "made", "verify", "walk"),
+        ("ask", "made", "verify", "walk", "export"),
         "returns [TYPE] [BLOCK]",
         "the type of the parsed reply",
         body="record",

@@ -242,6 +242,7 @@ CODES: dict[str, str] = {
     "S0821": "pairs unreadable",
     "S0822": "test not apart",
     "S0823": "encoder not installed",
+    "S0824": "reply in another form",
     "S0830": "criteria not known",
     "S0831": "unknown source of replies",
     "S0835": "outline unreadable",

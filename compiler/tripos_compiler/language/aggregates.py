@@ -195,7 +195,7 @@ class AggregateFunction:
 
         >>> from tripos_compiler.language.aggregates import AGGREGATES
         >>> AGGREGATES["pass_at"].shown
-        'pass_at(k: count, values: scores, tries: every|first (optional))'
+        'pass_at(k: count, values: scores, tries: every|first (optional), conversations: each|best (optional))'
         """
         return f"{self.name}({', '.join(parameter.shown for parameter in self.parameters)})"
 
@@ -403,9 +403,11 @@ _OTHER = AggregateParameter("gold", "scores", required=False)
 _OTHER_VALUES = AggregateParameter("gold", "values", required=False)
 _COMPARE = AggregateParameter("values", "compare")
 _WEIGHT = AggregateParameter("weight", "word", False, ("alike", "margin"), "alike")
+_PLACE = AggregateParameter("place", "word", False, ("either", "first", "second"), "either")
 _TIES = AggregateParameter("ties", "word", False, ("davidson", "half"), "davidson")
 _K = AggregateParameter("k", "count")
 _TRIES = AggregateParameter("tries", "word", False, ("every", "first"), "every")
+_CONVERSATIONS = AggregateParameter("conversations", "word", False, ("each", "best"), "each")
 _AVERAGE = AggregateParameter("average", "word", False, ("micro", "macro", "binary", "samples"), "macro")
 _POSITIVE = AggregateParameter("positive", "word", required=False)
 _LEVEL = AggregateParameter("level", "word", False, ("nominal", "ordinal", "interval"), "interval", of_names="nominal")
@@ -615,9 +617,11 @@ _ALL: tuple[AggregateFunction, ...] = (
     ),
     AggregateFunction(
         "pass_at",
-        (_K, _SCORES, _TRIES),
+        (_K, _SCORES, _TRIES, _CONVERSATIONS),
         "the chance that one at least of k samples of an item is right: of `every` k of n with c right the share "
-        "1 − C(n − c, k) / C(n, k), which is without bias; or whether one of the `first` k is, one draw",
+        "1 − C(n − c, k) / C(n, k), which is without bias; or whether one of the `first` k is, one draw. If the "
+        "samples follow several conversations, it is the mean of `each` of them, or the chance after the `best` one, "
+        "which is above what a conversation is worth even if all are alike",
         "Chen et al., Evaluating Large Language Models Trained on Code, 2021",
         _SHARE,
         truth_only=True,
@@ -787,9 +791,10 @@ _ALL: tuple[AggregateFunction, ...] = (
     ),
     AggregateFunction(
         "win_rate",
-        (_COMPARE, _WEIGHT),
+        (_COMPARE, _WEIGHT, _PLACE),
         "the share of its comparisons that a model wins, a tie counting half. With `weight: margin` a comparison "
-        "counts as often as the value of what the judge chose says, and a tie once",
+        "counts as often as the value of what the judge chose says, and a tie once. With `place: first` only those "
+        "count in which the judge is shown its reply first, with `place: second` the others",
         "weights: Li et al., From Crowdsourced Data to High-Quality Benchmarks, 2024, there 3 for a strong preference",
         _SHARE,
         missing=_SKIP_ONLY,

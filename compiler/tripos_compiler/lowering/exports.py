@@ -32,6 +32,7 @@ from tripos_compiler.lowering.measures.dimensions import (
 )
 from tripos_compiler.lowering.measures.measures import read_measures
 from tripos_compiler.lowering.measures.typed_figures import FigureContext, LoweredMeasure, Operand
+from tripos_compiler.lowering.requests import lower_returns
 from tripos_compiler.plan import (
     Ask,
     Axis,
@@ -295,6 +296,11 @@ def _alone(program: Program, treatment: Treatment, step: Name) -> bool:
         message = f"`{step.text}` is asked of `{ask.role}`, which may see secrets"
         program.diagnostics.error("E0208", message, step.span, help="name a step that asks the compared role")
         return False
+    if ask.options is not None or ask.calls_tools:
+        what = "calls of tools" if ask.calls_tools else "likelihoods"
+        message = f"`{step.text}` is answered by {what}, and training data are texts"
+        program.diagnostics.error("E0301", message, step.span, help="name a step that is answered by a text")
+        return False
     free = {each.name for each in treatment.steps if isinstance(each, Retrieve) and each.using is None}
     if waits := [need for need in ask.needs if need not in free]:
         message = f"`{step.text}` is asked about what `{waits[0]}` yields, and an export asks nobody"
@@ -324,7 +330,7 @@ def _fits(program: Program, scenario: Scenario, loaded: LoadedDataset, named: Na
 
 # Exports from a data set
 
-ONLY_PAIRED = ("pair_group", "pair_prompt", "pair_reply", "pair_use", "asked_as", "partner")
+ONLY_PAIRED = ("pair_group", "pair_prompt", "pair_reply", "pair_use", "asked_as", "partner", "returns")
 """Constructs of exports from a data set only."""
 NOT_PAIRED = ("best", "pairs", "rows", "only", "format")
 """Constructs of exports of replies only."""
@@ -365,6 +371,7 @@ def lower_pairing(program: Program, statement: Statement, pairs: Statement) -> P
     values = [each.syntax("value") for each in statement.of("pair_group")]
     groups = [check(program, value, scope, TextType(), "a group") for value in values]
     prompt = _prompt(program, scope, statement)
+    returns = _example_form(program, statement, asks, examples)
     replies = [_reply(program, scope, each) for each in statement.of("pair_reply")]
     held = _held_out_datasets(program, statement)
     margin = pairs.find("number")
@@ -397,6 +404,7 @@ def lower_pairing(program: Program, statement: Statement, pairs: Statement) -> P
         prompt=prompt,
         asks=asks,
         beside=partner,
+        returns=returns,
         replies=tuple(reply for reply in replies if reply is not None),
         holds_out=held,
         use=None if use is None else "test" if use.has("test") else "training",
@@ -433,13 +441,36 @@ def _asked(
     return None if asks is None else (asks, beside)
 
 
+def _example_form(program: Program, statement: Statement, asks: ScenarioRequest | None, examples: bool) -> Type | None:
+    """Return the type of the replies that an export of examples declares; None without one. Reports a mistake."""
+    written = statement.one_of("returns")
+    if written is None:
+        return None
+    if not examples:
+        message = "pairs are of the texts of a row, and this is said of examples"
+        program.diagnostics.error("E0202", message, written.head, help="write `examples from DATASET`")
+        return None
+    if asks is not None and _request(program, asks).shots:
+        message = f"the worked examples of `{asks.step}` are answered in its own form"
+        help_ = "name an arm without worked examples, or leave `returns` out"
+        program.diagnostics.error("E0208", message, written.head, help=help_)
+        return None
+    return lower_returns(program, statement)
+
+
+def _request(program: Program, asks: ScenarioRequest) -> Ask:
+    """Return the step that an export asks."""
+    treatments = program.scenarios[asks.scenario].treatments
+    return next(treatment for treatment in treatments if treatment.arms == asks.arms).ask(asks.step)
+
+
 def _held_out_datasets(program: Program, statement: Statement) -> tuple[str, ...]:
     """Return the data sets whose texts are held out. Reports one that is not read from a file."""
     holds = statement.one_of("holds")
     if holds is None:
         return ()
     names = holds.many("subsets")
-    if not check_own_line(program, names, ("pairs", "examples", "for", "group", "prompt", "reply")):
+    if not check_own_line(program, names, ("pairs", "examples", "for", "group", "prompt", "reply", "returns")):
         return ()
     found = []
     for name in names:

@@ -451,11 +451,11 @@ def lower_request(program: Program, scope: Scope, statement: Statement, rows: Ro
     system = lower_texts(program, scope, systems, "the system message") if systems else None
     if has_skipped_part(program, statement):
         attempt.discard("E0402")  # the skipped part may be the text in the other language
-    returns = _lower_returns(program, statement)
+    returns = lower_returns(program, statement)
     return Request(system, prompt, returns, lower_settings(program, scope, statement, rows))
 
 
-def _lower_returns(program: Program, statement: Statement) -> Type | None:
+def lower_returns(program: Program, statement: Statement) -> Type | None:
     """Return the type of the reply; None for plain text."""
     returns = statement.one_of("returns")
     if returns is None:

@@ -412,6 +412,8 @@ class Pairing(Part):
     prompt: Template | None = None
     asks: ScenarioRequest | None = None
     beside: Partner | None = None
+    returns: Type | None = None
+    """Type that the prompt of an example asks for, in place of that of the request in `asks`."""
     replies: tuple[PairedReply, ...]
     holds_out: tuple[str, ...] = ()
     """Data sets whose texts are held out: a row that contains one of them, nearly word for word, is omitted."""

@@ -130,6 +130,28 @@ class Question:
             text = f"{LACKS_PROBABILITIES}: {error}"
             return ReadOutcome(None, None, text, PARSE_FAILURE, parts=parts)
 
+    def form_error(self, text: str) -> str | None:
+        """Return why a reply is not exactly what the prompt asks for; None if it is. The reader must accept it, and if
+        the prompt has a note on the form, it must be JSON alone that fits the schema: the reader forgives more."""
+        if self.reader is text_reader:
+            return None
+        answer = reply_parts(text, self.form, exact=self.exact).answer
+        outcome = self.reader(answer)
+        if outcome.error is not None or self.schema is None:
+            return outcome.error
+        try:
+            value = orjson.loads(answer)
+        except orjson.JSONDecodeError:
+            return "it is not JSON alone"
+        error = next(self._validator.iter_errors(value), None)
+        return None if error is None else f"`{error.json_path}`: {error.message}"
+
+    @cached_property
+    def _validator(self) -> Any:
+        from jsonschema import Draft202012Validator
+
+        return Draft202012Validator(self.schema or {})
+
     def digest(self, identity: str, sent: Sequence[Message], number: int = 0) -> str:
         """Return the digest of a request with these messages to the model of that identity. It contains the seed but
         not the number of a sample, and the schema whether or not the model enforces it."""

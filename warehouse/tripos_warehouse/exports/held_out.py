@@ -81,7 +81,7 @@ class HeldOut:
                 replies.append(reply)
             else:
                 left_out[reason] = left_out.get(reason, 0) + 1
-        return Replies(tuple(replies), dict(sorted(left_out.items())))
+        return Replies(tuple(replies), dict(sorted(left_out.items())), found.misfits)
 
 
 NOTHING_HELD_OUT = HeldOut()

@@ -20,6 +20,8 @@ from tripos_warehouse.views.runs import RunRecord
 Message = Mapping[str, str]
 ReplyFilter = Callable[[Mapping[str, str | None]], bool]
 """A filter of replies by place: `scenario`, `language` and the axes by name."""
+FormCheck = Callable[[str, Mapping[str, str | None], str], str | None]
+"""Says of a reply to a step, at a place, why it has another form than its prompt asks for; None if it has that form."""
 
 
 NON_TEXT_ROLES = {"option": "likelihoods", "tool": "calls of tools"}
@@ -31,7 +33,8 @@ class ReplyQuery:
     """The selection of training data: replies of the `models` to the steps `rows`, chosen `by` a measure or a score.
 
     `name` is that of the `export` in the spec, if there is one. `keep` is its filter, and `filter_text` the filter in
-    words. Items of the subsets `hold_out` and of the runs `apart_from` are left out, with their near duplicates."""
+    words. Items of the subsets `hold_out` and of the runs `apart_from` are left out, with their near duplicates. So are
+    replies in another form than their prompt asks for, which the check that `form_check` returns for a plan finds."""
 
     kind: Literal["best", "pairs"]
     by: str
@@ -44,6 +47,7 @@ class ReplyQuery:
     format: Literal["chat", "completion"] = "chat"
     name: str | None = None
     keep: ReplyFilter = lambda place: True
+    form_check: Callable[[Plan], FormCheck] = lambda plan: lambda step, place, text: None
     filter_text: tuple[str, ...] = ()
     hold_out: tuple[str, ...] = ()
     apart_from: tuple[str, ...] = ()
@@ -68,11 +72,23 @@ class ExportedReply:
 
 
 @dataclass(frozen=True)
+class Misfit:
+    """A reply that is left out because it has another form than its prompt asks for, with the reason."""
+
+    sample_id: str
+    scenario: str
+    item_id: str
+    model: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class Replies:
     """Usable replies in a stable order, and the numbers of others by reason."""
 
     replies: tuple[ExportedReply, ...]
     left_out: Mapping[str, int]
+    misfits: tuple[Misfit, ...] = ()
 
 
 def place_columns(plan: Plan) -> list[str]:
@@ -115,7 +131,7 @@ def read_replies(connection: Connection, plan: Plan, run: RunRecord, wanted: Rep
     """
     _check(plan, run, wanted)
     columns = place_columns(plan)
-    query = f"""select sample_id, item_id, model, sample_number, status, finish_reason, messages, reply,
+    query = f"""select sample_id, item_id, model, sample_number, step, status, finish_reason, messages, reply,
       {", ".join(map(sql.name, columns))}
     from {last_turns(plan, [*wanted.rows, *asked_of_elements(plan)])}
     where role = {sql.text(run.compared_role)}
@@ -123,10 +139,12 @@ def read_replies(connection: Connection, plan: Plan, run: RunRecord, wanted: Rep
       and model in ({", ".join(map(sql.text, wanted.models))})
     order by all"""
     replies: list[ExportedReply] = []
+    misfits: list[Misfit] = []
     left_out: Counter[str] = Counter()
+    form_error = wanted.form_check(plan)
     cursor = connection.execute(query)
     while rows := cursor.fetchmany(2000):
-        for sample, item, model, number, status, finish, messages, text, *place in rows:
+        for sample, item, model, number, step, status, finish, messages, text, *place in rows:
             where = dict(zip(columns, place, strict=True))
             if not wanted.keep(where):
                 left_out["filtered"] += 1
@@ -140,9 +158,13 @@ def read_replies(connection: Connection, plan: Plan, run: RunRecord, wanted: Rep
                 left_out["no prompt"] += 1
             elif texts := {each["role"] for each in prompt} & NON_TEXT_ROLES.keys():
                 left_out[NON_TEXT_ROLES[texts.pop()]] += 1
+            elif (reason := form_error(step, where, text)) is not None:
+                left_out["another form"] += 1
+                misfits.append(Misfit(sample, where["scenario"] or "", item, model, reason))
             else:
                 replies.append(ExportedReply(sample, item, model, number, prompt, text, where))
-    return Replies(tuple(sorted(replies, key=_order(plan, columns, wanted.models))), dict(sorted(left_out.items())))
+    in_order = sorted(replies, key=_order(plan, columns, wanted.models))
+    return Replies(tuple(in_order), dict(sorted(left_out.items())), tuple(misfits))
 
 
 def _check(plan: Plan, run: RunRecord, wanted: ReplyQuery) -> None:

@@ -23,6 +23,7 @@ from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports.held_out import NOTHING_HELD_OUT, HeldOut, read_held_out
 from tripos_warehouse.exports.replies import (
     ExportedReply,
+    Misfit,
     Replies,
     ReplyQuery,
     asked_of_elements,
@@ -90,6 +91,7 @@ class TrainingSet:
     held_out: HeldOut = NOTHING_HELD_OUT
     replies_of: tuple[str, ...] = ()
     """The runs of the replies, if these are not of the run whose scores chose the models."""
+    misfits: tuple[Misfit, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -132,9 +134,8 @@ def best_replies(
     resting = _scenarios_behind(plan, wanted.by)
     scored = _scored_cells(connection, run, wanted.per) if graded else None
     examples, left_out = _examples(replies, wanted, winners, scored, resting)
-    return TrainingSet(
-        tuple(examples), left_out, tuple(best), out, tuple(source_run.run.run_id for source_run in replied)
-    )
+    sources = tuple(source_run.run.run_id for source_run in replied)
+    return TrainingSet(tuple(examples), left_out, tuple(best), out, sources, replies.misfits)
 
 
 def _replies(of: SourceRun, wanted: ReplyQuery) -> tuple[HeldOut, Replies]:
@@ -162,7 +163,8 @@ def _others(replied: Sequence[SourceRun], run: RunRecord, wanted: ReplyQuery) ->
             {**out.coverage, **held_out.coverage},
         )
         left_out = Counter(replies.left_out) + Counter(found.left_out)
-        replies = Replies((*replies.replies, *found.replies), dict(sorted(left_out.items())))
+        misfits = (*replies.misfits, *found.misfits)
+        replies = Replies((*replies.replies, *found.replies), dict(sorted(left_out.items())), misfits)
     return out, replies
 
 
@@ -396,7 +398,8 @@ def preference_pairs(connection: Connection, plan: Plan, run: RunRecord, wanted:
     chosen, left_out = choose_pairs(replies.replies, marks, metric_weights(plan), wanted.margin)
     left_out.update(replies.left_out)
     examples = tuple(_example(*pair, wanted) for pair in chosen)
-    return TrainingSet(examples, {reason: count for reason, count in sorted(left_out.items()) if count}, held_out=out)
+    counted = {reason: count for reason, count in sorted(left_out.items()) if count}
+    return TrainingSet(examples, counted, held_out=out, misfits=replies.misfits)
 
 
 def choose_pairs(
@@ -538,6 +541,11 @@ def provenance(plan: Plan, run: RunRecord, wanted: ReplyQuery, made: TrainingSet
         "by_scenario": counts(plan, made),
         "by_model": dict(Counter(example.models[0] for example in made.examples)),
         "left_out": dict(made.left_out),
+        "another_form": [
+            {"sample": each.sample_id, "scenario": each.scenario, "item": each.item_id, "model": each.model}
+            | {"reason": each.reason}
+            for each in made.misfits
+        ],
         "held_out": {
             "subsets": list(made.held_out.subsets),
             "runs": list(made.held_out.runs),

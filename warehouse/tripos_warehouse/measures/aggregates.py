@@ -333,18 +333,30 @@ def _passed(leaf: LeafRows, chance: str) -> FigureTables:
         unread = f', count(*) filter ("{UNREAD}") as unread'
         if leaf.missing != "fail":
             counted = f'coalesce(sum("values" - unread) filter (n - unread >= {k}), 0) + sum(unread)'
+    chances = f"case when n >= {k} then {chance} end"
+    # A row is a group of samples of an item.
+    groups = f"""select {group}, any_value(cluster_id) as cluster_id, count(value) as n,
+    count(value) filter ({passes}) as c,
+    count(*) filter ("has value") as "values", count(*) as "of"{tried}{lacking}{unread}
+  from (from {rows}{latest if scores else ""})
+  group by {group}"""
+    if leaf.setting("conversations") == "best" and conversation:
+        # Of the groups after different conversations one has the best chance, and the others none.
+        among = ", ".join([leaf.by, "item_id", *map(named, separate)])
+        groups = f"""select *, case when row_number() over (partition by {among}) = 1 then
+      max({chances}) over (partition by {among}) end as best
+  from (
+  {groups}
+  )"""
+        chances = "best"
     # A row is an item: the chance of passing with k of its samples, averaged over its groups of samples.
     items = leaf.parts.add(
         "rows",
         f"""select {leaf.by}, item_id, any_value(cluster_id) as cluster_id,
   {counted} as "values", sum("of") as "of",
-  count(*) = 1 and bool_and(n = 1) as single, {ordered("avg", f"case when n >= {k} then {chance} end")} as value{counts}
+  count(*) = 1 and bool_and(n = 1) as single, {ordered("avg", chances)} as value{counts}
 from (
-  select {leaf.by}, item_id, any_value(cluster_id) as cluster_id, count(value) as n,
-    count(value) filter ({passes}) as c,
-    count(*) filter ("has value") as "values", count(*) as "of"{tried}{lacking}{unread}
-  from (from {rows}{latest if scores else ""})
-  group by {group}
+  {groups}
 )
 group by {leaf.by}, item_id""",
     )
@@ -554,6 +566,14 @@ def _margins(leaf: LeafRows) -> str:
     return f"case scenario {' '.join(cases)} end"
 
 
+PLACES = {"either": "true", "first": '"is first"', "second": 'not "is first"'}
+"""The SQL condition of the places in which a model's reply counts."""
+
+
+def _place(leaf: LeafRows) -> str:
+    return PLACES[leaf.setting("place") or "either"]
+
+
 def _sides(leaf: LeafRows, compared: str, weight: str = "1") -> str:
     """Return the name of a table of one row per comparison and model: 1 if the model won, 0.5 for a tie."""
     return leaf.parts.add(
@@ -563,7 +583,8 @@ def _sides(leaf: LeafRows, compared: str, weight: str = "1") -> str:
 from (
   select *, unnest([first_model, second_model]) as model, unnest([true, false]) as "is first"
   from {compared}
-)""",
+)
+where {_place(leaf)}""",
     )
 
 
@@ -582,6 +603,7 @@ from (
     select *, unnest([first_model, second_model]) as model, unnest([true, false]) as "is first"
     from {compared}
   )
+  where {_place(leaf)}
 )""",
     )
 

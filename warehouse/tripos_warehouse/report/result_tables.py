@@ -309,9 +309,10 @@ class _Arrangement:
         return replace(line, group=group, heading=" · ".join(filter(None, (title, *labels))))
 
     def _same_for_all_models(self, lines: Sequence[_Line], own: Sequence[Key]) -> tuple[list[_Line], list[Key]]:
-        """Return the lines and keys with one key in place of those of several models with equal figures, such as the
-        results of a student whom none of them taught."""
-        if self.table.keys[-1] != MODEL or len(self.table.keys) == 1:
+        """Return the lines and keys with one key in place of those of several models with equal figures in an arm, such
+        as the results of a student whom none of them taught. Elsewhere equal figures are chance."""
+        arms = {arm.name for arm in self.plan.arms}
+        if self.table.keys[-1] != MODEL or not arms & set(self.table.keys):
             return list(lines), list(own)
         same: dict[Key, Key] = {}
         for outer in dict.fromkeys(key[:-1] for key in own):

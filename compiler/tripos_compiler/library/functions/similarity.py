@@ -246,7 +246,7 @@ def grams_of(text: str) -> Counter[str]:
     if not plain:
         return Counter()
     padded = f" {plain} "
-    return Counter(padded[start : start + n] for n in GRAMS for start in range(len(padded) - n + 1))
+    return Counter([padded[start : start + n] for n in GRAMS for start in range(len(padded) - n + 1)])
 
 
 def _square(counts: Mapping[str, int]) -> int:
