@@ -58,7 +58,7 @@ def test_agreement_across_a_role_leaves_out_who_grades_in_another() -> None:
     plan = plan_of(compile_text(TWO_ROLES))
     for measure, scorer in (("judges", "quick"), ("experts", "careful")):
         sql = sql_of(plan, named(plan.measures, measure))
-        assert f"and scorer in ('{scorer}')" in sql
+        assert f"where scorer in ('{scorer}')" in sql
 
 
 def test_two_roles_of_judges_have_an_agreement_each(store: Store) -> None:
@@ -244,6 +244,43 @@ def test_categories_are_those_of_the_rubric_also_if_nobody_gave_them(store: Stor
     assert single(store, plan, "good").value == ac("none", [[each == 1 for each in row] for row in numbers], [0, 1])
     assert single(store, plan, "some").value == ac("none", numbers, [0.5, 1])
     assert single(store, plan, "few").value == ac("quadratic", numbers, [0.5, 1])
+
+
+NAMESAKES = """
+benchmark demo "1.0.0" { languages en }
+role candidate compared
+role judge panel
+role expert panel
+scorer verdict(reply: text) by judge { prompt "{{ reply }}", gives choice(GOOD: 1, FAIR: 0.5, POOR: 0) }
+scorer careful(reply: text) by expert { prompt "Slowly. {{ reply }}", gives choice(GOOD: 1, FAIR: 0.5, POOR: 0) }
+scenario sums {
+  ask answer by candidate { prompt "Add." }
+  score style = verdict(answer.text)
+}
+scenario more {
+  ask answer by candidate { prompt "Add more." }
+  score style = careful(answer.text)
+}
+measure good = gwet_ac1(style == GOOD) across judge
+measure some = gwet_ac1(style, where: style in (GOOD, FAIR)) across judge
+"""
+
+
+def test_conditions_on_a_choice_leave_out_another_role_that_grades_under_the_same_name(store: Store) -> None:
+    plan = plan_of(compile_text(NAMESAKES))
+    results = Results(plan, judges=("j1", "j2"))
+    styles = (["GOOD", "GOOD", "FAIR", "GOOD", "POOR", "GOOD"], ["GOOD", "FAIR", "FAIR", "GOOD", "FAIR", "GOOD"])
+    experts = (["GOOD", "POOR", None, "FAIR", None, "POOR"], ["POOR", "GOOD", "FAIR", None, None, "GOOD"])
+    for scenario, given in (("sums", styles), ("more", experts)):
+        for judge, names in zip(results.judges, given, strict=True):
+            for item, name in enumerate(names):
+                results.add(scenario, "style", f"i{item}", name, evaluator=judge)
+    results.write(store)
+    good, some = (single(store, plan, name) for name in ("good", "some"))
+    marks = [[name == "GOOD" for name in names] for names in styles]
+    assert good.value == pytest.approx(gwet_ac(marks, "none", [0, 1]).value)  # type: ignore[arg-type]
+    assert (good.n, good.total) == (12, 12)
+    assert (some.n, some.total) == (11, 11)
 
 
 def test_scores_off_the_scale_are_categories_of_their_own() -> None:
