@@ -314,8 +314,8 @@ def test_items_left_out_in_groups_show_the_error_as_often_as_they_say(
         marks = random.normal(0, reliable**0.5, items) + random.normal(0, (1 - reliable) ** 0.5, (2, items))
         ratings = marks.ravel().tolist()
         found = listed.statistic("quadratic_kappa", "", names * 2, names * 2, raters, [None] * len(ratings), ratings)
-        assert len({round(pull, 12) for pull in found["pulls"]}) <= groups
-        error = np.sqrt(np.square(found["pulls"]).sum() * items / (items - 1))
+        assert len({round(pull, 12) for pull in found["influences"]}) <= groups
+        error = np.sqrt(np.square(found["influences"]).sum() * items / (items - 1))
         # Of two judges who are equally severe it is the share of the variance that lies between replies.
         held += abs(found["value"] - reliable) <= quantile * error
     assert LEAST <= held <= MOST
@@ -332,7 +332,7 @@ def test_items_left_out_in_groups_show_nearly_the_error_of_items_left_out_one_by
         found = listed.statistic(
             "spearman", "", names * 2, names * 2, ["a"] * 1200 + ["b"] * 1200, [None] * 2400, ratings
         )
-        return float(np.sqrt(np.square(found["pulls"]).sum()))
+        return float(np.sqrt(np.square(found["influences"]).sum()))
 
     grouped = error()
     monkeypatch.setattr(listed, "MOST_LEFT_OUT", 2000)

@@ -879,7 +879,8 @@ group by {leaf.by}""",
     call = f'tripos_statistic({quoted(function)}, {argument}, e."all verdicts")'
     if labelled:
         call = f"""case when e."is lacking" is null then {call}
-    else {{'value': NULL, 'reason': e."is lacking", 'items': [], 'pulls': [], 'draws': NULL, 'limits': NULL}} end"""
+    else {{'value': NULL, 'reason': e."is lacking", 'items': [], 'influences': [], 'draws': NULL, 'limits': NULL}}
+    end"""
     results = leaf.parts.add(
         "cells",
         f"""select {columns(leaf.cut.dims, "c")}, c.n, c.total,

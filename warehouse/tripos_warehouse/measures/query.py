@@ -123,8 +123,8 @@ def ordered(aggregate: str, value: str) -> str:
     """Return an aggregate that takes its numbers in ascending order. In another order the last bits of a sum differ, so
     a figure would depend on how its rows are stored.
 
-    >>> ordered("sum", "pull ** 2")
-    'sum(pull ** 2 order by pull ** 2)'
+    >>> ordered("sum", "influence ** 2")
+    'sum(influence ** 2 order by influence ** 2)'
     """
     return f"{aggregate}({value} order by {value})"
 

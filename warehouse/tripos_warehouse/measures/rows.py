@@ -274,7 +274,7 @@ def corrected_query(parts: Parts, on_all: FigureTables, on_graded: FigureTables,
     Its columns are `model`, the dimensions, the three estimates `of judge` (judges on all replies), `on graded` (judges
     on the labelled replies) and `of people`, the `reason` if one of them is missing, `n` (the number of labels),
     `total` (the number of scores by judges), `df`, `are known` (whether all three have a standard error), `effective
-    items` of the labels, and `all pulls`: a list of the items with their influences on the three estimates.
+    items` of the labels, and `all influences`: a list of the items with their influences on the three estimates.
     """
     dims = on_all.dims
     figures = (on_all, on_graded, people)
@@ -720,7 +720,7 @@ from {results}""",
         )
         units = self.parts.add(
             "units",
-            f"""select {self.by}, unnest(found.items) as cluster_id, unnest(found.pulls) as influence
+            f"""select {self.by}, unnest(found.items) as cluster_id, unnest(found.influences) as influence
 from {results}""",
         )
         return self.tables(cells, units)

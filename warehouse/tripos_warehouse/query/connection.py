@@ -302,15 +302,17 @@ RATED = "struct(item varchar, subject varchar, rater varchar, key varchar, value
 """The type of the rows of `tripos_statistic`, in any order: one list a cell, so that the fields of a row stay
 together.
 """
-STATISTIC = "struct(value double, reason varchar, items varchar[], pulls double[], draws double[], limits double[])"
+STATISTIC = (
+    "struct(value double, reason varchar, items varchar[], influences double[], draws double[], limits double[])"
+)
 """The result type of `tripos_statistic`: see `aggregates.statistic`."""
 BOUNDS = "struct(low double, high double, error double)"
-"""The result type of `tripos_interval`: see `resampling.interval`."""
+"""The result type of `tripos_interval`: see `resampling.percentile_interval`."""
 
 
 def add_functions(connection: duckdb.DuckDBPyConnection) -> None:
     """Register `t_quantile(p, df)`, `tripos_statistic(what, level, rows)`, and for the bootstrap `tripos_draws(value,
-    items, pulls)` and `tripos_interval(draws, df)`.
+    items, influences)` and `tripos_interval(draws, df)`.
 
     >>> import duckdb
     >>> connection = duckdb.connect()
@@ -321,12 +323,14 @@ def add_functions(connection: duckdb.DuckDBPyConnection) -> None:
     from tripos_warehouse.statistics.arrays import t_quantile  # NumPy, which a plain query does without
 
     connection.create_function("t_quantile", t_quantile, ["double", "double"], "double", null_handling=SPECIAL)
-    taken: list[Any] = ["varchar", "varchar", RATED]
-    connection.create_function("tripos_statistic", _statistic, taken, STATISTIC, type=ARROW, null_handling=SPECIAL)
-    pulled: list[Any] = ["double", "varchar[]", "double[]"]
-    connection.create_function("tripos_draws", _draws, pulled, "double[]", null_handling=SPECIAL)
-    drawn: list[Any] = ["double[]", "double"]
-    connection.create_function("tripos_interval", _interval, drawn, BOUNDS, null_handling=SPECIAL)
+    of_statistic: list[Any] = ["varchar", "varchar", RATED]
+    connection.create_function(
+        "tripos_statistic", _statistic, of_statistic, STATISTIC, type=ARROW, null_handling=SPECIAL
+    )
+    of_draws: list[Any] = ["double", "varchar[]", "double[]"]
+    connection.create_function("tripos_draws", _draws, of_draws, "double[]", null_handling=SPECIAL)
+    of_interval: list[Any] = ["double[]", "double"]
+    connection.create_function("tripos_interval", _interval, of_interval, BOUNDS, null_handling=SPECIAL)
 
 
 def _statistic(what: Any, level: Any, rows: Any) -> Any:
@@ -340,21 +344,21 @@ def _statistic(what: Any, level: Any, rows: Any) -> Any:
         "value": pa.float64(),
         "reason": pa.string(),
         "items": lists,
-        "pulls": numbers,
+        "influences": numbers,
         "draws": numbers,
         "limits": numbers,
     }
-    found = []
-    for name, about, row in zip(what.to_pylist(), level.to_pylist(), rows, strict=True):
+    results = []
+    for name, settings, row in zip(what.to_pylist(), level.to_pylist(), rows, strict=True):
         columns = [] if row.values is None else row.values.flatten()
-        found.append(statistic(name, about, *(columns or [()] * 5)))
-    return pa.array(found, pa.struct(list(kinds.items())))
+        results.append(statistic(name, settings, *(columns or [()] * 5)))
+    return pa.array(results, pa.struct(list(kinds.items())))
 
 
-def _draws(value: float | None, items: Given, pulls: Given) -> list[float] | None:
+def _draws(value: float | None, items: Given, influences: Given) -> list[float] | None:
     from tripos_warehouse.query.resampling import first_order_draws
 
-    return first_order_draws(value, items, pulls)
+    return first_order_draws(value, items, influences)
 
 
 def _interval(draws: Given, df: float | None) -> dict[str, Any] | None:
