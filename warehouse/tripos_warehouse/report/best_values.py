@@ -1,4 +1,4 @@
-"""Which values of a report are better than those of all other models beyond error."""
+"""The values of a report that are significantly better than those of all other models."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from tripos_warehouse.views.runs import RunRecord
 
 
 def best_values(connection: Connection, report: Report) -> frozenset[BestValue]:
-    """Return the best value of every cell that differs significantly from those of all other models there, at 5 % after
-    Holm over the pairs and cells of its measure. Two models are compared over the items that both have, as in
-    `leaderboard`. A measure without a direction has none."""
+    """Return the best value of every cell in which it differs significantly from those of all other models, at 5 %
+    after Holm's correction over the pairs and cells of its measure. Two models are compared over the items that both
+    have, as in `leaderboard`. A measure without a direction has no best values."""
     return frozenset(
         (table.measure.name, cell, model)
         for table in report.measures
@@ -34,13 +34,14 @@ def best_values(connection: Connection, report: Report) -> frozenset[BestValue]:
 
 
 def _best(connection: Connection, plan: Plan, run: RunRecord, table: MeasureTable) -> list[tuple[tuple[Any, ...], str]]:
+    """Return the cells of a measure with a best value, each with its model."""
     measure = table.measure
     side = Side(connection, plan, tuple(dict.fromkeys(row.model for row in table.rows)))
     models = comparable_models(side, items_by_model(connection, plan, measure), {})
     differences = model_differences(side, measure, models=models)
     tested = [_as_followed(run, table, *key, difference) for key, difference in differences.items()]
     corrected = holm([p_value(estimate) for estimate in tested])
-    apart = {
+    different = {
         (tuple(map(text_of, cell)), frozenset((first, second)))
         for (cell, first, second), p in zip(differences, corrected, strict=True)
         if p is not None and p < LEVEL
@@ -48,24 +49,24 @@ def _best(connection: Connection, plan: Plan, run: RunRecord, table: MeasureTabl
     cells: dict[tuple[Any, ...], list[MeasureRow]] = {}
     for row in table.rows:
         cells.setdefault(row.by, []).append(row)
-    found = []
+    best_cells = []
     for cell, rows in cells.items():
         sign = -1.0 if measure.lower_is_better else 1.0
-        measure_rows = [row for row in rows if row.value is not None]
-        if len(measure_rows) < 2:
+        with_value = [row for row in rows if row.value is not None]
+        if len(with_value) < 2:
             continue
-        best = max(measure_rows, key=lambda row: sign * (row.value or 0.0))
+        best = max(with_value, key=lambda row: sign * (row.value or 0.0))
         texts = tuple(map(text_of, cell))
-        if all((texts, frozenset((best.model, row.model))) in apart for row in measure_rows if row is not best):
-            found.append((cell, best.model))
-    return found
+        if all((texts, frozenset((best.model, row.model))) in different for row in with_value if row is not best):
+            best_cells.append((cell, best.model))
+    return best_cells
 
 
 def _as_followed(
-    run: RunRecord, table: MeasureTable, cell: tuple[Any, ...], first: str, second: str, found: Estimate
+    run: RunRecord, table: MeasureTable, cell: tuple[Any, ...], first: str, second: str, difference: Estimate
 ) -> Estimate:
-    """Return a difference as reported by a run that looked at its models after every item: from its confidence
-    sequence, if that belongs to the values in the table; otherwise without a test if a model did not see all items."""
+    """Return the difference of two models from the confidence sequence of the run, if it has one that belongs to the
+    values in the table. Otherwise return `difference`, without a test if a model did not see all items."""
     texts = tuple(map(text_of, cell))
     values = {row.model: row.value for row in table.rows if tuple(map(text_of, row.by)) == texts}
     one, two = values.get(first), values.get(second)
@@ -74,4 +75,4 @@ def _as_followed(
         sequence = followed_difference(run, table.measure.name, first, second, by, one - two)
         if sequence is not None:
             return sequence
-    return Estimate.undefined(UNFOLLOWED) if run.stopped_models & {first, second} else found
+    return Estimate.undefined(UNFOLLOWED) if run.stopped_models & {first, second} else difference

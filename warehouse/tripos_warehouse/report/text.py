@@ -501,8 +501,7 @@ def _required(report: Report, tables: Sequence[MeasureTable], width: int) -> Ite
         )
     if report.expectations:
         not_held = [gate.expectation.shown for gate in report.expectations if not gate.held]
-        count = f"{len(report.expectations) - len(not_held)} held"
-        count += f", {len(not_held)} did not" if not_held else ""
+        count = f"{len(report.expectations) - len(not_held)} held" + (f", {len(not_held)} did not" if not_held else "")
         text = localized(f"expectations: {count}") + (localized(": ") + _first_names(not_held) if not_held else "")
         lines = wrapped(text, width).split("\n")
         for line in partial_lines(report.expectations)[:MOST_NAMED]:
