@@ -114,9 +114,11 @@ with_rest as (
   from given join totals on totals.scenario is not distinct from given.scenario
     and totals.metric is not distinct from given.metric and totals.model = given.model),
 analysed as (
-  select with_rest.scenario, with_rest.metric, with_rest.item_id, avg(with_rest.value) as mean, avg(with_rest.share) as share,
+  select with_rest.scenario, with_rest.metric, with_rest.item_id,
+    avg(with_rest.value) as mean, avg(with_rest.share) as share,
     count(*) as models, bool_and(with_rest.share >= 1 - 1e-9) as easy, bool_and(with_rest.share <= 1e-9) as hard,
-    case when count(with_rest.rest) >= LEAST_MODELS and stddev_pop(with_rest.value) > 1e-9 and stddev_pop(with_rest.rest) > 1e-9
+    case when count(with_rest.rest) >= LEAST_MODELS and stddev_pop(with_rest.value) > 1e-9
+        and stddev_pop(with_rest.rest) > 1e-9
       then greatest(-1 + 1e-6, least(1 - 1e-6, corr(with_rest.value, with_rest.rest))) end as discrimination
   from with_rest group by all)
 select analysed.scenario, analysed.metric, analysed.item_id, analysed.models, analysed.mean, analysed.share,
@@ -319,7 +321,8 @@ summed as not materialized (
 # A row for each group, model and cluster with separate rows, and one for all other clusters of a group.
 _SUMMED_ITEMS = """
   union all
-  select summed.part, summed.place, summed.metric, summed.evaluator, summed.model, summed.low, summed.high, summed.cluster_id,
+  select summed.part, summed.place, summed.metric, summed.evaluator, summed.model, summed.low, summed.high,
+    summed.cluster_id,
     sum(summed.total order by summed.total), sum(summed.n), sum(summed.rows),
     case when summed.cluster_id is null then sum(summed.squares order by summed.squares)
       else pow(sum(summed.total order by summed.total), 2) end,
@@ -328,7 +331,8 @@ _SUMMED_ITEMS = """
     case when summed.cluster_id is null then sum(summed.counts) else pow(sum(summed.n), 2) end,
     case when summed.cluster_id is null then sum(summed.items) else (sum(summed.n) > 0)::int end
   from summed
-  group by summed.part, summed.place, summed.metric, summed.evaluator, summed.model, summed.low, summed.high, summed.cluster_id"""
+  group by summed.part, summed.place, summed.metric, summed.evaluator, summed.model, summed.low, summed.high,
+    summed.cluster_id"""
 _WITH_VALUE = """(
     select given.part, given.metric, given.evaluator, given.model, given.low, given.high, given.scenario, given.value
     from given
