@@ -111,7 +111,7 @@ class StoreCheck:
 
 
 def check_store(store: Store) -> StoreCheck:
-    """Read and check everything that is committed. Raises `StoreError` S0102 only if the journal cannot be read."""
+    """Read and check everything that is committed, also in a store that this user cannot write."""
     damages: list[Damage] = []
     every = _commits(store, damages)
     replaced = {name for commit in every for name in commit.replaces}
@@ -238,10 +238,11 @@ def _source(paths: list[Path]) -> str:
 
 
 def _journal(store: Store, damages: list[Damage]) -> tuple[int, int]:
-    """Return how many segments have a living owner, and how many have none."""
+    """Return how many segments have a living owner, and how many have none; if that is unknown, a segment counts as one
+    with an owner."""
     live = left = 0
     for name in segments(store.root):
-        if store.locks.others_hold(lock_offset(SEGMENT, name)):
+        if _may_be_alive(store, name):
             live += 1
         else:
             left += 1
@@ -251,6 +252,16 @@ def _journal(store: Store, damages: list[Damage]) -> tuple[int, int]:
         message = f"`{path}` has kept rows that fit no table or have changed"
         damages.append(Damage("S0404", message, "look at the lines; delete the file once you need them no more"))
     return live, left
+
+
+def _may_be_alive(store: Store, segment: str) -> bool:
+    """Return true if a segment has a living owner, or if that is unknown: the locks of a store can only be tested by a
+    user who can write it."""
+    try:
+        locks = store.locks
+    except OSError:
+        return True
+    return locks.others_hold(lock_offset(SEGMENT, segment))
 
 
 def _damaged(store: Store, message: str) -> Damage:
