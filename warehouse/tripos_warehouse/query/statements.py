@@ -1,6 +1,6 @@
-"""Statements that only read, and explanations of those that the database refuses.
+"""Statements that only read, and explanations of DuckDB's errors.
 
-Imports only DuckDB, since every query waits for it.
+The module imports only DuckDB, since every query waits for it.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import TypeVar
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query.connection import Connection, duckdb
 
-# DuckDB classifies a pivot as MULTI, and so a `copy (pivot …) to …`; an `explain` runs the statement that it
-# explains. In both cases the first word decides.
+# DuckDB classifies a pivot as MULTI, but also a `copy (pivot …) to …`; an `explain analyze` executes its statement. In
+# both cases it depends on the first word whether the statement only reads.
 _READS = re.compile(
     r"""(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*
     (?:explain(?:\s+analyze\b|\s*\([^)]*\))?(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*)?
@@ -22,7 +22,7 @@ _READS = re.compile(
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
 LONGEST = 200
-"""The longest DuckDB message in characters: it may print a whole object over several screens."""
+"""The maximum length of a DuckDB message in characters, which may contain a large object; a longer one is cut."""
 _UNKNOWN = re.compile(
     r"""(?:Referenced\ column|Referenced\ table|Values\ list|Table)\s
       .*?(?:not\ found|does\ not\ have\ a\ column|does\ not\ exist)
@@ -30,7 +30,7 @@ _UNKNOWN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _NAME = re.compile(r'(?:named |column (?!named)|table (?!with name)|name )"?([^\s"!]+)"?', re.IGNORECASE)
-_SHUT = re.compile(
+_SANDBOXED = re.compile(
     r"disabled by configuration|configuration has been locked|Permission Error|Missing Extension|Extension \"",
     re.IGNORECASE,
 )
@@ -89,7 +89,7 @@ def translate_errors(connection: Connection, ask: Callable[[], Answer]) -> Answe
         text = _one_line(message)
         if isinstance(error, duckdb.BinderException | duckdb.CatalogException) and _UNKNOWN.search(message):
             raise StoreError("S0204", _short(text), _did_you_mean(connection, message)) from error
-        if isinstance(error, duckdb.PermissionException) or _SHUT.search(message):
+        if isinstance(error, duckdb.PermissionException) or _SANDBOXED.search(message):
             hint = "a query reads the store and nothing else; `-o FILE` writes its answer to a file"
             raise StoreError("S0205", text, hint) from error
         raise StoreError("S0201", text if len(text) <= LONGEST else f"{text[:LONGEST].rstrip()} …") from error
@@ -104,26 +104,28 @@ def tables_and_macros(connection: Connection) -> dict[str, list[str]]:
     >>> tables_and_macros(connection)["t"]
     ['n']
     """
-    found: dict[str, list[str]] = {}
+    by_name: dict[str, list[str]] = {}
     for schema, table, columns in connection.execute(
         """select schema_name, table_name, list(column_name order by column_index) from duckdb_columns()
         where not internal and schema_name not like '% %' group by all order by all"""
     ).fetchall():
-        found[_written(schema, table)] = columns
+        by_name[_quoted(schema, table)] = columns
     for schema, macro, parameters in connection.execute(
         """select schema_name, function_name, any_value(parameters) from duckdb_functions()
         where function_type = 'table_macro' and not internal group by all order by all"""
     ).fetchall():
-        found[f"{_written(schema, macro)}()"] = parameters
-    return found
+        by_name[f"{_quoted(schema, macro)}()"] = parameters
+    return by_name
 
 
-def _written(schema: str, name: str) -> str:
+def _quoted(schema: str, name: str) -> str:
+    """Return a name as SQL, with its schema unless that is `main`, and quoted if needed."""
     parts = [name] if schema == "main" else [schema, name]
     return ".".join(part if re.fullmatch(r"\w+", part) else '"' + part.replace('"', '""') + '"' for part in parts)
 
 
 def _did_you_mean(connection: Connection, message: str) -> str:
+    """Return the hint for a message about a missing table, column or function."""
     missing = _NAME.search(message)
     if missing is None:
         return "`show all tables` lists what there is"
@@ -167,8 +169,8 @@ def _did_you_mean(connection: Connection, message: str) -> str:
 
 
 def _field(connection: Connection, wanted: str, names: dict[str, list[str]]) -> str:
-    """Return how to read a name that is a field of the items or of parsed replies and not a column; empty if it is
-    none.
+    """Return the hint for a name that is no column, but a field of the items or of parsed replies; empty if it is
+    neither.
     """
     if any(wanted.casefold() == column.casefold() for columns in names.values() for column in columns):
         return ""
@@ -182,6 +184,7 @@ def _field(connection: Connection, wanted: str, names: dict[str, list[str]]) -> 
 
 
 def _reads(statement: duckdb.Statement) -> bool:
+    """Return true if the kind of a statement only reads."""
     try:
         kind = statement.type.name
     except ValueError:  # a kind without a name in Python, such as `update extensions`
@@ -196,38 +199,39 @@ def _reads(statement: duckdb.Statement) -> bool:
 
 
 def _written_inside(query: str) -> str | None:
-    """Return the keyword of a statement inside a query that writes, as in `with x as (copy … to …) from x`, which
-    DuckDB calls a SELECT; None if there is none.
+    """Return the keyword of a writing statement inside a query, as in `with x as (copy … to …) from x`, which DuckDB
+    classifies as SELECT; None if there is none.
 
     Such a statement follows a bracket, and continues with a word or, for `copy`, a bracket.
     """
     if _ANY_WRITES.search(query) is None:
-        return None  # most queries: tokenizing takes longer than many run
+        return None  # most queries, for which tokenizing would take longer than executing them
     text = query.encode()  # positions are byte offsets
-    found = duckdb.tokenize(query)
-    ends = [*(place for place, _ in found[1:]), len(text)]
-    parts = [(kind.name, text[place:end]) for (place, kind), end in zip(found, ends, strict=True)]
-    tokens = [(kind, said) for kind, said in parts if kind != "comment"]
-    for (_, before), (kind, said), (_, after) in zip(tokens, tokens[1:], tokens[2:], strict=False):
+    starts = duckdb.tokenize(query)
+    ends = [*(start for start, _ in starts[1:]), len(text)]
+    parts = [(kind.name, text[start:end]) for (start, kind), end in zip(starts, ends, strict=True)]
+    tokens = [(kind, token) for kind, token in parts if kind != "comment"]
+    for (_, before), (kind, token), (_, after) in zip(tokens, tokens[1:], tokens[2:], strict=False):
         # DuckDB knows more blank characters than Python, and leaves some in the token.
-        begun = _WORD.search(said.decode(errors="replace")) if kind in ("keyword", "identifier") else None
-        word = begun[0].casefold() if begun is not None and not said.startswith(b'"') else ""
-        if word in _WRITES and before[:1] in b"()" and _goes_on(word, after):
+        match = _WORD.search(token.decode(errors="replace")) if kind in ("keyword", "identifier") else None
+        word = match[0].casefold() if match is not None and not token.startswith(b'"') else ""
+        if word in _WRITES and before[:1] in b"()" and _is_statement(word, after):
             return word
     return None
 
 
-def _goes_on(word: str, after: bytes) -> bool:
+def _is_statement(word: str, after: bytes) -> bool:
+    """Return true if a keyword begins a statement, given the next token; otherwise it is a name."""
     return after[:1] not in b"(),.;+-*/%<>=|:[]" or (word == "copy" and after[:1] == b"(")
 
 
-def _short(told: str) -> str:
+def _short(message: str) -> str:
     """Return a message without DuckDB's own suggestions, which also look at other databases."""
-    return re.split(r" (?:Candidate bindings|Did you mean|Candidate tables)\b", told)[0]
+    return re.split(r" (?:Candidate bindings|Did you mean|Candidate tables)\b", message)[0]
 
 
 def _one_line(message: str) -> str:
     """Return DuckDB's message without its excerpt of the query, which the user can see."""
     text = message.partition("\n\nLINE ")[0]
     # The message may repeat data of a row, which must not control the terminal.
-    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in " ".join(text.split()))
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in " ".join(text.split()))

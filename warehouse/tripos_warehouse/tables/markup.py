@@ -17,10 +17,11 @@ CODE = re.compile("`([^`]*)`")
 
 # HTML
 LEFT, RIGHT = "text-align:left", "text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap"
+"""The styles of cells with texts and of cells with numbers."""
 
 
 def to_html(tables: Sequence[Table], interval: Interval = "ci") -> str:
-    """Return tables with their captions and notes.
+    """Return tables as HTML, with their captions and notes.
 
     >>> "&lt;b&gt;" in to_html([Table((Column("model", ("<b>",)),))])
     True
@@ -29,6 +30,7 @@ def to_html(tables: Sequence[Table], interval: Interval = "ci") -> str:
 
 
 def _table(table: Table, interval: Interval) -> str:
+    """Return one table as HTML."""
     notes = table.reading_notes(interval, ("Bold", "Underlined"))
     below = "".join(f"<p><small>{_text(note)}</small></p>\n" for note in notes)
     if not table.columns:
@@ -53,6 +55,7 @@ def _table(table: Table, interval: Interval) -> str:
 
 
 def _cell(column: Column, row: int, interval: Interval) -> str:
+    """Return a cell as HTML."""
     value, ends = map(_text, column.parts(row, interval))
     value = CODE.sub(r"<code>\1</code>", value) if column.has_code else value
     tag = {1: "strong", 2: "u"}.get(column.emphasis.get(row, 0))
@@ -61,7 +64,8 @@ def _cell(column: Column, row: int, interval: Interval) -> str:
 
 
 def _text(text: str) -> str:
-    return html.escape("".join(each if each.isprintable() else " " for each in text))
+    """Return a text as HTML."""
+    return html.escape("".join(char if char.isprintable() else " " for char in text))
 
 
 # LaTeX
@@ -70,7 +74,7 @@ PREAMBLE = r"""\usepackage{booktabs, siunitx, etoolbox}
 \sisetup{detect-weight = true, mode = text, separate-uncertainty = true}"""
 """The LaTeX commands that a document needs for these tables."""
 CHINESE = "Chinese, Japanese or Korean texts: use XeLaTeX or LuaLaTeX, and \\usepackage{ctex}"
-_SPELT = {
+_ESCAPES = {
     **{char: f"\\{char}" for char in "{}$&#%_"},
     "\\": r"\textbackslash{}",
     "^": r"\textasciicircum{}",
@@ -81,7 +85,7 @@ _SPELT = {
     '"': r"\symbol{34}",
     "`": r"\textasciigrave{}",
     "'": r"\textquotesingle{}",
-    # After `\\` they would be its arguments.
+    # LaTeX would read these as arguments of a preceding `\\`.
     **{char: f"{{{char}}}" for char in "[]*"},
     "−": r"\(-\)",
     "×": r"\(\times\)",
@@ -97,6 +101,7 @@ _SPELT = {
 }
 
 _LIGATURE = re.compile("-(?=-)|,(?=,)")
+"""The first of two characters that LaTeX would print as one."""
 
 
 def latex_text(text: str) -> str:
@@ -105,12 +110,12 @@ def latex_text(text: str) -> str:
     >>> latex_text(r"50% of \alpha_1 & {x}")
     '50\\% of \\textbackslash{}alpha\\_1 \\& \\{x\\}'
     """
-    plain = "".join(each if each.isprintable() or each == "\u00a0" else " " for each in text)
-    return _LIGATURE.sub(r"\g<0>{}", "".join(_SPELT.get(each, each) for each in " ".join(plain.split(" "))))
+    plain = "".join(char if char.isprintable() or char == "\u00a0" else " " for char in text)
+    return _LIGATURE.sub(r"\g<0>{}", "".join(_ESCAPES.get(char, char) for char in " ".join(plain.split(" "))))
 
 
 def to_latex(tables: Sequence[Table], interval: Interval = "ci") -> str:
-    """Return each table as a float. A comment at the top lists what the document must load."""
+    """Return each table as a LaTeX float, after comments that list what the document must load."""
     lines = [f"% {line}" for line in ("The document needs:", *PREAMBLE.splitlines())]
     if any(_has_wide(text) for table in tables for text in _texts(table)):
         lines.append(f"% {CHINESE}")
@@ -120,7 +125,7 @@ def to_latex(tables: Sequence[Table], interval: Interval = "ci") -> str:
 
 
 def _float(table: Table, interval: Interval) -> Iterator[str]:
-    """Yield the lines of a table; for one without columns, its caption and notes as comments."""
+    """Yield the lines of a table as a float; for one without columns, its caption and notes as comments."""
     if not table.columns:
         yield from (f"% {' '.join(text.split())}" for text in (table.caption, *table.notes))
         return
@@ -164,18 +169,19 @@ def _group_lines(table: Table, parts: Sequence[_LatexColumn]) -> Iterator[str]:
 
 
 class _LatexColumn:
-    """A column in LaTeX; a column with interval ends takes two. Numbers that siunitx cannot read are texts."""
+    """A column of a table in LaTeX. With intervals in brackets it takes two columns of `tabular`. Numbers of a kind
+    that siunitx cannot read are texts."""
 
     def __init__(self, column: Column, interval: Interval) -> None:
         self._column = column
         self._is_number = column.kind in ("count", "number") and not column.is_text
-        self._wide = interval == "ci" and column.has_intervals
-        self._even = interval == "pm" and column.has_intervals
+        self._has_ends = interval == "ci" and column.has_intervals
+        self._has_half_width = interval == "pm" and column.has_intervals
 
     @property
     def width(self) -> int:
         """The number of columns of `tabular` that it takes."""
-        return 2 if self._wide else 1
+        return 2 if self._has_ends else 1
 
     @property
     def specifier(self) -> str:
@@ -183,7 +189,7 @@ class _LatexColumn:
         if self._column.is_text:
             return "l"
         numbers = f"S[table-format={self._format()}]" if self._is_number else "r"
-        return f"{numbers}@{{\\ }}l" if self._wide else numbers
+        return f"{numbers}@{{\\ }}l" if self._has_ends else numbers
 
     def _number(self, value: float, row: int) -> str:
         """Return a number as siunitx reads it, without separators of thousands."""
@@ -199,20 +205,23 @@ class _LatexColumn:
             for row, cell in enumerate(column.cells)
             if (value := number_of(cell)) is not None and math.isfinite(value)
         ] or ["0"]
-        sign = "-" if any(each.startswith("-") for each in texts) else ""
-        whole = max(len(each.removeprefix("-").partition(".")[0]) for each in texts)
-        places = max(len(each.partition(".")[2]) for each in texts)
-        tail = f".{places}" if places else ""
-        halves = [cell.half_width for cell in column.cells if isinstance(cell, Estimate)]
-        widest = max((half for half in halves if half is not None), default=0.0)
-        error = len(fixed(widest, places).replace(".", "").lstrip("0")) or 1
-        return f"{sign}{whole}{tail}({max(error, 1)})" if self._even else f"{sign}{whole}{tail}"
+        sign = "-" if any(text.startswith("-") for text in texts) else ""
+        integer_digits = max(len(text.removeprefix("-").partition(".")[0]) for text in texts)
+        decimals = max(len(text.partition(".")[2]) for text in texts)
+        digits = f"{sign}{integer_digits}{f'.{decimals}' if decimals else ''}"
+        if not self._has_half_width:
+            return digits
+        half_widths = [cell.half_width for cell in column.cells if isinstance(cell, Estimate)]
+        largest = max((half_width for half_width in half_widths if half_width is not None), default=0.0)
+        return f"{digits}({len(fixed(largest, decimals).replace('.', '').lstrip('0')) or 1})"
 
     @property
     def heading(self) -> str:
         """The heading, which spans both columns if there are two."""
         text = latex_text(self._column.title)
-        return f"\\multicolumn{{2}}{{c}}{{{text}}}" if self._wide else text if self._column.is_text else f"{{{text}}}"
+        return (
+            f"\\multicolumn{{2}}{{c}}{{{text}}}" if self._has_ends else text if self._column.is_text else f"{{{text}}}"
+        )
 
     def cell(self, row: int) -> str:
         """Return a cell; both cells if the column takes two."""
@@ -221,8 +230,8 @@ class _LatexColumn:
         if self._column.is_text:
             return latex_text(self._column.text(row, "none"))
         if value is None or not math.isfinite(value):
-            nothing = f"{{{latex_text(self._column.text(row, 'none'))}}}"
-            return f"{nothing} &" if self._wide else nothing
+            text = f"{{{latex_text(self._column.text(row, 'none'))}}}"
+            return f"{text} &" if self._has_ends else text
         number = self._number(value, row)
         match self._column.emphasis.get(row):
             case 1:
@@ -230,19 +239,23 @@ class _LatexColumn:
             case 2:
                 number = f"{{\\underline{{{number}}}}}"
         if not isinstance(cell, Estimate) or cell.low is None or cell.high is None or cell.half_width is None:
-            return f"{number} &" if self._wide else number
-        if self._wide:
-            low, high = (self._number(end, row).replace("-", _SPELT["−"]) for end in (cell.low, cell.high))
+            return f"{number} &" if self._has_ends else number
+        if self._has_ends:
+            low, high = (self._number(end, row).replace("-", _ESCAPES["−"]) for end in (cell.low, cell.high))
             return f"{number} & {{[}}{low}, {high}{{]}}"
-        return f"{number} \\pm {self._number(cell.half_width, row)}" if self._even else number
+        return f"{number} \\pm {self._number(cell.half_width, row)}" if self._has_half_width else number
 
 
 def _texts(table: Table) -> Iterator[str]:
+    """Yield the texts of a table that may be Chinese, Japanese or Korean."""
     yield from (table.caption, *table.notes, *(column.title for column in table.columns))
+    yield from (column.group for column in table.columns if column.group is not None)
+    yield from (sentence for sentences in table.separators.values() for sentence in sentences)
     yield from (cell for column in table.columns for cell in column.cells if isinstance(cell, str))
 
 
 def _has_wide(text: str) -> bool:
+    """Return true if a text has Chinese, Japanese or Korean characters."""
     return any(ord(char) > 0x2E80 and unicodedata.east_asian_width(char) in "WF" for char in text)
 
 
@@ -261,11 +274,12 @@ def markdown_text(text: str) -> str:
 
 
 def _escaped(line: str) -> str:
+    """Return a line with backslashes before the characters of Markdown syntax."""
     return _SPECIAL.sub(r"\\\g<0>", line)
 
 
 def to_markdown(tables: Sequence[Table], interval: Interval = "ci") -> str:
-    """Return tables under their captions, with their notes as lists.
+    """Return tables as Markdown, below their captions, with their notes as lists.
 
     >>> column = Column("value", (Estimate(0.5, low=0.25, high=0.75), None), "number", emphasis={0: 1})
     >>> print(to_markdown([Table((Column("model", ("a", "b")), column), "t", "Shares")]))
@@ -284,6 +298,7 @@ def to_markdown(tables: Sequence[Table], interval: Interval = "ci") -> str:
 
 
 def _lines(table: Table, interval: Interval) -> list[str]:
+    """Return the lines of one table."""
     caption = [f"### {markdown_text(table.caption)}", ""] if table.caption else []
     notes = [f"- {markdown_text(note)}" for note in table.reading_notes(interval, ("Bold", "Italic"))]
     if not table.columns:
@@ -300,22 +315,24 @@ def _lines(table: Table, interval: Interval) -> list[str]:
 
 
 def _with_code(text: str) -> str:
-    """Return a text in which only what stands in backticks is syntax.
+    """Return a text as Markdown in which texts in backticks are code.
 
     >>> print(_with_code("step `a_b|c` of *x*"))
     step `a_b\\|c` of \\*x\\*
     """
     parts = CODE.split(" ".join(text.split()))
     return "".join(
-        "`" + part.replace("|", "\\|") + "`" if place % 2 else _escaped(part) for place, part in enumerate(parts)
+        "`" + part.replace("|", "\\|") + "`" if number % 2 else _escaped(part) for number, part in enumerate(parts)
     )
 
 
 def _row(cells: Sequence[str]) -> str:
+    """Return a row of cells that are Markdown."""
     return f"| {' | '.join(cells)} |"
 
 
 def _markdown_cell(column: Column, row: int, interval: Interval) -> str:
+    """Return a cell as Markdown."""
     value, ends = column.parts(row, interval)
     if isinstance(column.cells[row], str):
         value = _with_code(value) if column.has_code else markdown_text(value)
