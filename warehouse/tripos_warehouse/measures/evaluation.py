@@ -160,12 +160,13 @@ def read_corrected_inputs(record: Mapping[str, Any]) -> tuple[CorrectedInputs | 
     of_judge, on_graded, of_people = (_influences(influences, name) for name in ("of_judge", "of_graded", "of_people"))
     graded = np.array([influence["of_people"] is not None for influence in influences], dtype=bool)
     if not record["are known"] or int(graded.sum()) < FEWEST_GRADED:
-        many = max(int(graded.sum()), 1)
-        text = f"people graded replies to {many} of the items: it takes {FEWEST_GRADED}"
-        return None, text if many < FEWEST_GRADED else "some of its cells have one item that people graded"
+        count = max(int(graded.sum()), 1)
+        text = f"people graded replies to {count} of the items: it takes {FEWEST_GRADED}"
+        return None, text if count < FEWEST_GRADED else "some of its cells have one item that people graded"
     names = tuple(influence["cluster_id"] for influence in influences)
     judge, labelled, people = (
-        InfluencedEstimate(value, each) for value, each in zip(values, (of_judge, on_graded, of_people), strict=True)
+        InfluencedEstimate(value, influence)
+        for value, influence in zip(values, (of_judge, on_graded, of_people), strict=True)
     )
     units = float(record["effective items"] or graded.sum())
     return CorrectedInputs(judge, labelled, people, graded, names, int(record["n"]), float(record["df"]), units), ""
@@ -590,8 +591,8 @@ def _cells_of(query: Query) -> _Cells | None:
     needed = query.needed(*stored)
     if query.without(*stored).parts.keys() & needed.keys():
         return None
-    every = f"*, (select list(distinct model) from {models}) as {EVERY}" if models is not None else "*"
-    return _Cells(name, models, Query(needed, f"select {every} from {name}").text)
+    selected = f"*, (select list(distinct model) from {models}) as {EVERY}" if models is not None else "*"
+    return _Cells(name, models, Query(needed, f"select {selected} from {name}").text)
 
 
 def _store_cells(connection: StoreConnection, table: str, cells: _Cells) -> bool:

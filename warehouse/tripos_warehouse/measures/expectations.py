@@ -127,10 +127,10 @@ def outcome_of(expectation: Expectation, row: MeasureRow) -> ExpectationOutcome:
     compared = {None: row.value, "lower": row.low, "upper": row.high}[expectation.end]
     if row.value is None or compared is None:
         return ExpectationOutcome(row, False, None)
-    held, margin = holds(expectation.operator, compared, expectation.value)
+    is_met, margin = holds(expectation.operator, compared, expectation.value)
     counted = row.judged or row
     covered = counted.n >= expectation.least_coverage * counted.total - CLOSE
-    return ExpectationOutcome(row, held and covered, margin, covered)
+    return ExpectationOutcome(row, is_met and covered, margin, covered)
 
 
 def holds(operator: str, value: float, number: float) -> tuple[bool, float]:

@@ -187,7 +187,7 @@ def combined_leaves(parts: Parts, dims: tuple[str, ...], through: Sequence[tuple
     """Return the name of the table of the leaf cells of a figure, from those of its parts. For each part, `through` has
     its derivative in SQL, and the `from` that joins the cells of the figure, `c`, with the leaf cells of the part,
     `l`."""
-    every = "\nunion all\n".join(
+    all_leaves = "\nunion all\n".join(
         f"""select {columns(dims, "c")}, l.leaf, l.slope * {slope} as slope,
     {", ".join(f"l.{name}" for name in CONSTANTS)}
   {source}"""
@@ -199,7 +199,7 @@ def combined_leaves(parts: Parts, dims: tuple[str, ...], through: Sequence[tuple
   case when abs(sum(slope)) > {CANCELLED} * sum(abs(slope)) then {ordered("sum", "slope")} else 0 end as slope,
   {", ".join(f"any_value({name}) as {name}" for name in CONSTANTS)}
 from (
-  {every}
+  {all_leaves}
 )
 group by {columns(dims)}, leaf""",
     )
@@ -210,11 +210,11 @@ def _from_influences(node: FigureTables, leaves: str) -> str:
 
     A leaf cell may be in several tables, since the table of all cells includes that of a slice: each unit counts once.
     """
-    every = " union all ".join(f"from {influence}" for influence in node.influences)
+    influences = " union all ".join(f"from {influence}" for influence in node.influences)
     if len(node.influences) > 1:
-        once = "min(influence) as influence, min(weight) as weight"
-        every = f"select leaf, cluster_id, {once} from ({every}) group by leaf, cluster_id"
-    return f"from {leaves} as l join ({every}) as i on l.leaf = i.leaf"
+        values = "min(influence) as influence, min(weight) as weight"
+        influences = f"select leaf, cluster_id, {values} from ({influences}) group by leaf, cluster_id"
+    return f"from {leaves} as l join ({influences}) as i on l.leaf = i.leaf"
 
 
 def by_unit(parts: Parts, node: FigureTables) -> str:
@@ -320,14 +320,14 @@ def leaf_scale(plan: Plan, figure: Aggregate, scored: ScoredStep, missing: Missi
     shows = not declaration.needs_spread
     if figure.true_of or scored.kind == "compare":
         by_metric: dict[str, Interval] = {}
-        every = SHARE
+        overall_ends = SHARE
     else:
-        by_metric, every = _ranges(plan, scored)
+        by_metric, overall_ends = _ranges(plan, scored)
     metrics = by_metric if "metric" in cut.dims and len(by_metric) > 1 else {}
     fixed = dict(cut.fixed).get("metric")
-    every = by_metric.get(fixed, every) if fixed is not None else every
+    overall_ends = by_metric.get(fixed, overall_ends) if fixed is not None else overall_ends
     scales = {name: _bounds(declaration, ends, missing) for name, ends in metrics.items()}
-    overall = _bounds(declaration, every, missing)
+    overall = _bounds(declaration, overall_ends, missing)
     if not scales:
         if declaration.likely_low is not None:
             low = f"{declaration.likely_low:g}"

@@ -248,10 +248,10 @@ def _farthest(base: Estimate, cell: Cell, without: Sequence[Mapping[Cell, tuple[
     the number of items of all groups divided by that of this group. None if it is unknown."""
     if not without or any(cell not in values for values in without):
         return None
-    whole, shares = base.value or 0.0, _shares(base, cell, without)
-    times = 1 / shares if shares is not None else np.full(len(without), float(len(without)))
+    difference, shares = base.value or 0.0, _shares(base, cell, without)
+    ratios = 1 / shares if shares is not None else np.full(len(without), float(len(without)))
     differences = np.array([b.value - a.value for a, b in (values[cell] for values in without)])
-    return float(np.abs(times * whole - (times - 1) * differences).max())
+    return float(np.abs(ratios * difference - (ratios - 1) * differences).max())
 
 
 def _clamp_reason(measure: Measure, *values: _Value) -> str | None:
@@ -320,8 +320,8 @@ def _values_by_group(
             leave_out(batch)
             for number, rows in _values_without(side, plan, measure, batch).items():
                 values_by_group[number] |= rows
-    whole = values_by_group.pop(ALL_GROUPS)
-    return whole, [_scaled(values, whole, power) for values in values_by_group.values()]
+    values_of_all = values_by_group.pop(ALL_GROUPS)
+    return values_of_all, [_scaled(values, values_of_all, power) for values in values_by_group.values()]
 
 
 LeaveOut = Callable[[Sequence[int]], None]

@@ -50,8 +50,8 @@ UNREAD = "is unread"
 def is_unread(given: str) -> str:
     """Return the SQL condition that a row has no value although a reply arrived. `given` is the SQL of its name or
     text."""
-    there = texts((SCORED, *RETRIED_STATUSES, NOT_GIVEN))
-    return f"(value is null and {given} is null and status not in {there})"
+    other_statuses = texts((SCORED, *RETRIED_STATUSES, NOT_GIVEN))
+    return f"(value is null and {given} is null and status not in {other_statuses})"
 
 
 def worst_value(plan: Plan, figure: Aggregate, scored: ScoredStep, end: End) -> str | None:

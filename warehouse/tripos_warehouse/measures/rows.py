@@ -364,13 +364,13 @@ def item_sums(
     `rows` has the columns `value`, `has value`, and, if `weighted`, `its weight`. `reason` is the SQL of the reason why
     a cell has no value, which must be equal in all rows of the cell.
     """
-    there = "filter (value is not null)"
+    with_value = "filter (value is not null)"
     weight = f"""{ordered("sum", "value")} as "its total", count(value) as "its weight",
   1 as "least weight", 1 as "most weight\""""
     if weighted:
         weight = f"""{ordered("sum", '"its weight" * value')} as "its total",
-  {ordered("sum", '"its weight"')} {there} as "its weight",
-  min("its weight") {there} as "least weight", max("its weight") {there} as "most weight\""""
+  {ordered("sum", '"its weight"')} {with_value} as "its weight",
+  min("its weight") {with_value} as "least weight", max("its weight") {with_value} as "most weight\""""
     # A row is a unit in a cell: sums over its scores.
     return parts.add(
         "rows",
@@ -557,14 +557,14 @@ class LeafRows:
         true, among = self.figure.true_of, self.figure.among
         if not true and not among:
             return rows
-        kept = "select *"
+        select = "select *"
         if true:
             value = f"case when given is not null then given in ({_names(true)}) end::double"
             if self.worst_end is not None:
                 value = f"coalesce({value}, value)"  # the worst value, for an unreadable reply
-            kept += f"\n  replace ({value} as value, NULL::varchar as given)"
-        only = f"\nwhere given is null or given in ({_names(among)})" if among else ""
-        return f"{kept}\nfrom (\n{indented(rows)}\n){only}"
+            select += f"\n  replace ({value} as value, NULL::varchar as given)"
+        condition = f"\nwhere given is null or given in ({_names(among)})" if among else ""
+        return f"{select}\nfrom (\n{indented(rows)}\n){condition}"
 
     def single(self, *further: str, weighted: bool = False) -> str:
         """Return the name of a table of one row per score: `value`, with missing values treated by `missing`, and `has

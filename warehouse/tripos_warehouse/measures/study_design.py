@@ -574,9 +574,9 @@ def _spent(connection: Connection, tables: list[str], scenarios: str, several: b
     """Return the total cost of calls in USD, None if a cost is unknown, and the number of calls. With `several`, a call
     may be in several rows and is counted once, which needs memory for the ids of all calls."""
     keys = {"samples": "sample_id", "turns": "turn_id", "judgements": "judgement_id"}
-    once = {table: f"distinct {keys[table.rpartition('.')[2]]} as call," if several else "" for table in tables}
+    ids = {table: f"distinct {keys[table.rpartition('.')[2]]} as call," if several else "" for table in tables}
     parts = " union all ".join(
-        f"select {column} cost_usd from {table} where scenario in {scenarios}" for table, column in once.items()
+        f"select {column} cost_usd from {table} where scenario in {scenarios}" for table, column in ids.items()
     )
     query = f"select case when count(cost_usd) = count(*) then coalesce(sum(cost_usd), 0) end, count(*) from ({parts})"
     [(cost, calls)] = connection.execute(query).fetchall()

@@ -249,8 +249,8 @@ def kurtosis_factor(influences: Floats) -> float:
     df = 2 * n / max(kurtosis - (n - 3) / (n - 1), 1e-9)
     if df > (n - 1) / 2:
         return 1.0
-    few, many = _quantile(np.array([min(max(df, 1.0), n - 1.0), n - 1.0]))
-    return float(few / many)
+    quantile, quantile_of_all = _quantile(np.array([min(max(df, 1.0), n - 1.0), n - 1.0]))
+    return float(quantile / quantile_of_all)
 
 
 def _classes_of_items(

@@ -129,7 +129,7 @@ def _did_you_mean(connection: Connection, message: str) -> str:
     missing = _NAME.search(message)
     if missing is None:
         return "`show all tables` lists what there is"
-    wanted = missing[1].casefold()
+    unknown = missing[1].casefold()
     about_column = "column" in message.partition("\n")[0].casefold()
     try:
         names = tables_and_macros(connection)
@@ -140,45 +140,47 @@ def _did_you_mean(connection: Connection, message: str) -> str:
         return field
     if about_column:
         match = re.search(r"Candidate bindings: (.*)", message)
-        near = re.findall(r'"([^"]+)"', match[1]) if match else []
-        known = {column for columns in names.values() for column in columns}
-        nearest = difflib.get_close_matches(wanted, sorted(known), n=1, cutoff=LIKE)
-        best = [each for each in near if difflib.SequenceMatcher(None, wanted, each).ratio() >= LIKE] or nearest
-        where = sorted(name for name, columns in names.items() if best and best[0] in columns)
-        if best and best[0].casefold() == wanted:
-            return f"it is a column of {', '.join(f'`{name}`' for name in where[:3])}"
+        candidates = re.findall(r'"([^"]+)"', match[1]) if match else []
+        columns_of_all = {column for columns in names.values() for column in columns}
+        nearest = difflib.get_close_matches(unknown, sorted(columns_of_all), n=1, cutoff=LIKE)
+        similar = [name for name in candidates if difflib.SequenceMatcher(None, unknown, name).ratio() >= LIKE]
+        best = similar or nearest
+        tables = sorted(name for name, columns in names.items() if best and best[0] in columns)
+        if best and best[0].casefold() == unknown:
+            return f"it is a column of {', '.join(f'`{name}`' for name in tables[:3])}"
         if best:
             return f"did you mean `{best[0]}`?"
-        return f"the nearest columns are {', '.join(f'`{each}`' for each in near[:5])}" if near else ""
-    last: dict[str, list[str]] = {}
+        return f"the nearest columns are {', '.join(f'`{name}`' for name in candidates[:5])}" if candidates else ""
+    by_last_part: dict[str, list[str]] = {}
     for name in sorted(names):
-        last.setdefault(name.rpartition(".")[2].rstrip("()").casefold(), []).append(f"`{name}`")
-    spoken = re.search(r"(?:table|function)(?: with)? name[d]? \"?([\w.]+)", message, re.IGNORECASE)
-    wanted = spoken[1].casefold() if spoken else wanted
-    if wanted.rpartition(".")[2] == RANKING:
-        return f"`tripos leaderboard` ranks models; plain means are in {' or '.join(last['means'][:3])}"
-    if wanted in last:
-        whole = [each for each in last[wanted] if "." not in each]
-        if whole:
-            return f"it has the rows of all benchmarks, and no benchmark before its name: {whole[0]}"
-        return f"it is {' or '.join(last[wanted][:3])}"
-    found = difflib.get_close_matches(wanted.rpartition(".")[2], last, n=1, cutoff=0.6)
+        by_last_part.setdefault(name.rpartition(".")[2].rstrip("()").casefold(), []).append(f"`{name}`")
+    full_name = re.search(r"(?:table|function)(?: with)? name[d]? \"?([\w.]+)", message, re.IGNORECASE)
+    unknown = full_name[1].casefold() if full_name else unknown
+    if unknown.rpartition(".")[2] == RANKING:
+        means = " or ".join(by_last_part.get("means", [])[:3])
+        return f"`tripos leaderboard` ranks models{f'; plain means are in {means}' if means else ''}"
+    if unknown in by_last_part:
+        of_all_benchmarks = [name for name in by_last_part[unknown] if "." not in name]
+        if of_all_benchmarks:
+            return f"it has the rows of all benchmarks, and no benchmark before its name: {of_all_benchmarks[0]}"
+        return f"it is {' or '.join(by_last_part[unknown][:3])}"
+    found = difflib.get_close_matches(unknown.rpartition(".")[2], by_last_part, n=1, cutoff=0.6)
     if found:
-        return f"did you mean {' or '.join(last[found[0]][:3])}?"
+        return f"did you mean {' or '.join(by_last_part[found[0]][:3])}?"
     return "`show all tables` lists what there is"
 
 
-def _field(connection: Connection, wanted: str, names: dict[str, list[str]]) -> str:
+def _field(connection: Connection, unknown: str, names: dict[str, list[str]]) -> str:
     """Return the hint for a name that is no column, but a field of the items or of parsed replies; empty if it is
     neither.
     """
-    if any(wanted.casefold() == column.casefold() for columns in names.values() for column in columns):
+    if any(unknown.casefold() == column.casefold() for columns in names.values() for column in columns):
         return ""
     for column, key in (("fields", "item_id"), ("parsed", "sample_id")):
         for name in [name for name, columns in names.items() if column in columns and "." in name][:FEW]:
             query = f"select 1 from (select {column} from {name} limit {SOME}) where json_exists({column}, ?) limit 1"
-            if connection.execute(query, [f'$."{wanted}"']).fetchone():
-                text = f"`{column}->>'{wanted}'` of `{name}`"
+            if connection.execute(query, [f'$."{unknown}"']).fetchone():
+                text = f"`{column}->>'{unknown}'` of `{name}`"
                 return f"it is a field: {text}, which is joined to other tables by `{key}`"
     return ""
 

@@ -428,11 +428,11 @@ def _item_changes(before: MeasuredRun, after: MeasuredRun, row: MeasureRow) -> l
         return []
     breaks = []
     for scenario in sorted({scenario for scenario, _ in (*removed, *added)}):
-        left, more, old_size, new_size = (
+        gone, new, old_size, new_size = (
             sum(count for (name, _), count in contents.items() if name == scenario)
             for contents in (removed, added, old_items, new_items)
         )
-        what = f"{old_size:,} → {new_size:,}, of which {more:,} are new and {left:,} are gone"
+        what = f"{old_size:,} → {new_size:,}, of which {new:,} are new and {gone:,} are gone"
         breaks.append(LineBreak("items", scenario, what))
     return breaks
 

@@ -312,10 +312,10 @@ def _is_mean(other: MeasureTable, table: MeasureTable) -> bool:
     if figure.of != table.measure.figure.model_copy(update={"by": table.measure.by}):
         return False
     dimensions = tuple(dim for dim in table.measure.by if dim != PAIR)
-    kept = tuple(dim for dim in other.measure.by if dim != PAIR)
+    others = tuple(dim for dim in other.measure.by if dim != PAIR)
     return (
-        len(kept) < len(dimensions)
-        and dimensions[: len(kept)] == kept
+        len(others) < len(dimensions)
+        and dimensions[: len(others)] == others
         and (PAIR in table.measure.by) == (PAIR in other.measure.by)
     )
 

@@ -558,8 +558,8 @@ def _first_names(names: Sequence[str]) -> str:
     >>> _first_names(["a", "b", "c", "d", "e"]), _first_names(["a"])
     ('a, b, c and 2 more', 'a')
     """
-    left = len(names) - MOST_NAMED
-    return ", ".join(names) if left <= 0 else f"{', '.join(names[:MOST_NAMED])} and {left} more"
+    others = len(names) - MOST_NAMED
+    return ", ".join(names) if others <= 0 else f"{', '.join(names[:MOST_NAMED])} and {others} more"
 
 
 def _measures_below(tables: Sequence[MeasureTable], width: int, room: int) -> TableLines:
