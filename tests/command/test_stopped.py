@@ -32,6 +32,18 @@ def plain(text: str) -> str:
     return " ".join(text.split())
 
 
+def test_a_mean_of_cells_has_the_difference_of_its_sequence(sums: Path, tripos: Command) -> None:
+    spec = SPEC.replace("languages en }", "languages en, headline even }") + "measure even = mean(by_level)\n"
+    (sums / "s.tripos").write_text(spec, "utf-8")
+    run(tripos, "--until", "settled", "--max-connections", "2")
+    told = settled(tripos)
+    assert told["items"] < MANY
+    [pair] = [each for each in told["figures"] if each["kind"] == "comparison" and each["name"] == "even"]
+    [row] = [row for row in compared(tripos)["rows"] if row["name"] == "even"]
+    assert (row["of"], row["method"], row["p"]) == ("each level alike", "sequence", pair["p_alone"])
+    assert [row["difference"], row["low"], row["high"]] == pytest.approx([-pair["value"], -pair["high"], -pair["low"]])
+
+
 def test_a_difference_is_that_of_the_sequence_wherever_it_is_shown(sums: Path, tripos: Command) -> None:
     (sums / "s.tripos").write_text(SPEC + TWICE, "utf-8")
     run(tripos, "--until", "settled", "--max-connections", "2")

@@ -129,6 +129,12 @@ def test_a_refused_query_has_its_message_on_one_line(store: Store, run_rows: Bui
     assert "\n" not in caught.value.message
 
 
+def test_a_ranking_is_no_table_of_an_empty_store_either(store: Store) -> None:
+    with pytest.raises(StoreError) as caught:
+        run_query(connect(store), "from leaderboard")
+    assert (caught.value.code, caught.value.hint) == ("S0204", "`tripos leaderboard` ranks models")
+
+
 @each(
     "query, hint",
     [

@@ -106,3 +106,17 @@ scenario sums {
     assert tripos("report", "--json", "--confusion").data["confusion"][0]["items"] == [6, 6, 6, 6]
     assert "confusion" not in tripos("report", "--json").data
     assert tripos("report", "--confusion", "--format", "md").code == 2
+
+
+def test_classes_that_are_integers_are_in_numerical_order(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "items.jsonl").write_text('{"question": "1 + 1?", "key": "B", "mark": 2}', "utf-8")
+    (tmp_path / "spec.tripos").write_text(SPEC.replace("mark 1..3", "mark 1..10"), "utf-8")
+    plan = plan_of(compile_file(tmp_path / "spec.tripos"))
+    results = Results(plan, models=("m",))
+    for mark in (9, 10, 2, 1):
+        results.add("sums", "marks.values", f"i{mark}", mark, model="m")
+        results.add("sums", "marks.gold", f"i{mark}", mark, model="m")
+    results.write(store)
+    [table] = tables_json(figure_tables(connect(store), plan))["confusion"]
+    assert table["classes"] == ["1", "2", "9", "10"]
+    assert table["counts"] == [[int(row == column) for column in range(4)] + [0] for row in range(4)]

@@ -158,7 +158,7 @@ def test_slices_cells_and_formulas_are_corrected(store: Store, plan: Plan) -> No
     assert rescaled.low == pytest.approx((clear.low - 1) / 4)
 
 
-@pytest.mark.parametrize("name", ["labels", "pulls"])
+@pytest.mark.parametrize("name", ["labels", "influences"])
 def test_an_arm_may_be_called_like_what_the_query_has(store: Store, name: str) -> None:
     plan = plan_of(compile_text(SPEC.replace("hint", name)))
     judge, people = marks(4)

@@ -152,3 +152,18 @@ def test_a_table_without_columns_says_why() -> None:
     written = {name: render([nothing], RenderOptions()).count("no scores") for name, render in RENDERERS.items()}
     assert written == {**dict.fromkeys(RENDERERS, 1), "csv": 0}
     assert "tabular" not in to_latex([nothing])
+
+
+@pytest.mark.parametrize(
+    ("column", "table"),
+    [
+        ({"group": "数学"}, {}),
+        ({}, {"separators": {1: ("以下没有误差",)}}),
+        ({}, {"caption": "数学"}),
+        ({}, {}),
+    ],
+)
+def test_latex_says_what_chinese_texts_need_wherever_they_are(column: dict[str, str], table: dict[str, object]) -> None:
+    numbers = replace(Column("n", (1,), "count"), **column)  # type: ignore[arg-type]
+    text = to_latex([replace(Table((numbers,), "t"), **table)])  # type: ignore[arg-type]
+    assert (r"\usepackage{ctex}" in text) == bool(column or table)

@@ -13,6 +13,7 @@ from tests.warehouse.keeping import AT, PRINTS, die, sample, score, unit
 from tests.warehouse.rewriting import take_as_written, write_commit
 from tripos_warehouse.ledger.opening import open_ledger
 from tripos_warehouse.maintenance.check import StoreCheck, check_store
+from tripos_warehouse.store.locks import Locks
 from tripos_warehouse.store.store import Store
 
 
@@ -158,3 +159,17 @@ def test_a_living_journal_is_counted_and_a_rejected_one_is_told(store: Store) ->
     found = check_store(Store.open(store.root, create=False))
     assert (found.live, found.left, codes(found)) == (0, 0, ["S0404"])
     assert "rejected" in found.damages[0].message
+
+
+def test_a_store_that_cannot_be_written_is_checked_beside_a_journal(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError("no")
+
+    ledger = open_ledger(Store.open(store.root, create=False), PRINTS)
+    ledger.keep(unit(1))
+    die(ledger)
+    monkeypatch.setattr(Locks, "__init__", refuse)
+    found = check_store(Store.open(store.root, create=False))
+    assert (found.live, found.left, found.damages) == (1, 0, ())

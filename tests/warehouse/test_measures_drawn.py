@@ -182,10 +182,10 @@ def test_the_greatest_of_cells_has_an_error_only_where_it_is_clear_which_it_is(
 
 def test_draws_of_a_sum_are_those_of_its_pulls() -> None:
     names = [f"i{number}" for number in range(40)]
-    pulls = np.random.default_rng(1).normal(size=40)
-    drawn = np.array(first_order_draws(3.0, names, (pulls - pulls.mean()).tolist()))
+    influences = np.random.default_rng(1).normal(size=40)
+    drawn = np.array(first_order_draws(3.0, names, (influences - influences.mean()).tolist()))
     assert len(drawn) == DRAWS
-    assert drawn.std() == pytest.approx(float(np.sqrt(((pulls - pulls.mean()) ** 2).sum())), rel=0.1)
+    assert drawn.std() == pytest.approx(float(np.sqrt(((influences - influences.mean()) ** 2).sum())), rel=0.1)
 
 
 def test_draws_that_are_undefined_too_often_show_no_interval() -> None:
@@ -203,5 +203,5 @@ def test_the_pulls_of_a_median_come_to_the_error_of_its_draws() -> None:
     random = np.random.default_rng(4)
     items = [f"i{number // 2}" for number in range(80)]
     found = statistic("median", "", items, items, [None] * 80, [None] * 80, random.normal(size=80).tolist())
-    error = float(np.sqrt(np.square(found["pulls"]).sum() * 40 / 39))
+    error = float(np.sqrt(np.square(found["influences"]).sum() * 40 / 39))
     assert error == pytest.approx(np.std(found["draws"], ddof=1))

@@ -58,7 +58,7 @@ def test_agreement_across_a_role_leaves_out_who_grades_in_another() -> None:
     plan = plan_of(compile_text(TWO_ROLES))
     for measure, scorer in (("judges", "quick"), ("experts", "careful")):
         sql = sql_of(plan, named(plan.measures, measure))
-        assert f"and scorer in ('{scorer}')" in sql
+        assert f"where scorer in ('{scorer}')" in sql
 
 
 def test_two_roles_of_judges_have_an_agreement_each(store: Store) -> None:
@@ -246,6 +246,43 @@ def test_categories_are_those_of_the_rubric_also_if_nobody_gave_them(store: Stor
     assert single(store, plan, "few").value == ac("quadratic", numbers, [0.5, 1])
 
 
+NAMESAKES = """
+benchmark demo "1.0.0" { languages en }
+role candidate compared
+role judge panel
+role expert panel
+scorer verdict(reply: text) by judge { prompt "{{ reply }}", gives choice(GOOD: 1, FAIR: 0.5, POOR: 0) }
+scorer careful(reply: text) by expert { prompt "Slowly. {{ reply }}", gives choice(GOOD: 1, FAIR: 0.5, POOR: 0) }
+scenario sums {
+  ask answer by candidate { prompt "Add." }
+  score style = verdict(answer.text)
+}
+scenario more {
+  ask answer by candidate { prompt "Add more." }
+  score style = careful(answer.text)
+}
+measure good = gwet_ac1(style == GOOD) across judge
+measure some = gwet_ac1(style, where: style in (GOOD, FAIR)) across judge
+"""
+
+
+def test_conditions_on_a_choice_leave_out_another_role_that_grades_under_the_same_name(store: Store) -> None:
+    plan = plan_of(compile_text(NAMESAKES))
+    results = Results(plan, judges=("j1", "j2"))
+    styles = (["GOOD", "GOOD", "FAIR", "GOOD", "POOR", "GOOD"], ["GOOD", "FAIR", "FAIR", "GOOD", "FAIR", "GOOD"])
+    experts = (["GOOD", "POOR", None, "FAIR", None, "POOR"], ["POOR", "GOOD", "FAIR", None, None, "GOOD"])
+    for scenario, given in (("sums", styles), ("more", experts)):
+        for judge, names in zip(results.judges, given, strict=True):
+            for item, name in enumerate(names):
+                results.add(scenario, "style", f"i{item}", name, evaluator=judge)
+    results.write(store)
+    good, some = (single(store, plan, name) for name in ("good", "some"))
+    marks = [[name == "GOOD" for name in names] for names in styles]
+    assert good.value == pytest.approx(gwet_ac(marks, "none", [0, 1]).value)  # type: ignore[arg-type]
+    assert (good.n, good.total) == (12, 12)
+    assert (some.n, some.total) == (11, 11)
+
+
 def test_scores_off_the_scale_are_categories_of_their_own() -> None:
     """The mean of a judge's several answers is no level of the scale."""
     ratings = [1.0, 2.5, 2, 1, 2, 2, 2, 1]
@@ -277,8 +314,8 @@ def test_items_left_out_in_groups_show_the_error_as_often_as_they_say(
         marks = random.normal(0, reliable**0.5, items) + random.normal(0, (1 - reliable) ** 0.5, (2, items))
         ratings = marks.ravel().tolist()
         found = listed.statistic("quadratic_kappa", "", names * 2, names * 2, raters, [None] * len(ratings), ratings)
-        assert len({round(pull, 12) for pull in found["pulls"]}) <= groups
-        error = np.sqrt(np.square(found["pulls"]).sum() * items / (items - 1))
+        assert len({round(pull, 12) for pull in found["influences"]}) <= groups
+        error = np.sqrt(np.square(found["influences"]).sum() * items / (items - 1))
         # Of two judges who are equally severe it is the share of the variance that lies between replies.
         held += abs(found["value"] - reliable) <= quantile * error
     assert LEAST <= held <= MOST
@@ -295,7 +332,7 @@ def test_items_left_out_in_groups_show_nearly_the_error_of_items_left_out_one_by
         found = listed.statistic(
             "spearman", "", names * 2, names * 2, ["a"] * 1200 + ["b"] * 1200, [None] * 2400, ratings
         )
-        return float(np.sqrt(np.square(found["pulls"]).sum()))
+        return float(np.sqrt(np.square(found["influences"]).sum()))
 
     grouped = error()
     monkeypatch.setattr(listed, "MOST_LEFT_OUT", 2000)

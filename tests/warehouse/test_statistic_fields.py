@@ -88,4 +88,4 @@ def test_the_database_takes_what_a_statistic_gives(what: str) -> None:
         row = connection.execute(
             f"select tripos_statistic(?, ?, ?::{RATED})", [what, LEVELS.get(what, ""), rows]
         ).fetchone()
-        assert row is not None and set(row[0]) == {"value", "reason", "items", "pulls", "draws", "limits"}
+        assert row is not None and set(row[0]) == {"value", "reason", "items", "influences", "draws", "limits"}

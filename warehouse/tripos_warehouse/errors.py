@@ -70,9 +70,9 @@ class StoreError(TriposError):
 
 
 def is_full(error: Exception) -> bool:
-    """Return true if an error means that the disk is full. Arrow says so only in its message."""
-    full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
-    return full or "No space left on device" in str(error)
+    """Return true if an error means that the disk is full, which Arrow's errors only say in their message."""
+    has_code = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return has_code or "No space left on device" in str(error)
 
 
 def store_write_error(root: Path, error: Exception) -> StoreError:

@@ -16,6 +16,7 @@ from tripos_compiler.files import atomic_path
 from tripos_warehouse.errors import StoreError
 
 SUFFIX = ".provenance.json"
+"""The end of the name of a provenance file, after the name of its export."""
 COMPUTES = ("tripos_compiler", "tripos_warehouse")
 """The packages whose code decides what views, boards and figures of a store are."""
 
@@ -27,11 +28,11 @@ def code_version(*packages: str) -> str:
     It covers the name, modification time and size of every file of the compiler, the warehouse and further `packages`,
     and the installations of Python, DuckDB and NumPy. Everything cached is stored under this version.
     """
-    found: list[object] = [sys.version]
-    for library in ("duckdb", "numpy"):  # neither is imported, and their metadata takes 10 ms
+    inputs: list[object] = [sys.version]
+    for library in ("duckdb", "numpy"):  # found without importing them or reading their metadata, which takes 10 ms
         spec = find_spec(library)
         if spec is not None and spec.origin is not None:
-            found.append((spec.origin, Path(spec.origin).stat().st_mtime_ns))
+            inputs.append((spec.origin, Path(spec.origin).stat().st_mtime_ns))
     for package in (*COMPUTES, *packages):
         spec = find_spec(package)
         for root in spec.submodule_search_locations or () if spec is not None else ():
@@ -39,8 +40,8 @@ def code_version(*packages: str) -> str:
                 folders[:] = sorted(set(folders) - {"__pycache__", "node_modules"})
                 for name in sorted(names):
                     stat = os.stat(os.path.join(folder, name))  # noqa: PTH116, PTH118 - a third of the time of paths
-                    found.append((folder, name, stat.st_mtime_ns, stat.st_size))
-    return hashlib.blake2b(repr(found).encode(), digest_size=16).hexdigest()
+                    inputs.append((folder, name, stat.st_mtime_ns, stat.st_size))
+    return hashlib.blake2b(repr(inputs).encode(), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -54,9 +55,9 @@ class Written:
 
 @contextmanager
 def export_path(path: Path) -> Iterator[Path]:
-    """Yield a temporary path for an export, which replaces `path` at the end, and may be read by everyone.
+    """Yield a temporary path for an export. At the end the file, which every user may read, replaces `path`.
 
-    Missing folders are created. Raises `StoreError` S0604 if the disk refuses.
+    Missing folders are created. Raises `StoreError` S0604 if the file cannot be written.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -75,13 +76,13 @@ def export_path(path: Path) -> Iterator[Path]:
 
 
 def write_lines(path: Path, lines: Iterable[bytes]) -> Written:
-    """Write lines, with a line feed after each. Raises `StoreError` S0604 if the disk refuses."""
+    """Write lines, with a line feed after each. Raises `StoreError` S0604 if the file cannot be written."""
     rows, hashed = 0, hashlib.sha256()
     with export_path(path) as new, new.open("wb") as file:
         for line in lines:
-            whole = line + b"\n"
-            file.write(whole)
-            hashed.update(whole)
+            terminated = line + b"\n"
+            file.write(terminated)
+            hashed.update(terminated)
             rows += 1
     return Written(path, rows, hashed.hexdigest())
 

@@ -37,7 +37,7 @@ def test_a_statistic_of_rows_is_the_same_in_any_order_of_them(what: str) -> None
     found = statistic(what, "interval", *zip(*rows, strict=True))
     chance.shuffle(rows)
     assert statistic(what, "interval", *zip(*rows, strict=True)) == found
-    assert found["value"] is not None and len(found["pulls"]) == 12
+    assert found["value"] is not None and len(found["influences"]) == 12
 
 
 def test_tau_of_rows_is_that_of_matrices() -> None:
@@ -56,4 +56,4 @@ def test_tau_of_rows_is_that_of_matrices() -> None:
     assert found["value"] == pytest.approx(wanted.value, abs=1e-12)
     known = {f"i{item:02}": figure for item, figure in enumerate(wanted.figures) if not np.isnan(figure)}
     assert wanted.value is not None and found["items"] == sorted(known)
-    assert found["pulls"] == pytest.approx([(known[each] - wanted.value) / len(known) for each in sorted(known)])
+    assert found["influences"] == pytest.approx([(known[each] - wanted.value) / len(known) for each in sorted(known)])

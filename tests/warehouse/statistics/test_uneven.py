@@ -38,7 +38,7 @@ def found_share(design: MeanDesign, values: list[Floats]) -> float:
         weights = np.array(cell.weights)
         second = float((weights**2).sum())
         level = own @ weights
-        spread = ((weights * (own - level[:, None])) ** 2).sum(axis=1) / cell.left
+        spread = ((weights * (own - level[:, None])) ** 2).sum(axis=1) / cell.expected_squares
         m, at = len(weights), (own[:, 0] + 1) / 2
         prior = 4 * ((m * at + 0.5) * (m * (1 - at) + 0.5) / (m + 1) ** 2)
         spread = np.where(np.ptp(own, axis=1) == 0, prior, spread)

@@ -1,7 +1,8 @@
-"""Scores from outside a run, by people or other judges, as the rows that a judge's reply would have become.
+"""Scores from outside a run, by people or other judges, as rows like those that are made of a judge's reply.
 
-Their ids depend on what is scored, never on the value. So an import can be repeated, and a changed score is recognised
-as changed. A row that is written again replaces the earlier one, since the last of several rows with one id counts.
+Their ids depend on what is scored and by whom, never on the value. So an import can be repeated, and a changed score is
+recognised as changed. A row that is written again replaces the earlier one, since of several rows with the same id the
+last one counts.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ SCORED = "scored"
 
 @dataclass(frozen=True)
 class OtherShown:
-    """The reply that was shown second in a comparison of `step`. The first is the sample of the score."""
+    """The reply that was shown second in a comparison of the step `step`. The reply that was shown first is the sample
+    of the score.
+    """
 
     step: str
     model: str
@@ -50,12 +53,12 @@ class ElementShown:
 class ImportedScore:
     """A score of one reply by one evaluator, or, with `other`, a verdict on two replies.
 
-    `value` of a verdict is 1 if the first is better, 0 if the second is, 0.5 for a tie. If the evaluator chose a name,
-    it is in `name`, and `value` is the number that the name stands for. `sample` has the columns `sample_id`, `run_id`,
-    `benchmark`, `scenario`, `item_id`, `model` and `binding` of the rows; `binding` is that of the score. `key` is its
-    key in `judgements.parsed`. `judgement` is the fingerprint of a judge's reply and `fingerprint` that of the scores,
-    both from the plan of the run, so that they count in the same places as the scores of a model. Only imported scores
-    have a `round`.
+    `value` of a verdict is 1 if the first reply is better, 0 if the second is, 0.5 for a tie. If the evaluator chose a
+    name, it is in `name`, and `value` is the number of that name. `sample` has the columns `sample_id`, `run_id`,
+    `benchmark`, `scenario`, `item_id`, `model` and `binding` of the rows; `binding` is that of the score. `key` is the
+    key of the score in `judgements.parsed`. `judgement` is the fingerprint of a judge's replies and `fingerprint` that
+    of the scores, both from the plan of the run, so that imported scores count in the same measures as those of a
+    model. Only imported scores have a `round`.
     """
 
     score_id: str
@@ -71,7 +74,7 @@ class ImportedScore:
     key: str
     round: int | None = None
     raw_value: float | None = None
-    """The value as it was given, if the plan may read another one into it."""
+    """The value in the imported file, if it may differ from `value`, which the plan derives from it."""
     drawn_of: int | None = None
     """The number of replies of its scenario and model from which the reply was drawn at random; None if it was not."""
     name: str | None = None
@@ -91,17 +94,17 @@ class ImportedScore:
 
     @property
     def part(self) -> dict[str, Any]:
-        """The entry in `judgements.parsed`: what the evaluator gave, whatever a plan makes of it."""
+        """The entry in `judgements.parsed`: what the evaluator gave, before a plan converts it."""
         if self.status != SCORED:
             return {"score": None, "reason": self.rationale, "status": self.status, "error": self.error}
-        named = {} if self.name is None else {"choice": self.name}
-        if self.name is not None and self.other is None:  # the number of a name may change
-            return {"reason": self.rationale, **named}
-        return {"score": self.value if self.raw_value is None else self.raw_value, "reason": self.rationale, **named}
+        choice = {} if self.name is None else {"choice": self.name}
+        if self.name is not None and self.other is None:  # without the number, which the plan defines and may change
+            return {"reason": self.rationale, **choice}
+        return {"score": self.value if self.raw_value is None else self.raw_value, "reason": self.rationale, **choice}
 
     @property
     def json_label(self) -> str | None:
-        """The chosen name as JSON text. For an element: the JSON that the view turns into a row of its own."""
+        """The column `given`: the chosen name as JSON; for an element, the JSON of which a view makes a row."""
         name = None if self.name is None else orjson.dumps(self.name).decode()
         if self.element is None:
             return name
@@ -121,9 +124,7 @@ class ImportedScore:
 
 
 def imported_condition(evaluator: str, round: str) -> str:
-    """Return the SQL condition that a row comes from outside a run, given the expressions of its evaluator and its
-    round.
-    """
+    """Return the SQL condition that a row comes from outside a run, given the SQL of its evaluator and of its round."""
     return f"({round} is not null or starts_with({evaluator}, {sql.text(HUMAN)}))"
 
 
@@ -134,12 +135,12 @@ def has_imported(paths: Iterable[Path], prints: Collection[str]) -> bool:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    wanted = pa.array(sorted(prints), pa.string())
+    fingerprints = pa.array(sorted(prints), pa.string())
     for path in paths:
         with open_part(path) as file:
             names = [name for name in ("fingerprint", "evaluator", "round") if name in file.schema_arrow.names]
             for batch in file.iter_batches(columns=names, use_threads=False):
-                rows = batch.filter(pc.is_in(batch["fingerprint"], value_set=wanted))
+                rows = batch.filter(pc.is_in(batch["fingerprint"], value_set=fingerprints))
                 if pc.any(pc.starts_with(rows["evaluator"], HUMAN)).as_py():
                     return True
                 if "round" in names and rows["round"].null_count < rows.num_rows:
@@ -161,13 +162,13 @@ def imported_score(
     status: str = SCORED,
     error: str | None = None,
 ) -> ImportedScore:
-    """Return a score of an imported file in place of the `step`. `said` is the value in the file, `name` the chosen
-    name, `told` the score in a log. With a `status` other than "scored" it has no value.
+    """Return an imported score as the plan's grading `step` would have given it. `said` is the value in the file,
+    `name` the chosen name, `told` the score in a log, as JSON. With a `status` other than "scored" there is no value.
     """
-    about = evaluator, round, sample["sample_id"], sample["binding"]
+    identity = evaluator, round, sample["sample_id"], sample["binding"]
     return ImportedScore(
-        score_id=digest(["imported score", step.fingerprint, metric, *about]),
-        judgement_id=digest(["imported judgement", step.judgement, *about]),
+        score_id=digest(["imported score", step.fingerprint, metric, *identity]),
+        judgement_id=digest(["imported judgement", step.judgement, *identity]),
         sample=sample,
         scorer=step.scorer,
         metric=metric,
@@ -215,7 +216,7 @@ class KeptCounts:
 
 @contextmanager
 def exclusive_import(store: Store) -> Iterator[None]:
-    """Exclude other imports of scores while the block runs, since each builds on what it finds in the store.
+    """Exclude other imports of scores inside the context, since an import is compared with the scores in the store.
 
     Raises `StoreError`: S0506 if another import is running, S0102 if the store cannot be written.
     """
@@ -240,87 +241,92 @@ def exclusive_import(store: Store) -> Iterator[None]:
 
 def compare_with_store(store: Store, given: Sequence[ImportedScore]) -> ScoreChanges:
     """Compare scores with the store. Raises what `Store.rows` raises."""
-    kept = store.rows("scores", {each.score_id for each in given if each.other is None}, ["score_id", "value"])
-    if compared := {each.score_id for each in given if each.other is not None}:
-        kept = {**kept, **store.rows("comparisons", compared, ["comparison_id", "value"])}
-    judged = store.rows("judgements", {each.judgement_id for each in given}, ["judgement_id", "parsed"])
-    told = {name: orjson.loads(row["parsed"] or "{}") for name, row in judged.items()}
+    stored = store.rows("scores", {score.score_id for score in given if score.other is None}, ["score_id", "value"])
+    if comparison_ids := {score.score_id for score in given if score.other is not None}:
+        stored = {**stored, **store.rows("comparisons", comparison_ids, ["comparison_id", "value"])}
+    judgements = store.rows("judgements", {score.judgement_id for score in given}, ["judgement_id", "parsed"])
+    parsed = {name: orjson.loads(row["parsed"] or "{}") for name, row in judgements.items()}
     new: list[ImportedScore] = []
     changed: list[tuple[ImportedScore, float | str | None]] = []
     same: list[ImportedScore] = []
     for score in given:
-        row, part = kept.get(score.score_id), told.get(score.judgement_id, {}).get(score.key) or {}
+        row, part = stored.get(score.score_id), parsed.get(score.judgement_id, {}).get(score.key) or {}
         if row is None:
             new.append(score)
         elif row["value"] == score.kept_value and part == score.part:
             same.append(score)
         else:
             changed.append((score, part.get("choice", part.get("status", row["value"]))))
-    return ScoreChanges(tuple(new), tuple(changed), tuple(same), told)
+    return ScoreChanges(tuple(new), tuple(changed), tuple(same), parsed)
 
 
 def changed_rows(found: ScoreChanges, source: str | None, now: datetime) -> dict[str, list[Row]]:
     """Return the rows of `judgements`, `scores` and `comparisons` that add the new and changed scores. `source` is the
     imported file.
     """
-    parsed = {each.judgement_id: dict(found.judgements.get(each.judgement_id, {})) for each in found.fresh}
+    parsed = {score.judgement_id: dict(found.judgements.get(score.judgement_id, {})) for score in found.fresh}
     judgements: dict[str, Row] = {}
     for score in found.fresh:
         parsed[score.judgement_id][score.key] = score.part
         judgements[score.judgement_id] = _judgement(score, source, now)
     for name, row in judgements.items():
         row["parsed"] = orjson.dumps(parsed[name], option=orjson.OPT_SORT_KEYS).decode()
-    scores = [_score(each, now) for each in found.fresh if each.other is None]
-    compared = [_comparison(each, each.other, now) for each in found.fresh if each.other is not None]
+    scores = [_score(score, now) for score in found.fresh if score.other is None]
+    comparisons = [_comparison(score, score.other, now) for score in found.fresh if score.other is not None]
     rows = {"judgements": list(judgements.values()), "scores": scores}
-    return rows if not compared else {**rows, "comparisons": compared}
+    return rows if not comparisons else {**rows, "comparisons": comparisons}
 
 
 def store_scores(store: Store, given: Sequence[ImportedScore], now: datetime) -> KeptCounts:
     """Store scores in one commit, all or none. Unchanged scores are not written again; a score with another value or
     reason replaces the earlier one. `now` has a zone.
 
-    Raises `StoreError`: S0102 if the disk refuses, S0105 if a row does not fit its table.
+    Raises `StoreError`: S0102 if nothing can be written, S0105 if a row does not fit its table.
     """
     changes = compare_with_store(store, given)
-    fresh, every = ({score.judgement_id for score in scores} for scores in (changes.fresh, given))
+    fresh, all_ids = ({score.judgement_id for score in scores} for scores in (changes.fresh, given))
     if fresh:
         store.append(changed_rows(changes, None, now))
     return KeptCounts(
-        len(fresh - changes.judgements.keys()), len(fresh & changes.judgements.keys()), len(every - fresh)
+        len(fresh - changes.judgements.keys()), len(fresh & changes.judgements.keys()), len(all_ids - fresh)
     )
 
 
-def _common(each: ImportedScore, now: datetime) -> Row:
+def _common(score: ImportedScore, now: datetime) -> Row:
+    """Return the columns that the rows of a score have in all three tables."""
     names = ("sample_id", "run_id", "benchmark", "scenario", "item_id", "binding")
-    own = {"scorer": each.scorer, "evaluator": each.evaluator, "round": each.round, "created_at": now}
-    return {**{name: each.sample[name] for name in names}, **own, "judgement_id": each.judgement_id}
+    own = {"scorer": score.scorer, "evaluator": score.evaluator, "round": score.round, "created_at": now}
+    return {**{name: score.sample[name] for name in names}, **own, "judgement_id": score.judgement_id}
 
 
-def _judgement(each: ImportedScore, source: str | None, now: datetime) -> Row:
-    own = {"fingerprint": each.judgement, "source": source, "drawn_of": each.drawn_of, "reply": each.label}
-    return {**_common(each, now), **own, "messages": "[]", "status": "ok", "attempts": 0}
+def _judgement(score: ImportedScore, source: str | None, now: datetime) -> Row:
+    """Return the row of `judgements`, without `parsed`."""
+    own = {"fingerprint": score.judgement, "source": source, "drawn_of": score.drawn_of, "reply": score.label}
+    return {**_common(score, now), **own, "messages": "[]", "status": "ok", "attempts": 0}
 
 
-def _score(each: ImportedScore, now: datetime) -> Row:
-    own = {"score_id": each.score_id, "model": each.sample["model"]}
-    told = {
-        "scorer": each.scorer if each.element is None else each.metric,  # scores of elements come from an expression
-        "metric": each.metric,
-        "value": each.kept_value,
-        "given": each.json_label,
-        "elements": each.elements,
-        "status": each.status,
-        "error": each.error,
-        "fingerprint": each.fingerprint,
+def _score(score: ImportedScore, now: datetime) -> Row:
+    """Return the row of `scores`."""
+    own = {
+        "score_id": score.score_id,
+        "model": score.sample["model"],
+        "scorer": score.scorer if score.element is None else score.metric,  # elements are scored by an expression
+        "metric": score.metric,
+        "value": score.kept_value,
+        "given": score.json_label,
+        "elements": score.elements,
+        "status": score.status,
+        "error": score.error,
+        "fingerprint": score.fingerprint,
     }
-    return {**_common(each, now), **own, **told}
+    return {**_common(score, now), **own}
 
 
-def _comparison(each: ImportedScore, other: OtherShown, now: datetime) -> Row:
-    own = {"comparison_id": each.score_id, "step": other.step, "fingerprint": each.fingerprint, "status": "scored"}
-    own |= {"first_model": each.sample["model"], "second_model": other.model}
-    own |= {"first_sample_id": each.sample["sample_id"], "second_sample_id": other.sample_id}
-    told = {"value": each.value, "given": each.json_label}
-    common = {name: value for name, value in _common(each, now).items() if name != "sample_id"}
-    return {**common, **own, **told}
+def _comparison(score: ImportedScore, other: OtherShown, now: datetime) -> Row:
+    """Return the row of `comparisons`."""
+    own = {"comparison_id": score.score_id, "step": other.step, "fingerprint": score.fingerprint, "status": "scored"}
+    own |= {"first_model": score.sample["model"], "second_model": other.model}
+    own |= {"first_sample_id": score.sample["sample_id"], "second_sample_id": other.sample_id}
+    result = {"value": score.value, "given": score.json_label}
+    common = {name: value for name, value in _common(score, now).items() if name != "sample_id"}
+    return {**common, **own, **result}

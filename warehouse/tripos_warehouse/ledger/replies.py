@@ -1,8 +1,9 @@
-"""Replies by request, whatever their step: in this store, in other stores, and in stores that are only read.
+"""Replies by the digest of their request, whatever their step: in this store, in other stores, and in stores that are
+only read.
 
-The index takes 16 bytes a reply. Whole rows are read by location: only the parts and row groups with one of the rows
-are opened. Other stores save a run the cost of calls; nothing is written to them. Whoever wrote them, their rows must
-pass the checks of `store check` before they are used. Damage is reported and skipped.
+The index takes 16 bytes for each reply. The rows are read by location: only the parts and row groups with one of them
+are opened. Replies of other stores save a run the cost of calls; nothing is written to these stores. Whoever wrote
+them, a row must pass the checks of `store check` before it is used. Damage is reported and skipped.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ from tripos_warehouse.store.store import DamageListener, Store
 
 # Rows by location
 CACHED_BYTES = 64 * 2**20
-"""The size of the cache of decompressed row groups, since rows that are requested one after the other are close
-together.
+"""The size limit of the cache of decompressed row groups. Rows that are requested one after the other are often in the
+same group.
 """
 BLOCK, CACHED_BLOCKS = 64, 32
 """Single rows are converted from Arrow in blocks of `BLOCK` rows, which costs little more than one row; this many
@@ -54,8 +55,10 @@ class RowLookup:
 
     def __init__(self) -> None:
         self._ends: dict[Path, list[int]] = {}
+        """By part, the number of the row after each row group."""
         self._groups: OrderedDict[tuple[Path, int], pa.Table] = OrderedDict()
         self._size = 0
+        """The size of the cached row groups in bytes."""
         self._blocks: OrderedDict[tuple[Path, int, tuple[str, ...]], list[Row]] = OrderedDict()
 
     def forget(self) -> None:
@@ -73,16 +76,17 @@ class RowLookup:
             yield self._block(table, path, number // BLOCK, columns)[number % BLOCK]
 
     def _block(self, table: str, path: Path, block: int, columns: tuple[str, ...]) -> list[Row]:
+        """Return the rows of a block of a part, from the cache if possible."""
         key = (path, block, columns)
         if key in self._blocks:
             self._blocks.move_to_end(key)
             return self._blocks[key]
         first = block * BLOCK
         numbers = range(first, min(first + BLOCK, self._ends_of(path)[-1]))
-        found = self._blocks[key] = list(self.rows(table, path, numbers, columns))
+        rows = self._blocks[key] = list(self.rows(table, path, numbers, columns))
         if len(self._blocks) > CACHED_BLOCKS:
             self._blocks.popitem(last=False)
-        return found
+        return rows
 
     def rows(
         self, table: str, path: Path, numbers: Sequence[int], columns: Sequence[str] | None = None
@@ -91,13 +95,14 @@ class RowLookup:
         `StoreError` S0103.
         """
         ends = self._ends_of(path)
-        for group, among in groupby(sorted(numbers), key=lambda number: bisect_right(ends, number)):
+        for group, in_group in groupby(sorted(numbers), key=lambda number: bisect_right(ends, number)):
             start = ends[group - 1] if group else 0
             content = self._group(table, path, group)
             content = content if columns is None else content.select(columns)
-            yield from content.take([number - start for number in among]).to_pylist(maps_as_pydicts="strict")
+            yield from content.take([number - start for number in in_group]).to_pylist(maps_as_pydicts="strict")
 
     def _ends_of(self, path: Path) -> list[int]:
+        """Return the number of the row after each row group of a part."""
         if path not in self._ends:
             with open_part(path) as file:
                 sizes = (file.metadata.row_group(group).num_rows for group in range(file.num_row_groups))
@@ -105,6 +110,7 @@ class RowLookup:
         return self._ends[path]
 
     def _group(self, table: str, path: Path, group: int) -> pa.Table:
+        """Return a row group of a part, from the cache if possible."""
         key = (path, group)
         if (content := self._groups.get(key)) is not None:
             self._groups.move_to_end(key)
@@ -137,13 +143,14 @@ UNREAD_COLUMNS = frozenset(
         "release",
     ]
 )
-"""The columns that depend on what a reply was requested for. They are not read, since a row that takes over the reply
-has its own.
+"""The columns that depend on what a reply was requested for. They are not read, since a row that adopts the reply has
+values of its own.
 """
 _ROW_BITS = 32
 _BATCH = 65536
-_AGAIN = pa.array(RETRIED_STATUSES, type=pa.string())
+_RETRIED = pa.array(RETRIED_STATUSES, type=pa.string())
 _BROKEN = pa.array(finish_reasons_of(Ending.ERROR), type=pa.string())
+"""The finish reasons of replies that ended with an error."""
 
 
 class RepliesByRequest:
@@ -151,7 +158,7 @@ class RepliesByRequest:
 
     def __init__(self, paths: Paths, lookup: RowLookup) -> None:
         self._paths, self._lookup = paths, lookup
-        self._sent: dict[str, _RequestIndex] = {}
+        self._indexes: dict[str, _RequestIndex] = {}
         self._drafts: RowIndex | None = None
 
     def models(self, table: str) -> Collection[str]:
@@ -179,28 +186,29 @@ class RepliesByRequest:
             self._drafts.load(self._paths(DRAFTS.name))
         if not len(self._drafts):
             return [(row, None, path) for row, path in found.values()]
-        # The draft of a reply from another store is stored under the new name.
+        # The draft of a reply that was adopted from another row of this store has the name of that row.
         origins = {name: (not row["reused_from"] and row["adopted_from"]) or name for name, (row, _) in found.items()}
         drafts = rows_of(self._drafts, list(origins.values()), self._lookup)
         return [(row, drafts.get(origins[name]), path) for name, (row, path) in found.items()]
 
     def load(self, paths: Paths) -> None:
         """Add further parts."""
-        for table, index in self._sent.items():
+        for table, index in self._indexes.items():
             index.load(paths(table))
         if self._drafts is not None:
             self._drafts.load(paths(DRAFTS.name))
 
     def forget(self) -> None:
-        """Empty the index, since all rows have moved."""
-        self._sent.clear()
+        """Drop the indexes, since all rows have moved to other parts."""
+        self._indexes.clear()
         self._drafts = None
 
     def _of(self, table: str) -> _RequestIndex:
-        if table not in self._sent:
-            index = self._sent[table] = _RequestIndex(table)
+        """Return the index of a table, which is loaded when it is first needed."""
+        if table not in self._indexes:
+            index = self._indexes[table] = _RequestIndex(table)
             index.load(self._paths(table))
-        return self._sent[table]
+        return self._indexes[table]
 
 
 class _RequestIndex:
@@ -213,13 +221,16 @@ class _RequestIndex:
         self._model = "model" if "model" in names else "evaluator"
         self.columns = tuple(name for name in names if name not in UNREAD_COLUMNS)
         self.models: set[str] = set()
+        """The models that gave the replies."""
         self._parts: list[Path] = []
         self._runs: list[tuple[Halves, Places]] = []
+        """Sorted runs of digests, each with the locations of the rows."""
 
     def load(self, paths: Iterable[Path]) -> None:
+        """Add the replies of further parts. Raises `StoreError` S0103."""
         chunks: list[tuple[Halves, Places]] = []
         for path in paths:
-            import pyarrow.compute as pc  # which a run with an empty store does not need
+            import pyarrow.compute as pc  # not imported by a run with an empty store
 
             number = len(self._parts)
             self._parts.append(path)
@@ -231,15 +242,15 @@ class _RequestIndex:
                 for batch in file.iter_batches(_BATCH, columns=columns, use_threads=False):
                     rows = np.arange(row, row + batch.num_rows, dtype=np.uint64)
                     row += batch.num_rows
-                    failed = pc.is_in(batch["status"], value_set=_AGAIN)
+                    failed = pc.is_in(batch["status"], value_set=_RETRIED)
                     if "finish_reason" in batch.schema.names:
                         failed = pc.or_(failed, pc.is_in(pc.utf8_lower(batch["finish_reason"]), value_set=_BROKEN))
                     hits = pc.and_(pc.is_valid(batch[REQUEST]), pc.invert(failed))
-                    sent = batch.filter(hits)
-                    if sent.num_rows:
-                        self.models.update(pc.unique(sent[self._model]).to_pylist())
+                    replies = batch.filter(hits)
+                    if replies.num_rows:
+                        self.models.update(pc.unique(replies[self._model]).to_pylist())
                         rows = rows[hits.to_numpy(zero_copy_only=False)] | np.uint64(number << _ROW_BITS)
-                        chunks.append((halves(pack_column(sent[REQUEST]))[0], rows))
+                        chunks.append((halves(pack_column(replies[REQUEST]))[0], rows))
         if chunks:
             run = _sorted(chunks)
             while self._runs and len(self._runs[-1][0]) < 2 * len(run[0]):
@@ -247,14 +258,14 @@ class _RequestIndex:
             self._runs.append(run)
 
     def find(self, request: str) -> dict[Path, list[int]]:
-        """Return the row numbers, by part, of possible replies to a request."""
-        wanted = np.uint64(int(request[:16], 16))
+        """Return the row numbers, by part, of the replies whose request digest has the same upper half."""
+        upper_half = np.uint64(int(request[:16], 16))
         found: dict[Path, list[int]] = {}
         for high, places in self._runs:
-            start = int(np.searchsorted(high, wanted))
-            if start == len(high) or high[start] != wanted:
+            start = int(np.searchsorted(high, upper_half))
+            if start == len(high) or high[start] != upper_half:
                 continue
-            end = int(np.searchsorted(high, wanted, side="right"))
+            end = int(np.searchsorted(high, upper_half, side="right"))
             for place in places[start:end].tolist():
                 found.setdefault(self._parts[place >> _ROW_BITS], []).append(place & (2**_ROW_BITS - 1))
         return found
@@ -277,6 +288,7 @@ def located_rows(index: RowIndex, names: list[str], lookup: RowLookup) -> dict[s
 
 
 def _sorted(chunks: list[tuple[Halves, Places]]) -> tuple[Halves, Places]:
+    """Return digests and locations as one sorted run."""
     high = np.concatenate([chunk[0] for chunk in chunks])
     places = np.concatenate([chunk[1] for chunk in chunks])
     order = np.argsort(high, kind="stable")
@@ -295,7 +307,9 @@ class OtherStores:
     """Stores that are only read. Raises `StoreError` as `Store.open` does if one cannot be opened."""
 
     def __init__(self, places: Sequence[str], own: str | Path, on_damage: DamageListener) -> None:
-        """Open the stores at `places`, without the run's `own`. `tell` is called with each damage."""
+        """Open the stores at `places`, except for `own`, the place of the run's store. `on_damage` is called with the
+        error of each damage.
+        """
         own_place = address_of(own) or str(Path(own).expanduser().resolve())
         opened = [Store.open(place, create=False, on_damage=on_damage, tolerant=True, writes=False) for place in places]
         stores = {store.place: store for store in opened if store.place != own_place}
@@ -320,21 +334,23 @@ class OtherStores:
 
 
 class _OtherStore:
+    """One of the `OtherStores`; its methods return what those of `OtherStores` return."""
+
     def __init__(self, store: Store) -> None:
         self._store = store
         self.place = shown_place(store.place)
         self._begin()
 
     def _begin(self) -> None:
-        """Read the commits again."""
+        """Read the commits, and drop all indexes."""
         self._lookup = RowLookup()
-        self._draws = RepliesByRequest(self._paths, self._lookup)
+        self._replies = RepliesByRequest(self._paths, self._lookup)
         self._vectors: RowIndex | None = None
         root = self._store.root
         self._commits = {root / part.path: commit.name for commit in self._store.commits() for part in commit.parts}
 
     def _paths(self, table: str) -> Iterable[Path]:
-        """Return the parts of a table that have only its columns."""
+        """Yield the parts of a table; those with unknown columns are reported and skipped."""
         for path in self._store.parts(table):
             try:
                 with open_part(path) as file:
@@ -345,10 +361,10 @@ class _OtherStore:
                 yield path
 
     def repliers(self, table: str) -> Collection[str]:
-        return self._read(lambda: self._draws.models(table)) or ()
+        return self._read(lambda: self._replies.models(table)) or ()
 
     def replies(self, table: str, request: str) -> list[tuple[Row, Row | None, tuple[str, str]]]:
-        found = self._read(lambda: self._draws.located(table, request)) or ()
+        found = self._read(lambda: self._replies.located(table, request)) or ()
         (key,) = TABLES[table].key
         return [
             (row, draft, (self.place, self._commits[path]))
@@ -365,20 +381,21 @@ class _OtherStore:
         }
 
     def _vector_rows(self, names: list[str]) -> dict[str, tuple[Row, Path]]:
+        """Return the rows of vectors by name, each with its part."""
         if self._vectors is None:
             self._vectors = RowIndex(VECTORS, None)
             self._vectors.load(self._paths(VECTORS))
         return located_rows(self._vectors, names, self._lookup) if len(self._vectors) else {}
 
     def _read(self, read: Callable[[], Found]) -> Found | None:
-        """Return the result of `read`. After a failure, which a compaction may have caused, try again with damaged
-        parts skipped; None if that fails too.
+        """Return the result of `read`. After an error, which may be due to a compaction, the commits are read again and
+        damaged parts are skipped; None if the third attempt fails too.
         """
-        for once_more in (True, True, False):
+        for may_retry in (True, True, False):
             try:
                 return read()
             except StoreError as error:
-                if not once_more:
+                if not may_retry:
                     self._store.leave_out(error)
                     return None
                 self._store.sweep()
@@ -386,7 +403,7 @@ class _OtherStore:
         return None
 
     def _is_sound(self, table: str, row: Row, key: str) -> bool:
-        """Return true if a row has what its readers rely on; otherwise report it."""
+        """Return true if a row is valid, as `tripos store check` defines; otherwise report it and return false."""
         schema = TABLES[table].schema
         names = [name for name in schema.names if name in row]
         origin = row.get("adopted_from")
@@ -410,9 +427,11 @@ def _reply_problem(row: Row) -> str | None:
     if row.get("status", "ok") != "refused" and all(row.get(name) is None for name in ("reply", "text")):
         return "it has no reply"
     if "messages" in row:
-        for load in orjson.loads(row["messages"]):
+        for message in orjson.loads(row["messages"]):
             if not (
-                isinstance(load, dict) and load.keys() == {"role", "content"} and set(map(type, load.values())) == {str}
+                isinstance(message, dict)
+                and message.keys() == {"role", "content"}
+                and set(map(type, message.values())) == {str}
             ):
                 return "`messages` has no messages"
     return None
@@ -439,7 +458,7 @@ class CommittedResults:
     def __init__(self, store: Store, fingerprints: Collection[str]) -> None:
         self._store, self._fingerprints = store, fingerprints
         self._indexes: dict[str, RowIndex] = {}
-        self._draws = RepliesByRequest(store.parts, RowLookup())
+        self._replies = RepliesByRequest(store.parts, RowLookup())
 
     def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
         """Return the status of each row; `None` for those that are not stored."""
@@ -451,18 +470,19 @@ class CommittedResults:
         return set[str]().union(*(self._index(table).fingerprints for table in RESULT_TABLES))
 
     def rows(self, table: str, ids: Collection[str]) -> Mapping[str, Mapping[str, Any]]:
-        """Return whole rows by id."""
+        """Return rows by id."""
         return self._store.rows(table, ids)
 
     def repliers(self, table: str) -> Collection[str]:
         """Return the models that gave replies with a known request."""
-        return self._draws.models(table)
+        return self._replies.models(table)
 
     def replies(self, table: str, request: str) -> list[tuple[Row, Row | None]]:
         """Return the rows with this request digest, each with its unreadable first reply."""
-        return self._draws.find(table, request)
+        return self._replies.find(table, request)
 
     def _index(self, table: str) -> RowIndex:
+        """Return the index of a table, which is loaded when it is first needed."""
         if table not in self._indexes:
             self._indexes[table] = RowIndex(table, self._fingerprints, self._store.root)
             self._indexes[table].load(self._store.parts(table))

@@ -25,7 +25,7 @@ from tripos_warehouse.store.schemas import TABLES, TableSchema
 from tripos_warehouse.store.store import Store
 
 # One row: the number of conversations with fewer stored turns than their transcript, and the first of them.
-WHOLE = """
+FEWER_TURNS = """
 select count(*), min(talk.sample_id)
 from (
   select sample_id, max(json_array_length(parsed, '$.turns')) as turns
@@ -47,15 +47,15 @@ NO_SAMPLES = "(select NULL::varchar as sample_id, NULL::varchar as parsed, NULL:
 def find_missing_turns(
     database: duckdb.DuckDBPyConnection, samples: str | None, turns: str | None
 ) -> Iterator[tuple[int, str, str]]:
-    """Yield how many conversations lack turns, one of them, and the fault. `samples` and `turns` are `from` items of
-    SQL; None for an empty table.
+    """Yield, for each of two faults, how many conversations have it, one of them, and the fault in words. `samples` and
+    `turns` are `from` items of SQL; None for an empty table.
     """
     sources = {"samples": samples or NO_SAMPLES, "turns": turns or NO_TURNS}
-    for query, wrong in ((WHOLE, "lacking turns"), (GAPS, "with a gap among the turns")):
+    for query, fault in ((FEWER_TURNS, "lacking turns"), (GAPS, "with a gap among the turns")):
         row = database.execute(query.format(**sources)).fetchone()
         assert row is not None
         if row[0]:
-            yield row[0], row[1], wrong
+            yield row[0], row[1], fault
 
 
 _DANGLING = (
@@ -64,8 +64,8 @@ _DANGLING = (
     ("judgements", "samples", "sample_id", "sample_id is not null"),
     ("comparisons", "judgements", "judgement_id", "judgement_id is not null"),
 )
-"""References between tables: table, referenced table, common column, and condition of the rows to check. Other scores,
-such as those of a skipped step, may name a reply that was never requested.
+"""References between tables: table, referenced table, common column, and condition of the rows to check. Scores with
+another status, such as those of a skipped step, may name a reply that was never requested.
 """
 
 TAKEN_AWAY = "a commit or a part was taken away by hand: restore it, or run the benchmark again"
@@ -84,8 +84,9 @@ class Damage:
 class TableContent:
     """The content of a table.
 
-    `rows` count, `doubles` are superseded. `digest` is equal for any two stores with the same results: SHA-256 over the
-    sorted distinct digests of the rows, over the columns `TableSchema.content`. It is `None` if a part cannot be read.
+    `parts`: the number of committed parts. `rows`: the number of rows that count. `doubles`: the number of superseded
+    rows. `digest` is equal for any two stores with the same results: the SHA-256 of the sorted distinct digests of the
+    rows, over the columns `TableSchema.content`. It is `None` if a part cannot be read.
     """
 
     table: str
@@ -97,8 +98,9 @@ class TableContent:
 
 @dataclass(frozen=True)
 class StoreCheck:
-    """The result of a check. `live` and `left`: journal segments with and without a living owner. `without_digest`:
-    parts of earlier Tripos versions, whose bytes cannot be verified.
+    """The result of a check. `commits` and `replaced`: the numbers of commits that count and that were replaced. `live`
+    and `left`: the numbers of journal segments with and without a living owner. `without_digest`: the number of parts
+    of earlier Tripos versions, whose bytes cannot be verified.
     """
 
     commits: int
@@ -111,11 +113,11 @@ class StoreCheck:
 
 
 def check_store(store: Store) -> StoreCheck:
-    """Read and check everything that is committed. Raises `StoreError` S0102 only if the journal cannot be read."""
+    """Read and check everything that is committed, also in a store that this user cannot write."""
     damages: list[Damage] = []
-    every = _commits(store, damages)
-    replaced = {name for commit in every for name in commit.replaces}
-    commits = [commit for commit in every if commit.name not in replaced]
+    all_commits = _commits(store, damages)
+    replaced = {name for commit in all_commits for name in commit.replaces}
+    commits = [commit for commit in all_commits if commit.name not in replaced]
     paths: dict[str, list[Path]] = {table: [] for table in TABLES}
     counts = dict.fromkeys(TABLES, 0)
     for commit in commits:
@@ -129,13 +131,13 @@ def check_store(store: Store) -> StoreCheck:
             _checked(store, database, table, paths[table.name], counts[table.name], damages)
             for table in TABLES.values()
         )
-        if not damages:  # or unreadable rows would be reported as missing
+        if not damages:  # rows of unreadable parts would be reported as missing
             damages += _dangling(database, paths)
     errors = (*damaged_media(store), *damaged_annotations(store))
-    damages += (Damage(other.code, other.message, other.hint) for other in errors)
+    damages += (Damage(error.code, error.message, error.hint) for error in errors)
     live, left = _journal(store, damages)
-    old = sum(part.sha256 is None for commit in commits for part in commit.parts)
-    return StoreCheck(len(commits), len(every) - len(commits), live, left, tables, tuple(damages), old)
+    without_digest = sum(part.sha256 is None for commit in commits for part in commit.parts)
+    return StoreCheck(len(commits), len(all_commits) - len(commits), live, left, tables, tuple(damages), without_digest)
 
 
 def _checked(
@@ -146,17 +148,20 @@ def _checked(
     parts: int,
     damages: list[Damage],
 ) -> TableContent:
-    """Return the content of a table with `parts` committed parts; an unreadable part is added to `damages`."""
+    """Return the content of a table with `parts` committed parts, of which `paths` are valid; if a part cannot be read
+    nevertheless, the error is added to `damages`.
+    """
     try:
         rows, doubles, digest = _content(table, paths, superseded_rows(database, table, paths))
     except StoreError as error:
         damages.append(_damaged(store, error.message))
         rows, doubles, digest = 0, 0, ""
-    whole = digest and parts == len(paths)
-    return TableContent(table.name, parts, rows, doubles, digest if whole else None)
+    is_complete = digest and parts == len(paths)
+    return TableContent(table.name, parts, rows, doubles, digest if is_complete else None)
 
 
 def _commits(store: Store, damages: list[Damage]) -> list[Commit]:
+    """Return all readable commits, oldest first; the errors of others are added to `damages`."""
     commits = []
     for path in sorted((store.root / COMMITS).glob("*.json")):
         try:
@@ -212,14 +217,15 @@ def _content(table: TableSchema, paths: list[Path], lost: dict[Path, Numbers]) -
 
 
 def _dangling(database: duckdb.DuckDBPyConnection, paths: dict[str, list[Path]]) -> list[Damage]:
+    """Return the damages of rows that refer to missing rows, and of conversations without all turns."""
     damages = []
-    for table, other, column, which in _DANGLING:
+    for table, other, column, condition in _DANGLING:
         if not paths[table]:
             continue
-        there = f"from {_source(paths[other])}" if paths[other] else "from (select NULL::varchar as " + column + ")"
+        present = f"from {_source(paths[other])}" if paths[other] else "from (select NULL::varchar as " + column + ")"
         row = database.execute(
             f"""select count(*), min({column}) from {_source(paths[table])}
-            where {which} and {column} not in (select {column} {there} where {column} is not null)"""
+            where {condition} and {column} not in (select {column} {present} where {column} is not null)"""
         ).fetchone()
         assert row is not None
         count, first = row
@@ -227,21 +233,23 @@ def _dangling(database: duckdb.DuckDBPyConnection, paths: dict[str, list[Path]])
             message = f"{count:,} rows of `{table}` are about rows that `{other}` lacks, such as `{first}`"
             damages.append(Damage("S0403", message, TAKEN_AWAY))
     sources = [_source(paths[name]) if paths[name] else None for name in ("samples", "turns")]
-    for count, first, wrong in find_missing_turns(database, *sources):
-        message = f"{count:,} {'conversations' if count > 1 else 'conversation'} {wrong}, such as `{first}`"
+    for count, first, fault in find_missing_turns(database, *sources):
+        message = f"{count:,} {'conversations' if count > 1 else 'conversation'} {fault}, such as `{first}`"
         damages.append(Damage("S0403", message, TAKEN_AWAY))
     return damages
 
 
 def _source(paths: list[Path]) -> str:
+    """Return the SQL of the rows of some parts."""
     return f"read_parquet({sql.texts([str(path) for path in paths])}, union_by_name = true)"
 
 
 def _journal(store: Store, damages: list[Damage]) -> tuple[int, int]:
-    """Return how many segments have a living owner, and how many have none."""
+    """Return how many segments have a living owner, and how many have none; if that is unknown, a segment counts as one
+    with an owner."""
     live = left = 0
     for name in segments(store.root):
-        if store.locks.others_hold(lock_offset(SEGMENT, name)):
+        if _may_be_alive(store, name):
             live += 1
         else:
             left += 1
@@ -253,7 +261,18 @@ def _journal(store: Store, damages: list[Damage]) -> tuple[int, int]:
     return live, left
 
 
+def _may_be_alive(store: Store, segment: str) -> bool:
+    """Return true if a segment has a living owner, or if that is unknown: the locks of a store can only be tested by a
+    user who can write it."""
+    try:
+        locks = store.locks
+    except OSError:
+        return True
+    return locks.others_hold(lock_offset(SEGMENT, segment))
+
+
 def _damaged(store: Store, message: str) -> Damage:
+    """Return the damage of a part."""
     hint = "restore the file from a backup, or delete the commit that lists it: its calls are then made again"
     if store.bucket is not None:
         hint = "delete the file, which is of the copy on this machine: the next command fetches it from the bucket"

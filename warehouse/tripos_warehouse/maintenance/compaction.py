@@ -1,12 +1,13 @@
 """Compaction of small parts into large ones, superseded rows, and garbage collection.
 
-A compaction is one commit that replaces the commits whose parts it merged. Its name is its number, and put-if-absent
-gives a number to one process only: two that start from the same state cannot both replace it. Rows keep the order of
-their commits. A run goes through its cases in order, so rows that belong together share a row group. Sorted by ids,
-which are hashes, the rows of one case would be in as many groups as there are, and reading them would decompress
-everything. The commit has the time of the latest one that it replaces, so that concurrent commits still count as later.
+A compaction is one commit that replaces the commits whose parts it merged. Its name contains its number, and a commit
+is written only if its name is free: of two processes that start from the same state, one publishes a compaction. Rows
+keep the order of their commits. A run works on its cases in order, so rows that belong together share a row group. If
+rows were sorted by ids, which are hashes, the rows of one case would be in many groups, which all would have to be
+decompressed to read them. The commit has the time of the latest one that it replaces, so that concurrent commits count
+as later.
 
-Garbage collection removes files that nobody reads any more, and never a file that a living process may still need.
+Garbage collection removes files that no process reads, and never a file that a living process may need.
 """
 
 from __future__ import annotations
@@ -57,11 +58,12 @@ from tripos_warehouse.views.derived import stale_files
 
 # Superseded rows
 Numbers = npt.NDArray[np.int64]
+"""Row numbers of a part, ascending."""
 NO_ROWS: Numbers = np.empty(0, np.int64)
 
 
 def open_database() -> duckdb.DuckDBPyConnection:
-    """Return an in-memory DuckDB that spills large sorts to its own folder."""
+    """Return an in-memory DuckDB that sorts large tables in a temporary folder of its own."""
     folder = str(Path(tempfile.gettempdir()) / f"tripos-{uuid.uuid4().hex}")
     return duckdb.connect(":memory:", config={"temp_directory": folder, "autoload_known_extensions": False})
 
@@ -94,14 +96,14 @@ def superseded_rows(
 
 
 def drop_rows(batch: pa.RecordBatch, first: int, lost: Numbers | None) -> pa.RecordBatch:
-    """Return the rows of a batch that are not superseded; its first row has the number `first` in its part."""
+    """Return a batch of a part without the rows with the numbers `lost`; `first` is the number of its first row."""
     if lost is None:
         return batch
-    here = lost[(lost >= first) & (lost < first + batch.num_rows)] - first
-    if not len(here):
+    in_batch = lost[(lost >= first) & (lost < first + batch.num_rows)] - first
+    if not len(in_batch):
         return batch
     keep: Any = np.ones(batch.num_rows, bool)
-    keep[here] = False
+    keep[in_batch] = False
     return batch.filter(pa.array(keep))
 
 
@@ -109,12 +111,13 @@ def drop_rows(batch: pa.RecordBatch, first: int, lost: Numbers | None) -> pa.Rec
 BIG_BYTES = 128 * 2**20
 """A part of this size is big: no rows are added to it, and it is rewritten only to drop superseded rows."""
 MANY_COMMITS = 64
+"""The number of commits, or of small parts of a table, above which a compaction is needed."""
 
 
 @dataclass(frozen=True)
 class Compacted:
-    """The result of a compaction: parts and commits before and after, and the number of superseded rows that were
-    dropped.
+    """The result of a compaction: its name, the number of commits before it, the number of parts before and after it,
+    and the number of superseded rows that were dropped (`doubles`).
     """
 
     name: str
@@ -126,20 +129,21 @@ class Compacted:
 
 def compact(store: Store, big_bytes: int = BIG_BYTES) -> Compacted | None:
     """Merge the small parts of every table, drop superseded rows, and rewrite parts that have misleading statistics
-    (`has_wrong_statistics`) or no digest. `None` if there is nothing to gain, or another process is compacting or was
-    first.
+    (`has_wrong_statistics`) or no digest. Return `None` if there is nothing to do, or if another process is compacting
+    or was faster.
 
     Readers see the state before or the state after. The old files stay until `collect` removes them. Raises
-    `StoreError`: S0102 if the disk refuses, S0103 for a part that is damaged or has changed, S0104 for a newer schema.
+    `StoreError`: S0102 if the disk cannot be written, S0103 for a part that is damaged or has changed, S0104 for a
+    newer schema.
     """
-    place = lock_offset(COMPACTION, "")
+    offset = lock_offset(COMPACTION, "")
     try:
-        if not store.locks.hold(place):
+        if not store.locks.hold(offset):
             return None
         try:
             return _compact(store, big_bytes)
         finally:
-            store.locks.free(place)
+            store.locks.free(offset)
     except pa.ArrowException as error:
         message = f"rows of a part do not fit their table ({' '.join(str(error).split())})"
         raise StoreError("S0103", message, "find the part with `tripos store check`") from error
@@ -158,6 +162,7 @@ def compact_if_needed(store: Store) -> Compacted | None:
 
 
 def _compact(store: Store, big_bytes: int) -> Compacted | None:
+    """Compact as `compact`, under its lock."""
     store.verify()
     latest = max((number_of(commit.name) for commit in store.all_commits()), default=0)
     commits = store.commits()
@@ -178,13 +183,15 @@ def _compact(store: Store, big_bytes: int) -> Compacted | None:
                 lost.update(
                     superseded_rows(database, TABLES[table], [store.root / part.path for part in parquet_parts])
                 )
-    small = [part for some in parts.values() for part in some if part.size < big_bytes]
-    # Each table may keep one part that is not big.
+    small = [part for table_parts in parts.values() for part in table_parts if part.size < big_bytes]
+    # A compacted table may have one part that is not big.
     if not commits or (not lost and len(small) <= len(parts) and len(commits) <= 1):
         return None
     name = f"compaction-{latest + 1:06d}"
     written = (
-        part for table, some in parts.items() for part in rewritten(store.root, table, name, some, lost, big_bytes)
+        part
+        for table, table_parts in parts.items()
+        for part in rewritten(store.root, table, name, table_parts, lost, big_bytes)
     )
     commit = store.commit(
         name, max(commit.written_at for commit in commits), written, tuple(commit.name for commit in commits)
@@ -198,21 +205,24 @@ def _compact(store: Store, big_bytes: int) -> Compacted | None:
 def rewritten(
     root: Path, table: str, name: str, parts: Sequence[ParquetPart], lost: Mapping[Path, Numbers], big_bytes: int
 ) -> Iterator[ParquetPart]:
-    """Yield parts with the rows of `parts` in the same order: big ones unchanged, the others merged."""
-    waiting: list[ParquetPart] = []
+    """Yield parts with the rows of `parts`, except for those in `lost`, in the same order: big parts without lost rows
+    unchanged, the others merged.
+    """
+    to_merge: list[ParquetPart] = []
     for part in parts:
         if table not in TABLES or (part.size >= big_bytes and root / part.path not in lost):
-            yield from _merged(root, table, name, waiting, lost, big_bytes)
-            waiting = []
+            yield from _merged(root, table, name, to_merge, lost, big_bytes)
+            to_merge = []
             yield part
         else:
-            waiting.append(part)
-    yield from _merged(root, table, name, waiting, lost, big_bytes)
+            to_merge.append(part)
+    yield from _merged(root, table, name, to_merge, lost, big_bytes)
 
 
 def _merged(
     root: Path, table: str, name: str, parts: Sequence[ParquetPart], lost: Mapping[Path, Numbers], big_bytes: int
 ) -> Iterator[ParquetPart]:
+    """Write the rows of some parts, except for those in `lost`, as big parts and a smaller one, and yield these."""
     if len(parts) == 1 and root / parts[0].path not in lost:
         yield parts[0]
         return
@@ -232,8 +242,8 @@ def _merged(
 
 
 def _groups(root: Path, table: str, parts: Iterable[ParquetPart], lost: Mapping[Path, Numbers]) -> Iterator[pa.Table]:
-    """Yield the rows that count, in order, in tables of one row group."""
-    waiting: list[pa.Table] = []
+    """Yield the rows of parts, except for those in `lost`, in order, as tables with the size of a row group."""
+    pieces: list[pa.Table] = []
     count = 0
     for part in parts:
         path = root / part.path
@@ -242,14 +252,14 @@ def _groups(root: Path, table: str, parts: Iterable[ParquetPart], lost: Mapping[
             for batch in file.iter_batches(GROUP_ROWS):
                 content = pa.Table.from_batches([drop_rows(batch, row, lost.get(path))])
                 row += batch.num_rows
-                waiting.append(conform(table, TABLES[table].schema.names, content))
+                pieces.append(conform(table, TABLES[table].schema.names, content))
                 count += content.num_rows
                 if count >= GROUP_ROWS:
-                    whole = pa.concat_tables(waiting).combine_chunks()
-                    yield whole.slice(0, GROUP_ROWS)
-                    waiting, count = [whole.slice(GROUP_ROWS)], count - GROUP_ROWS
+                    combined = pa.concat_tables(pieces).combine_chunks()
+                    yield combined.slice(0, GROUP_ROWS)
+                    pieces, count = [combined.slice(GROUP_ROWS)], count - GROUP_ROWS
     if count:
-        yield pa.concat_tables(waiting).combine_chunks()
+        yield pa.concat_tables(pieces).combine_chunks()
 
 
 # Garbage collection
@@ -257,7 +267,7 @@ GRACE_S = 3600.0
 """The time for which replaced files are kept, since readers may have opened them."""
 
 _GENERATED = re.compile(r"\d{8}T\d{12}-[0-9a-f]{12}")
-"""A generated commit name. A commit with a given name is never removed, or the name could be committed again."""
+"""A generated commit name. A commit with another name is never removed, since the name could be committed again."""
 
 
 @dataclass(frozen=True)
@@ -270,16 +280,16 @@ class Removed:
 
 
 def collect(store: Store, grace_s: float = GRACE_S, *, dry_run: bool = False) -> list[Removed]:
-    """Remove files that nobody reads and that are older than `grace_s`, and return them; with `dry_run` nothing is
+    """Remove files that no process reads and that are older than `grace_s`, and return them; with `dry_run` nothing is
     removed.
 
-    Journals of processes that died are committed first. Raises `StoreError`: S0102 if the disk refuses, S0103 and S0104
-    for an unreadable commit, since it is then unknown what is needed.
+    Journals of processes that died are committed first. Raises `StoreError`: S0102 if the disk cannot be written, S0402
+    and S0104 for an unreadable commit, since it is then unknown which files are needed.
     """
     try:
         if not dry_run:
             store.recover()
-        removeds = [
+        removed_files = [
             removed
             for found in (
                 _replaced,
@@ -287,20 +297,23 @@ def collect(store: Store, grace_s: float = GRACE_S, *, dry_run: bool = False) ->
                 _temporary,
                 _stale_works,
                 _unused_indexes,
-                _of_gone,
+                _stale_derived_files,
                 unneeded_media,
             )
             for removed in _remove(store, found(store, grace_s), dry_run)
         ]
         if store.bucket is not None:
-            removeds += [Removed(*each) for each in collect_media(store, store.bucket, grace_s, dry_run=dry_run)]
-            removeds += [Removed(*collect_object) for collect_object in collect_objects(store.bucket, dry_run=dry_run)]
-        return removeds
+            removed_files += [
+                Removed(*medium) for medium in collect_media(store, store.bucket, grace_s, dry_run=dry_run)
+            ]
+            removed_files += [Removed(*item) for item in collect_objects(store.bucket, dry_run=dry_run)]
+        return removed_files
     except OSError as error:
         raise store_write_error(store.root, error) from error
 
 
 def _remove(store: Store, found: Iterator[tuple[Path, str]], dry_run: bool) -> Iterator[Removed]:
+    """Remove files, each with its reason, and yield those that existed."""
     for path, why in found:
         if not lies_in(store.root, path):
             continue
@@ -320,7 +333,7 @@ def _age(store: Store, path: Path) -> float:
 
 
 def _replaced(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
-    """Yield commits that were compacted more than `grace_s` ago, and their parts if nobody can still have them open."""
+    """Yield commits that were replaced more than `grace_s` ago, and their parts unless another commit needs them."""
     commits = {commit.name: commit for commit in store.all_commits()}
     needed = {part.path for commit in store.commits() for part in commit.parts}
     compactions = []
@@ -330,13 +343,13 @@ def _replaced(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
         elif commit.replaces:
             needed.update(part.path for name in commit.replaces if name in commits for part in commits[name].parts)
     for commit in compactions:
-        waiting = set(segments(store.root))
+        uncommitted = set(segments(store.root))
         why = f"replaced by {commit.name}"
         for old in (commits[name] for name in commit.replaces if name in commits):
             for part in old.parts:
                 if part.path not in needed:
                     yield store.root / part.path, why
-            if _GENERATED.fullmatch(old.name) and old.name not in waiting:
+            if _GENERATED.fullmatch(old.name) and old.name not in uncommitted:
                 yield store.root / COMMITS / f"{old.name}.json", why
 
 
@@ -348,36 +361,36 @@ def _orphans(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
         if path.relative_to(store.root).as_posix() not in listed and _age(store, path) > grace_s:
             orphans.setdefault(stem_of(path), []).append(path)
     for stem, paths in orphans.items():
-        place = lock_offset(PARTS_LOCK, stem)
-        if not store.locks.hold(place):
+        offset = lock_offset(PARTS_LOCK, stem)
+        if not store.locks.hold(offset):
             continue
         try:
-            # Its writer may have published it after we read the commits and before we got the lock.
+            # The commit may have been published after the commits were read and before the lock was taken.
             listed = {part.path for commit in store.all_commits() for part in commit.parts}
             for path in paths:
                 if path.relative_to(store.root).as_posix() not in listed:
                     yield path, "no commit lists it"
         finally:
-            store.locks.free(place)
+            store.locks.free(offset)
 
 
 def _temporary(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
     """Yield temporary files whose writer is dead."""
-    below = (COMMITS, f"{JOURNAL}/{REJECTED}", FINISHED_WORK, CACHE)
-    folders = [*sorted((store.root / PARTS).glob("*")), *(store.root / each for each in below)]
-    finished = {COMMITS: ".json", CACHE: ".json", REJECTED: ".jsonl", FINISHED_WORK: RUN_CACHE_SUFFIX}
+    subfolders = (COMMITS, f"{JOURNAL}/{REJECTED}", FINISHED_WORK, CACHE)
+    folders = [*sorted((store.root / PARTS).glob("*")), *(store.root / name for name in subfolders)]
+    suffixes = {COMMITS: ".json", CACHE: ".json", REJECTED: ".jsonl", FINISHED_WORK: RUN_CACHE_SUFFIX}
     for folder in folders:
         for path in sorted(folder.glob("*")):
-            if path.suffix == finished.get(folder.name, ".parquet"):
+            if path.suffix == suffixes.get(folder.name, ".parquet"):
                 continue
             if not path.is_file() or _age(store, path) <= grace_s:
                 continue
-            place = lock_offset(LIST, path.name)
-            if store.locks.hold(place):
+            offset = lock_offset(LIST, path.name)
+            if store.locks.hold(offset):
                 try:
                     yield path, "half written"
                 finally:
-                    store.locks.free(place)
+                    store.locks.free(offset)
 
 
 def _unused_indexes(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
@@ -390,7 +403,7 @@ def _unused_indexes(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
             yield path, "half written"
 
 
-def _of_gone(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
+def _stale_derived_files(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
     """Yield derived files of parts that are gone, and incomplete ones."""
     for path in stale_files(store):
         if _age(store, path) > grace_s:
@@ -398,7 +411,7 @@ def _of_gone(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
 
 
 def _stale_works(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
-    """Yield lists of finished work of which a result is missing: they save no calls."""
+    """Yield work lists of which a result is missing, so that they are of no use."""
     lists = [
         path
         for path in sorted((store.root / FINISHED_WORK).glob(f"*{RUN_CACHE_SUFFIX}"))

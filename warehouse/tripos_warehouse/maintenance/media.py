@@ -1,9 +1,10 @@
 """Files beside the tables of a store: media that models were shown, and documents such as annotation records.
 
-A medium is stored once in the folder `media` under its SHA-256. A process that stores one holds a shared lock while it
-works, and on a bucket it is in the catalog, since a row that names the content may follow hours later. Garbage
-collection removes contents only while no such process exists. Of documents with the same name, the first stays. On a
-bucket they are objects, so that every machine finds them; a listing may lag behind.
+A medium is stored once in the folder `media` under its SHA-256. A process that stores media has a shared lock as long
+as it works, since a row that names a medium may be written hours later; on a bucket, its session is in the catalog.
+Garbage collection removes media only while there is no such process. A document is never replaced: the first one with a
+name stays. On a bucket, media and documents are objects, so that every machine finds them; a listing of objects may lag
+behind.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ ANNOTATIONS = "annotations"
 
 
 def write_document(store: Store, folder: str, name: str, content: bytes) -> None:
-    """Store a document, unless one of that name exists. Raises `StoreError` S0102 if the disk refuses, and what
+    """Store a document, unless one of that name exists. Raises `StoreError` S0102 if it cannot be written, and what
     `Objects.create` raises.
     """
     if store.bucket is not None:
@@ -79,10 +80,12 @@ def damaged_annotations(store: Store) -> Iterator[StoreError]:
 # Media
 MEDIA_FOLDER = "media"
 UNNAMED = "no row names it"
+"""The reason for which a medium is removed."""
 _NAME = re.compile(r"[0-9a-f]{64}")
 _HALF_WRITTEN = re.compile(r"[0-9a-f]{64}\.[0-9a-f]{12}\.tmp")
-_MARKED = "sha256:"
-_NAMED = re.compile(rf"{_MARKED}([0-9a-f]{{64}})")
+_PREFIX = "sha256:"
+"""What comes before the SHA-256 of a medium in the texts of rows."""
+_NAMED = re.compile(rf"{_PREFIX}([0-9a-f]{{64}})")
 _HINT = "restore the file from a backup, or delete it: the next run that shows it keeps it again"
 
 
@@ -103,7 +106,7 @@ class MediaKeeper:
         return read_medium(self._store, name)
 
     def stay(self) -> None:
-        """Wait for a running removal of media, and prevent others. Raises `StoreError` S0102."""
+        """Wait until no media are being removed, and prevent removals until `close`. Raises `StoreError` S0102."""
         if self._locks is None:
             try:
                 self._locks = Locks(self._store.root)
@@ -112,7 +115,7 @@ class MediaKeeper:
                 raise store_write_error(self._store.root, error) from error
 
     def close(self) -> None:
-        """Release the lock. By now the stored media are in rows, or not needed."""
+        """Release the lock. The rows that name the stored media must have been written before."""
         if self._locks is not None:
             self._locks.close()
             self._locks = None
@@ -128,13 +131,13 @@ def read_medium(store: Store, name: str) -> bytes | None:
 
 
 def copy_media(source: Store, target: Store) -> None:
-    """Copy the media of another store that this one lacks. Damaged ones are skipped. Raises what `leave_out` of the
-    source and `write_document` raise.
+    """Copy the media of `source` that `target` lacks. Damaged ones are passed to `Store.leave_out` of the source.
+    Raises what that and `write_document` raise.
     """
     names = _names(source)
     with closing(MediaKeeper(target)) as keeper:
         if names:
-            keeper.stay()  # before listing what is there
+            keeper.stay()  # before the media of the target are listed
         known = set(list_documents(target, MEDIA_FOLDER, "")) if names else set()
         for name in names:
             if name not in known:
@@ -153,13 +156,13 @@ def damaged_media(store: Store) -> Iterator[StoreError]:
 
 def unneeded_media(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
     """Yield media in the folder of a store that are older than `grace_s` and that no row names, and incomplete ones,
-    with the reason, while no process can come to need them. Raises what `Store.files` raises.
+    each with the reason; nothing if a process may need them. Raises what `Store.files` raises.
     """
     latest = store.now.timestamp() - grace_s
     old = [path for path in sorted((store.root / MEDIA_FOLDER).glob("*")) if path.lstat().st_mtime < latest]
-    place = lock_offset(SHOWN, "")
-    # Journal rows may name any of them; without locks it is unknown who works.
-    if not old or segments(store.root) or not store.locks.hold(place) or not store.locks.real:
+    offset = lock_offset(SHOWN, "")
+    # Rows in a journal may name any of them; without locks it is unknown whether other processes work.
+    if not old or segments(store.root) or not store.locks.hold(offset) or not store.locks.real:
         return
     try:
         named = named_media(store)
@@ -169,15 +172,15 @@ def unneeded_media(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
             elif _NAME.fullmatch(path.name) and path.name not in named:
                 yield path, UNNAMED
     finally:
-        store.locks.free(place)
+        store.locks.free(offset)
 
 
 def collect_media(store: Store, bucket: Bucket, grace_s: float, *, dry_run: bool) -> Iterator[tuple[str, int, str]]:
     """Remove media of a bucket that are older than `grace_s` and that no row names, and yield the name and size of
     each, and the reason. With `dry_run` nothing is removed.
 
-    A bucket has no locks: a medium is restored if the catalog shows after its removal that somebody works there. Raises
-    what `Objects.get` and `Store.files` raise.
+    A bucket has no locks: a medium is written again if the catalog has changed since, which means that a worker may
+    need it. Raises what `Objects.get` and `Store.files` raise.
     """
     objects = bucket.objects
     sizes = objects.sizes(MEDIA_FOLDER)
@@ -203,33 +206,36 @@ def collect_media(store: Store, bucket: Bucket, grace_s: float, *, dry_run: bool
 
 def named_media(store: Store) -> set[str]:
     """Return the SHA-256 of every medium that is named in any text of the store. Raises what `Store.files` raises."""
-    found: set[str] = set()
+    named: set[str] = set()
     for paths in store.files().values():
         for path in paths:
-            found.update(_NAMED.findall("\n".join(_texts_with_marks(path))))
-    return found
+            named.update(_NAMED.findall("\n".join(_naming_texts(path))))
+    return named
 
 
-def _texts_with_marks(path: Path) -> Iterable[str]:
-    import pyarrow.compute as pc  # 9 MB and 60 ms, which a run does not need
+def _naming_texts(path: Path) -> Iterable[str]:
+    """Yield the texts of a part that may name media."""
+    import pyarrow.compute as pc  # takes 9 MB and 60 ms, and is not needed by a run
 
     with open_part(path) as part:
         texts = [field.name for field in part.schema_arrow if pa.types.is_string(field.type)]
         for batch in part.iter_batches(columns=texts):
             for column in batch.columns:
-                yield from column.filter(pc.match_substring(column, _MARKED)).to_pylist()
+                yield from column.filter(pc.match_substring(column, _PREFIX)).to_pylist()
 
 
 def _names(store: Store) -> list[str]:
+    """Return the SHA-256 of every medium of a store, as it is named."""
     return [name for name in list_documents(store, MEDIA_FOLDER, "") if _NAME.fullmatch(name)]
 
 
 def _sha256(name: str) -> str | None:
-    """Return the SHA-256 in the name of an object; None if there is none."""
+    """Return the SHA-256 in the name of an object; None if the object is no medium."""
     last = name.rpartition("/")[2]
     return last if _NAME.fullmatch(last) else None
 
 
 def _message(store: Store, name: str) -> str:
+    """Return the message for a medium whose content does not match its name."""
     place = "/".join((str(store.place), MEDIA_FOLDER, name))
     return f"another content than that of its SHA-256: `{place}`"

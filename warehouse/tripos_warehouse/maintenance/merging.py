@@ -1,14 +1,15 @@
-"""Merging of stores: the rows of other stores are added to one, each once; the others stay unchanged.
+"""Merging of stores: the rows of some stores, the sources, are added to another one, the target, each once. The sources
+stay unchanged.
 
-The additions are one commit. If a reply of the target no longer counts, because another store has an earlier one, that
-commit is a compaction that replaces all of the target's commits. The same stores in another order give the same rows,
-and merging them again adds none. If stores are merged one after the other, a result may be missing that builds on a
-reply which counts only since a later store was added.
+The rows are added in one commit. If a reply of the target does not count after the merge, because a source has an
+earlier one, that commit is a compaction that replaces all commits of the target. The same stores in another order give
+the same rows, and merging them again adds none. If stores are merged one after the other instead of together, a result
+may be left out although it builds on a reply that counts after a later merge.
 
-If two stores asked the same question, each has its own reply under one id, and results made from it. One reply counts,
-whatever the order of the stores: one that did not fail, then the earliest; for imported scores the latest, as in one
-store. What the other stores made of another reply is left out with it, so that no score refers to a reply that does not
-count.
+If two stores asked the same question, they have different replies with the same id, and results that build on them. One
+reply counts, whatever the order of the stores: one that did not fail, and of several the earliest; for imported scores
+the latest, as within a store. Results that build on the other replies are left out with them, so that no score refers
+to a reply that does not count.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ from tripos_warehouse.store.parts import GROUP_ROWS, conform, layout, new_part, 
 from tripos_warehouse.store.schemas import RUNS, TABLES
 from tripos_warehouse.store.store import Store
 
-# Rows of several stores under one key
+# Rows of several stores with the same key
 REPLY_COLUMNS: Mapping[str, tuple[str, ...]] = {
     "samples": ("status", "reply", "parsed"),
     "turns": ("status", "text"),
@@ -67,6 +68,7 @@ FACTS = (
     *(*REPLY_KEYS, "sample_id", "judgement_id", "first_sample_id", "second_sample_id"),
     *("item_id", "fingerprint", "model", "identity", "evaluator", "sample_number", "metric", "judged_by"),
 )
+"""The columns by which it is decided on which replies a row builds."""
 
 
 class Place(NamedTuple):
@@ -79,7 +81,9 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class RowCopy:
-    """A row of a store. `order` sorts the rows of one key; the first counts."""
+    """A row of a store. `version` is a hash of what makes two replies the same. `given`: it is an imported score.
+    `order` sorts the rows with the same key, of which the first counts. `facts` has the columns `FACTS`.
+    """
 
     place: Place
     table: str
@@ -99,8 +103,9 @@ class RowCopy:
 def read_row_copies(
     database: duckdb.DuckDBPyConnection, table: str, stores: Sequence[Sequence[Path]], where: str
 ) -> list[RowCopy]:
-    """Return the rows of a table in each store's parts that satisfy the condition `where`, in which `{source}`, `{key}`
-    and `{store}` are filled in. Raises `StoreError` S0103.
+    """Return the rows of a table in each store's parts that satisfy the SQL condition `where`, in which `{source}` is
+    replaced by a table of all rows, `{key}` by a row's key, and `{store}` by the number of its store. Raises
+    `StoreError` S0103.
     """
     schema = TABLES[table]
     numbers = {str(path): number for number, paths in enumerate(stores) for path in paths}
@@ -109,14 +114,14 @@ def read_row_copies(
         return []
     source = f"(select *, file_index as part_of from read_parquet({sql.texts(paths)}, union_by_name = true))"
     try:
-        there = set(database.sql(f"select * from {source} limit 0").columns)
+        present = set(database.sql(f"select * from {source} limit 0").columns)
         key = f"concat_ws(chr(31), {', '.join(schema.key)})"
-        content = _hash(name for name in schema.content if name in there)
+        content = _hash(name for name in schema.content if name in present)
         version = _hash(REPLY_COLUMNS[table]) if table in REPLY_COLUMNS else content
-        status = f"if({failed_condition(there)}, {sql.text(FAILED)}, status)" if "status" in there else "''"
-        given = imported_condition("evaluator", "round") if {"evaluator", "round"} <= there else "false"
-        at = "epoch_us(created_at)" if "created_at" in there else "0"
-        facts = [name for name in FACTS if name in there]
+        status = f"if({failed_condition(present)}, {sql.text(FAILED)}, status)" if "status" in present else "''"
+        given = imported_condition("evaluator", "round") if {"evaluator", "round"} <= present else "false"
+        at = "epoch_us(created_at)" if "created_at" in present else "0"
+        facts = [name for name in FACTS if name in present]
         # `file_index` numbers the parts in the given order.
         ends = list(itertools.accumulate(map(len, stores)))
         store = "case " + " ".join(f"when part_of < {end} then {n}" for n, end in enumerate(ends)) + " end"
@@ -140,6 +145,7 @@ def read_row_copies(
 
 
 def _hash(columns: Iterable[str]) -> str:
+    """Return the SQL of a hash of some columns."""
     parts = ", ".join(f"coalesce(md5(cast({name} as varchar)), '')" for name in columns)
     return f"md5(concat_ws(chr(31), {parts}))"
 
@@ -147,7 +153,9 @@ def _hash(columns: Iterable[str]) -> str:
 def shared_rows(
     database: duckdb.DuckDBPyConnection, table: str, stores: Sequence[Sequence[Path]], doubles: Mapping[Path, set[int]]
 ) -> list[list[RowCopy]]:
-    """Return the rows of each key that more than one store has, without superseded rows."""
+    """Return the rows of each key that more than one store has, without the superseded rows of each store, `doubles`
+    (row numbers by part).
+    """
     if sum(map(bool, stores)) < 2:
         return []
     where = "{key} in (select {key} from {source} group by all having count(distinct {store}) > 1)"
@@ -159,8 +167,9 @@ def shared_rows(
 
 
 def winner(rows: Sequence[RowCopy]) -> RowCopy:
-    """Return the row of a key that counts. Of equal rows it is that of the first store, which need not be written. For
-    replies and imported scores it is the row whose time decides; otherwise that of a third store might count.
+    """Return the row of a key that counts: the first by `order`. If others have the same content, it is the one of the
+    first store, since the rows of the target need not be written. This is not done for replies and imported scores,
+    since their time decides, also in a later merge with a third store.
     """
     if rows[0].table in REPLY_COLUMNS or any(row.given for row in rows):
         return min(rows, key=lambda row: (row.order, row.place.store))
@@ -169,12 +178,14 @@ def winner(rows: Sequence[RowCopy]) -> RowCopy:
 
 
 def has_conflict(rows: Sequence[RowCopy]) -> bool:
-    """Return true if the rows are different replies under one id."""
+    """Return true if the rows, which have the same id, are different replies."""
     return rows[0].table in REPLY_COLUMNS and len({row.version for row in rows if not row.failed}) > 1
 
 
 class DependentRows:
-    """Rows about some items, in all stores, that do not count because a reply which they build on does not count."""
+    """Finds the rows that do not count because a reply on which they build does not count, among the rows about some
+    items in all stores.
+    """
 
     def __init__(self, rows: Iterable[RowCopy]) -> None:
         self._rows = list(rows)
@@ -187,22 +198,24 @@ class DependentRows:
 
     def find(self) -> list[RowCopy]:
         """Return the rows that do not count."""
-        outdone: set[tuple[int, str]] = set()
-        before: list[set[tuple[int, str]]] = []
+        superseded: set[tuple[int, str]] = set()
+        earlier: list[set[tuple[int, str]]] = []
         while True:
-            invalid = self._invalid(outdone)
+            invalid = self._invalid(superseded)
             gone = {(row.place.store, row.reply) for row in invalid if row.table in REPLY_COLUMNS}
-            now = self._superseded(gone)
-            if now in before:  # each store supersedes what the other builds on: drop both
-                now |= outdone
-            if now == outdone:
-                lost = outdone | gone
+            new = self._superseded(gone)
+            if new in earlier:  # each store supersedes what the other builds on: drop both
+                new |= superseded
+            if new == superseded:
+                lost = superseded | gone
                 return [row for row in self._rows if (row.place.store, row.reply) in lost or row in invalid]
-            before.append(outdone)
-            outdone = now
+            earlier.append(superseded)
+            superseded = new
 
     def _superseded(self, gone: set[tuple[int, str]]) -> set[tuple[int, str]]:
-        """Return the replies, by store and id, that are superseded by those of another store."""
+        """Return the replies, by store and id, that are superseded by those of another store, if the replies `gone` do
+        not count.
+        """
         by_reply: dict[str, dict[int, dict[tuple[str, str], RowCopy]]] = defaultdict(lambda: defaultdict(dict))
         for row in self._rows:
             if row.table in REPLY_COLUMNS and not row.failed and (row.place.store, row.reply) not in gone:
@@ -217,8 +230,8 @@ class DependentRows:
         return lost
 
     def _invalid(self, lost: set[tuple[int, str]]) -> list[RowCopy]:
-        """Return the rows of each store that build on its superseded replies."""
-        copies: list[RowCopy] = []
+        """Return the rows of each store that build on its replies `lost`, directly or through other replies."""
+        invalid: list[RowCopy] = []
         gone = set(lost)
         items = {
             (row.place.store, row.facts.get("item_id")) for row in self._rows if (row.place.store, row.reply) in lost
@@ -232,17 +245,17 @@ class DependentRows:
                     if row.table == table
                     and (row.place.store, row.reply) not in gone
                     and (row.place.store, row.facts.get("item_id")) in items
-                    and self._is_about(row, gone)
+                    and self._builds_on(row, gone)
                 ]
-                copies += [row for row in more if row not in copies]
+                invalid += [row for row in more if row not in invalid]
                 before = len(gone)
                 if table in REPLY_COLUMNS:
                     gone |= {(row.place.store, row.reply) for row in more}
                 if len(gone) == before:
                     break
-        return copies
+        return invalid
 
-    def _is_about(self, row: RowCopy, gone: set[tuple[int, str]]) -> bool:
+    def _builds_on(self, row: RowCopy, gone: set[tuple[int, str]]) -> bool:
         """Return true if a row builds, or may build, on a reply of its store that is gone."""
         store, facts = row.place.store, row.facts
         named = ("sample_id", "judgement_id", "first_sample_id", "second_sample_id")
@@ -252,7 +265,7 @@ class DependentRows:
             return False
         origins = self._origins_of(row)
         if origins is None or facts.get("judged_by"):
-            return True  # its inputs are unknown, and a reply about its item is gone
+            return True  # its inputs are unknown, and a reply about its item does not count
         return any((store, name) in gone for name in origins)
 
     def _origins_of(self, row: RowCopy) -> frozenset[str] | None:
@@ -262,23 +275,25 @@ class DependentRows:
         return self._origins[row.place]
 
     def _search(self, row: RowCopy) -> frozenset[str] | None:
+        """Return the ids of the replies that a row builds on, by trying which of them give its id, a digest."""
         facts = row.facts
         item = facts.get("item_id")  # an input of ids that build on no reply
         replies = [copy.key for copy in self._by_item[row.place.store, item] if copy.key != row.key]
         replies += [] if item is None else [item]
-        print_ = facts.get("fingerprint")
-        who = {facts.get(name) for name in ("identity", "model", "evaluator")} - {None}
+        fingerprint = facts.get("fingerprint")
+        models = {facts.get(name) for name in ("identity", "model", "evaluator")} - {None}
         match row.table:
             case "samples":
                 heads: list[list[Any]] = [
-                    ["sample", print_, facts["item_id"], by, facts["sample_number"]] for by in who
+                    ["sample", fingerprint, facts["item_id"], model, facts["sample_number"]] for model in models
                 ]
             case "judgements":
-                heads = [["judgement", print_, by] for by in who]
+                heads = [["judgement", fingerprint, model] for model in models]
             case "scores":
-                heads = [["score", print_, facts["metric"], by] for by in (who - {facts.get("model")}) | {None}]
+                judges = (models - {facts.get("model")}) | {None}
+                heads = [["score", fingerprint, facts["metric"], judge] for judge in judges]
             case "comparisons":
-                heads = [["comparison", print_, by] for by in who]
+                heads = [["comparison", fingerprint, model] for model in models]
             case "conditions":
                 return frozenset()  # a condition is dropped with its result
             case _:
@@ -309,8 +324,9 @@ Dropped = Mapping[Path, Numbers]
 class Merged:
     """The result of a merge.
 
-    `added`: rows by table. `conflicts`: the number of replies with different versions. `left_out`: rows that do not
-    count because of a conflict, by table. `given`: how many of these were imported scores.
+    `added`: the number of added rows by table. `conflicts`: the number of ids of which stores have different replies.
+    `left_out`: the number of rows that do not count because of a conflict, by table. `given`: how many of these are
+    imported scores.
     """
 
     added: Mapping[str, int]
@@ -320,10 +336,10 @@ class Merged:
 
 
 def merge_stores(target: Store, sources: Sequence[Store]) -> Merged:
-    """Add the rows of the `sources` to the `target`, and the media that they name. A repeated source is merged once.
+    """Add the rows of the `sources` to the `target`, and their media. A repeated source is merged once.
 
-    Raises `StoreError`: S0102 if the disk refuses, S0103 for a damaged part, S0104 for a newer schema, S0405 if two
-    stores have different runs with one id, S0406 if another process compacts or merges, and for a bucket what
+    Raises `StoreError`: S0102 if the disk cannot be written, S0103 for a damaged part, S0104 for a newer schema, S0405
+    if two stores have different runs with one id, S0406 if another process compacts or merges, and for a bucket what
     `Bucket.sync` raises.
     """
     busy = StoreError("S0406", "another process compacts the store, or merges into it", "try again when it is over")
@@ -353,44 +369,47 @@ def _alone(target: Store) -> Iterator[bool]:
         with exclusive(target.bucket, "merge") as alone:
             yield alone
         return
-    place = lock_offset(COMPACTION, "")
-    alone = target.locks.hold(place)
+    offset = lock_offset(COMPACTION, "")
+    alone = target.locks.hold(offset)
     try:
         yield alone
     finally:
         if alone:
-            target.locks.free(place)
+            target.locks.free(offset)
 
 
 def _merge(database: DuckDBPyConnection, target: Store, sources: Sequence[Store]) -> Merged | None:
-    """Merge the stores; None if others compacted the target meanwhile, and nothing was written."""
-    for each in (target, *sources):
-        each.verify()
+    """Merge the stores; None if another process compacted the target meanwhile, so that nothing was committed."""
+    for store in (target, *sources):
+        store.verify()
     commits = target.commits()
     files = [store.files() for store in (target, *sources)]
     lost: dict[Path, set[int]] = defaultdict(set)
-    for store in files:
+    for store_files in files:
         for schema in TABLES.values():
-            for path, numbers in superseded_rows(database, schema, store[schema.name]).items():
+            for path, numbers in superseded_rows(database, schema, store_files[schema.name]).items():
                 lost[path].update(numbers.tolist())
     conflicts, conflicting = _conflicting_rows(database, files, lost)
-    outdone = {row.place for row in conflicting}
-    for place in outdone:
+    places = {row.place for row in conflicting}
+    for place in places:
         lost[place.path].add(place.row)
     for table in TABLES:
-        for rows in shared_rows(database, table, [store[table] for store in files], lost):
+        for rows in shared_rows(database, table, [store_files[table] for store_files in files], lost):
             first = winner(rows)
             if table == RUNS.name and len({row.version for row in rows}) > 1:
                 message = f"two stores have different runs of the name `{first.key}`"
                 raise StoreError("S0405", message, "merge one of the two, or run one of them again")
-            outdone |= {row.place for row in rows if row.place != first.place}
+            places |= {row.place for row in rows if row.place != first.place}
             for row in rows:
                 if row.place != first.place:
                     lost[row.place.path].add(row.place.row)
     dropped = {path: np.array(sorted(rows), np.int64) for path, rows in lost.items() if rows}
-    added = {table: sum(_count(path, dropped) for store in files[1:] for path in store[table]) for table in TABLES}
+    added = {
+        table: sum(_count(path, dropped) for store_files in files[1:] for path in store_files[table])
+        for table in TABLES
+    }
     added = {table: count for table, count in added.items() if count}
-    replaces = commits if any(place.store == 0 for place in outdone) else []
+    replaces = commits if any(place.store == 0 for place in places) else []
     if added or replaces:
         commit = _write(target, replaces, files[1:], [table for table in TABLES if table in added], dropped)
         if commit.repeated:
@@ -412,13 +431,13 @@ def _conflicting_rows(
                 items |= {row.facts["item_id"] for row in rows if row.facts.get("item_id") is not None}
     if not names:
         return 0, []
-    of_items = f"item_id in {sql.texts(sorted(items)) if items else '(null)'}"
+    about_items = f"item_id in {sql.texts(sorted(items)) if items else '(null)'}"
     rows = []
     for table in DEPENDENT_TABLES:
         columns = TABLES[table].schema.names
         name = next((reply_key for reply_key in REPLY_KEYS if reply_key in columns), TABLES[table].key[0])
-        named = f"{name} in {sql.texts(sorted(names))}"
-        where = f"({of_items} or {named})" if "item_id" in columns else named
+        of_replies = f"{name} in {sql.texts(sorted(names))}"
+        where = f"({about_items} or {of_replies})" if "item_id" in columns else of_replies
         for row in read_row_copies(database, table, [store[table] for store in files], where):
             if row.place.row not in doubles.get(row.place.path, ()):
                 rows.append(row)
@@ -426,6 +445,7 @@ def _conflicting_rows(
 
 
 def _count(path: Path, dropped: Mapping[Path, Numbers]) -> int:
+    """Return the number of rows of a part that are not dropped."""
     with open_part(path) as file:
         return int(file.metadata.num_rows) - len(dropped.get(path, ()))
 
@@ -455,7 +475,7 @@ def _write(
 
 
 def _copied(root: Path, table: str, name: str, paths: Sequence[Path], dropped: Dropped) -> Iterator[ParquetPart]:
-    """Write the rows of some parts that count as one part."""
+    """Write the rows of some parts that are not dropped as one part."""
     count = 0
     with (
         new_part(root, table, name) as new,

@@ -62,6 +62,7 @@ def mirror_iceberg(store: Store, folder: Path) -> list[MirroredTable]:
 
 
 def _iceberg_table(catalog: SqlCatalog, store: Store, name: str, paths: Sequence[Path]) -> MirroredTable:
+    """Publish the parts of one table in a catalog."""
     from pyiceberg.io.pyarrow import parquet_files_to_data_files
 
     table: Table = catalog.create_table_if_not_exists(f"{NAMESPACE}.{name}", schema=_schema(name))
@@ -71,16 +72,16 @@ def _iceberg_table(catalog: SqlCatalog, store: Store, name: str, paths: Sequence
     if table.properties.get(NAME_MAPPING) != mapping:
         with table.transaction() as change:
             change.set_properties({NAME_MAPPING: mapping})
-    there = {_path_of(plan_file.file.file_path): plan_file.file for plan_file in table.scan().plan_files()}
-    new = [path for path in paths if path not in there]
+    present = {_path_of(task.file.file_path): task.file for task in table.scan().plan_files()}
+    new = [path for path in paths if path not in present]
     store.verify(new)
-    old = [file for path, file in there.items() if path not in set(paths)]
+    old = [file for path, file in present.items() if path not in set(paths)]
     if new or old:
         with table.transaction() as change, change.update_snapshot().overwrite() as snapshot:
             for file in old:
                 snapshot.delete_data_file(file)
-            places = iter([f"file://{path}" for path in new])  # pyiceberg takes a path as it is
-            for file in parquet_files_to_data_files(table.io, change.table_metadata, places):
+            addresses = iter([f"file://{path}" for path in new])  # pyiceberg decodes no escapes in a path
+            for file in parquet_files_to_data_files(table.io, change.table_metadata, addresses):
                 snapshot.append_data_file(file)
     return MirroredTable(name, len(paths), len(new), len(old))
 
@@ -101,26 +102,27 @@ def mirror_delta(store: Store, folder: Path) -> list[MirroredTable]:
 
 
 def _delta_table(folder: Path, store: Store, name: str, paths: Sequence[Path]) -> MirroredTable:
+    """Publish the parts of one table in its folder."""
     from deltalake import DeltaTable, Schema
     from deltalake.transaction import AddAction, RemoveAction
 
     schema = Schema.from_arrow(_schema(name))
     table: DeltaTable = DeltaTable.create(folder, schema, mode="ignore")
     known = {field.name for field in table.schema().fields}
-    if lacking := [field for field in schema.fields if field.name not in known]:
-        table.alter.add_columns(lacking)
-    listed = pa.table(table.get_add_actions(flatten=True)).select(["path", "size_bytes"]).to_pylist()
-    there = {_path_of(each["path"]): each for each in listed}
-    new = [path for path in paths if path not in there]
+    if missing := [field for field in schema.fields if field.name not in known]:
+        table.alter.add_columns(missing)
+    actions = pa.table(table.get_add_actions(flatten=True)).select(["path", "size_bytes"]).to_pylist()
+    present = {_path_of(action["path"]): action for action in actions}
+    new = [path for path in paths if path not in present]
     store.verify(new)
-    old = [each for path, each in there.items() if path not in set(paths)]
+    old = [action for path, action in present.items() if path not in set(paths)]
     if new or old:
         now = int(time.time() * 1000)
         added = [
             AddAction(f"file://{path}", path.stat().st_size, {}, int(path.stat().st_mtime * 1000), True, "{}")
             for path in new
         ]
-        removed = [RemoveAction(each["path"], True, now, each["size_bytes"], {}) for each in old]
+        removed = [RemoveAction(action["path"], True, now, action["size_bytes"], {}) for action in old]
         table.create_write_transaction([*removed, *added], "append", table.schema())
     return MirroredTable(name, len(paths), len(new), len(old))
 
@@ -130,13 +132,13 @@ def _schema(table: str) -> pa.Schema:
     return pa.schema([field.with_nullable(True) for field in TABLES[table].schema])
 
 
-def _path_of(place: str) -> Path:
-    """Return the path of a file in a mirror.
+def _path_of(address: str) -> Path:
+    """Return the path of a file by its address in a mirror.
 
     >>> _path_of("file:///a%20b/c.parquet")
     PosixPath('/a b/c.parquet')
     """
-    return Path(unquote(urlsplit(place).path))
+    return Path(unquote(urlsplit(address).path))
 
 
 @contextmanager

@@ -9,10 +9,10 @@ item) / D. The variance of a value is the sum of squared influences, each multip
 items: the cluster-robust variance of Liang and Zeger (1986), with items as clusters. In a cell with a single item the
 standard error is unknown.
 
-The tables of an aggregate (`FigureTables`) are two. One has a row per cell: `value`, `df`, `n` (the number of values in
-it), `total` (`n` and the number of missing values), `known` (whether there is a standard error), `reason` (why there is
-no value, or no error) and `is share` (whether it is a share of independent items, for the exact interval). The other
-has a row per cell and item with its influence.
+An implementation writes two tables, from which `LeafRows.tables` makes those of the figure. One has a row per cell:
+`value`, `n` (the number of values in it), `total` (`n` and the number of missing values), `reason` (why there is no
+value, or no error) and `is share` (whether it is a share of independent items, for the exact interval). The other has a
+row per cell and item: its unscaled influence, and for a mean its weight.
 
 A comparison has a row for each of its two models. Win rates and biases of judges are means of such rows. Strengths and
 self-preference need all comparisons of a cell at once, and are computed by `tripos_statistic`.
@@ -189,7 +189,7 @@ def total(leaf: LeafRows) -> FigureTables:
 
 @implements("count", CellsFormula("count(value)::double", "0", linear=True, unmoved="a number of cells has no error"))
 def count(leaf: LeafRows) -> FigureTables:
-    """Return the tables of the number of values, or of the number of comparisons of a model."""
+    """Return the tables of the number of values, or for comparisons of the number of verdicts on a model's replies."""
     comparisons = leaf.scored[0].kind == "compare"
     return _sum(leaf, _sides(leaf, _compared(leaf)) if comparisons else leaf.single(), '"has value"::integer')
 
@@ -320,8 +320,8 @@ def _passed(leaf: LeafRows, chance: str) -> FigureTables:
         passes = "value > 0.5"  # if people disagree, a reply passes by majority
         lacking = ', max("is lacking") as "is lacking"'
         counts = f"""{lacking}, min("of") as "fewest replies", max("of") as "most replies",
-  bool_and(n in (0, "of")) as "whole or not at all\""""
-        uneven = 'min("fewest replies") < max("most replies") and not bool_and("whole or not at all")'
+  bool_and(n in (0, "of")) as "graded fully or not at all\""""
+        uneven = 'min("fewest replies") < max("most replies") and not bool_and("graded fully or not at all")'
         uneven_reason = "'items have different numbers of replies, and people graded only some of those to one'"
         value = f"case when not ({uneven}) then {value} end"
         reason = f"""coalesce(max("is lacking"), case when {uneven} then {uneven_reason} end, {reason})"""
@@ -413,7 +413,7 @@ def _class_ratio(leaf: LeafRows, over: str, under: str) -> FigureTables:
     class_rows = leaf.parts.add(
         "rows",
         f"""select {leaf.by}, item_id, cluster_id, sample_id, "has value", {used} as used,
-  {_classes("key", leaf.scored[0])} as said,
+  {_classes("key", leaf.scored[0])} as predicted,
   {_classes("gold", leaf.scored[1])} as truth
 from {pairs}""",
     )
@@ -433,10 +433,10 @@ group by {leaf.by}""",
         f"""select {leaf.by}, cluster_id{", class" if group else ""},
   sum({over}) as "over", sum({under}) as "under"
 from (
-  select *, (list_contains(said, class) and list_contains(truth, class))::integer as tp,
-    (list_contains(said, class) and not list_contains(truth, class))::integer as fp,
-    (not list_contains(said, class) and list_contains(truth, class))::integer as fn
-  from (select *, unnest(list_distinct(said || truth)) as class from {class_rows} where used)
+  select *, (list_contains(predicted, class) and list_contains(truth, class))::integer as tp,
+    (list_contains(predicted, class) and not list_contains(truth, class))::integer as fp,
+    (not list_contains(predicted, class) and list_contains(truth, class))::integer as fn
+  from (select *, unnest(list_distinct(predicted || truth)) as class from {class_rows} where used)
 ){class_filter}
 group by {leaf.by}, cluster_id{", class" if group else ""}""",
     )
@@ -479,15 +479,16 @@ having sum(rows."under") > 0""",
     return _few_items_mean(leaf, tables, cells) if average == "macro" else tables
 
 
-def _few_items_mean(leaf: LeafRows, tables: FigureTables, ratios: str) -> FigureTables:
+def _few_items_mean(leaf: LeafRows, tables: FigureTables, class_cells: str) -> FigureTables:
     """Return the tables of a mean over classes, without a standard error in cells in which a class has too few items;
-    there the column `classes` has the share and the number of items of each class, for another interval."""
+    there the column `classes` has the ratio and the number of items of each class, for another interval. `class_cells`
+    is the name of the table of cells with the columns `few` and `classes`."""
     reason = f"'a class has fewer than {MIN_CLASS_ITEMS} items, or is right in fewer than {MIN_CLASS_ITEMS // 2}'"
     cells = leaf.parts.add(
         "cells",
         f"""select c.* replace (c.known and not r.few as known,
   coalesce(c.reason, case when r.few then {reason} end) as reason), case when r.few then r.classes end as classes
-from {tables.cells} as c join {ratios} as r on {same("c", "r", leaf.cut.dims)}""",
+from {tables.cells} as c join {class_cells} as r on {same("c", "r", leaf.cut.dims)}""",
     )
     return replace(tables, cells=cells, classes=True)
 
@@ -497,10 +498,10 @@ def _set_ratios(leaf: LeafRows, class_rows: str, over: str, under: str) -> str:
     return leaf.parts.add(
         "rows",
         f"""select {leaf.by}, item_id, cluster_id, sample_id, "has value", 1 as "its weight",
-  case when used then case when len(said) + len(truth) = 0 then 1 else coalesce({over} / nullif({under}, 0), 0) end end
-    as value
+  case when used
+    then case when len(predicted) + len(truth) = 0 then 1 else coalesce({over} / nullif({under}, 0), 0) end end as value
 from (
-  select *, len(list_intersect(said, truth)) as tp, len(said) - tp as fp, len(truth) - tp as fn
+  select *, len(list_intersect(predicted, truth)) as tp, len(predicted) - tp as fp, len(truth) - tp as fn
   from {class_rows}
 )""",
     )
@@ -515,7 +516,7 @@ def _positive(leaf: LeafRows) -> str:
 
 
 def _classes(key: str, scored: ScoredStep) -> str:
-    """Return the SQL of the classes that a value names: the elements of a set, or the value itself."""
+    """Return the SQL of the list of classes in a value: the elements of a set, or the value itself."""
     type_ = scored.type.of if scored.type.kind == "optional" else scored.type
     if type_.kind == "set":
         return f"coalesce([class::varchar for class in from_json({key}, '[\"JSON\"]')], [])"
@@ -550,8 +551,8 @@ def _compared(leaf: LeafRows, dims: tuple[str, ...] | None = None, more: Sequenc
 
 
 def _margins(leaf: LeafRows) -> str:
-    """Return the SQL of the weight of a comparison: the absolute worth of the verdict that the judge chose, 1 for a
-    tie. The judge of another scenario may give the same verdict another worth."""
+    """Return the SQL of the weight of a comparison: the absolute value that the verdict of the judge stands for, 1 for
+    a tie. It depends on the scenario, whose judge may give the same verdict another value."""
     cases = []
     for scenario in leaf.scored[0].scenarios:
         for step in scenario.steps:
@@ -610,7 +611,8 @@ from (
 
 @implements("position_bias")
 def position_bias(leaf: LeafRows) -> FigureTables:
-    """Return the tables of the share of verdicts for the reply shown first minus that for the one shown second."""
+    """Return the tables of the share of verdicts for the reply shown first minus the share of those for the reply shown
+    second."""
     return leaf.mean(_orders(leaf, '"one way" + "other way" - 1'), without_value=NO_ORDERS)
 
 
@@ -755,7 +757,7 @@ from (
   select {rating_columns},
     arg_max({{'item_id': item_id, 'cluster_id': cluster_id, 'value': value, 'given': given}}, {grade}) as latest
   from (
-{indented(indented(leaf.rows(scored, "scorer", "round", *element_columns)))}{leaf.in_role(scored)}
+{indented(indented(leaf.ratings(scored, *element_columns)))}
   )
   group by {rating_columns}
 )""",
@@ -793,7 +795,7 @@ def categories_sql(
 
 
 def _metrics(plan: Plan, scored: Sequence[ScoredStep]) -> list[Metric]:
-    """Return the distinct metrics that judges score."""
+    """Return the metrics that judges score, each once, in the order of the plan."""
     names: dict[str, None] = {}
     for scored_step in scored:
         for step in scored_step.steps:
@@ -819,7 +821,7 @@ def _declared(
 
 
 def _of_type(type_: Type, figure: Aggregate, names: bool) -> Iterator[Category]:
-    """Yield the categories of a type of scores."""
+    """Yield the categories of a type of scores; none for a type without a fixed number of values."""
     inner = type_.of if type_.kind == "optional" else type_
     match inner.kind:
         case "bool":
@@ -899,7 +901,8 @@ group by {leaf.by}""",
     call = f'tripos_statistic({quoted(function)}, {argument}, e."all verdicts")'
     if labelled:
         call = f"""case when e."is lacking" is null then {call}
-    else {{'value': NULL, 'reason': e."is lacking", 'items': [], 'pulls': [], 'draws': NULL, 'limits': NULL}} end"""
+    else {{'value': NULL, 'reason': e."is lacking", 'items': [], 'influences': [], 'draws': NULL, 'limits': NULL}}
+    end"""
     results = leaf.parts.add(
         "cells",
         f"""select {columns(leaf.cut.dims, "c")}, c.n, c.total,
@@ -932,8 +935,8 @@ def _packed(names: Mapping[str, str]) -> str:
 
 
 def _of_user(leaf: LeafRows, plugin: Plugin) -> FigureTables:
-    """Return the tables of a user's function of lists, one for each scored step: the values of the replies for which no
-    step lacks one."""
+    """Return the tables of a user's function, which receives a list of values for each scored step: those of the
+    replies for which every step has a value."""
     first, *steps = leaf.scored
     kinds = [type_.of.kind for type_ in plugin.parameters.values() if type_.kind == "list"]
     values = [_typed("one", kinds[0])]
@@ -957,7 +960,8 @@ from (
 
 
 def _typed(of: str, kind: str) -> str:
-    """Return the SQL of a value as JSON: the stored JSON text of a text or a name, or a number."""
+    """Return the SQL of a value as JSON: the JSON text that is stored for a text or a name, or a number. `of` is the
+    alias of its table."""
     prefix = f"{of}." if of else ""
     return f"{prefix}given" if kind in ("text", "choice") else f"{prefix}value::varchar"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -77,7 +78,7 @@ FigureTable = ConfusionTable | ReliabilityTable
 
 def figure_tables(connection: Connection, plan: Plan) -> list[FigureTable]:
     """Return the tables behind the figures of a plan, one for each model and each pair of compared scores. Raises
-    `StoreError`."""
+    `StoreError` if the SQL fails."""
     values = scored_values_of(plan)
     seen: set[tuple[str | None, tuple[str, ...], bool]] = set()
     tables: list[FigureTable] = []
@@ -96,12 +97,14 @@ def figure_tables(connection: Connection, plan: Plan) -> list[FigureTable]:
 
 
 def _kind(scored: ScoredStep) -> str:
+    """Return the kind of the type of a scored step, without `optional`."""
     return (scored.type.of if scored.type.kind == "optional" else scored.type).kind
 
 
 def _tables(
     connection: Connection, plan: Plan, name: str, figure: Aggregate, scored: Sequence[ScoredStep]
 ) -> Iterator[FigureTable]:
+    """Yield the table of each model for an aggregate of two scored steps, in the measure `name`."""
     rows = run_query(connection, pairs_sql(plan, figure, scored)).to_pylist()
     for model in dict.fromkeys(str(row["model"]) for row in rows):
         model_rows = [row for row in rows if row["model"] == model]
@@ -112,8 +115,11 @@ def _tables(
 
 
 def _confusion(name: str, model: str, rows: Sequence[dict[str, Any]], kind: str) -> ConfusionTable:
+    """Return the confusion matrix of a model, from its rows of `pairs_sql`. Integers are in numerical order, other
+    classes in the order of their names."""
     with_gold = [row for row in rows if row["gold"] is not None]
-    classes = sorted({_class(row[key], kind) for row in with_gold for key in ("gold", "key") if row[key] is not None})
+    names = {_class(row[key], kind) for row in with_gold for key in ("gold", "key") if row[key] is not None}
+    classes = sorted(names, key=lambda name: (_number(name) if kind == "integer" else math.inf, name))
     if len(classes) > MOST_CLASSES:
         return ConfusionTable(name, model, tuple(classes), (), ())
     counts = np.zeros((len(classes), len(classes) + 1), dtype=np.int64)
@@ -125,6 +131,11 @@ def _confusion(name: str, model: str, rows: Sequence[dict[str, Any]], kind: str)
         items[class_index] = row["items"]
     table = tuple(tuple(int(count) for count in row_counts) for row_counts in counts)
     return ConfusionTable(name, model, tuple(classes), table, tuple(items.tolist()))
+
+
+def _number(name: str) -> float:
+    """Return the number that is the name of a class; infinity for any other name."""
+    return float(name) if name.removeprefix("-").isdigit() else math.inf
 
 
 def _class(key: str, kind: str) -> str:
@@ -140,6 +151,7 @@ def _class(key: str, kind: str) -> str:
 
 
 def _reliability(name: str, model: str, rows: Sequence[dict[str, Any]]) -> ReliabilityTable:
+    """Return the reliability diagram of a model, from its rows of `pairs_sql`."""
     from tripos_warehouse.statistics.metrics import bin_of
 
     complete = [row for row in rows if row["value"] is not None and row["gold value"] is not None]

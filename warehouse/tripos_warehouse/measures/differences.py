@@ -143,8 +143,8 @@ def model_differences(
 def _by_shared_items(
     side: Side, measure: Measure, models: Sequence[tuple[str, str]], items: Collection[str] | None
 ) -> Mapping[frozenset[str], list[tuple[str, str]]]:
-    """Return the pairs of models by the items that both models have, so that pairs with equal items share their
-    data."""
+    """Return the pairs of models by the items to compare: `items`, by default those that both models have. So pairs
+    with equal items share their data."""
     if items is not None or not models:
         return {frozenset(items or ()): list(models)} if models else {}
     items_of = comparable_items(side, measure)
@@ -197,22 +197,21 @@ def corrected_difference(
     Influences are summed by item, so that an item's effects on both sides cancel. `n` is the number of graded replies
     of the side with fewer of them, and the degrees of freedom are those of the side with fewer graded items.
     """
-    index = {
-        name: place for place, name in enumerate(sorted({name for each in (*first, *second) for name in each.names}))
-    }
-    weighted = [(each, -1 / len(first)) for each in first] + [(each, 1 / len(second)) for each in second]
+    names = sorted({name for inputs in (*first, *second) for name in inputs.names})
+    index = {name: place for place, name in enumerate(names)}
+    weighted = [(inputs, -1 / len(first)) for inputs in first] + [(inputs, 1 / len(second)) for inputs in second]
     graded = np.zeros(len(index), dtype=bool)
     influences = [np.zeros(len(index)) for _ in range(3)]
     values = [0.0, 0.0, 0.0]
     for model_inputs, weight in weighted:
-        at = np.array([index[name] for name in model_inputs.names], dtype=np.intp)
-        graded[at] |= model_inputs.graded
+        places = np.array([index[name] for name in model_inputs.names], dtype=np.intp)
+        graded[places] |= model_inputs.graded
         estimates = (model_inputs.judge, model_inputs.judge_labelled, model_inputs.people)
         for kind, estimate in enumerate(estimates):
-            influences[kind][at] += weight * estimate.influences
+            influences[kind][places] += weight * estimate.influences
             values[kind] += weight * estimate.value
-    counts = [sum(each.n for each in side) for side in (first, second)]
-    all_inputs = [each for each, _ in weighted]
+    counts = [sum(inputs.n for inputs in side) for side in (first, second)]
+    all_inputs = [inputs for inputs, _ in weighted]
     judge, judge_labelled, people = map(InfluencedEstimate, values, influences)
     inputs = CorrectedInputs(
         judge,
@@ -221,8 +220,8 @@ def corrected_difference(
         graded,
         tuple(index),
         n=min(counts),
-        df=min(min(each.df, each.items - 1) for each in all_inputs),
-        units=min(each.units for each in all_inputs),
+        df=min(min(model_inputs.df, model_inputs.items - 1) for model_inputs in all_inputs),
+        units=min(model_inputs.units for model_inputs in all_inputs),
     )
     result, power = inputs.corrected(ends, null=0.0)
     has_no_error = result.standard_error is not None and result.standard_error <= ROUNDING

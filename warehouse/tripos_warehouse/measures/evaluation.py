@@ -108,29 +108,30 @@ InputsByCell = dict[tuple[Cell, str], CorrectedInputs]
 
 
 def corrected_inputs(connection: Connection, plan: Plan, measure: Measure) -> InputsByCell:
-    """Return the correction inputs of each cell and model of a corrected measure, if they exist. Raises `StoreError` if
+    """Return the inputs of a corrected measure by cell and model, for the cells that have them. Raises `StoreError` if
     the SQL fails."""
-    inputses: InputsByCell = {}
-    for each in run_query(connection, sql_of(plan, measure)).to_pylist():
-        three, _ = read_corrected_inputs(each)
-        if three is not None:
-            inputses[tuple(each[name] for name in measure.by), str(each["model"])] = three
-    return inputses
+    by_cell: InputsByCell = {}
+    for record in run_query(connection, sql_of(plan, measure)).to_pylist():
+        inputs, _ = read_corrected_inputs(record)
+        if inputs is not None:
+            by_cell[tuple(record[name] for name in measure.by), str(record["model"])] = inputs
+    return by_cell
 
 
 def corrected_rows(
     measure: Measure, records: Sequence[Mapping[str, Any]], judged: Sequence[MeasureRow]
 ) -> Iterator[MeasureRow]:
-    """Yield one row per row of the judge: the corrected figure, with the judge's own row in `judged`. `found` are the
-    rows of the SQL. If people graded too little, or not at random, the value is missing, with a reason."""
+    """Yield a row of the corrected figure for each row `judged` of the judge's figure, which it includes. `records` are
+    the rows of the SQL of the corrected measure. If people graded too little, or not at random, the value is missing,
+    with a reason."""
     by_cell = {(str(record["model"]), tuple(record[name] for name in measure.by)): record for record in records}
     for row in judged:
-        each = by_cell.get((row.model, row.by))
-        three, why = (None, "nothing has a value") if each is None else read_corrected_inputs(each)
-        if three is None:
+        record = by_cell.get((row.model, row.by))
+        inputs, why = (None, "nothing has a value") if record is None else read_corrected_inputs(record)
+        if inputs is None:
             yield MeasureRow(None, why, model=row.model, by=row.by, judged=row)
             continue
-        result, power = three.corrected(_ends(measure))
+        result, power = inputs.corrected(_ends(measure))
         has_interval = result.low is not None and result.high is not None
         yield MeasureRow(
             result.value,
@@ -142,39 +143,42 @@ def corrected_rows(
             model=row.model,
             by=row.by,
             judged=row,
-            items=three.items,
-            n=three.n,
-            total=three.n,
+            items=inputs.items,
+            n=inputs.n,
+            total=inputs.n,
             power=power,
         )
 
 
 def read_corrected_inputs(record: Mapping[str, Any]) -> tuple[CorrectedInputs | None, str]:
-    """Return the correction inputs in a row of the SQL of a corrected measure; if one is missing, None and the
-    reason."""
+    """Return the inputs of a corrected figure in a row of the SQL, with an empty reason; if one is missing, None and
+    the reason."""
     values = [record[name] for name in ("of judge", "on graded", "of people")]
     if any(value is None for value in values):
         return None, str(record["reason"] or "people graded nothing of it")
-    influences = record["all pulls"] or []
+    influences = record["all influences"] or []
     of_judge, on_graded, of_people = (_influences(influences, name) for name in ("of_judge", "of_graded", "of_people"))
     graded = np.array([influence["of_people"] is not None for influence in influences], dtype=bool)
     if not record["are known"] or int(graded.sum()) < FEWEST_GRADED:
-        many = max(int(graded.sum()), 1)
-        text = f"people graded replies to {many} of the items: it takes {FEWEST_GRADED}"
-        return None, text if many < FEWEST_GRADED else "some of its cells have one item that people graded"
+        count = max(int(graded.sum()), 1)
+        text = f"people graded replies to {count} of the items: it takes {FEWEST_GRADED}"
+        return None, text if count < FEWEST_GRADED else "some of its cells have one item that people graded"
     names = tuple(influence["cluster_id"] for influence in influences)
     judge, labelled, people = (
-        InfluencedEstimate(value, each) for value, each in zip(values, (of_judge, on_graded, of_people), strict=True)
+        InfluencedEstimate(value, influence)
+        for value, influence in zip(values, (of_judge, on_graded, of_people), strict=True)
     )
     units = float(record["effective items"] or graded.sum())
     return CorrectedInputs(judge, labelled, people, graded, names, int(record["n"]), float(record["df"]), units), ""
 
 
 def _influences(influences: Sequence[Mapping[str, Any]], name: str) -> Floats:
+    """Return the influence of each item on one of the three figures, 0 for an item without one."""
     return np.array([influence[name] or 0.0 for influence in influences], dtype=float)
 
 
 def _ends(measure: Measure) -> tuple[float, float] | None:
+    """Return the ends of the scale of a measure, if both are known."""
     return None if measure.low is None or measure.high is None else (measure.low, measure.high)
 
 
@@ -216,36 +220,37 @@ def evaluate(
     The interval is, in this order:
 
     - for a share of independent items, the exact one of Clopper and Pearson; for sums of such shares, that of
-      `share_sum_reach`
-    - for a figure from a bootstrap, the one in the SQL result
+      `share_sum_reach`; for a mean over classes with few items, that of `class_mean_ends`
+    - for a figure whose statistic computes an interval, or that comes from a bootstrap, the one in the SQL result
+    - for a standard deviation, that of `deviation_interval`
     - for a figure between two ends, that of `intervals.bounded`
     - otherwise `value ± t · error`, with the 97.5 % quantile of Student's t at the `df` degrees of freedom of the SQL
       result
 
-    Cells whose items are all alike extend the interval by what they may hide. If the error is zero, there is no
-    interval. An interval never leaves the bounds of the measure. Whatever is missing has a `reason`. A measure that
-    people correct has the corrected figure, with the judge's in `judged` (`corrected_rows`); a measure with random
-    facets has an interval for other levels too (`generalized_rows`). `shared` maps queries to rewritten ones
-    (`shared_cells`). If `values_only`, functions of the user compute no error.
+    A cell whose items are all alike extends the interval, for kinds of items that were not observed. If the error is
+    zero, there is no interval. An interval never leaves the bounds of the measure. Whatever is missing has a `reason`.
+    A measure that people correct has the corrected figure, with the judge's in `judged` (`corrected_rows`); a measure
+    with random facets has an interval that allows for other levels of them too (`generalized_rows`). `shared` maps
+    queries to rewritten ones (`shared_cells`). If `values_only`, functions of the user compute no error.
 
     Raises `StoreError` S0201 if the SQL fails or lacks a column.
     """
     query = sql_of(plan, measure, by_people, partial(score_sums_by, connection, plan), values_only=values_only)
     try:
-        columns, values = query_rows(connection, shared.get(query, query))
+        columns, records = query_rows(connection, shared.get(query, query))
     except StoreError as error:
         text = f"internal error: the SQL of measure `{measure.name}` failed: {error.message}"
         raise StoreError("S0201", text, "please report it with the spec") from error
     needed = {"model", *measure.by, "value", "standard_error", "df", "items", "n", "total"}
     if measure.corrected and not by_people:
         judged = evaluate(connection, plan, measure.model_copy(update={"corrected": False})).rows
-        return MeasureTable(measure, tuple(corrected_rows(measure, values, judged)))
+        return MeasureTable(measure, tuple(corrected_rows(measure, records, judged)))
     if missing := sorted(needed - set(columns)):
         raise StoreError(
             "S0201", f"internal error: the SQL of measure `{measure.name}` lacks the column `{missing[0]}`"
         )
-    still = is_affine_single_value(plan, measure.figure)
-    rows = [_row(measure, value, still) for value in values]
+    bounds_if_alike = is_affine_single_value(plan, measure.figure)
+    rows = [_row(measure, record, bounds_if_alike) for record in records]
     if _is_clustered(plan, measure):
         rows = [replace(row, reason=CLUSTER_REASONS.get(row.reason or "", row.reason)) for row in rows]
     if measure.missing == "fail":
@@ -267,11 +272,11 @@ def _is_clustered(plan: Plan, measure: Measure) -> bool:
 def _transform_intervals(
     connection: Connection, plan: Plan, measure: Measure, by_people: bool, rows: list[MeasureRow]
 ) -> list[MeasureRow]:
-    """Return rows with an interval that is transformed from that of the figure inside.
+    """Return the rows of a measure, with intervals that follow from those of the figures inside it.
 
     The delta method fails at three places: where numbers clamp a figure (the interval is clamped like the value), in
     products, quotients and powers (the interval follows from those of the factors), and under a logarithm or another
-    curve (the ends are taken through it).
+    curve (the curve is applied to the ends).
     """
     if not rows:
         return rows
@@ -291,31 +296,34 @@ def _transform_intervals(
         return rows
     low, high = figure_range(plan, inner, measure.missing).ends
     bare = measure.model_copy(update={"figure": inner, "low": low, "high": high})
-    measure_rows = {(row.model, row.by): row for row in evaluated(bare)}
+    inner_rows = {(row.model, row.by): row for row in evaluated(bare)}
     if cut is not None:
-        return [_clamped_row(row, measure_rows.get((row.model, row.by)), *cut[1:]) for row in rows]
+        return [_clamped_row(row, inner_rows.get((row.model, row.by)), *cut[1:]) for row in rows]
     assert curve is not None
-    return [_transformed_row(row, measure_rows.get((row.model, row.by)), curve[1]) for row in rows]
+    return [_transformed_row(row, inner_rows.get((row.model, row.by)), curve[1]) for row in rows]
 
 
-def _transformed_row(row: MeasureRow, whole: MeasureRow | None, curve: Curve) -> MeasureRow:
-    if row.value is None or whole is None:
+def _transformed_row(row: MeasureRow, inner: MeasureRow | None, curve: Curve) -> MeasureRow:
+    """Return a row with the interval of the figure under a curve, taken through the curve."""
+    if row.value is None or inner is None:
         return row
-    if whole.low is None or whole.high is None:
-        return row.without_interval(whole.reason or row.reason)
-    low, high = sorted((curve(whole.low), curve(whole.high)))
+    if inner.low is None or inner.high is None:
+        return row.without_interval(inner.reason or row.reason)
+    low, high = sorted((curve(inner.low), curve(inner.high)))
     if not (in_bounds(low) and in_bounds(high)):
         return row
-    return replace(row, low=low, high=high, method=whole.method, reason=None)
+    return replace(row, low=low, high=high, method=inner.method, reason=None)
 
 
-def _clamped_row(row: MeasureRow, whole: MeasureRow | None, least: float, most: float) -> MeasureRow:
-    if row.value is None or whole is None:
+def _clamped_row(row: MeasureRow, inner: MeasureRow | None, least: float, most: float) -> MeasureRow:
+    """Return a row with the interval of the figure that is clamped, with its ends clamped between `least` and
+    `most`."""
+    if row.value is None or inner is None:
         return row
-    if whole.low is None or whole.high is None:
-        return row if row.low is not None else replace(row, reason=whole.reason)
-    low, high = (min(max(end, least), most) for end in (whole.low, whole.high))
-    return replace(row, standard_error=whole.standard_error, low=low, high=high, method="cut", reason=None)
+    if inner.low is None or inner.high is None:
+        return row if row.low is not None else replace(row, reason=inner.reason)
+    low, high = (min(max(end, least), most) for end in (inner.low, inner.high))
+    return replace(row, standard_error=inner.standard_error, low=low, high=high, method="cut", reason=None)
 
 
 def _failed(connection: Connection, plan: Plan, measure: Measure, row: MeasureRow) -> MeasureRow:
@@ -348,7 +356,8 @@ def evaluate_or_error(
 
 
 def _row(measure: Measure, record: dict[str, Any], bounds_if_alike: bool) -> MeasureRow:
-    """Return the row for a row of the SQL. `still`: draws that are all alike bound the value, as for a median."""
+    """Return the row of a measure for a row of its SQL. If `bounds_if_alike`, bootstrap draws that all have the same
+    value give an interval, as for a median."""
     value, error = _exact(measure, _bounded(record["value"])), _bounded(record["standard_error"])
     items, n, total = (int(record[name] or 0) for name in ("items", "n", "total"))
     ends = _scale_ends(measure, record, value)
@@ -361,10 +370,10 @@ def _row(measure: Measure, record: dict[str, Any], bounds_if_alike: bool) -> Mea
     if low is not None and high is not None:
         low = low if ends[0] is None else max(low, ends[0])
         high = high if ends[1] is None else min(high, ends[1])
-    past = _out_of_range(record, value, low, high)
-    if past is not None:
+    out_of_range = _out_of_range(record, value, low, high)
+    if out_of_range is not None:
         low = high = None
-    reason = None if low is not None else past or _reason(value, error, items, record)
+    reason = None if low is not None else out_of_range or _reason(value, error, items, record)
     by = tuple(record[name] for name in measure.by)
     coverage = n / total if total else None
     return MeasureRow(
@@ -413,8 +422,8 @@ def _interval(
     plain = isinstance(figure, Aggregate) and not is_over_formula(figure)
     source = declared_aggregate(figure.function).error if isinstance(figure, Aggregate) and plain else None
     if record.get("its shares") and record.get("reason") in SINGLE_ITEM_REASONS:
-        of_each = [(each["weight"], each["share"], each["items"]) for each in record["its shares"]]
-        below, above = share_sum_reach(*zip(*of_each, strict=True))
+        shares = [(cell["weight"], cell["share"], cell["items"]) for cell in record["its shares"]]
+        below, above = share_sum_reach(*zip(*shares, strict=True))
         return "exact", value - below, value + above
     if record.get("its classes"):
         classes = record["its classes"]
@@ -425,7 +434,7 @@ def _interval(
         low, high = record["its limits"]
         return "corrected", low, high
     if "low" in record:
-        return "bootstrap", *_drawn(record, bounds_if_alike)
+        return "bootstrap", *_bootstrap_ends(record, bounds_if_alike)
     if source == "deviation" and error is not None and error > ROUNDING:
         return "log", *(deviation_interval(value, error, df, items) or (None, None))
     method = "jackknife" if source == "jackknife" else "t" if None in ends else "logit"
@@ -461,9 +470,10 @@ def _alike_interval(record: Mapping[str, Any], value: float, ends: Ends) -> tupl
     return "exact", estimate.low, estimate.high
 
 
-def _drawn(record: Mapping[str, Any], bounds_if_alike: bool) -> tuple[float | None, float | None]:
-    """Return the bounds of a bootstrap. For a median, or an affine function of one, they may coincide, since a scale
-    may have few steps. If all values are alike, or another function of medians never varies, there is no interval."""
+def _bootstrap_ends(record: Mapping[str, Any], bounds_if_alike: bool) -> Ends:
+    """Return the ends of a bootstrap interval. For a median, or an affine function of one, they may coincide, since a
+    scale may have few steps. If all values are alike, or another function of medians never varies, there is no
+    interval."""
     low, high, error = (_bounded(record[name]) for name in ("low", "high", "standard_error"))
     if (
         low is None
@@ -503,8 +513,8 @@ def _reason(value: float | None, error: float | None, items: int, record: Mappin
 
 
 def _half_width(standard_error: float | None, df: float) -> float | None:
-    """Return the half-width of an interval. If all values are alike, the estimated error of zero means nothing, so
-    there is no interval."""
+    """Return the half-width of a t interval; None if the error is unknown or zero. An estimated error of zero, of
+    values that are all alike, says nothing about the true error."""
     quantile = t_quantile(two_sided(CONFIDENCE), df)
     if quantile is None or standard_error is None or standard_error <= ROUNDING:
         return None
@@ -514,25 +524,28 @@ def _half_width(standard_error: float | None, df: float) -> float | None:
 def _exact(measure: Measure, value: float | None) -> float | None:
     """Return a value without rounding error near 0, for a figure that has bounds or is an agreement."""
     figure = measure.figure
-    of_raters = isinstance(figure, Aggregate) and declared_aggregate(figure.function).error == "jackknife"
-    between = measure.low is not None and measure.high is not None
-    return 0.0 if value is not None and (between or of_raters) and abs(value) < ROUNDING_ERROR else value
+    is_agreement = isinstance(figure, Aggregate) and declared_aggregate(figure.function).error == "jackknife"
+    has_bounds = measure.low is not None and measure.high is not None
+    return 0.0 if value is not None and (has_bounds or is_agreement) and abs(value) < ROUNDING_ERROR else value
 
 
 def _bounded(value: Any) -> float | None:
+    """Return a number of the SQL result; None if it is missing or outside the representable range."""
     return float(value) if value is not None and in_bounds(value) else None
 
 
 STATISTIC = "tripos_statistic("
 """The function call that marks an expensive part of a query, computed cell by cell."""
 MODELS = "models"
-"""The part with the models that have replies; it reads the same rows."""
+"""The stem of the part with the models that have replies, which reads the same rows."""
 EVERY = '"every model"'
+"""The column with the list of all models, in a table of stored cells."""
 
 
 @dataclass(frozen=True)
 class _Cells:
-    """The part of a query that other measures may share, with the query of that part alone."""
+    """The part `name` of a query that other measures may share, the part with the models, if there is one, and the
+    query of these parts alone."""
 
     name: str
     models: str | None
@@ -547,41 +560,43 @@ def shared_cells(connection: Connection, plan: Plan) -> Iterator[Mapping[str, st
     if not isinstance(connection, StoreConnection):
         yield {}
         return
-    having: dict[_Cells, dict[str, Query]] = {}
+    queries_by_cells: dict[_Cells, dict[str, Query]] = {}
     for query in (measure_query(plan, measure) for measure in plan.measures):
         if (cells := _cells_of(query)) is not None:
-            having.setdefault(cells, {})[query.text] = query
-    found: dict[str, str] = {}
+            queries_by_cells.setdefault(cells, {})[query.text] = query
+    rewritten: dict[str, str] = {}
     tables: list[str] = []
     with connection.views.first(f"cells of {plan.benchmark.name}") as first:
         try:
-            for cells, queries in having.items() if first else ():
+            for cells, queries in queries_by_cells.items() if first else ():
                 table = f"main.{sql.name(f'{plan.benchmark.name} cells {len(tables) + 1} in memory')}"
                 if len(queries) > 1 and _store_cells(connection, table, cells):
                     tables.append(table)
-                    found |= {text: _rewritten(query, cells, table) for text, query in queries.items()}
-            yield found
+                    rewritten |= {text: _rewritten(query, cells, table) for text, query in queries.items()}
+            yield rewritten
         finally:
-            with suppress(duckdb.ConnectionException):  # a closed connection has no tables any more
+            with suppress(duckdb.ConnectionException):  # a closed connection has dropped its tables
                 for table in tables:
                     connection.execute(f"drop table {table}")
 
 
 def _cells_of(query: Query) -> _Cells | None:
-    """Return the expensive cells of a query; None if the rest of the query reads their rows again."""
+    """Return the expensive cells of a query; None if it has none, or if the rest of the query reads their rows
+    again."""
     name = next((name for name, body in query.parts.items() if STATISTIC in body), None)
     if name is None:
         return None
     models = next((part for part in query.parts if part.rstrip("0123456789") == MODELS), None)
-    taken = [name] if models is None else [name, models]
-    needed = query.needed(*taken)
-    if query.without(*taken).parts.keys() & needed.keys():
+    stored = [name] if models is None else [name, models]
+    needed = query.needed(*stored)
+    if query.without(*stored).parts.keys() & needed.keys():
         return None
-    every = f"*, (select list(distinct model) from {models}) as {EVERY}" if models is not None else "*"
-    return _Cells(name, models, Query(needed, f"select {every} from {name}").text)
+    selected = f"*, (select list(distinct model) from {models}) as {EVERY}" if models is not None else "*"
+    return _Cells(name, models, Query(needed, f"select {selected} from {name}").text)
 
 
 def _store_cells(connection: StoreConnection, table: str, cells: _Cells) -> bool:
+    """Compute cells into a table in memory, and return true unless the database refuses the query."""
     try:
         connection.execute(f"create or replace table {table} as {cells.text}")
     except duckdb.Error:
@@ -590,11 +605,12 @@ def _store_cells(connection: StoreConnection, table: str, cells: _Cells) -> bool
 
 
 def _rewritten(query: Query, cells: _Cells, table: str) -> str:
-    told = {cells.name: f"select * from {table}"}
+    """Return the text of a query that reads its expensive cells from a table."""
+    replaced = {cells.name: f"select * from {table}"}
     if cells.models is not None:
-        told = {
+        replaced = {
             cells.name: f"select * exclude ({EVERY}) from {table}",
             cells.models: f"select distinct unnest({EVERY}) as model from {table}",
         }
-    rest = query.without(*told)
-    return Query({**told, **rest.parts}, rest.answer).text
+    rest = query.without(*replaced)
+    return Query({**replaced, **rest.parts}, rest.answer).text

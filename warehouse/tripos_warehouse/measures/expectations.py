@@ -23,7 +23,7 @@ NOTHING_SCORED = "nothing was scored"
 
 @dataclass(frozen=True)
 class ExpectationOutcome:
-    """One expected figure: its row, whether the expectation holds, and its margin.
+    """An expectation for one row of its figure: whether it holds, and by how much.
 
     `margin` is the distance of the value, or of the compared end of its interval, from the expected number, below 0 on
     the wrong side. It is None without a value or an interval; then the expectation does not hold. It does not hold
@@ -93,17 +93,18 @@ class CheckedExpectation:
 def check_expectation(
     connection: Connection, plan: Plan, expectation: Expectation, run: RunRecord
 ) -> CheckedExpectation:
-    """Check an expectation for the models of a run. If the run stopped as soon as it was settled, the intervals are
-    those of its confidence sequences. An expectation without scores, or with failing SQL, does not hold."""
+    """Return the outcomes of an expectation for the models of a run. If the run stopped as soon as it was settled, the
+    intervals are those of its confidence sequences. An expectation without scores, or whose SQL fails, does not
+    hold."""
     models = run.models
     table = with_sequential_intervals(
         run, evaluate_or_error(connection, plan, expectation_measure(expectation)), kind="expect"
     )
     rows = [row for row in table.rows if row.model in models]
-    found = {row.model for row in rows}
-    nothing = tuple([None] * len(expectation.by))
+    with_rows = {row.model for row in rows}
+    no_cell = tuple([None] * len(expectation.by))
     reason = NOTHING_SCORED if table.error is None else table.error
-    rows += [MeasureRow(None, reason, model=model, by=nothing) for model in models if model not in found]
+    rows += [MeasureRow(None, reason, model=model, by=no_cell) for model in models if model not in with_rows]
     return CheckedExpectation(expectation, tuple(outcome_of(expectation, row) for row in rows), table.error is not None)
 
 
@@ -122,18 +123,19 @@ def expectation_measure(expectation: Expectation) -> Measure:
 
 
 def outcome_of(expectation: Expectation, row: MeasureRow) -> ExpectationOutcome:
-    """Check an expectation for one row of its figure."""
+    """Return the outcome of an expectation for one row of its figure."""
     compared = {None: row.value, "lower": row.low, "upper": row.high}[expectation.end]
     if row.value is None or compared is None:
         return ExpectationOutcome(row, False, None)
-    held, margin = holds(expectation.operator, compared, expectation.value)
+    is_met, margin = holds(expectation.operator, compared, expectation.value)
     counted = row.judged or row
     covered = counted.n >= expectation.least_coverage * counted.total - CLOSE
-    return ExpectationOutcome(row, held and covered, margin, covered)
+    return ExpectationOutcome(row, is_met and covered, margin, covered)
 
 
 def holds(operator: str, value: float, number: float) -> tuple[bool, float]:
-    """Return whether a comparison of a value with a number holds, and by how much the value is on the right side.
+    """Return whether a comparison of a value with a number holds, and by how much the value is on the right side,
+    below 0 on the wrong side.
 
     >>> holds(">=", 0.75, 0.5), holds("<", 0.75, 0.5), holds(">=", 0.1 + 0.2, 0.3)[0]
     ((True, 0.25), (False, -0.25), True)
@@ -188,19 +190,19 @@ def is_baseline(model: str) -> bool:
 
 
 def below_baseline(table: MeasureTable) -> tuple[BelowBaseline, ...]:
-    """Return the estimates that are not better than the best baseline of their cell (their 95 % interval reaches it).
+    """Return the rows that are not better than the best baseline of their cell, since their 95 % interval reaches it.
 
-    Higher is better unless the measure says that lower is better. If it has no direction, the reader must know.
+    Higher is better unless the measure says that lower is better, also for a measure without a direction.
     """
     cells: dict[tuple[Any, ...], list[MeasureRow]] = {}
     for row in table.rows:
         cells.setdefault(row.by, []).append(row)
     lower = table.measure.lower_is_better
-    floors = {by: models_below_baseline(rows, lower_is_better=lower) for by, rows in cells.items()}
+    below = {by: models_below_baseline(rows, lower_is_better=lower) for by, rows in cells.items()}
     return tuple(
-        BelowBaseline(table.measure.name, row, *floor)
+        BelowBaseline(table.measure.name, row, *baseline)
         for row in table.rows
-        if (floor := floors[row.by].get(row.model)) is not None and row.value is not None
+        if (baseline := below[row.by].get(row.model)) is not None and row.value is not None
     )
 
 
@@ -214,14 +216,14 @@ def models_below_baseline(rows: Iterable[MeasureRow], *, lower_is_better: bool =
     {'b': ('baseline/echo', 0.5)}
     """
     rows, sign = list(rows), -1.0 if lower_is_better else 1.0
-    free = [(sign * row.value, row.model) for row in rows if is_baseline(row.model) and row.value is not None]
-    if not free:
+    baselines = [(sign * row.value, row.model) for row in rows if is_baseline(row.model) and row.value is not None]
+    if not baselines:
         return {}
-    best, floor = max(free, key=lambda pair: pair[0])
-    found = {}
+    best, name = max(baselines, key=lambda pair: pair[0])
+    below = {}
     for row in rows:
-        near = row.high if lower_is_better else row.low
-        near = row.value if near is None else near
-        if near is not None and not is_baseline(row.model) and sign * near <= best:
-            found[row.model] = floor, sign * best
-    return found
+        worst = row.high if lower_is_better else row.low
+        worst = row.value if worst is None else worst
+        if worst is not None and not is_baseline(row.model) and sign * worst <= best:
+            below[row.model] = name, sign * best
+    return below

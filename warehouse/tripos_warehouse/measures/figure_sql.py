@@ -1,20 +1,21 @@
 """The SQL of whole figures: aggregates of scores and of cells, slices, and formulas with their errors.
 
-A figure is made of two tables, its cells and the influences of items on them (`aggregates`; `CellsSql` for aggregates
-of cells). A formula has the derivative of its value by each of its parts, and the influence of an item on it is the sum
-of the item's influences on the parts, each times that derivative (the delta method). So `a - b` over the same items is
-a paired comparison, and over different items the variances add up, without declaring which of them it is. If a part has
-no derivative and comes from a bootstrap, the whole formula does.
+A figure is a set of tables (`FigureTables`), among them its cells and the influences of items on them. `aggregates`
+writes those of aggregates of scores, `CellsSql` those of aggregates of cells. A formula has the derivative of its value
+by each of its parts, and the influence of an item on the formula is the sum of the item's influences on the parts, each
+times that derivative (the delta method). So `a - b` over the same items is a paired comparison, and over different
+items the variances add up, without declaring which of the two it is. If a part has no derivative and its error comes
+from a bootstrap, so does that of the whole formula.
 
 An aggregate of the cells of a formula may be biased by chance: the mean of (a − b)² over groups is above the same mean
 of the expected values of a and b, since chance alone separates them, and so is a mean of absolute values. The error of
-a mean falls with the number of cells, and this bias does not. So the figure is also computed in draws of the items, and
-the mean of these less the figure estimates the bias: the interval is extended downwards by twice that (upwards if it is
-negative). If the bias is greater than the error, there is no interval.
+a mean falls with the number of cells, and this bias does not. So the figure is also computed in bootstrap draws of the
+items, and the mean over the draws less the figure estimates the bias: the interval is extended downwards by twice the
+bias (upwards if it is negative). If the bias is greater than the error, there is no interval.
 
-A median has no reliable influences, so it is computed for many draws of the items, and its formulas have a value for
-each draw too. `draws` is a list per cell. The draws are made by the functions `tripos_statistic` and `tripos_draws` of
-the warehouse.
+A median has no reliable influences, so it is computed for many bootstrap draws of the items, and formulas of medians
+have a value for each draw too. The column `draws` has a list of these values for each cell. The draws are made by the
+SQL functions `tripos_statistic` and `tripos_draws` of the warehouse.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ BY_ZERO = "it divides by zero"
 MOST_EXPONENT = math.log(LARGEST)
 """The greatest number whose `exp` is finite."""
 HIDING = ("/", "min", "max", "harmonic_mean", "exp")
-"""Operators that may return a number although an argument is not one."""
+"""Operators that may return a finite number although an argument is infinite or NaN."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ class NumberSql:
 
 @dataclass(frozen=True)
 class PartSql:
-    """A part of a formula, by the name of its column."""
+    """A part of a formula, by the alias of the table of its cells."""
 
     name: str
     is_linear = True
@@ -117,12 +118,14 @@ class FormulaSql:
 
     @property
     def is_linear(self) -> bool:
-        """True if it is a linear combination of its parts: its derivatives are constant."""
-        straight = all(value.is_linear for value in self.values)
-        numbers = [not _has_part(value) for value in self.values]
+        """True if it is an affine function of its parts: its derivatives are constant."""
+        values_are_linear = all(value.is_linear for value in self.values)
+        are_constant = [not _has_part(value) for value in self.values]
         if self.operator in ("negate", "+", "-"):
-            return straight
-        return straight and (any(numbers) if self.operator == "*" else numbers[-1] and self.operator == "/")
+            return values_are_linear
+        return values_are_linear and (
+            any(are_constant) if self.operator == "*" else are_constant[-1] and self.operator == "/"
+        )
 
     @property
     def text(self) -> str:
@@ -157,7 +160,7 @@ class FormulaSql:
         return f"({texts[0]} {self.operator} {texts[1]})"
 
     def slope(self, name: str) -> str:
-        """Return the SQL of the derivative by a part; for `min`, `max` and `abs`, on the side where the value is."""
+        """Return the SQL of the derivative by a part; for `min` and `max`, that of the argument that has the value."""
         texts = [_bounded(value) if self.operator in HIDING else value.text for value in self.values]
         slopes = [value.slope(name) for value in self.values]
         if all(slope == "0" for slope in slopes):
@@ -201,8 +204,8 @@ class FormulaSql:
         return _added(first, second)
 
     def cuts(self) -> list[Condition]:
-        """Return conditions under which the derivative says nothing about the error: a number in `min` or `max` clamps
-        the other arguments, or a root is 0."""
+        """Return the conditions under which the derivative says nothing about the error: a number in `min` or `max`
+        clamps the other arguments, or a square root is 0."""
         conditions = [cut for value in self.values for cut in value.cuts()]
         numbers = [value.text for value in self.values if isinstance(value, NumberSql)]
         if self.operator in ("min", "max") and numbers:
@@ -211,7 +214,8 @@ class FormulaSql:
         return [*conditions, (f"{self.text} = 0", ROOT_OF_ZERO)] if self.operator == "sqrt" else conditions
 
     def gaps(self) -> list[Condition]:
-        """Return conditions under which it has no value although all its parts have one, the innermost first."""
+        """Return the conditions under which the formula has no value although all its parts have one, the innermost
+        first."""
         conditions = [gap for value in self.values for gap in value.gaps()]
         last = self.values[-1].text
         texts = [value.text for value in self.values]
@@ -300,10 +304,10 @@ group by {cell}""",
 
 
 def bounded(parts: Parts, node: FigureTables, drawn: str, error: str) -> Query:
-    """Return the query of a figure with the bounds of its draws. `error` is the table of its `precision`.
+    """Return the query of a figure whose interval comes from its draws. `error` is the table of its `precision`.
 
-    If all draws have the same value, influences show no variance: then the degrees of freedom are those of as many
-    units of equal weight.
+    If influences show no variance, there are no degrees of freedom from them: then they are the number of items less 1,
+    as for items of equal weight.
     """
     df = "coalesce(e.df, greatest(e.items - 1, 0), 0)"
     found = parts.add(
@@ -325,7 +329,7 @@ MAX_BIAS = 1
 """The largest accepted bias, in standard errors. The interval is extended by twice the bias, since draws show only half
 of it if absolute values are 0 in expectation."""
 MAX_BOOTSTRAP_BIAS = 0.25
-"""The same for figures whose interval comes from draws, which have the bias once more."""
+"""The same for figures whose interval comes from draws, which contain the bias a second time."""
 EMPTY = "one of its cells has no value, so its error is unknown"
 BY_CHANCE = "chance alone moves it by more than its error shows, so its error is unknown"
 MIN_COMPLETE_DRAWS = 0.95
@@ -357,7 +361,7 @@ class CellsSql:
         node = self._of_cells()
         if self.inner.row_sources and node.is_nonlinear and not self.declaration.counts:
             node = self._check_bias(node)
-        return node if self.formula.end is None else self._told_apart(node, *self.formula.end)
+        return node if self.formula.end is None else self._check_end(node, *self.formula.end)
 
     def _of_cells(self) -> FigureTables:
         inner, cut = self.inner, self.cut
@@ -381,7 +385,7 @@ from (
       when bool_or(reason = {one_item}) filter ({counts}) then {one_in_a_cell} end"""
         means_of_scores = self.declaration.is_mean_of_scores and not inner.row_sources and inner.drawn is None
         empty = f" when count(value) < count(*) then {quoted(EMPTY)}" if means_of_scores else ""
-        whole = " and count(value) = count(*)" if empty else ""
+        all_present = " and count(value) = count(*)" if empty else ""
         if self.missing == "fail" or cut.labels != "none":
             value = f"case when count(value) = count(*) then {value} end"
         if inner.row_sources:
@@ -396,7 +400,7 @@ from (
             f"""select {group}, {value} as value, {counted[0]}::bigint as n, {counted[1]}::bigint as total,
   coalesce({reason}, case when count(value) = 0 then 'no cell has a value'
     when max(abs(weight)) = 0 then '{self.formula.unmoved}'{empty} end) as reason,
-  coalesce(bool_and(known) filter ({counts}), false){whole} as known{undefined}
+  coalesce(bool_and(known) filter ({counts}), false){all_present} as known{undefined}
 from {weighed}
 group by {group}""",
         )
@@ -406,65 +410,66 @@ group by {group}""",
         drawn = None
         if inner.drawn is not None:
             drawn = self._draws(f"select {columns(inner.dims)}, {DRAW_ROWS} from {inner.drawn}")
-        bends = inner.is_nonlinear or not self.formula.linear
-        node = FigureTables(
-            cells, leaves, cut.dims, inner.influences, drawn=drawn, is_affine=inner.is_affine, is_nonlinear=bends
-        )
+        is_nonlinear = inner.is_nonlinear or not self.formula.linear
+        node = FigureTables(cells, leaves, cut.dims, inner.influences, drawn=drawn, is_nonlinear=is_nonlinear)
         return self._of_formula(node, weighed) if inner.row_sources else node
 
     def _of_formula(self, node: FigureTables, weighed: str) -> FigureTables:
-        """Return an aggregate of the cells of a formula, which counts each row that it reads once."""
+        """Return the tables `node` of an aggregate of the cells of a formula, with numbers of scores that count each
+        score once. `weighed` is the name of the table of the cells with their weights."""
         of_one = self.figure if self.declaration.single_value else None
-        made_of = over_cells(self.parts, self.inner, weighed, node.dims, of_one)
-        named = [(f"part{place}", tables) for place, tables in enumerate(made_of, 1)]
+        sources = over_cells(self.parts, self.inner, weighed, node.dims, of_one)
+        named = [(f"part{place}", tables) for place, tables in enumerate(sources, 1)]
         joins = "".join(
             f"\nleft join {tables.cells} as {name} on {same('base', name, tables.dims)}" for name, tables in named
         )
         rows = [(name, tables.rows) for name, tables in named]
         text = ", ".join(f"({count_without_overlap(rows, each)})::bigint as {each}" for each in ("n", "total"))
         cells = self.parts.add("cells", f"select base.* replace ({text})\nfrom {node.cells} as base{joins}")
-        return replace(node, cells=cells, row_sources=made_of)
+        return replace(node, cells=cells, row_sources=sources)
 
     # --- draws ---
 
-    def _draws(self, each: str, holds: str | None = None) -> str:
-        """Return the name of the table of draws of the aggregate, from draws of its cells."""
+    def _draws(self, cell_draws: str, condition: str | None = None) -> str:
+        """Return the name of the table of draws of the aggregate. `cell_draws` is a query with a row per cell and draw.
+        A draw has no value unless the SQL `condition` holds for its cells."""
         group, value = columns(self.cut.dims), self.formula.value
-        value = value if holds is None else f"case when {holds} then {value} end"
-        rows = f"select {group}, draw, {value} as value\nfrom ({each})\ngroup by {group}, draw"
+        value = value if condition is None else f"case when {condition} then {value} end"
+        rows = f"select {group}, draw, {value} as value\nfrom ({cell_draws})\ngroup by {group}, draw"
         return collected_draws(self.parts, self.cut.dims, rows)
 
     def _check_bias(self, node: FigureTables) -> FigureTables:
-        """Return an aggregate whose error is unknown if its estimated bias is too large. The influences of the items in
-        the same draws are subtracted, so that only the nonlinear part is left."""
+        """Return an aggregate whose error is unknown if its estimated bias is too large, and with the bias as the
+        column `excess`. If the error comes from influences, the value that follows from them in the same draws is
+        subtracted, so that only the nonlinear part is left."""
         inner, dims, most = self.inner, node.dims, MAX_BIAS if node.drawn is None else MAX_BOOTSTRAP_BIAS
         group = columns(dims)
         if node.drawn is None:
-            of_inner = inner.trial or draws_of(self.parts, inner)
-            each = f"""select {columns(inner.dims, "d")}, {DRAW_ROWS}
-  from {of_inner} as d join {inner.cells} as c on {same("d", "c", inner.dims)} and c.value is not null"""
-            trial = self._draws(each, "count(value) filter (isfinite(value)) = count(*)")
-            straight = draws_of(self.parts, node)
-            pairs = f"""select {group}, value, value - straight as moved
+            inner_draws = inner.trial or draws_of(self.parts, inner)
+            cell_draws = f"""select {columns(inner.dims, "d")}, {DRAW_ROWS}
+  from {inner_draws} as d join {inner.cells} as c on {same("d", "c", inner.dims)} and c.value is not null"""
+            trial = self._draws(cell_draws, "count(value) filter (isfinite(value)) = count(*)")
+            linear = draws_of(self.parts, node)
+            pairs = f"""select {group}, value, value - linear as bias
   from (
-    select {columns(dims, "t")}, unnest(t.draws) as value, unnest(l.draws) as straight
-    from {trial} as t join {straight} as l on {same("t", "l", dims)}
+    select {columns(dims, "t")}, unnest(t.draws) as value, unnest(l.draws) as linear
+    from {trial} as t join {linear} as l on {same("t", "l", dims)}
   )"""
             error = f"select {group}, error from {precision(self.parts, node)}"
         else:
             trial = node.drawn
-            pairs = f"""select {columns(dims, "t")}, t.value as value, t.value - c.value as moved
+            pairs = f"""select {columns(dims, "t")}, t.value as value, t.value - c.value as bias
   from (select {group}, {DRAW_ROWS} from {trial}) as t join {node.cells} as c on {same("t", "c", dims)}
   where isfinite(t.value)"""
             error = f"""select {group}, {ordered("stddev_samp", "value")} as error
   from (select {group}, {DRAW_ROWS} from {trial}) where isfinite(value) group by {group}"""
         # A row is a cell: the estimated bias in draws, and whether it is small enough.
-        held = self.parts.add(
-            "held",
-            f"""select {columns(dims, "m")}, m.moved, m.there >= {MIN_COMPLETE_DRAWS}
-    and abs(m.moved) <= {most} * e.error as holds
+        bias = self.parts.add(
+            "bias",
+            f"""select {columns(dims, "m")}, m.bias, m.complete >= {MIN_COMPLETE_DRAWS}
+    and abs(m.bias) <= {most} * e.error as acceptable
 from (
-  select {group}, {ordered("avg", "moved")} as moved, count(value) / count(*) as there
+  select {group}, {ordered("avg", "bias")} as bias, count(value) / count(*) as complete
   from (
   {pairs}
   ) group by {group}
@@ -472,21 +477,21 @@ from (
   {error}
 ) as e on {same("m", "e", dims)}""",
         )
-        holds = "coalesce(h.holds, false)"
+        acceptable = "coalesce(b.acceptable, false)"
         text = f"'{BY_CHANCE}'"
         cells = self.parts.add(
             "cells",
-            f"""select c.* replace (c.known and {holds} as known,
-  case when c.known and not {holds} then {text} else c.reason end as reason), coalesce(h.moved, 0) as excess
-from {node.cells} as c left join {held} as h on {same("c", "h", dims)}""",
+            f"""select c.* replace (c.known and {acceptable} as known,
+  case when c.known and not {acceptable} then {text} else c.reason end as reason), coalesce(b.bias, 0) as excess
+from {node.cells} as c left join {bias} as b on {same("c", "b", dims)}""",
         )
         return replace(node, cells=cells, trial=trial, is_nonlinear=True, has_bias_bound=node.drawn is None)
 
     # --- the least and the greatest ---
 
-    def _told_apart(self, node: FigureTables, function: str, which: str) -> FigureTables:
-        """Return the least or greatest of cells. It has an error only if no other cell is near: within twice the sum of
-        both errors, which is at least twice the error of their difference."""
+    def _check_end(self, node: FigureTables, function: str, which: str) -> FigureTables:
+        """Return the least or greatest of cells, whose error is unknown if the value of another cell is near: within
+        twice the sum of both errors, which is at least twice the error of their difference."""
         inner = self.inner
         errors = self.parts.add(
             "errors",
@@ -533,13 +538,14 @@ def sql_of(
     """Return the SQL of a measure of a plan: a query over the views of its benchmark.
 
     Its columns are `model`, one per name in `by`, `value`, `standard_error`, `df` (degrees of freedom), `items`, `n`,
-    `total`, `is share` (of independent items), and possibly `reason` (why there is no value or no error), `low` and
-    `high` (the ends of an interval from draws). If scores by people are kept separate, the figure is one of models, or
-    with `by_people` one of people; a measure that goes by evaluators has a value for each of them anyway.
+    `total`, `reason` (why there is no value or no error), `is known` (whether there is an error), and either `low` and
+    `high`, the ends of an interval from draws, or those of `precision` and of kinds of figures (`figure_query`). If
+    scores by people are kept separate, the figure is one of models, or with `by_people` one of people; a measure that
+    goes by evaluators has a value for each of them anyway.
 
     For a measure that people correct, the query returns three figures and the influences of items on them
-    (`corrected_query`), and `evaluate` combines them. A mean of scores is taken from the tables that `sums` names, if
-    there are any. With `unread`, scores whose reply could not be read count as their worst value. If
+    (`corrected_query`), and `evaluate` combines them. A mean of scores is taken from the stored table that `sums`
+    names, if there is one. With `unread`, scores whose reply could not be read count as their worst value. If
     `values_only`, functions of the user compute no error.
     """
     return measure_query(plan, measure, by_people, sums, unread, values_only=values_only).text
@@ -554,8 +560,8 @@ def measure_query(
     *,
     values_only: bool = False,
 ) -> Query:
-    """Return the query of a measure with its parts, as `sql_of`; without parts if an axis is called like a word of the
-    query (`renamed`)."""
+    """Return the query of `sql_of` with its parts; without parts if an axis has the name of a word in the query
+    (`renamed`)."""
     axes = [*axis_columns(plan), *arm_columns(plan)]
     if measure.corrected and not by_people:
         cuts = [RowSelection(measure.by, labels=label) for label in LABELS]
@@ -572,8 +578,11 @@ def measure_query(
 
 
 def pairs_sql(plan: Plan, figure: Aggregate, scored: Sequence[ScoredStep]) -> str:
-    """Return the SQL of the pairs behind an aggregate of two columns: `n` for each model, expected value `gold` and
-    actual value `key`, as texts and as numbers; `items` is the number of the model's items with this `gold`."""
+    """Return the SQL of the pairs of values behind an aggregate of two columns.
+
+    A row is a model, an expected value (`gold` as text, `gold value` as a number) and an actual value (`key`, `value`).
+    `n` is the number of such pairs, `items` the number of the model's items with this expected value.
+    """
     parts = Parts()
     pairs = LeafRows(plan, parts, figure, tuple(scored), RowSelection(), "skip").pairs()
     return parts.query(
@@ -594,7 +603,7 @@ def graders_of(measure: Measure, by_people: bool = False) -> Graders:
 
 @dataclass(frozen=True)
 class _Term:
-    """A part of a formula: the name of its column, and its tables."""
+    """A part of a formula: the alias of the table of its cells, and its tables."""
 
     name: str
     node: FigureTables
@@ -612,7 +621,7 @@ class _FigureWriter:
     made: dict[tuple[object, ...], FigureTables] = field(default_factory=dict)
 
     def node(self, figure: Figure, cut: RowSelection, missing: Missing, inside: bool = False) -> FigureTables:
-        """Return the tables of a figure. `inside`: an aggregate is taken of its cells."""
+        """Return the tables of a figure. `inside` is true if the cells are the input of an aggregate."""
         terms: dict[str, _Term] = {}
         value = self._read(figure, cut, missing, terms)
         if isinstance(value, PartSql):
@@ -651,8 +660,8 @@ class _FigureWriter:
                 return FormulaSql(operator, tuple(self._read(each, cut, missing, terms) for each in values))
 
     def _aggregate(self, figure: Aggregate, cut: RowSelection, missing: Missing) -> FigureTables:
-        taken = figure.model_copy(update={"by": ()}).model_dump_json()  # a formula sets the dimensions of its parts
-        key = (taken, cut, missing)
+        identity = figure.model_copy(update={"by": ()}).model_dump_json()  # the dimensions are those of the selection
+        key = (identity, cut, missing)
         if key not in self.made:
             scored = scored_inputs(self.values, figure)
             if figure.of is None:
@@ -660,8 +669,8 @@ class _FigureWriter:
                 node = implementation(self.plan, figure.function).write(rows)
             else:
                 fixed = {name for name, _ in cut.fixed}
-                within = dict.fromkeys([*cut.dims, *(dim for dim in figure.of.by if dim not in fixed)])
-                inner = self.node(figure.of, replace(cut, dims=tuple(within)), missing, inside=True)
+                inner_dims = dict.fromkeys([*cut.dims, *(dim for dim in figure.of.by if dim not in fixed)])
+                inner = self.node(figure.of, replace(cut, dims=tuple(inner_dims)), missing, inside=True)
                 node = CellsSql(self.parts, figure, inner, cut, missing).write()
                 if not scored and not node.row_sources:  # a slice
                     of_one = figure if declared_aggregate(figure.function).single_value else None
@@ -674,8 +683,8 @@ class _FigureWriter:
     def _drawn(
         self, value: Arithmetic, terms: list[_Term], cut: RowSelection, base: str, trial: bool = False
     ) -> str | None:
-        """Return the name of the table of draws of a formula, if one of its parts has draws, or for a `trial` of its
-        bias. All parts use the same draws of items."""
+        """Return the name of the table of draws of a formula if one of its parts has draws, or for a `trial`, which
+        estimates its bias, if none of them has; otherwise None. All parts use the same draws of items."""
         if any(term.node.drawn is not None for term in terms) == trial:
             return None
         tables = [(trial and term.node.trial) or draws_of(self.parts, term.node) for term in terms]
@@ -685,14 +694,14 @@ class _FigureWriter:
         )
         # The lists of a cell are unnested in parallel: a join by the number of the draw would join all cells.
         lists = ", ".join(f'unnest({term.name}.draws) as "draw of {term.name}"' for term in terms)
-        given = ", ".join(f"{{'value': \"draw of {term.name}\"}} as {term.name}" for term in terms)
+        structs = ", ".join(f"{{'value': \"draw of {term.name}\"}} as {term.name}" for term in terms)
         # A row is a cell and a draw: the value of the formula for the draws of its parts.
         return collected_draws(
             self.parts,
             cut.dims,
             f"""select {columns(cut.dims)}, draw, {value.text} as value
 from (
-  select *, {given}
+  select *, {structs}
   from (
     select {columns(cut.dims, "base")}, {lists}, generate_subscripts({terms[0].name}.draws, 1) as draw
     from {base} as base
@@ -714,12 +723,12 @@ from (
             f"case when {term.name}.value is null then coalesce({term.name}.reason, 'a part of it has no value') end"
             for term in terms
         )
-        own = ", ".join(_own_reason(term, len(terms)) for term in terms)
-        looked_at = [each for term in terms for each in _looked_at(term)]
-        counted = [(name, tables.rows) for name, tables in looked_at]
+        error_reasons = ", ".join(_error_reason(term, len(terms)) for term in terms)
+        sources = [source for term in terms for source in _sources_of(term)]
+        counted = [(name, tables.rows) for name, tables in sources]
         joins += "".join(
             f"\nleft join {tables.cells} as {name} on {same('base', name, tables.dims)}"
-            for name, tables in looked_at
+            for name, tables in sources
             if all(name != term.name for term in terms)
         )
         excess = [
@@ -732,7 +741,7 @@ from (
         )
         cuts = value.cuts() if cut.labels == "none" and not any(term.node.drawn for term in terms) else []
         cut_off = " or ".join(condition for condition, _ in cuts)
-        own = f"{own}, {reason_sql(cuts)}" if cuts else own
+        error_reasons = f"{error_reasons}, {reason_sql(cuts)}" if cuts else error_reasons
         gap = reason_sql([*value.gaps(), ("true", OUT_OF_BOUNDS)])
         active = [f'("{term.name} weight" = 0 or coalesce({term.name}.known, false))' for term in terms]
         limited = len(terms) == 1 and value.is_linear and terms[0].node.limited
@@ -742,7 +751,7 @@ from (
             "cells",
             f"""select {columns(cut.dims, "base")}, case when {present} then {value.text} end as value,
   {weights},
-  coalesce({reasons}, case when {present} and {value.text} is null then {gap} end, {own}) as reason,
+  coalesce({reasons}, case when {present} and {value.text} is null then {gap} end, {error_reasons}) as reason,
   {count_without_overlap(counted, "n")} as n, {count_without_overlap(counted, "total")} as total,
   coalesce({" and ".join([*active, *([f"not ({cut_off})"] if cut_off else [])])}, false) as known{
                 f', {" or ".join(undefined)} as "is undefined"' if inside else ""
@@ -758,26 +767,23 @@ from {base} as base
             for term in terms
         ]
         leaves = combined_leaves(self.parts, cut.dims, through)
-        bends = not value.is_linear or any(term.node.is_nonlinear for term in terms)
+        is_nonlinear = not value.is_linear or any(term.node.is_nonlinear for term in terms)
         return FigureTables(
             cells,
             leaves,
             cut.dims,
             tuple(dict.fromkeys(name for term in terms for name in term.node.influences)),
             drawn=self._drawn(value, terms, cut, base),
-            row_sources=tuple(tables for _, tables in looked_at),
-            is_affine=len(terms) == 1
-            and value.is_linear
-            and (terms[0].node.is_affine or not terms[0].node.row_sources),
-            is_nonlinear=bends,
+            row_sources=tuple(tables for _, tables in sources),
+            is_nonlinear=is_nonlinear,
             has_bias_bound=bool(excess),
             limited=limited,
-            trial=self._drawn(value, terms, cut, base, trial=True) if inside and bends else None,
+            trial=self._drawn(value, terms, cut, base, trial=True) if inside and is_nonlinear else None,
         )
 
     def _cells_of(self, terms: list[_Term], cut: RowSelection) -> str:
-        """Return the query of every cell that has a part of a formula; a part without a dimension counts in all its
-        values."""
+        """Return the name of the table of the cells of a formula: those that a part with all dimensions has. If there
+        is no such part, the cells are the combinations of those of all parts, by the dimensions that they share."""
         full = [term for term in terms if set(term.node.dims) == set(cut.dims)]
         if full:
             cells = "\nunion\n".join(f"select {columns(cut.dims)} from {term.node.cells}" for term in full)
@@ -817,14 +823,14 @@ order by all
     return parts.query(answer)
 
 
-def _looked_at(term: _Term) -> list[tuple[str, FigureTables]]:
-    """Return the tables of everything that a part reads, each with the name of its column."""
-    made_of = term.node.row_sources
-    return [(f"{term.name}_{place}", tables) for place, tables in enumerate(made_of, 1)] or [(term.name, term.node)]
+def _sources_of(term: _Term) -> list[tuple[str, FigureTables]]:
+    """Return the tables of every aggregate of scores that a part reads, each with its alias."""
+    sources = term.node.row_sources
+    return [(f"{term.name}_{place}", tables) for place, tables in enumerate(sources, 1)] or [(term.name, term.node)]
 
 
-def _own_reason(term: _Term, terms: int) -> str:
-    """Return the SQL of why a part has no error, in the words of the whole formula."""
+def _error_reason(term: _Term, terms: int) -> str:
+    """Return the SQL of why a part has no error, as the reason for a formula of a number of parts."""
     if terms == 1:
         return f"{term.name}.reason"
     one_item, part = quoted(SINGLE_ITEM), quoted(SINGLE_ITEM_CELL)
@@ -832,13 +838,13 @@ def _own_reason(term: _Term, terms: int) -> str:
 
 
 def _affine_limits(value: Arithmetic, part: str) -> str:
-    """Return the SQL of the limits of a part, taken through an affine formula of it."""
+    """Return the SQL of the limits of an affine formula of a part, from the limits of the part."""
     ends = (f"{value.text} + {value.slope(part)} * ({part}.limits[{place}] - {part}.value)" for place in (1, 2))
     return f"case when {part}.limits is not null then list_sort([{', '.join(ends)}]) end"
 
 
 def _part(node: FigureTables, terms: dict[str, _Term]) -> PartSql:
-    """Return the part for a node, the same object wherever it occurs in the formula."""
+    """Return the part with some tables, which is added to `terms` unless it is there already."""
     found = next((term for term in terms.values() if term.node == node), None)
     if found is None:
         found = _Term(f"part{len(terms) + 1}", node)
@@ -858,8 +864,8 @@ def keys_of_scores(plan: Plan, figure: Aggregate) -> tuple[str, ...]:
 def scores_sql(plan: Plan, measure: Measure, figure: Aggregate, by_people: bool = False) -> str:
     """Return the SQL of the scores of a measure that is the mean `figure`, or the mean of its cells.
 
-    The columns are the model, the dimensions of the cells, `item_id`, `cluster_id`, the columns `keys_of_scores`,
-    `value` and `its weight`.
+    The columns are the model, the dimensions of the measure and of its cells, `item_id`, `cluster_id`, the columns
+    `keys_of_scores`, `value` and `its weight`.
     """
     dims = tuple(dict.fromkeys([*measure.by, *figure.by]))
     scored = scored_inputs(scored_values_of(plan), figure)

@@ -95,7 +95,7 @@ def transform_of(figure: Figure) -> tuple[Figure, Curve] | None:
                 steps.append(partial(curve, name))
                 curved = True
             case Formula(operator="+" | "-" | "*" | "/" as sign, values=(inner, Constant(value=number))):
-                steps.append(partial(_with_right, sign, number))
+                steps.append(partial(_with_right_operand, sign, number))
             case Formula(operator="+" | "-" | "*" as sign, values=(Constant(value=number), inner)):
                 steps.append(partial(_ARITHMETIC[sign], number))
             case _:
@@ -103,10 +103,11 @@ def transform_of(figure: Figure) -> tuple[Figure, Curve] | None:
         figure = inner
     if not curved:
         return None
-    return figure, lambda value: reduce(lambda each, step: step(each), reversed(steps), value)
+    return figure, lambda value: reduce(lambda result, step: step(result), reversed(steps), value)
 
 
-def _with_right(sign: str, number: float, value: float) -> float:
+def _with_right_operand(sign: str, number: float, value: float) -> float:
+    """Return `value` `sign` `number`."""
     return _ARITHMETIC[sign](value, number)
 
 
@@ -119,34 +120,35 @@ _ARITHMETIC: dict[str, Callable[[float, float], float]] = {
 
 
 def slices_of_sum(plan: Plan, figure: Figure) -> tuple[Mapping[str, str], ...] | None:
-    """Return the slices of a figure that adds and subtracts means, each used once; None for any other figure. An
-    unobserved item moves the value of such a sum no further than from one end of its scale to the other."""
+    """Return the slices in a figure that adds and subtracts means, each of which occurs once; None for any other
+    figure. An unobserved item moves the value of such a sum no further than from one end of its scale to the other."""
     measures = measures_of(plan)
-    seen: set[str] = set()
+    means: set[str] = set()
     slices: list[Mapping[str, str]] = []
-    waiting: list[tuple[Figure, dict[str, str], frozenset[str]]] = [(figure, {}, frozenset())]
-    while waiting:
-        match waiting.pop():
-            case Measured(measure=name, slice=fixed), sliced, over:
-                slices += [fixed] if fixed else []
-                waiting.append((measures[name].figure, {**fixed, **sliced}, over))
-            case Formula(operator="overall", values=values, over=more), sliced, over:
-                waiting += [(value, sliced, over | {*more}) for value in values]
-            case Formula(operator="negate" | "+" | "-", values=values), sliced, over:
-                waiting += [(value, sliced, over) for value in values]
-            case Aggregate() as part, sliced, over if _is_mean(part):
-                text = f"{part.model_copy(update={'by': ()}).model_dump_json()} {sorted(sliced.items())} {sorted(over)}"
-                if text in seen:
+    pending: list[tuple[Figure, dict[str, str], frozenset[str]]] = [(figure, {}, frozenset())]
+    while pending:
+        match pending.pop():
+            case Measured(measure=name, slice=own_slice), fixed, over:
+                slices += [own_slice] if own_slice else []
+                pending.append((measures[name].figure, {**own_slice, **fixed}, over))
+            case Formula(operator="overall", values=values, over=further), fixed, over:
+                pending += [(value, fixed, over | {*further}) for value in values]
+            case Formula(operator="negate" | "+" | "-", values=values), fixed, over:
+                pending += [(value, fixed, over) for value in values]
+            case Aggregate() as part, fixed, over if _is_mean(part):
+                text = f"{part.model_copy(update={'by': ()}).model_dump_json()} {sorted(fixed.items())} {sorted(over)}"
+                if text in means:
                     return None
-                seen.add(text)
+                means.add(text)
             case Constant(), _, _:
                 pass
             case _:
                 return None
-    return tuple(slices) if seen else None
+    return tuple(slices) if means else None
 
 
 def _is_mean(part: Aggregate) -> bool:
+    """Return true if an aggregate is a mean of scores, or a mean of cells of such."""
     inner, is_mean = part.of, declared_aggregate(part.function).mean_of is not None
     return is_mean and (inner is None or (isinstance(inner, Aggregate) and _is_mean(inner)))
 
@@ -159,8 +161,8 @@ def is_over_formula(figure: Aggregate) -> bool:
 
 
 def degree(plan: Plan, figure: Figure) -> float | None:
-    """Return the power of the number of items with which a figure grows: 0 for a mean, 1 for a sum, ½ for its root, 0
-    for a sum divided by a count. None for a sum of terms of different degree, such as `sum(x) + 5`."""
+    """Return the power p if a figure grows like (number of items)ᵖ: 0 for a mean, 1 for a sum, ½ for its root, 0 for a
+    sum divided by a count. None for a sum of terms of different degree, such as `sum(x) + 5`."""
     return _degree(measures_of(plan), figure)
 
 
@@ -177,9 +179,9 @@ def _degree(measures: Mapping[str, Measure], figure: Figure) -> float | None:
         case Aggregate():
             return declared_aggregate(figure.function).degree
         case Formula(operator=operator, values=values):
-            found = [_degree(measures, value) for value in values]
-            known = [each for each in found if each is not None]
-            if len(known) < len(found):
+            degrees = [_degree(measures, value) for value in values]
+            known = [degree for degree in degrees if degree is not None]
+            if len(known) < len(degrees):
                 return None
             match operator:
                 case "*":
@@ -194,7 +196,7 @@ def _degree(measures: Mapping[str, Measure], figure: Figure) -> float | None:
 
 
 UNDEFINED, NOT_APPLICABLE = "undefined", "not_applicable"
-"""The statuses of a score without a value, because of the reply, and because of the row or a condition."""
+"""The statuses of a score that has no value: because of the reply, or because of the item or a condition."""
 NOT_ASKED = "not asked"
 """The kind of missing results for calls that were not made."""
 
@@ -225,40 +227,43 @@ class MissingResults:
 
 
 def find_missing(connection: Connection, benchmark: str) -> tuple[MissingResults, ...]:
-    """Return the missing results in what `connection` shows of a benchmark, the most frequent first: scores that are
-    undefined because of a reply, and calls that were not made because their input has no value."""
+    """Return the missing results among the rows of a benchmark in the views of `connection`, by kind, the most frequent
+    first: scores that are undefined because of a reply, and calls that were not made because their input has no
+    value."""
     schema = sql.name(benchmark)
     scores = " union all ".join(
         f"select metric as name, score_id as id, status, error from {schema}.{table}" for table in ("scores", "columns")
     )
     calls = f"""select step as name, sample_id as id, status, error from {schema}.samples
       union all select scorer, judgement_id, status, error from {schema}.judgements"""
-    resultses = [
-        *_counted(connection, scores, UNDEFINED, (UNDEFINED,)),
-        *_counted(connection, calls, NOT_ASKED, (UNDEFINED, NOT_APPLICABLE)),
+    missing = [
+        *_count_missing(connection, scores, UNDEFINED, (UNDEFINED,)),
+        *_count_missing(connection, calls, NOT_ASKED, (UNDEFINED, NOT_APPLICABLE)),
     ]
-    return tuple(sorted(resultses, key=lambda gap: (gap.kind, -gap.count, gap.name, gap.reason)))
+    return tuple(sorted(missing, key=lambda results: (results.kind, -results.count, results.name, results.reason)))
 
 
-def _counted(connection: Connection, rows: str, kind: str, statuses: tuple[str, ...]) -> Iterator[MissingResults]:
-    lacking = ", ".join(map(sql.text, statuses))
+def _count_missing(connection: Connection, rows: str, kind: str, statuses: tuple[str, ...]) -> Iterator[MissingResults]:
+    """Yield the rows with one of some statuses, counted by name and reason. `rows` is a query with the columns `name`,
+    `id`, `status` and `error`."""
+    missing_statuses = ", ".join(map(sql.text, statuses))
     query = f"""select name, coalesce(error, 'no reason is kept'), count(distinct id) from ({rows})
-    where status in ({lacking}) group by all"""
-    found = connection.execute(query).fetchall()
-    if not found:
+    where status in ({missing_statuses}) group by all"""
+    counts = connection.execute(query).fetchall()
+    if not counts:
         return
-    names = ", ".join(sql.text(name) for name in sorted({name for name, _, _ in found}))
-    counts = f"""select name, count(distinct id) from ({rows})
-    where name in ({names}) and (status <> {sql.text(NOT_APPLICABLE)} or status in ({lacking})) group by all"""
-    totals = dict(connection.execute(counts).fetchall())
-    for name, reason, count in found:
-        told = reason.removeprefix("not asked: ").removeprefix("not held: ")
-        yield MissingResults(kind, name, count, totals[name], told)
+    names = ", ".join(sql.text(name) for name in sorted({name for name, _, _ in counts}))
+    totals_query = f"""select name, count(distinct id) from ({rows})
+    where name in ({names}) and (status <> {sql.text(NOT_APPLICABLE)} or status in ({missing_statuses})) group by all"""
+    totals = dict(connection.execute(totals_query).fetchall())
+    for name, error, count in counts:
+        reason = error.removeprefix("not asked: ").removeprefix("not held: ")
+        yield MissingResults(kind, name, count, totals[name], reason)
 
 
 def why_missing(connection: Connection, plan: Plan, figure: Figure, model: str) -> str:
-    """Return the statuses of a model's scores under a figure that have no value, such as "undefined, refused", the most
-    frequent first; empty if all have a value."""
+    """Return the statuses of those of a model's scores that a figure reads and that have no value, such as "undefined,
+    refused", the most frequent first; empty if all have a value."""
     schema = sql.name(plan.benchmark.name)
     names = sorted({name for _, name in scored_names(plan, figure)})
     known = ", ".join(map(sql.text, names)) or "''"
@@ -272,25 +277,27 @@ def why_missing(connection: Connection, plan: Plan, figure: Figure, model: str) 
 
 
 BY_A_RUN = "its values are not worked out yet: `tripos run` with this spec does"
+"""The reason for values that a run computes, possibly with calls."""
 WITHOUT_A_CALL = f"{BY_A_RUN}, without a call"
+"""The reason for values that a run computes from replies in the store."""
 
 
 def why_not_computed(plan: Plan, fingerprints: Collection[str], measure: Measure) -> str | None:
-    """Return why a measure has no rows, if the run has not computed something that it reads; otherwise None. `kept` are
-    the fingerprints of the run."""
+    """Return why a measure has no rows, if the run has not computed something that the measure reads; otherwise None.
+    `fingerprints` are those of the steps that the run has results of."""
     wanted = list(scored_names(plan, measure.figure))
-    found = [
+    not_computed = [
         (scenario, step)
         for scenario in plan.scenarios
         for step in scenario.steps
         if isinstance(step, Score | Column | Grade | Compare) and step.fingerprint not in fingerprints
         if any(within in (None, scenario.name) and gives_score(step, name) for within, name in wanted)
     ]
-    if not found:
+    if not not_computed:
         return None
-    for scenario, step in found:
-        asked = {each.fingerprint for each in scenario.steps if each.name in step.needs}
-        if not isinstance(step, Score | Column) or not asked <= set(fingerprints):
+    for scenario, step in not_computed:
+        inputs = {other.fingerprint for other in scenario.steps if other.name in step.needs}
+        if not isinstance(step, Score | Column) or not inputs <= set(fingerprints):
             return BY_A_RUN
     return WITHOUT_A_CALL
 
@@ -302,7 +309,8 @@ def scored_names(plan: Plan, figure: Figure) -> Iterator[tuple[str | None, str]]
 
 
 def gives_score(step: Score | Column | Grade | Compare, name: str) -> bool:
-    """Return true if a step produces the score `name`: under its own name, its scorer's or a metric's."""
+    """Return true if `name` is the name of a score of a step: the step's own name, its scorer's or that of one of its
+    metrics."""
     return name == step.name or (
         isinstance(step, Grade | Compare) and name in (step.scorer, *getattr(step, "metrics", ()))
     )

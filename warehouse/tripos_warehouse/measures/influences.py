@@ -101,7 +101,7 @@ class Leaf:
 def leaf_tables(
     parts: Parts, dims: tuple[str, ...], leaf: Leaf, cells: str, units: str, *, weighted: bool, failing: bool
 ) -> FigureTables:
-    """Return the tables of an aggregate of scores, from its cells and the plain influences of its units.
+    """Return the tables of an aggregate of scores, from its cells and the unscaled influences of its units.
 
     `cells` has `value`, `n`, `total`, `reason` and `is share`, and `units` has `cluster_id`, `influence` and, if
     `weighted`, `weight`.
@@ -184,9 +184,10 @@ from (
 
 
 def combined_leaves(parts: Parts, dims: tuple[str, ...], through: Sequence[tuple[str, str]]) -> str:
-    """Return the leaf cells of a figure, from those of its parts. For each part, `through` has its derivative in SQL,
-    and the `from` that joins the cells of the figure, `c`, with the leaf cells of the part, `l`."""
-    every = "\nunion all\n".join(
+    """Return the name of the table of the leaf cells of a figure, from those of its parts. For each part, `through` has
+    its derivative in SQL, and the `from` that joins the cells of the figure, `c`, with the leaf cells of the part,
+    `l`."""
+    all_leaves = "\nunion all\n".join(
         f"""select {columns(dims, "c")}, l.leaf, l.slope * {slope} as slope,
     {", ".join(f"l.{name}" for name in CONSTANTS)}
   {source}"""
@@ -198,22 +199,22 @@ def combined_leaves(parts: Parts, dims: tuple[str, ...], through: Sequence[tuple
   case when abs(sum(slope)) > {CANCELLED} * sum(abs(slope)) then {ordered("sum", "slope")} else 0 end as slope,
   {", ".join(f"any_value({name}) as {name}" for name in CONSTANTS)}
 from (
-  {every}
+  {all_leaves}
 )
 group by {columns(dims)}, leaf""",
     )
 
 
-def _joined(node: FigureTables, leaves: str) -> str:
+def _from_influences(node: FigureTables, leaves: str) -> str:
     """Return the `from` of the leaf cells of a figure, `l`, with the influences on them, `i`.
 
     A leaf cell may be in several tables, since the table of all cells includes that of a slice: each unit counts once.
     """
-    every = " union all ".join(f"from {influence}" for influence in node.influences)
+    influences = " union all ".join(f"from {influence}" for influence in node.influences)
     if len(node.influences) > 1:
-        once = "min(influence) as influence, min(weight) as weight"
-        every = f"select leaf, cluster_id, {once} from ({every}) group by leaf, cluster_id"
-    return f"from {leaves} as l join ({every}) as i on l.leaf = i.leaf"
+        values = "min(influence) as influence, min(weight) as weight"
+        influences = f"select leaf, cluster_id, {values} from ({influences}) group by leaf, cluster_id"
+    return f"from {leaves} as l join ({influences}) as i on l.leaf = i.leaf"
 
 
 def by_unit(parts: Parts, node: FigureTables) -> str:
@@ -221,7 +222,7 @@ def by_unit(parts: Parts, node: FigureTables) -> str:
     return parts.add(
         "units",
         f"""select {columns(node.dims, "l")}, i.cluster_id, {ordered("sum", "l.slope * i.influence")} as influence
-{_joined(node, node.leaves)}
+{_from_influences(node, node.leaves)}
 group by {columns(node.dims, "l")}, i.cluster_id""",
     )
 
@@ -260,7 +261,8 @@ window alike as (partition by {group}, aggregate order by sigma, items
         grouped = f"\ngroup by {columns(node.dims, 'l')}, i.cluster_id"
     of_unit = ", ".join([f"{influence} as influence", *(f'{each} as "{name}"' for name, each in summed.items())])
     units = parts.add(
-        "units", f"""select {columns(node.dims, "l")}, i.cluster_id, {of_unit}\n{_joined(node, pooled)}{grouped}"""
+        "units",
+        f"""select {columns(node.dims, "l")}, i.cluster_id, {of_unit}\n{_from_influences(node, pooled)}{grouped}""",
     )
     ends = {"below": ("below", "above"), "above": ("above", "below")}
     distances = ", ".join(
@@ -285,8 +287,8 @@ from {node.leaves}
 where slope <> 0
 group by {group}""",
     )
-    straight = ("l.below", "l.above", "case when u.leaves <= 1 then l.shares end")
-    straight = ("NULL::double", "NULL::double", "NULL") if node.is_nonlinear else straight
+    of_sum = ("l.below", "l.above", "case when u.leaves <= 1 then l.shares end")
+    of_sum = ("NULL::double", "NULL::double", "NULL") if node.is_nonlinear else of_sum
     of_spread = 'sum(sqrt("spread ")) ** 2 / nullif(sum("spread "), 0)'
     of_weight = "sum(weight) ** 2 / nullif(sum(weight ** 2), 0)"
     freedom = ", ".join(f"""sum("spread {name}") ** 2 / nullif(sum("known {name}" ** 2), 0)""" for name in spreads)
@@ -296,7 +298,7 @@ group by {group}""",
         f"""select {columns(node.dims, "u")}, u.items, u.shown, u.df, u.units, coalesce(l.down, 0) as down,
   coalesce(l.up, 0) as up, coalesce(l.hidden, false) as "is hidden",
   sqrt(u.shown ** 2 + (coalesce(l.down, 0) ** 2 + coalesce(l.up, 0) ** 2) / (2 * {NORMAL} ** 2)) as error,
-  {", ".join(f"{each} as {name}" for each, name in zip(straight, ("below", "above", "shares"), strict=True))}
+  {", ".join(f"{each} as {name}" for each, name in zip(of_sum, ("below", "above", "shares"), strict=True))}
 from (
   select {group}, count(*) filter ({IS_ITEM}) as items, max(leaves) as leaves,
     sqrt({ordered("sum", "influence ** 2")}) as shown,
@@ -318,19 +320,19 @@ def leaf_scale(plan: Plan, figure: Aggregate, scored: ScoredStep, missing: Missi
     shows = not declaration.needs_spread
     if figure.true_of or scored.kind == "compare":
         by_metric: dict[str, Interval] = {}
-        every = SHARE
+        overall_ends = SHARE
     else:
-        by_metric, every = _ranges(plan, scored)
+        by_metric, overall_ends = _ranges(plan, scored)
     metrics = by_metric if "metric" in cut.dims and len(by_metric) > 1 else {}
     fixed = dict(cut.fixed).get("metric")
-    every = by_metric.get(fixed, every) if fixed is not None else every
+    overall_ends = by_metric.get(fixed, overall_ends) if fixed is not None else overall_ends
     scales = {name: _bounds(declaration, ends, missing) for name, ends in metrics.items()}
-    whole = _bounds(declaration, every, missing)
+    overall = _bounds(declaration, overall_ends, missing)
     if not scales:
         if declaration.likely_low is not None:
             low = f"{declaration.likely_low:g}"
             return Scale(f"case when c.value > {low} then {low} end", f"{declaration.bounds((None, None))[1]:g}", shows)
-        return None if whole is None else Scale(repr(whole[0]), repr(whole[1]), shows)
+        return None if overall is None else Scale(repr(overall[0]), repr(overall[1]), shows)
     ends = []
     for place in (0, 1):
         whens = " ".join(
@@ -341,12 +343,14 @@ def leaf_scale(plan: Plan, figure: Aggregate, scored: ScoredStep, missing: Missi
 
 
 def _bounds(declaration: AggregateFunction, ends: Interval, missing: Missing) -> Interval | None:
-    whole = ends.hull(Interval.point(0.0)) if missing == "zero" else ends
-    return Interval.of_ends(*declaration.bounds(whole.ends)).finite
+    """Return the range of an aggregate of values in a range; None if an end is unknown."""
+    values = ends.hull(Interval.point(0.0)) if missing == "zero" else ends
+    return Interval.of_ends(*declaration.bounds(values.ends)).finite
 
 
 def _ranges(plan: Plan, scored: ScoredStep) -> tuple[dict[str, Interval], Interval]:
-    """Return the ends of the range of a scored step: by metric, if judges score several, and over all."""
+    """Return the range of a scored step by metric, or by name for a step without metrics, and the range that encloses
+    them."""
     ranges = ranges_of(plan)
     scales = {metric.name: metric_range(metric) for metric in plan.metrics}
     by_metric: dict[str, list[Interval]] = {}

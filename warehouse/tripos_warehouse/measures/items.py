@@ -36,13 +36,13 @@ LEAST_MODELS = 3
 MANY = 0.2
 """The share of the items that is worth a remark."""
 ROWS_AT_ONCE = 10_000
-"""Rows of items that are held as Python values."""
+"""The number of rows of items that are Python values at a time."""
 SPLIT_SPREAD = 0.5
 """Judges whose scores of an item are at least this share of the scale apart disagree on it."""
 
 
 def item_remarks(connection: Connection, benchmark: str) -> Iterator[str]:
-    """Yield the remarks on the items that `connection` shows of a benchmark."""
+    """Yield the remarks on the items of a benchmark in the views of `connection`, as sentences."""
     answer = connection.execute(
         f"""select metric::varchar, item_id, models, discrimination, solved_by, apart
         from {analysis_of(connection, benchmark)} order by scenario, metric, item_id"""
@@ -57,45 +57,45 @@ def item_remarks(connection: Connection, benchmark: str) -> Iterator[str]:
 
 
 class _AnalysedItems:
-    """The statistics of the items of a metric: a few numbers per item, for runs of many."""
+    """The statistics of the items of a metric, in compact arrays for runs with many items."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
         self._models, self._values = array("q"), array("d")
         self._solved: Counter[str] = Counter()
-        self._at_odds = 0
+        self._disagreements = 0
 
     def add(
         self, name: str, models: int, discrimination: float | None, solved_by: str | None, apart: float | None
     ) -> None:
-        """Add an item."""
+        """Add an item. `solved_by` is `every model`, `no model` or None."""
         self.names.append(name)
         self._models.append(models)
         self._values.append(math.nan if discrimination is None else discrimination)
         if models >= LEAST_MODELS and solved_by is not None:
             self._solved[solved_by] += 1
-        self._at_odds += apart is not None and apart >= SPLIT_SPREAD
+        self._disagreements += apart is not None and apart >= SPLIT_SPREAD
 
     def remarks(self, metric: str, benchmark: str) -> Iterator[str]:
         """Yield the remarks on the items as sentences."""
-        many = len(self.names)
+        count = len(self.names)
         every, none = self._solved["every model"], self._solved["no model"]
-        if every + none >= MANY * many:
+        if every + none >= MANY * count:
             text = (
-                f"`{metric}`: every model solves {every:,} of {many:,} items and no model {none:,}:"
+                f"`{metric}`: every model solves {every:,} of {count:,} items and no model {none:,}:"
                 " these tell no models apart"
             )
             yield text
         values = (None if math.isnan(value) else value for value in self._values)
         tested = (tested_correlation(value, models) for value, models in zip(values, self._models, strict=True))
-        if against := [self.names[place] for place in negative_discrimination(tested)]:
-            more = f" and {len(against) - 3:,} more" if len(against) > 3 else ""
-            text = ", ".join(against[:3])
+        if suspects := [self.names[place] for place in negative_discrimination(tested)]:
+            more = f" and {len(suspects) - 3:,} more" if len(suspects) > 3 else ""
+            text = ", ".join(suspects[:3])
             worse = f"`{metric}`: models that do better elsewhere do worse on {text}{more}: look at the key"
             yield worse
-        if self._at_odds >= MANY * many:
+        if self._disagreements >= MANY * count:
             text = (
-                f"`{metric}`: judges are half of the scale or more apart on {self._at_odds:,} of {many:,} items:"
+                f"`{metric}`: judges are half of the scale or more apart on {self._disagreements:,} of {count:,} items:"
                 f" look at `from {benchmark}.disagreements()`"
             )
             yield text
@@ -106,9 +106,9 @@ MOST_COMPARED = 1000
 LEAST_LETTERS = 40
 """Shorter texts may be similar without being copies, such as sums."""
 SHOWN = 15
-"""The items of a metric in the text."""
+"""The most items of a metric in the terminal."""
 KEPT = 300
-"""The items of a metric on the page."""
+"""The most items of a metric on the page of results."""
 EXCERPT = 60
 """The number of characters shown of a text."""
 
@@ -117,8 +117,9 @@ EXCERPT = 60
 class AnalysedItem:
     """The statistics of an item on a metric.
 
-    `share` is its mean position on the scale, `discrimination` its correlation with the other items over models, with
-    the 95 % interval `low` to `high`, and `apart` the distance between its judges, as a share of the scale.
+    `models` is the number of models with a score, `share` the mean position on the scale, and `discrimination` the
+    correlation with the other items over models, with the 95 % interval from `low` to `high`. `solved_by` is `every
+    model`, `no model` or None, and `apart` the distance between the judges, as a share of the scale.
     """
 
     scenario: str
@@ -132,7 +133,7 @@ class AnalysedItem:
     solved_by: str | None
     apart: float | None
     wrong_key: bool = False
-    """True if models that do better elsewhere do worse on it, at a false discovery rate of 5 %."""
+    """True if models that do better on other items do worse on it, at a false discovery rate of 5 %."""
     near: str | None = None
     """An earlier item with nearly the same text."""
     text: str | None = None
@@ -145,7 +146,7 @@ class AnalysedItem:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """The remarks on it, the worst first."""
+        """The remarks on the item, the most serious first."""
         found = [localized("look at the key")] if self.wrong_key else []
         found += [localized("judges split")] if self.split else []
         found += [localized(f"nearly {short_id(self.near)}")] if self.near is not None else []
@@ -155,7 +156,8 @@ class AnalysedItem:
 
 
 def analysed_items(connection: Connection, benchmark: str) -> list[AnalysedItem]:
-    """Return the items that `connection` shows of a benchmark, by metric, items with remarks first."""
+    """Return the items of a benchmark in the views of `connection`, by metric, items with remarks first. The first
+    `KEPT` items of each metric have a text."""
     schema = sql.name(benchmark)
     rows = connection.execute(
         f"""select scenario::varchar, metric::varchar, item_id, models, share, discrimination, low, high, solved_by,
@@ -163,10 +165,10 @@ def analysed_items(connection: Connection, benchmark: str) -> list[AnalysedItem]
     ).fetchall()
     near = near_duplicates(connection, schema)
     items = [replace(AnalysedItem(*row), near=near.get(row[2])) for row in rows]
-    against = {place for metric in {item.metric for item in items} for place in _suspect_places(items, metric)}
-    made = [replace(item, wrong_key=place in against) for place, item in enumerate(items)]
-    order = {metric: place for place, metric in enumerate(dict.fromkeys(item.metric for item in made))}
-    made.sort(
+    suspects = {place for metric in {item.metric for item in items} for place in _suspect_places(items, metric)}
+    marked = [replace(item, wrong_key=place in suspects) for place, item in enumerate(items)]
+    order = {metric: place for place, metric in enumerate(dict.fromkeys(item.metric for item in marked))}
+    marked.sort(
         key=lambda item: (
             order[item.metric],
             not item.wrong_key,
@@ -176,14 +178,14 @@ def analysed_items(connection: Connection, benchmark: str) -> list[AnalysedItem]
             item.item_id,
         )
     )
-    shown: Counter[str] = Counter()
-    first = set()
-    for item in made:
-        shown[item.metric] += 1
-        if shown[item.metric] <= KEPT:
-            first.add(item.item_id)
-    texts = _texts(connection, schema, sorted(first))
-    return [replace(item, text=texts.get(item.item_id)) for item in made]
+    counts: Counter[str] = Counter()
+    with_text = set()
+    for item in marked:
+        counts[item.metric] += 1
+        if counts[item.metric] <= KEPT:
+            with_text.add(item.item_id)
+    texts = _texts(connection, schema, sorted(with_text))
+    return [replace(item, text=texts.get(item.item_id)) for item in marked]
 
 
 def _texts(connection: Connection, schema: str, items: Sequence[str]) -> dict[str, str]:
@@ -192,16 +194,16 @@ def _texts(connection: Connection, schema: str, items: Sequence[str]) -> dict[st
         f"select item_id, any_value(fields) from {schema}.items where item_id in (select unnest(?)) group by item_id",
         [list(items)],
     ).fetchall()
-    found = {}
+    excerpts = {}
     for item, fields in rows:
         texts = [value for value in orjson.loads(fields).values() if isinstance(value, str)] if fields else []
         if longest := " ".join(max(texts, key=len, default="").split()):
-            found[item] = longest if len(longest) <= EXCERPT else longest[: EXCERPT - 1] + "…"
-    return found
+            excerpts[item] = longest if len(longest) <= EXCERPT else longest[: EXCERPT - 1] + "…"
+    return excerpts
 
 
 def short_id(item: str) -> str:
-    """Return an id shortened to what distinguishes it: ids that are digests of a row are long.
+    """Return an id, shortened to 12 characters if it is longer than 16, such as the digest of a row.
 
     >>> short_id("question-7"), short_id("7c4c88e0061061e150168f37e3ad0a9f")
     ('question-7', '7c4c88e00610…')
@@ -210,17 +212,17 @@ def short_id(item: str) -> str:
 
 
 def _suspect_places(items: Sequence[AnalysedItem], metric: str) -> Iterator[int]:
-    """Yield the positions of the items of a metric that contradict the rest."""
+    """Yield the positions of the items of a metric whose discrimination is significantly negative."""
     places = [place for place, item in enumerate(items) if item.metric == metric]
     if len(places) < FEWEST:
         return
     tested = [tested_correlation(items[place].discrimination, items[place].models) for place in places]
-    yield from (places[each] for each in negative_discrimination(tested))
+    yield from (places[index] for index in negative_discrimination(tested))
 
 
 def near_duplicates(connection: Connection, schema: str) -> dict[str, str]:
-    """Return the items whose texts are nearly those of another, each with the first such item. Empty for fewer than
-    `FEWEST` items or more than `MOST_COMPARED`."""
+    """Return each item whose text is nearly that of an earlier item, with that item. Empty for fewer than `FEWEST`
+    items or more than `MOST_COMPARED`."""
     rows = connection.execute(
         f"select item_id, any_value(fields) from {schema}.items group by item_id order by item_id"
     ).fetchmany(MOST_COMPARED + 1)
@@ -235,8 +237,8 @@ def near_duplicates(connection: Connection, schema: str) -> dict[str, str]:
         text = " ".join(value for value in values if isinstance(value, str))
         if len(letters_and_digits(text)) < LEAST_LETTERS:
             continue
-        if (like := texts.find(text)) is not None:
-            near[item] = like[0]
+        if (match := texts.find(text)) is not None:
+            near[item] = match[0]
         texts.add(item, text)
     return near
 
@@ -253,21 +255,22 @@ def items_json(items: Sequence[AnalysedItem], most: int | None = None) -> dict[s
 
 
 def item_counts(items: Sequence[AnalysedItem], metric: str) -> dict[str, Any]:
-    own = [item for item in items if item.metric == metric]
-    solved = Counter(item.solved_by for item in own if item.models >= LEAST_MODELS)
+    """Return the number of items of a metric, and those of each kind, as JSON values."""
+    of_metric = [item for item in items if item.metric == metric]
+    solved = Counter(item.solved_by for item in of_metric if item.models >= LEAST_MODELS)
     return {
         "metric": metric,
-        "items": len(own),
+        "items": len(of_metric),
         "every_model": solved["every model"],
         "no_model": solved["no model"],
-        "split": sum(item.split for item in own),
-        "wrong_key": sum(item.wrong_key for item in own),
-        "near": sum(item.near is not None for item in own),
+        "split": sum(item.split for item in of_metric),
+        "wrong_key": sum(item.wrong_key for item in of_metric),
+        "near": sum(item.near is not None for item in of_metric),
     }
 
 
 PLACES = (multiple_choice.shuffled_place, multiple_choice.key_place)
-"""The functions by which `options` finds the position of the right option."""
+"""The functions that return the position of the right option."""
 LEAST_EXPECTED = 5
 """With fewer expected items per position, a test of uniformity means little."""
 MOST_ITEMS = 20_000
@@ -275,7 +278,7 @@ MOST_ITEMS = 20_000
 
 
 def unbalanced_answer_positions(connection: Connection, plan: Plan, schema: str) -> Iterator[str]:
-    """Yield a sentence for each scenario whose right options are at some position far too often."""
+    """Yield a sentence for each scenario in which the positions of the right options are not uniform."""
     for scenario in plan.scenarios:
         places = _places(scenario)
         if not places or scenario.rows is None:
@@ -284,9 +287,9 @@ def unbalanced_answer_positions(connection: Connection, plan: Plan, schema: str)
             f"select any_value(fields) from {schema}.items where scenario = {sql.text(scenario.name)}"
             f" group by item_id order by item_id limit {MOST_ITEMS}"
         ).fetchall()
-        every = [{scenario.rows.alias: orjson.loads(fields)} for (fields,) in rows if fields]
-        texts = (_unbalanced(scenario.name, _counted(place, every)) for place in places)
-        if (first := next((each for each in texts if each is not None), None)) is not None:
+        items = [{scenario.rows.alias: orjson.loads(fields)} for (fields,) in rows if fields]
+        sentences = (_unbalanced(scenario.name, _counted(place, items)) for place in places)
+        if (first := next((sentence for sentence in sentences if sentence is not None), None)) is not None:
             yield first
 
 
@@ -301,7 +304,7 @@ def _places(scenario: Scenario) -> list[Call]:
 
 
 def _outermost(expr: Expr) -> list[Call]:
-    """Return the outermost such expressions in an expression: a shuffled position contains an unshuffled one."""
+    """Return the outermost calls of `PLACES` in an expression: a shuffled position contains an unshuffled one."""
     calls = [
         subexpression
         for subexpression in subexpressions(expr)
@@ -312,8 +315,8 @@ def _outermost(expr: Expr) -> list[Call]:
 
 
 def _counted(place: Call, rows: Iterable[Mapping[str, Any]]) -> Counter[tuple[int, int]]:
-    """Return how often the right option is at a position, by position and number of options. Rows that need more than
-    the item are left out."""
+    """Return how often the right option is at a position, by position and number of options. Items for which the
+    position needs more than the fields of the item are left out."""
     counts: Counter[tuple[int, int]] = Counter()
     for names in rows:
         try:
@@ -326,21 +329,21 @@ def _counted(place: Call, rows: Iterable[Mapping[str, Any]]) -> Counter[tuple[in
 def _unbalanced(scenario: str, counts: Counter[tuple[int, int]]) -> str | None:
     """Return a sentence if the positions are not uniform, for the most frequent number of options."""
     sizes: Counter[int] = Counter()
-    for (_, options), many in counts.items():
-        sizes[options] += many
+    for (_, options), count in counts.items():
+        sizes[options] += count
     if not sizes:
         return None
     options, items = sizes.most_common(1)[0]
-    even = items / max(options, 1)
-    if options < 2 or even < LEAST_EXPECTED:
+    expected = items / max(options, 1)
+    if options < 2 or expected < LEAST_EXPECTED:
         return None
     from scipy.special import chdtrc
 
-    own = [counts[place, options] for place in range(options)]
-    if float(chdtrc(options - 1, sum((each - even) ** 2 / even for each in own))) >= UNEVEN:
+    observed = [counts[place, options] for place in range(options)]
+    if float(chdtrc(options - 1, sum((count - expected) ** 2 / expected for count in observed))) >= UNEVEN:
         return None
-    at = max(range(options), key=lambda place: own[place])
+    most = max(range(options), key=lambda place: observed[place])
     return (
-        f"`{scenario}`: option {at + 1} is right in {own[at] / items:.0%} of {items:,} items, and 1 of {options} would"
-        f" be {1 / options:.0%}: shuffle the options"
+        f"`{scenario}`: option {most + 1} is right in {observed[most] / items:.0%} of {items:,} items, and 1 of"
+        f" {options} would be {1 / options:.0%}: shuffle the options"
     )

@@ -3,12 +3,12 @@
 The measure is computed by its own SQL again and again, without some of the items. The shared items are divided into
 groups; items of a cluster are in one group. In each cell only the G groups with items of that cell count. With the
 difference D of both sides over all of them, and D(g) over those outside of group g, the variance of D is (G − 1) / G
-times the sum of (D(g) − mean of D(g))² (Shao and Wu 1989; with a group per cluster, Quenouille and Tukey). If few
-groups carry the error, such as those with the items of a small cell, it is no better known than from that few: with K
-the square of the sum of squares over the sum of fourth powers, which is about (G + 2) / 3 for similar groups, there are
-3 K − 4 degrees of freedom, and at most G − 1. An item leaves both sides at once, so the difficulty of items cancels, as
-in a mean of paired differences. A figure that grows with the items, such as a sum, is first scaled back to the size of
-the whole (`degree`).
+times the sum of (D(g) − mean of D(g))² (Shao and Wu 1989; with a group per cluster, Quenouille and Tukey). If most of
+the error comes from few groups, such as those with the items of a small cell, it is known only as precisely as from so
+few groups: with K the square of the sum of squares over the sum of fourth powers, which is about (G + 2) / 3 for
+similar groups, there are 3 K − 4 degrees of freedom, and at most G − 1. An item is left out on both sides at once, so
+the difficulty of items cancels, as in a mean of paired differences. A figure that grows with the number of items, such
+as a sum, is first scaled to the number of all items (`degree`).
 """
 
 from __future__ import annotations
@@ -45,12 +45,13 @@ from tripos_warehouse.statistics.intervals import (
 from tripos_warehouse.views.benchmark_views import clusters_of
 
 MOST_GROUPS = 20
-"""The most groups. More would hardly improve the error, and each computes every measure twice."""
+"""The most groups. More would hardly improve the error, and for each the measure is computed on both sides."""
 VIEWS = ("scores", "columns", "comparisons")
 """The views that measures read. A row belongs to one item and one model, in comparisons to two models."""
 EXACT_DF = 1e6
 """The degrees of freedom of an error that does not come from data."""
-DEALT = "items dealt"
+GROUPED_ITEMS = "groups of items"
+"""The name of the table of the items with the number of their group."""
 ALL_GROUPS = -1
 """The number of the group that leaves out nothing."""
 MOST_ROWS = 400_000
@@ -66,6 +67,8 @@ MIXED_DEGREE = "only a part of it grows with the items: no interval"
 
 @dataclass(frozen=True)
 class _Value:
+    """The value of a measure for a model in a cell, with the numbers of its scores and items."""
+
     value: float
     n: int
     items: int
@@ -80,7 +83,7 @@ Values = dict[tuple[Cell, str], _Value]
 
 @dataclass(frozen=True)
 class Folds:
-    """The values of a measure over all groups of items, and without each of them."""
+    """The values of a measure over all groups of items, and without each of the groups."""
 
     whole: Values
     without: list[Values]
@@ -88,12 +91,12 @@ class Folds:
 
 @dataclass(frozen=True)
 class Jackknife:
-    """A measure of any kind over some items in `groups`.
+    """The estimator of differences in a measure of any kind, over items in `groups`.
 
-    If a difference has no interval, there is a reason: a single item, differences that are all alike, a median, a sum
-    plus a constant, or a cell that depends on few items alone. The p-value is that of all sign flips of groups if at
-    most 12 of them differ (`sign_flip_p`), otherwise that of Student's t; it is below 0.05 if and only if the interval
-    excludes 0.
+    A difference without an interval has a reason: a single item, differences that are all alike, a median, a sum plus a
+    constant, or a cell that has no value without some of the items. The p-value is that of all sign flips of groups if
+    at most 12 of them differ (`sign_flip_p`), otherwise that of Student's t; it is below 0.05 if and only if the
+    interval excludes 0.
     """
 
     plan: Plan
@@ -102,7 +105,7 @@ class Jackknife:
 
     @classmethod
     def over(cls, side: Side, measure: Measure, items: Sequence[str]) -> Jackknife:
-        """Return the jackknife over some items in groups, by the clusters of a side."""
+        """Return the jackknife over items, divided into groups by the clusters of a side."""
         return cls(side.plan, measure, _groups(items, clusters_of(side.connection, side.plan)))
 
     @property
@@ -118,20 +121,20 @@ class Jackknife:
 
     def read(self, side: Side) -> Folds:
         """Return the values of the models of a side. Raises `StoreError` if the SQL fails."""
-        wanted = range(len(self.groups)) if len(self.groups) > 1 and self._reason is None else range(0)
+        left_out = range(len(self.groups)) if len(self.groups) > 1 and self._reason is None else range(0)
         power = degree(self.plan, self.measure.figure) or 0
-        return Folds(*_values_by_group(side, self.plan, self.measure, self.groups, wanted, power))
+        return Folds(*_values_by_group(side, self.plan, self.measure, self.groups, left_out, power))
 
     def differences(self, a: Folds, b: Folds, one: Sequence[str], two: Sequence[str]) -> list[CellDifference]:
-        """Return the difference of models `two` of `b` less their counterparts `one` of `a`, in each cell in which all
-        of them have a value; `n` of a difference is the number of scores behind the smaller value."""
+        """Return the difference of the mean of models `two` of `b` less the mean of models `one` of `a`, in each cell
+        in which all of them have a value; `n` of a difference is the number of scores of the side with fewer."""
         plan, measure = self.plan, self.measure
         # For one aggregate, pairs of items show the difference.
         is_nonlinear, several = any(map(is_over_formula, self._parts)), len(self._parts) > 1
-        without = [_both(one, two, *values) for values in zip(a.without, b.without, strict=True)]
+        without = [_both_means(one, two, *values) for values in zip(a.without, b.without, strict=True)]
         differences = []
-        for cell, (before, after) in _both(one, two, a.whole, b.whole).items():
-            rest = _of_groups_in(cell, (before, after), without)
+        for cell, (before, after) in _both_means(one, two, a.whole, b.whole).items():
+            rest = _without_groups_of(cell, (before, after), without)
             base = Estimate(
                 after.value - before.value, n=min(before.n, after.n), clusters=min(before.items, after.items)
             )
@@ -150,15 +153,16 @@ class Jackknife:
         return differences
 
 
-def _of_groups_in(
+def _without_groups_of(
     cell: Cell, whole: tuple[_Value, _Value], without: Sequence[Mapping[Cell, tuple[_Value, _Value]]]
 ) -> Sequence[Mapping[Cell, tuple[_Value, _Value]]]:
     """Return the values without each group that has items of a cell. Leaving out any other group changes nothing, so it
     would count as a group that agrees exactly with the cell."""
-    return [each for each in without if cell not in each or any(map(_is_changed, whole, each[cell]))]
+    return [values for values in without if cell not in values or any(map(_is_changed, whole, values[cell]))]
 
 
 def _is_changed(whole: _Value, rest: _Value) -> bool:
+    """Return true if a value without a group differs from that over all groups."""
     same = (whole.items, whole.n) == (rest.items, rest.n)
     return not (same and math.isclose(whole.value, rest.value, rel_tol=ROUNDING, abs_tol=ROUNDING))
 
@@ -173,39 +177,39 @@ def _with_error(
     bounds_if_alike: bool,
     unseen: float,
 ) -> Estimate:
-    """Return a difference with its error.
+    """Return a difference with its error, from the values without each group.
 
-    `is_nonlinear`: the figure is biased, the more the fewer items there are; the jackknife shows by how much
-    (Quenouille 1956). `bounds_if_alike`: items that are all alike bound it. `unseen` is the part of the error that
-    leaving out groups does not show, from cells whose items are all alike.
+    If `is_nonlinear`, the figure is biased, the more the fewer items there are; the jackknife shows by how much
+    (Quenouille 1956). If `bounds_if_alike`, items that are all alike give an interval. `unseen` is the part of the
+    error that leaving out groups does not show, from cells whose items are all alike.
     """
     if reason is not None:
         return base.without_interval(reason)
     if not without:
         return base.without_interval("one item says nothing about the error")
-    if any(cell not in each for each in without):
+    if any(cell not in values for values in without):
         return base.without_interval("without some items it has no value: no interval")
-    differences = np.array([b.value - a.value for a, b in (each[cell] for each in without)])
-    many = len(differences)
-    moved = differences.mean() - differences
-    squares = float((moved**2).sum())
-    error = math.sqrt((many - 1) / many * squares)
+    differences = np.array([b.value - a.value for a, b in (values[cell] for values in without)])
+    groups = len(differences)
+    deviations = differences.mean() - differences
+    squares = float((deviations**2).sum())
+    error = math.sqrt((groups - 1) / groups * squares)
     value = base.value or 0.0
     shares = _shares(base, cell, without)
     if shares is None:  # Tukey's pseudo-values (1958), shifted to add up to the difference
-        p = sign_flip_p(value / many + (many - 1) / many * moved)
+        p = sign_flip_p(value / groups + (groups - 1) / groups * deviations)
     else:  # those of unequal groups, each weighted by its share (Busing, Meijer and van der Leeden 1999)
         p = sign_flip_p(value - (1 - shares) * differences)
     if error <= ROUNDING and unseen <= ROUNDING:
-        within = bounded(base, 0.0, many - 1, ends) if bounds_if_alike and ends is not None else base
+        within = bounded(base, 0.0, groups - 1, ends) if bounds_if_alike and ends is not None else base
         result = within if within.low is not None else base.without_interval(NO_SPREAD)
-        return with_test(result, 2.0 ** (1 - many) if p is None else p)
-    if is_nonlinear and abs((many - 1) * (float(differences.mean()) - value)) > MAX_BIAS * error:
+        return with_test(result, 2.0 ** (1 - groups) if p is None else p)
+    if is_nonlinear and abs((groups - 1) * (float(differences.mean()) - value)) > MAX_BIAS * error:
         return base.without_interval(BY_CHANCE)
     df = EXACT_DF
     if error > ROUNDING:
-        carrying = squares**2 / float((moved**4).sum())
-        df = min(many - 1.0, max(1.0, 3 * carrying - 4))
+        effective = squares**2 / float((deviations**4).sum())
+        df = min(groups - 1.0, max(1.0, 3 * effective - 4))
         # Only the part of the variance that groups show has limited degrees of freedom (Satterthwaite 1946).
         df = min(df * (1 + (unseen / error) ** 2) ** 2, EXACT_DF)
     error = math.hypot(error, unseen)
@@ -218,36 +222,36 @@ def _with_error(
 
 def _shares(base: Estimate, cell: Cell, without: Sequence[Mapping[Cell, tuple[_Value, _Value]]]) -> Floats | None:
     """Return the share of the items of a cell in each group; None if the shares do not add up to 1."""
-    rest = np.array([min(value.items for value in each[cell]) for each in without], dtype=float)
+    rest = np.array([min(value.items for value in values[cell]) for values in without], dtype=float)
     shares = 1 - rest / (base.clusters or 1)
     return None if np.any(shares <= 0) or abs(float(shares.sum()) - 1) > ROUNDING else shares
 
 
 def _bounds_alike(plan: Plan, measure: Measure, cell: Cell, difference: Estimate) -> bool:
-    """Return true if items that are all alike bound a difference between the ends of its scale: for a figure that
-    averages over items; for others without curves, at an end of the scale."""
+    """Return true if items that are all alike give an interval of a difference between the ends of its scale: for a
+    figure that averages over items; for others without curves, if the difference is at an end of the scale."""
     figure, ends = measure.figure, difference_ends(measure)
     if ends is None or difference.value is None:
         return False
     if isinstance(figure, Aggregate) and not is_over_formula(figure):
         return declared_aggregate(figure.function).mean_of is not None
     slices = slices_of_sum(plan, figure)
-    own = dict(zip(measure.by, cell, strict=True))
+    cell_values = dict(zip(measure.by, cell, strict=True))
     if slices is not None:  # the difference to the base is 0 in the cell of the base, for any items
-        return not any(str(own.get(name)) == value for each in slices for name, value in each.items())
+        return not any(str(cell_values.get(name)) == value for slice_ in slices for name, value in slice_.items())
     at_an_end = min(abs(difference.value - end) for end in ends) <= ROUNDING
     return at_an_end and not has_transform(plan, figure)
 
 
 def _farthest(base: Estimate, cell: Cell, without: Sequence[Mapping[Cell, tuple[_Value, _Value]]]) -> float | None:
-    """Return the largest difference of a group: its pseudo-value G D − (G − 1) D(g) (Tukey 1958), where G is the number
-    of items of all groups divided by that of this group."""
-    if not without or any(cell not in each for each in without):
+    """Return the largest absolute difference of a group: its pseudo-value G D − (G − 1) D(g) (Tukey 1958), where G is
+    the number of items of all groups divided by that of this group. None if it is unknown."""
+    if not without or any(cell not in values for values in without):
         return None
-    whole, shares = base.value or 0.0, _shares(base, cell, without)
-    times = 1 / shares if shares is not None else np.full(len(without), float(len(without)))
-    differences = np.array([b.value - a.value for a, b in (each[cell] for each in without)])
-    return float(np.abs(times * whole - (times - 1) * differences).max())
+    difference, shares = base.value or 0.0, _shares(base, cell, without)
+    ratios = 1 / shares if shares is not None else np.full(len(without), float(len(without)))
+    differences = np.array([b.value - a.value for a, b in (values[cell] for values in without)])
+    return float(np.abs(ratios * difference - (ratios - 1) * differences).max())
 
 
 def _clamp_reason(measure: Measure, *values: _Value) -> str | None:
@@ -260,19 +264,20 @@ def _clamp_reason(measure: Measure, *values: _Value) -> str | None:
 
 
 def _groups(items: Sequence[str], clusters: Mapping[str, str]) -> list[list[str]]:
-    """Return the items in groups with about the same number of clusters, always the same. Items of a cluster are in
-    one group."""
+    """Return the items in groups with about the same number of clusters. Items of a cluster are in one group. The
+    groups are drawn with a fixed seed, so they are always the same."""
     members = defaultdict[str, list[str]](list)
     for item in sorted(items):
         members[clusters.get(item, item)].append(item)
     order = sorted(members)
     random.Random(0).shuffle(order)
-    dealt = (order[place::MOST_GROUPS] for place in range(min(MOST_GROUPS, len(order))))
-    return [[item for cluster in group for item in members[cluster]] for group in dealt]
+    groups = (order[place::MOST_GROUPS] for place in range(min(MOST_GROUPS, len(order))))
+    return [[item for cluster in group for item in members[cluster]] for group in groups]
 
 
-def _scaled_to_whole(values: Values, whole: Values, power: float) -> Values:
-    """Return values of some items, scaled to the number of all items."""
+def _scaled(values: Values, whole: Values, power: float) -> Values:
+    """Return values of some items, scaled to the number of all items. `power` is that of the number of items with which
+    the figure grows."""
     if power == 0:
         return values
     return {
@@ -282,8 +287,8 @@ def _scaled_to_whole(values: Values, whole: Values, power: float) -> Values:
     }
 
 
-def _both(one: Sequence[str], two: Sequence[str], a: Values, b: Values) -> dict[Cell, tuple[_Value, _Value]]:
-    """Return, by cell, the mean over models of a measure on either side."""
+def _both_means(one: Sequence[str], two: Sequence[str], a: Values, b: Values) -> dict[Cell, tuple[_Value, _Value]]:
+    """Return, by cell, the mean of a measure over the models `one` in `a`, and that over the models `two` in `b`."""
     values = {}
     for cell in dict.fromkeys(cell for cell, _ in b):
         before, after = [a.get((cell, model)) for model in one], [b.get((cell, model)) for model in two]
@@ -293,42 +298,46 @@ def _both(one: Sequence[str], two: Sequence[str], a: Values, b: Values) -> dict[
 
 
 def _mean(values: Sequence[_Value | None]) -> _Value:
-    there = [each for each in values if each is not None]
-    value = sum(each.value for each in there) / len(there)
-    why = next((each.why for each in there if each.why is not None), None)
-    unseen = math.hypot(*(each.unseen for each in there)) / len(there)
-    return _Value(value, sum(each.n for each in there), max(each.items for each in there), why, unseen)
+    """Return the mean of the values of several models, of which none is None, with the sum of their numbers of scores
+    and the largest number of items."""
+    known = [value for value in values if value is not None]
+    mean = sum(value.value for value in known) / len(known)
+    why = next((value.why for value in known if value.why is not None), None)
+    unseen = math.hypot(*(value.unseen for value in known)) / len(known)
+    return _Value(mean, sum(value.n for value in known), max(value.items for value in known), why, unseen)
 
 
 def _values_by_group(
-    side: Side, plan: Plan, measure: Measure, groups: Sequence[Sequence[str]], wanted: Sequence[int], power: float
+    side: Side, plan: Plan, measure: Measure, groups: Sequence[Sequence[str]], left_out: Sequence[int], power: float
 ) -> tuple[Values, list[Values]]:
-    """Return a measure over the items of all groups, and without each of the `wanted` groups, by cell and model."""
-    values_by_group: dict[int, Values] = {number: {} for number in (ALL_GROUPS, *wanted)}
+    """Return a measure over the items of all groups, and without each of the groups with the numbers `left_out`, by
+    cell and model."""
+    values_by_group: dict[int, Values] = {number: {} for number in (ALL_GROUPS, *left_out)}
     with _fold_views(side, plan, measure, groups) as (leave_out, at_once):
         numbers = list(values_by_group)
         for start in range(0, len(numbers), at_once):
-            some = numbers[start : start + at_once]
-            leave_out(some)
-            for number, rows in _values_without(side, plan, measure, some).items():
+            batch = numbers[start : start + at_once]
+            leave_out(batch)
+            for number, rows in _values_without(side, plan, measure, batch).items():
                 values_by_group[number] |= rows
-    whole = values_by_group.pop(ALL_GROUPS)
-    return whole, [_scaled_to_whole(values, whole, power) for values in values_by_group.values()]
+    values_of_all = values_by_group.pop(ALL_GROUPS)
+    return values_of_all, [_scaled(values, values_of_all, power) for values in values_by_group.values()]
 
 
 LeaveOut = Callable[[Sequence[int]], None]
+"""A function that leaves the groups with these numbers out of the views, each in its own copies of the models."""
 
 
-def _values_without(side: Side, plan: Plan, measure: Measure, some: Sequence[int]) -> dict[int, Values]:
-    """Return a measure without these groups, one of them or several side by side, by group."""
-    apart = len(some) > 1
-    found: dict[int, Values] = {number: {} for number in some}
+def _values_without(side: Side, plan: Plan, measure: Measure, numbers: Sequence[int]) -> dict[int, Values]:
+    """Return a measure without each of the groups with these numbers, which the views leave out, by group."""
+    side_by_side = len(numbers) > 1
+    by_group: dict[int, Values] = {number: {} for number in numbers}
     for row in evaluate(side.connection, plan, measure, values_only=True).rows:
         if row.value is not None:
-            model, _, number = row.model.rpartition("\x1f") if apart else (row.model, "", some[0])
+            model, _, number = row.model.rpartition("\x1f") if side_by_side else (row.model, "", numbers[0])
             why = row.reason if row.reason in UNKNOWN else None
-            found[int(number)][row.by, model] = _Value(row.value, row.n, row.items, why, row.unseen)
-    return found
+            by_group[int(number)][row.by, model] = _Value(row.value, row.n, row.items, why, row.unseen)
+    return by_group
 
 
 @contextmanager
@@ -346,54 +355,55 @@ def _fold_views(
     """Yield a function that leaves groups of items out of the views, and the number of groups that it takes at once; at
     the end the views are as before.
 
-    Everything that the measure reads is copied once. To leave out several groups at once, the copy has each model once
-    per group under different names, which the SQL of a measure keeps separate. If the measure pools or compares models,
-    groups are left out one after another.
+    The rows that the measure reads are copied once. To leave out several groups at once, the view has each model once
+    per group, under different names, which the SQL of a measure keeps separate. If the measure pools or compares
+    models, groups are left out one after another.
     """
     connection, schema, text = side.connection, side.schema, sql_of(plan, measure)
     words = set(re.findall(r"\w+", text))
     parts = aggregates_of(measure.figure, measures_of(plan))
-    together = "comparisons" in words or any(map(is_of_all_models, parts))
-    models = "" if together else f"where every.model in ({', '.join(map(sql.text, side.models))})"
+    pools_models = "comparisons" in words or any(map(is_of_all_models, parts))
+    models = "" if pools_models else f"where every.model in ({', '.join(map(sql.text, side.models))})"
     read = [view for view in VIEWS if view in words]
-    dealt = f"main.{sql.name(DEALT)}"
+    grouped = f"main.{sql.name(GROUPED_ITEMS)}"
     items = [item for group in groups for item in group]
     numbers = [number for number, group in enumerate(groups) for _ in group]
-    made = f"create or replace table {dealt} as select unnest(?::varchar[]) as item_id, unnest(?::integer[]) as number"
-    connection.execute(made, [items, numbers])
+    create = (
+        f"create or replace table {grouped} as select unnest(?::varchar[]) as item_id, unnest(?::integer[]) as number"
+    )
+    connection.execute(create, [items, numbers])
     most = 1
     for view in read:
         described = connection.execute(f"select * from {schema}.{view} limit 0").description or []
         names = [name for name, *_ in described if name in words or name in ("model", "item_id")]
         [(rows,)] = connection.execute(
             f"""create or replace table main.{_copy(view)} as
-            select {", ".join(f"every.{sql.name(name)}" for name in names)}, dealt.number as "its group"
-            from {schema}.{view} as every join {dealt} as dealt on dealt.item_id = every.item_id {models}"""
+            select {", ".join(f"every.{sql.name(name)}" for name in names)}, grouped.number as "its group"
+            from {schema}.{view} as every join {grouped} as grouped on grouped.item_id = every.item_id {models}"""
         ).fetchall()
         most = max(most, rows)
 
-    def leave_out(some: Sequence[int]) -> None:
-        apart = len(some) > 1
+    def leave_out(batch: Sequence[int]) -> None:
+        named = " replace (every.model || chr(31) || left_out.number as model)" if len(batch) > 1 else ""
         for view in read:
-            named = " replace (every.model || chr(31) || gone.number as model)" if apart else ""
             connection.execute(
                 f"""create or replace view {schema}.{view} as select every.* exclude ("its group"){named}
                 from main.{_copy(view)} as every
-                  join (select unnest({list(some)}) as number) as gone on every."its group" <> gone.number"""
+                  join (select unnest({list(batch)}) as number) as left_out on every."its group" <> left_out.number"""
             )
 
     try:
         for view in read:
             connection.execute(f"alter view {schema}.{view} rename to {sql.name(f'{view} of all items')}")
-        yield leave_out, 1 if together else max(1, MOST_ROWS // most)
+        yield leave_out, 1 if pools_models else max(1, MOST_ROWS // most)
     finally:
         for view in read:
             connection.execute(f"drop view if exists {schema}.{view}")
             connection.execute(f"alter view {schema}.{sql.name(f'{view} of all items')} rename to {view}")
             connection.execute(f"drop table main.{_copy(view)}")
-        connection.execute(f"drop table {dealt}")
+        connection.execute(f"drop table {grouped}")
 
 
 def _copy(view: str) -> str:
     """Return the name of the copy of a view in which each item has a group."""
-    return sql.name(f"{view} dealt")
+    return sql.name(f"{view} by group")

@@ -1,7 +1,8 @@
 """The judges of a run: severity, use of the scale, stability, calibration by people, drift, and cascades.
 
 Judges are compared with people, with each other, and with themselves if they are asked several times. A cascade asks
-stronger judges only if the first ones are not confident enough; the threshold can be learned from labels.
+stronger judges only if the first ones are not confident enough; the threshold of confidence can be learned from grades
+by people.
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ class GradedScore(NamedTuple):
 
 
 def graded_scores(connection: Connection, plan: Plan) -> dict[MetricKey, list[GradedScore]]:
-    """Return the scores by judges and people, by scorer and metric; of several rounds the last."""
-    found: dict[MetricKey, list[GradedScore]] = defaultdict(list)
+    """Return the scores by judges and people, by scorer and metric; for several rounds, that of the last."""
+    scores: dict[MetricKey, list[GradedScore]] = defaultdict(list)
     rows = connection.execute(
         f"""select score.scorer, score.metric::varchar, score.evaluator,
           concat_ws(' ', score.sample_id, score.element_place), any_value(score.cluster_id),
@@ -73,8 +74,8 @@ def graded_scores(connection: Connection, plan: Plan) -> dict[MetricKey, list[Gr
         where score.evaluator is not null and score.value is not null group by 1, 2, 3, 4 order by 1, 2, 3, 4"""
     )
     for scorer, metric, *score in rows.fetchall():
-        found[scorer, metric].append(GradedScore(*score))
-    return dict(found)
+        scores[scorer, metric].append(GradedScore(*score))
+    return dict(scores)
 
 
 def repeated_scorers(plan: Plan) -> frozenset[str]:
@@ -84,11 +85,11 @@ def repeated_scorers(plan: Plan) -> frozenset[str]:
 
 def repeated_verdicts(connection: Connection, plan: Plan) -> dict[MetricKey, list[RepeatedVerdict]]:
     """Return every verdict of judges that are asked several times, by scorer and metric. For a judge with a single
-    value, the metric has the name of the score. Verdicts on two replies, or on elements, are identified by the messages
-    to the judge."""
-    wanted = repeated_scorers(plan)
-    found: dict[MetricKey, list[RepeatedVerdict]] = defaultdict(list)
-    if not wanted:
+    value, the metric has the name of the score. Verdicts on two replies, or on elements, are distinguished by the
+    messages to the judge."""
+    scorers = repeated_scorers(plan)
+    verdicts: dict[MetricKey, list[RepeatedVerdict]] = defaultdict(list)
+    if not scorers:
         return {}
     rows = connection.execute(
         f"""select distinct judgement.judgement_id, judgement.scorer, judgement.evaluator, judgement.item_id,
@@ -96,19 +97,20 @@ def repeated_verdicts(connection: Connection, plan: Plan) -> dict[MetricKey, lis
           case when judgement.scorer in {sql.texts(_ambiguous_scorers(plan))} then md5(judgement.messages) else '' end,
           max(judgement.repeat) over (partition by judgement.scorer, judgement.evaluator)
         from {sql.name(plan.benchmark.name)}.judgements as judgement
-        where judgement.scorer in {sql.texts(wanted)} and judgement.repeat is not null and judgement.parsed is not null
+        where judgement.scorer in {sql.texts(scorers)} and judgement.repeat is not null and judgement.parsed is not null
         order by 1"""
     )
     names, clusters = score_names(plan), clusters_of(connection, plan)
     cascades = {scorer.name for scorer in plan.scorers if scorer.then is not None}
-    for _, scorer, evaluator, item, fingerprint, sample, parsed, sent, last in rows.fetchall():
-        if scorer in cascades and not last:
+    for _, scorer, evaluator, item, fingerprint, sample, parsed, messages, last_repeat in rows.fetchall():
+        if scorer in cascades and not last_repeat:
             continue  # a stronger judge, asked only once
         for metric, score in read_scores(parsed).items():
             cluster = clusters.get(item, item)
             for name in names.get(fingerprint, (scorer,)) if metric == VERDICT else (metric,):
-                found[scorer, name].append(RepeatedVerdict(evaluator, (fingerprint, sample, sent), cluster, score))
-    return dict(found)
+                reply = (fingerprint, sample, messages)
+                verdicts[scorer, name].append(RepeatedVerdict(evaluator, reply, cluster, score))
+    return dict(verdicts)
 
 
 def score_names(plan: Plan) -> dict[str, tuple[str, ...]]:
@@ -116,10 +118,10 @@ def score_names(plan: Plan) -> dict[str, tuple[str, ...]]:
     condition come first. Several scores may share a reply."""
     steps = [step for scenario in plan.scenarios for step in scenario.steps]
     grades = [step for step in steps if isinstance(step, Grade) and not step.metrics]
-    found: dict[str, dict[str, None]] = {}
+    by_judgement: dict[str, dict[str, None]] = {}
     for step in sorted(grades, key=lambda grade: grade.when is not None):
-        found.setdefault(step.judgement, {})[step.name] = None
-    return {judgement: tuple(names) for judgement, names in found.items()}
+        by_judgement.setdefault(step.judgement, {})[step.name] = None
+    return {judgement: tuple(names) for judgement, names in by_judgement.items()}
 
 
 def _ambiguous_scorers(plan: Plan) -> list[str]:
@@ -135,25 +137,26 @@ def read_scores(parsed: str | None) -> dict[str, float]:
     if parsed is None:
         return {}
     try:
-        told = orjson.loads(parsed)
+        judgement = orjson.loads(parsed)
     except orjson.JSONDecodeError:
         return {}
-    parts = told.items() if isinstance(told, Mapping) else ()
+    parts = judgement.items() if isinstance(judgement, Mapping) else ()
     scores = {name: part.get("score") for name, part in parts if isinstance(part, Mapping)}
     return {name: float(score) for name, score in scores.items() if isinstance(score, int | float)}
 
 
 def by_reply(scores: Sequence[GradedScore], people: Sequence[str]) -> dict[str, float]:
-    """Return the mean grade of these people for each reply that they graded."""
-    given: dict[str, list[float]] = defaultdict(list)
+    """Return the mean grade by `people` of each reply that they graded."""
+    grades: dict[str, list[float]] = defaultdict(list)
     for score in scores:
         if score.evaluator in people:
-            given[score.reply].append(score.value)
-    return {reply: sum(values) / len(values) for reply, values in given.items()}
+            grades[score.reply].append(score.value)
+    return {reply: sum(values) / len(values) for reply, values in grades.items()}
 
 
 HALF_A_POINT = 0.5
-"""A score agrees with people if it is nearer to their mean than this; for true and false, if it is the same."""
+"""A score agrees with people if it is nearer to their mean than this; for true and false, if it is that of their
+majority."""
 Roles = Mapping[str, Sequence[str]]
 """The models of a run, by role."""
 
@@ -190,11 +193,11 @@ class _Reply:
     judges_asked: int = 0
     verdicts: dict[str, list[float | str]] = field(default_factory=lambda: defaultdict(list))
     probability: float | None = None
-    """The probability of a single verdict, if its tokens tell it."""
+    """The probability of a single verdict, if it is known from the log-probabilities of its tokens."""
 
     @property
     def confidence(self) -> float:
-        """The share of verdicts that equal the most frequent one, over metrics the least; or the probability of a
+        """The share of verdicts that equal the most frequent one, the least over metrics; or the probability of a
         single verdict."""
         if self.probability is not None and self.judges_asked == 1:
             return self.probability
@@ -203,11 +206,12 @@ class _Reply:
 
 
 def cascade_uses(connection: Connection, plan: Plan, roles: Roles) -> tuple[CascadeUse, ...]:
-    """Return what every cascade of a run escalated and saved."""
+    """Return the calls that every cascade of a run made to its stronger judges and those that it avoided."""
     return tuple(_use(connection, plan, scorer, roles) for scorer in plan.scorers if scorer.then is not None)
 
 
 def _use(connection: Connection, plan: Plan, scorer: Scorer, roles: Roles) -> CascadeUse:
+    """Return the calls of one cascade."""
     assert scorer.then is not None
     stronger = tuple(roles.get(scorer.then, ()))
     replies = _replies(connection, plan, scorer, roles.get(scorer.role, ()))
@@ -244,25 +248,26 @@ def learned_thresholds(
     people: Sequence[str],
     level: float,
 ) -> tuple[ScorerThreshold, ...]:
-    """Return the threshold of every scorer with several verdicts on a reply, learned from replies that people graded.
+    """Return the threshold of every scorer with several verdicts on a reply, or with the probability of its verdict,
+    learned from replies that people graded.
 
-    The bound needs independent draws, so of the replies to the items of a cluster only one counts: the first by name,
-    which is a hash.
+    The bound needs independent draws, so only one reply to the items of a cluster counts: the first by its id, which is
+    a hash.
     """
     thresholds = []
     for scorer in plan.scorers:
-        judges = [each for each in roles.get(scorer.role, ()) if each not in people]
-        whole = scorer.gives is None or scorer.gives.kind in ("bool", "integer")
-        probable = scorer.settings.top_logprobs is not None and len(judges) == 1
-        several = scorer.samples * len(judges) > 1 or probable
-        if not scorer.writes or not whole or scorer.weighted or not several:
+        judges = [judge for judge in roles.get(scorer.role, ()) if judge not in people]
+        gives_integers = scorer.gives is None or scorer.gives.kind in ("bool", "integer")
+        gives_probability = scorer.settings.top_logprobs is not None and len(judges) == 1
+        has_confidence = scorer.samples * len(judges) > 1 or gives_probability
+        if not scorer.writes or not gives_integers or scorer.weighted or not has_confidence:
             continue
         labels = {metric: by_reply(score, people) for (name, metric), score in scores.items() if name == scorer.name}
         if not any(labels.values()):
             continue
         by_cluster: dict[str, tuple[float, bool]] = {}
         replies = _replies(connection, plan, scorer, judges)
-        for (_, sample), reply in sorted(replies.items(), key=lambda each: each[0]):
+        for (_, sample), reply in sorted(replies.items(), key=lambda pair: pair[0]):
             pairs = [
                 (_combined(scorer, verdict), labels[metric][sample])
                 for metric, verdict in reply.verdicts.items()
@@ -271,8 +276,9 @@ def learned_thresholds(
             if pairs and len(pairs) == len(reply.verdicts):
                 agrees = all(abs(value - label) < HALF_A_POINT for value, label in pairs)
                 by_cluster.setdefault(reply.cluster, (reply.confidence, agrees))
-        sure, agreed = [each for each, _ in by_cluster.values()], [each for _, each in by_cluster.values()]
-        thresholds.append(ScorerThreshold(scorer.name, level, learned_threshold(sure, agreed, level)))
+        confidences = [confidence for confidence, _ in by_cluster.values()]
+        agreements = [agrees for _, agrees in by_cluster.values()]
+        thresholds.append(ScorerThreshold(scorer.name, level, learned_threshold(confidences, agreements, level)))
     return tuple(thresholds)
 
 
@@ -280,26 +286,27 @@ Kind = TypeVar("Kind")
 
 
 def _read_verdict(parsed: str | None, name: str, kind: type[Kind]) -> dict[str, Kind]:
-    """Return the values of one type in the JSON of a judgement that come with the score of a verdict, by the score's
-    name."""
-    told = orjson.loads(parsed) if parsed else None
-    part = told.get(VERDICT) if isinstance(told, dict) else None
-    found = part.get(name) if isinstance(part, dict) else None
-    return {VERDICT: found} if isinstance(found, kind) else {}
+    """Return the field `name` of the single value in the JSON of a judgement, under the key `VERDICT`; empty if there
+    is no such field of the type `kind`."""
+    judgement = orjson.loads(parsed) if parsed else None
+    verdict = judgement.get(VERDICT) if isinstance(judgement, dict) else None
+    value = verdict.get(name) if isinstance(verdict, dict) else None
+    return {VERDICT: value} if isinstance(value, kind) else {}
 
 
 def _combined(scorer: Scorer, verdicts: Sequence[float | str]) -> float:
     """Return the score of several verdicts: for true and false the majority, otherwise the mean."""
-    said = [verdict for verdict in verdicts if not isinstance(verdict, str)]
+    numbers = [verdict for verdict in verdicts if not isinstance(verdict, str)]
     if scorer.gives is not None and scorer.gives.kind == "bool":
-        return max(said, key=list(said).count)
-    return fmean(said)
+        return max(numbers, key=numbers.count)
+    return fmean(numbers)
 
 
 def _replies(
     connection: Connection, plan: Plan, scorer: Scorer, judges: Sequence[str]
 ) -> dict[tuple[str, str], _Reply]:
-    """Return the verdicts of these judges on each reply, by the fingerprint of the request and the sample."""
+    """Return the verdicts of `judges` on each reply, by the fingerprint of the request and the sample. Replies to which
+    a call of a judge failed are left out."""
     names, clusters = score_names(plan), clusters_of(connection, plan)
     rows = connection.execute(
         f"""select distinct judgement_id, fingerprint, sample_id, item_id, parsed, repeat, status
@@ -316,16 +323,17 @@ def _replies(
             failed.add((fingerprint, sample))
         reply = replies.setdefault((fingerprint, sample), _Reply(clusters.get(item, item)))
         reply.judges_asked += 1
-        told: dict[str, float | str] = {**read_scores(parsed), **_read_verdict(parsed, "choice", str)}
+        values: dict[str, float | str] = {**read_scores(parsed), **_read_verdict(parsed, "choice", str)}
         reply.probability = _read_verdict(parsed, "probability", float).get(VERDICT)
-        for metric, value in told.items():
+        for metric, value in values.items():
             reply.verdicts[names.get(fingerprint, (scorer.name,))[0] if metric == VERDICT else metric].append(value)
     return {key: reply for key, reply in replies.items() if key not in failed}
 
 
 @dataclass(frozen=True)
 class RaterUse:
-    """How one judge or person uses a scale. `lowest` and `highest` are the shares of its scores at the ends."""
+    """How one judge or person uses a scale. `mean` and `deviation` are those of its `n` scores, `lowest` and `highest`
+    the shares of its scores at the ends of the scale."""
 
     rater: str
     n: int
@@ -402,10 +410,10 @@ def as_json(value: Any) -> Any:
     if isinstance(value, Estimate):
         return value.to_json(*ESTIMATE_FIELDS)
     if is_dataclass(value):
-        return {each.name: as_json(getattr(value, each.name)) for each in fields(value)}
+        return {field_.name: as_json(getattr(value, field_.name)) for field_ in fields(value)}
     if isinstance(value, Mapping):
-        return {name: as_json(each) for name, each in value.items()}
-    return [as_json(each) for each in value] if isinstance(value, list | tuple) else value
+        return {name: as_json(content) for name, content in value.items()}
+    return [as_json(element) for element in value] if isinstance(value, list | tuple) else value
 
 
 def report_judges(
@@ -449,6 +457,7 @@ def _metric(
     people: Sequence[str],
     earlier: Sequence[GradedScore],
 ) -> JudgedMetric:
+    """Return the report on one metric, from its scores, its repeated verdicts and its scores in the earlier run."""
     raters = sorted({score.evaluator for score in scores})
     judges = [rater for rater in raters if rater not in people]
     people_grades = by_reply(scores, people)
@@ -465,6 +474,7 @@ def _metric(
 
 
 def _uses(scores: Sequence[GradedScore], raters: Sequence[str]) -> tuple[RaterUse, ...]:
+    """Return how each rater uses the scale."""
     severities = judge_severity(*_matrix(scores, raters)) if len(raters) > 1 else ()
     uses = []
     for place, rater in enumerate(raters):
@@ -489,9 +499,9 @@ def _uses(scores: Sequence[GradedScore], raters: Sequence[str]) -> tuple[RaterUs
 def _matrix(scores: Sequence[GradedScore], raters: Sequence[str]) -> tuple[list[list[float | None]], list[str]]:
     """Return a row of scores for each rater, with a column for each reply that one of them scored; and the cluster of
     each column."""
-    items = {score.reply: score.cluster for score in scores if score.evaluator in raters}
-    given = {(score.evaluator, score.reply): score.value for score in scores}
-    return [[given.get((rater, reply)) for reply in items] for rater in raters], list(items.values())
+    clusters = {score.reply: score.cluster for score in scores if score.evaluator in raters}
+    values = {(score.evaluator, score.reply): score.value for score in scores}
+    return [[values.get((rater, reply)) for reply in clusters] for rater in raters], list(clusters.values())
 
 
 def _panel(scores: Sequence[GradedScore], judges: Sequence[str]) -> PanelStudy:
@@ -501,13 +511,14 @@ def _panel(scores: Sequence[GradedScore], judges: Sequence[str]) -> PanelStudy:
 def _calibration(
     plan: Plan, scorer: str, scores: Sequence[GradedScore], judge: str, people_grades: Mapping[str, float]
 ) -> Calibration:
+    """Return how a judge's scores compare with people's grades of the same replies."""
     judge_scores = [score for score in scores if score.evaluator == judge and score.reply in people_grades]
     low, high = (
         (0.0, 1.0)
         if _is_binary(plan, scorer)
         else next(((judge_score.low, judge_score.high) for judge_score in judge_scores), (None, None))
     )
-    inside = (
+    are_on_scale = (
         low is not None
         and high is not None
         and all(low <= people_grades[judge_score.reply] <= high for judge_score in judge_scores)
@@ -516,20 +527,21 @@ def _calibration(
         [judge_score.value for judge_score in judge_scores],
         [people_grades[judge_score.reply] for judge_score in judge_scores],
         [judge_score.cluster for judge_score in judge_scores],
-        ends=(low, high) if inside and low is not None and high is not None else None,
+        ends=(low, high) if are_on_scale and low is not None and high is not None else None,
     )
 
 
 def _is_binary(plan: Plan, scorer: str) -> bool:
-    gives = next((each.gives for each in plan.scorers if each.name == scorer), None)
+    """Return true if the verdicts of a scorer are true or false."""
+    gives = next((declared.gives for declared in plan.scorers if declared.name == scorer), None)
     return gives is not None and gives.kind == "bool"
 
 
 def _prevalences(
     scores: Sequence[GradedScore], judges: Sequence[str], people_grades: Mapping[str, float]
 ) -> list[ModelPrevalence]:
-    """Return the corrected share of each judge and model. If people disagree, the label is the majority, and a reply
-    with a tie has none."""
+    """Return the corrected share of good replies by judge and model. If people disagree, the label of a reply is that
+    of the majority, and a reply with a tie has none."""
     labels = {reply: float(value > 0.5) for reply, value in people_grades.items() if value != 0.5}
     prevalences = []
     for judge in judges:
@@ -549,19 +561,19 @@ def _prevalences(
 
 
 def _drifts(earlier: Sequence[GradedScore], later: Sequence[GradedScore], people: Sequence[str]) -> list[DriftedJudge]:
-    """Return how each judge of the later run only differs from each judge of the earlier run only, if both were asked
-    the same about the same replies."""
-    old = {score.evaluator for score in earlier} - {*people}
-    new = {score.evaluator for score in later} - {*people}
-    judges = []
-    for before in sorted(old - new):
-        given = {(score.reply, score.fingerprint): score.value for score in earlier if score.evaluator == before}
-        for after in sorted(new - old):
+    """Return how each judge that only the later run has differs from each judge that only the earlier run has, if both
+    were asked the same about the same replies."""
+    old_judges = {score.evaluator for score in earlier} - {*people}
+    new_judges = {score.evaluator for score in later} - {*people}
+    drifts = []
+    for before in sorted(old_judges - new_judges):
+        old_values = {(score.reply, score.fingerprint): score.value for score in earlier if score.evaluator == before}
+        for after in sorted(new_judges - old_judges):
             scores = [
-                score for score in later if score.evaluator == after and (score.reply, score.fingerprint) in given
+                score for score in later if score.evaluator == after and (score.reply, score.fingerprint) in old_values
             ]
             if scores:
-                was = [given[score.reply, score.fingerprint] for score in scores]
-                drift = judge_drift(was, [score.value for score in scores], [score.cluster for score in scores])
-                judges.append(DriftedJudge(before, after, drift))
-    return judges
+                old = [old_values[score.reply, score.fingerprint] for score in scores]
+                drift = judge_drift(old, [score.value for score in scores], [score.cluster for score in scores])
+                drifts.append(DriftedJudge(before, after, drift))
+    return drifts

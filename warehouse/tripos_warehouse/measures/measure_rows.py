@@ -1,7 +1,8 @@
 """The values of a measure: one row per model and cell.
 
-A run that stops as soon as it is settled looks at its models after every item. Its differences come from confidence
-sequences, which hold at any stopping time; an interval for a fixed number of items would not.
+A run that stops as soon as it is settled tests its models after every item. Its intervals and differences come from
+confidence sequences, which hold at any stopping time; an interval for a fixed number of items would not. A figure is
+*followed* if the run has such a sequence of it.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from tripos_warehouse.tables.values import Kind
 from tripos_warehouse.views.runs import RunRecord
 
 CLOSE = 1e-9
-"""Means that are closer than this are equal: rounding makes such differences."""
+"""Means that are closer than this are equal up to rounding."""
 SEQUENCE = "sequence"
-"""The method of an interval that a confidence sequence gives."""
+"""The method of an interval from a confidence sequence."""
 STOPPED_EARLY = "stopped early: intervals are those of confidence sequences, which hold whenever a run stops"
 """The note about the intervals of a run that stopped as soon as it was settled."""
 EXAGGERATED_DIFFERENCES = (
@@ -31,7 +32,7 @@ INTERRUPTED = "stopped before it was settled: intervals and p-values hold unless
 """The note about a run that was ended by a budget or a person before it was settled; it has no sequences."""
 UNFOLLOWED = "the run stopped when it was settled, and no sequence follows this"
 TWO_RUNS_UNFOLLOWED = "a run stopped when it was settled, and no sequence follows a difference of two runs"
-"""Reasons for a missing interval; for a difference, also for a missing size and p-value."""
+"""The reasons for a missing interval, or for a difference without a value and a p-value."""
 
 
 def followed_difference(
@@ -74,6 +75,7 @@ def text_of(value: Any) -> str | None:
 
 
 def _result(followed: Mapping[str, Any], sign: int) -> Estimate:
+    """Return the difference in the record of a confidence sequence, multiplied by `sign`."""
     items = followed["items"]
     if followed["value"] is None:
         return Estimate.undefined("no item has a value of both models", n=items)
@@ -92,8 +94,8 @@ TRY_COLUMNS = ("tried_items", "all_items")
 
 @dataclass(frozen=True)
 class UnreadScores:
-    """The scores of a figure without a value: their `count`, and the `figure` if each of them counted `as_what`.
-    `figure` is None if nothing bounds it; then some of them may be calls without an answer."""
+    """The scores of a figure that have no value: their `count`, and the value of the figure if each of them counted
+    `as_what`. `figure` is None if there is no worst value; then `count` includes calls without an answer."""
 
     count: int
     figure: float | None = None
@@ -105,9 +107,9 @@ UNREAD_COLUMNS = {"unread": "int64", "if_wrong": "float64"}
 
 
 class RowColumn(NamedTuple):
-    """A column of every value of a measure: a property of `MeasureRow` with its type in JSON, CSV and Arrow.
+    """A column of the rows of a measure: a property of `MeasureRow`, with its type in Arrow and its kind in tables.
 
-    Tables show the columns with `is_count` after the value, as numbers of this `kind`.
+    Tables show the columns with `is_count` after the value.
     """
 
     key: str
@@ -132,18 +134,18 @@ ROW_COLUMNS = (
     RowColumn("method", "string", "text"),
     RowColumn("reason", "string", "text"),
 )
-"""The columns of a value: one more here is in the JSON, the CSV and the Arrow table of a report, and with `is_count` in
-its tables for the terminal and for papers."""
+"""The columns of a row. All of them are in the JSON, the CSV and the Arrow table of a report; those with `is_count` are
+also in its tables for the terminal and for papers."""
 
 
 @dataclass(frozen=True)
 class MeasureRow(Estimate):
     """The estimate of a measure for one model and one value of each dimension.
 
-    `items` is the number of independent items behind the value, `n` the number of scores that count, and `total` the
-    number that should count. `coverage` is `n / total`, and `None` for an unfinished run: it should have more scores
-    than were asked for. `method` is `exact`, `logit`, `log`, `t`, `jackknife`, `bootstrap`, `cut`, `corrected`,
-    `generalized` or `sequence`.
+    `items` is the number of independent items behind the value, `n` the number of scores with a value, and `total` the
+    number of scores that should have one. `coverage` is `n / total`, and None for an unfinished run, which should have
+    more scores than it has asked for. `method` is `exact`, `logit`, `log`, `t`, `jackknife`, `bootstrap`, `cut`,
+    `corrected`, `generalized` or `sequence`.
     """
 
     _: KW_ONLY
@@ -161,7 +163,7 @@ class MeasureRow(Estimate):
     """For a headline measure: the scores whose reply could not be read, if there are any."""
 
     unseen: float = 0.0
-    """The part of the standard error from cells whose items are all alike, which hide their own error."""
+    """The part of the standard error that comes from cells whose items are all alike, and is not observed."""
     counted_items: tuple[int, int] | None = None
     """For a chance of several tries: the number of items with enough samples that have a value, and the number of all
     items."""
@@ -196,7 +198,7 @@ class MeasureTable:
     """The database's error if it refused the SQL of the measure; then there are no rows."""
 
     def without_coverage(self) -> MeasureTable:
-        """Return the values of an unfinished run: with an unknown coverage."""
+        """Return the table with an unknown coverage, as for an unfinished run."""
         rows = (replace(row, judged=row.judged and replace(row.judged, coverage=None)) for row in self.rows)
         return replace(self, rows=tuple(replace(row, coverage=None) for row in rows))
 
@@ -220,32 +222,40 @@ class MeasureTable:
 
 
 ROUNDING = 1e-9
+"""The relative difference of a value and the mean of its sequence that is due to rounding."""
 
 
 def with_sequential_intervals(
     run: RunRecord, table: MeasureTable, *, by_people: bool = False, kind: Literal["measure", "expect"] = "measure"
 ) -> MeasureTable:
-    """Return the values of a measure, or of the figure of an expectation, with what the run knows of them.
+    """Return the values of a measure, or of the figure of an expectation, as far as the run supports them.
 
-    A run that did not finish all its items has no coverage. A run that stopped as soon as it was settled has the
-    intervals of its confidence sequences; no sequence follows values `by_people`.
+    If the run has not ended, the values have no coverage. If it stopped as soon as it was settled, the models that did
+    not see all items have the intervals of its confidence sequences; no sequence follows values `by_people`.
     """
     if not run.ended:
         return table.without_coverage()
     if run.settled is None or not run.stopped_early:
         return table
-    early = run.stopped_models
-    followed = () if by_people else run.settled_figures
-    kept = [each for each in followed if each["kind"] == kind and each["name"] == table.measure.name]
-    found = {(each["model"], tuple(each["by"].get(name) for name in table.measure.by)): each for each in kept}
+    stopped = run.stopped_models
+    figures = [
+        figure
+        for figure in (() if by_people else run.settled_figures)
+        if figure["kind"] == kind and figure["name"] == table.measure.name
+    ]
+    followed = {
+        (figure["model"], tuple(figure["by"].get(name) for name in table.measure.by)): figure for figure in figures
+    }
     rows = (
-        _row(row, found.get((row.model, tuple(map(text_of, row.by))))) if row.model in early else row
+        _row(row, followed.get((row.model, tuple(map(text_of, row.by))))) if row.model in stopped else row
         for row in table.rows
     )
     return replace(table, rows=tuple(rows))
 
 
 def _row(row: MeasureRow, followed: Mapping[str, Any] | None) -> MeasureRow:
+    """Return a row of a model that did not see all items, with the interval of the sequence that follows it, if one
+    does."""
     bare = replace(row.without_interval(row.reason or UNFOLLOWED), standard_error=None, coverage=None)
     if followed is None or row.value is None:
         return bare

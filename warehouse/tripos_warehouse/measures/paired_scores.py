@@ -46,7 +46,8 @@ class SumOfMeans:
     by: tuple[str, ...]
     """The dimensions that distinguish cells."""
     times: Mapping[tuple[str, ...], float] | float | None = None
-    """The coefficient of each cell, by its values of `by`; or that of the mean of all cells; None for this mean."""
+    """The coefficient of each cell, by its values of `by`; or one coefficient of the mean of all cells; None for the
+    mean of all cells itself."""
     constant: float = 0.0
     """A number that is added."""
 
@@ -59,32 +60,35 @@ class SumOfMeans:
 
 
 def mean_of(measure: Measure) -> Aggregate | None:
-    """Return the mean of scores, possibly of cells, that a measure is. None for any other measure, for one that people
-    correct or that has random facets, and for scores of elements, since two replies have different elements."""
+    """Return the mean of scores in a measure that is one, or that is a mean of its cells. None for any other measure,
+    for one that people correct or that has random facets, and for scores of elements, since two replies have different
+    elements."""
     figure = measure.figure
     if measure.corrected or measure.random or not isinstance(figure, Aggregate):
         return None
     inner = mean_in(figure)
-    means = inner is not None and len(inner.values) == 1 and not inner.of_condition and not inner.elements
-    return inner if means else None
+    is_plain = inner is not None and len(inner.values) == 1 and not inner.of_condition and not inner.elements
+    return inner if is_plain else None
 
 
 def paired_figure(plan: Plan, measure: Measure) -> SumOfMeans | None:
-    """Return the sum of means that a measure is if its scores can be paired: scores without a value are left out, and
-    its cells follow from columns of the scores, or from fields of rows; groups of axes and nodes of paths are neither.
+    """Return a measure as a sum of means, if it is one and its scores can be paired; otherwise None. Examples are
+    `mean(m)`, `(m[kind: a] + m[kind: b]) / 2` and `1 - mean(m)`.
 
-    Examples are `mean(m)`, `(m[kind: a] + m[kind: b]) / 2` and `1 - mean(m)`.
+    Scores can be paired if those without a value are left out, and if cells go by columns of the scores or by fields of
+    items; groups of axes and nodes of paths are neither.
     """
     if measure.missing != "skip" or measure.corrected:
         return None
     mean = mean_of(measure)
     figure = SumOfMeans(mean, mean.by) if mean is not None else _sum_in(plan, measure)
-    if figure is None or not set(measure.by) <= set(figure.by) or not _are_read(plan, figure.by):
+    if figure is None or not set(measure.by) <= set(figure.by) or not _are_readable(plan, figure.by):
         return None
     return figure
 
 
 def _sum_in(plan: Plan, measure: Measure) -> SumOfMeans | None:
+    """Return a measure without dimensions as a weighted sum of means of the same scores; None if it is no such sum."""
     if measure.by or isinstance(measure.figure, Aggregate):
         return None
     terms = _terms(plan, measure.figure, {})
@@ -92,26 +96,27 @@ def _sum_in(plan: Plan, measure: Measure) -> SumOfMeans | None:
         return None
     constant, parts = terms
     [first, *aggregates] = [mean for _, mean, _ in parts]
-    alike = all((other.values, other.scenario) == (first.values, first.scenario) for other in aggregates)
+    same_scores = all((other.values, other.scenario) == (first.values, first.scenario) for other in aggregates)
     names = {first.by if fixed is None else tuple(sorted(fixed)) for _, _, fixed in parts}
-    if not alike or len(names) > 1 or len({fixed is None for _, _, fixed in parts}) > 1:
+    if not same_scores or len(names) > 1 or len({fixed is None for _, _, fixed in parts}) > 1:
         return None
     if any(other.by != first.by for other, (_, _, fixed) in zip(aggregates, parts[1:], strict=True) if fixed is None):
         return None
     by = names.pop()
     if parts[0][2] is None:
-        whole = fsum(number for number, _, _ in parts)
-        return SumOfMeans(first, by, whole, constant) if whole else None
+        coefficient = fsum(number for number, _, _ in parts)
+        return SumOfMeans(first, by, coefficient, constant) if coefficient else None
     times: dict[tuple[str, ...], float] = {}
     for number, _, fixed in parts:
         cell = tuple((fixed or {})[name] for name in by)
         times[cell] = times.get(cell, 0.0) + number
-    there = {cell: number for cell, number in times.items() if number}
-    return SumOfMeans(first, by, there, constant) if there else None
+    nonzero = {cell: number for cell, number in times.items() if number}
+    return SumOfMeans(first, by, nonzero, constant) if nonzero else None
 
 
 _Terms = tuple[float, list[tuple[float, Aggregate, dict[str, str] | None]]]
-"""A number, and means with their coefficients, each in the cell that a slice fixes, or if this is None in all cells."""
+"""A sum of a number and of terms: a coefficient, a mean, and the values that a slice fixes, or None for the mean of all
+cells."""
 
 
 def _terms(plan: Plan, figure: Figure, fixed: dict[str, str]) -> _Terms | None:
@@ -120,10 +125,10 @@ def _terms(plan: Plan, figure: Figure, fixed: dict[str, str]) -> _Terms | None:
     match figure:
         case Constant(value=value):
             return float(value), []
-        case Measured(measure=name, slice=within):
+        case Measured(measure=name, slice=own_slice):
             measure = named(plan.measures, name)
-            plain = measure.missing == "skip" and not measure.corrected
-            return _terms(plan, measure.figure, {**fixed, **within}) if plain else None
+            is_plain = measure.missing == "skip" and not measure.corrected
+            return _terms(plan, measure.figure, {**fixed, **own_slice}) if is_plain else None
         case Aggregate():
             inner = mean_in(figure)
             if inner is None or len(inner.values) != 1 or inner.of_condition or inner.elements:
@@ -139,21 +144,22 @@ def _terms(plan: Plan, figure: Figure, fixed: dict[str, str]) -> _Terms | None:
 
 
 def _combined(operator: str, parts: Sequence[_Terms]) -> _Terms | None:
+    """Return the result of an operator on one or two sums; None if it is not a sum of means."""
     first, last = parts[0], parts[-1]
     match operator:
         case "negate":
-            return _stretched(first, -1.0)
+            return _scaled(first, -1.0)
         case "+" | "-":
-            other = last if operator == "+" else _stretched(last, -1.0)
+            other = last if operator == "+" else _scaled(last, -1.0)
             return first[0] + other[0], [*first[1], *other[1]]
         case "*" if not first[1] or not last[1]:
-            return _stretched(last, first[0]) if not first[1] else _stretched(first, last[0])
+            return _scaled(last, first[0]) if not first[1] else _scaled(first, last[0])
         case "/" if not last[1] and last[0]:
-            return _stretched(first, 1 / last[0])
+            return _scaled(first, 1 / last[0])
     return None
 
 
-def _stretched(part: _Terms, times: float) -> _Terms:
+def _scaled(part: _Terms, times: float) -> _Terms:
     return part[0] * times, [(number * times, mean, fixed) for number, mean, fixed in part[1]]
 
 
@@ -161,8 +167,8 @@ KEYS = ("scenario", "item_id", "metric", "scorer", "evaluator")
 """The columns that identify a score of a model, besides the arms."""
 
 
-def _are_read(plan: Plan, names: Sequence[str]) -> bool:
-    """Return true if dimensions are columns of the scores, or plain fields of their rows."""
+def _are_readable(plan: Plan, names: Sequence[str]) -> bool:
+    """Return true if all dimensions are columns of the scores, or plain fields of their items."""
     axes = {axis.name for axis in plan.axes}
     columns = {*KEYS, *arm_columns(plan), "dimension", LANGUAGE, *axis_columns(plan)}
     return all(
@@ -172,7 +178,7 @@ def _are_read(plan: Plan, names: Sequence[str]) -> bool:
 
 
 def scale_lengths(plan: Plan) -> dict[str, float]:
-    """Return the lengths of the scales of scores, if they have ends."""
+    """Return the length of the scale of each score whose scale has two ends, by name."""
     lengths = {
         metric.name: float(metric.ends[1] - metric.ends[0]) for metric in plan.metrics if metric.ends is not None
     }
@@ -223,7 +229,7 @@ class PairedScores:
     only_b: int = 0
     """The number of scores that `a` lacks."""
     same: int = 0
-    """The number of results that two models share because neither took part in them. They are no pairs."""
+    """The number of scores of replies that both models share, since neither wrote them; they are not pairs."""
 
     def __len__(self) -> int:
         return len(self.a)
@@ -242,8 +248,8 @@ class PairedScores:
 
 @dataclass(frozen=True)
 class ScoreTable:
-    """The mean score of each key of the models of one or two sides, in the order of sides, models and keys, with codes
-    of the key, further columns, and a hash that identifies the replies."""
+    """The mean scores of the models of one or two sides, a row for each side, model and key, in this order. `key` has
+    the code of the key, `sample` a hash that identifies the reply, and `side` the number of the side."""
 
     value: Floats
     key: Ints
@@ -263,7 +269,8 @@ class ScoreTable:
         }
 
     def pairs(self, one: Sequence[str], two: Sequence[str]) -> PairedScores:
-        """Return the scores that models of the first side share with their counterparts on the last side."""
+        """Return the scores that the models `one` of the first side share with their counterparts `two` of the last
+        side."""
         rows_a, rows_b, slots, only_a, only_b, same = [], [], [], 0, 0, 0
         last = int(self.side.max(initial=0))
         for slot, (first, second) in enumerate(zip(one, two, strict=True)):
@@ -271,12 +278,12 @@ class ScoreTable:
             _, left, right = np.intersect1d(self.key[own], self.key[other], True, return_indices=True)
             only_a, only_b = only_a + len(own) - len(left), only_b + len(other) - len(right)
             own, other = own[left], other[right]
-            # A reply that both models share distinguishes nothing.
-            apart = (self.sample[own] != self.sample[other]) | (first == second)
-            same += int((~apart).sum())
-            rows_a.append(own[apart])
-            rows_b.append(other[apart])
-            slots.append(np.full(int(apart.sum()), slot))
+            # A reply that two models share does not distinguish them.
+            differs = (self.sample[own] != self.sample[other]) | (first == second)
+            same += int((~differs).sum())
+            rows_a.append(own[differs])
+            rows_b.append(other[differs])
+            slots.append(np.full(int(differs.sum()), slot))
         a, b = np.concatenate(rows_a), np.concatenate(rows_b)
         if len(one) > 1:
             order = np.lexsort((np.concatenate(slots), self.key[b]))
@@ -296,7 +303,7 @@ def paired_scores(a: Side, b: Side, *, by_judge: bool = True) -> PairedScores:
 
 
 def _fields_of_figures(plan: Plan) -> list[str]:
-    """Return the fields of rows by which cells of paired means go."""
+    """Return the fields of items that cells of paired means go by."""
     figures = (paired_figure(plan, measure) for measure in plan.measures)
     return list(dict.fromkeys(name for figure in figures if figure is not None for name in figure.by if "." in name))
 
@@ -304,8 +311,8 @@ def _fields_of_figures(plan: Plan) -> list[str]:
 def read_scores(
     a: Side, b: Side, places: Sequence[str], *, by_judge: bool = True, mean: Aggregate | None = None
 ) -> ScoreTable:
-    """Return the scores of the models of two sides, with the columns `places` of the second side; those of a `mean`
-    alone if there is one. Two sides with one connection and one plan are read at once."""
+    """Return the scores of the models of two sides, with the columns `places` of the second side; with `mean`, only the
+    scores that it reads. Two sides with one connection and one plan are read at once."""
     arms = [arm for arm in arm_columns(b.plan) if arm in arm_columns(a.plan)]
     keys = [*KEYS[:-1], *arms, *(KEYS[-1:] if by_judge else ())]
     if a.connection is b.connection and a.plan is b.plan:
@@ -324,6 +331,7 @@ def read_scores(
 
 
 _BATCH = 2**17
+"""The number of rows of a batch."""
 
 
 def _score_table(
@@ -347,11 +355,11 @@ def _score_table(
     key = _numbered([columns[name] for name in keys], len(total))
     order = np.lexsort((total, key, columns["model"].codes, side))  # a fixed order of summation
     first = np.ones(len(order), bool)
-    whose = (key[order], columns["model"].codes[order], side[order])
-    first[1:] = np.logical_or.reduce([codes[1:] != codes[:-1] for codes in whose])
+    identity = (key[order], columns["model"].codes[order], side[order])
+    first[1:] = np.logical_or.reduce([codes[1:] != codes[:-1] for codes in identity])
     starts, rows = np.flatnonzero(first), order[first]
     if len(starts):
-        total, n = (np.add.reduceat(each[order], starts) for each in (total, n))
+        total, n = (np.add.reduceat(column[order], starts) for column in (total, n))
         sample = np.minimum.reduceat(sample[order], starts)
     columns = {name: column.take(rows) for name, column in columns.items()}
     return ScoreTable(
@@ -392,24 +400,24 @@ def _numbered(columns: Sequence[Coded], rows: int) -> Ints:
 
 
 def _query(side: Side, names: Sequence[str], read: Sequence[str], mean: Aggregate | None) -> str:
-    """Return the SQL of the scores of a side: their sum, their number and a hash of their replies, for each model and
-    key. Columns that are not `read` are NULL.
+    """Return the SQL of the scores of a side: their sum, their number and a hash of their replies, for each combination
+    of the columns `names`. Columns that are not in `read` are NULL.
 
-    The conditions are one `case`, or for sums a column: otherwise DuckDB estimates fewer rows than items, and holds all
+    The conditions are one `case`, or for sums a column: otherwise DuckDB estimates fewer rows than items, and keeps all
     of them in memory.
     """
-    every = ", ".join(f"{sql.name(each) if each in read else 'NULL'}::varchar as {sql.name(each)}" for each in names)
+    selected = ", ".join(f"{sql.name(name) if name in read else 'NULL'}::varchar as {sql.name(name)}" for name in names)
     chosen = f"model in {sql.texts(side.models)} and {counts_in_figures(side.plan)}"
     if mean is not None:
         values = sql.texts(mean.values)
-        there = "" if mean.scenario is None else f" and scenario = {sql.text(mean.scenario)}"
-        chosen = f"{chosen} and (scorer in {values} or metric::varchar in {values}){there}"
+        in_scenario = "" if mean.scenario is None else f" and scenario = {sql.text(mean.scenario)}"
+        chosen = f"{chosen} and (scorer in {values} or metric::varchar in {values}){in_scenario}"
     fields = [name for name in read if "." in name]
     if not fields and (sums := score_sums_by(side.connection, side.plan, read)) is not None:
-        return f"""select {every}, "its total", "its n", "its sample",
+        return f"""select {selected}, "its total", "its n", "its sample",
       coalesce("its n" > 0 and "is score" and {chosen}, false) as "it counts"
     from {sums}"""
-    return f"""select {every}, sum(value order by value) as "its total", count(*) as "its n",
+    return f"""select {selected}, sum(value order by value) as "its total", count(*) as "its n",
       min(hash(sample_id)) as "its sample", true as "it counts"
     from {_with_fields(side.schema, fields)}
     where case when value is not null and {chosen} then true else false end
@@ -417,7 +425,7 @@ def _query(side: Side, names: Sequence[str], read: Sequence[str], mean: Aggregat
 
 
 def _with_fields(schema: str, fields: Sequence[str]) -> str:
-    """Return the SQL of the scores of a benchmark, with a column for each of some fields of their rows."""
+    """Return the SQL of the scores of a benchmark, with a column for each of `fields` of their items."""
     scores = f"{schema}.scores"
     if not fields:
         return scores
@@ -432,13 +440,13 @@ def _with_fields(schema: str, fields: Sequence[str]) -> str:
 def mean_difference(
     pairs: PairedScores, *, weighted: bool, cell: Ints | None = None, times: Mapping[int, float] | None = None
 ) -> CellDifference:
-    """Return the mean of each side over pairs, of which there is at least one, and their difference; with the codes of
-    cells the mean of the means of cells, or the sum of these with the coefficients `times`. If `weighted`, metrics have
-    their weights."""
+    """Return the mean of each side over pairs, of which there is at least one, and the difference of these means. With
+    `cell`, the code of the cell of each pair, it is the mean of the means of cells, or with `times` their sum with
+    these coefficients. If `weighted`, metrics have their weights."""
     clusters, weight = pairs.columns["cluster_id"].codes, pairs.weight if weighted else np.ones(len(pairs))
     a, b = (_mean(side, weight, cell, times) for side in (pairs.a, pairs.b))
     spans = [pairs.lengths.get(name or "") for name in pairs.columns["metric"].distinct]
-    span = None if None in spans else max(each for each in spans if each is not None)
+    span = None if None in spans else max(length for length in spans if length is not None)
     ends = None if span is None else (-span, span)
     difference = mean_of_cells(pairs.b - pairs.a, clusters, cell, weight, times=times, ends=ends)
     if difference.reason == SINGLE_ITEM and len(pairs.columns["item_id"].distinct) > 1:
@@ -448,7 +456,7 @@ def mean_difference(
 
 
 def _mean(values: Floats, weight: Floats, cell: Ints | None, times: Mapping[int, float] | None) -> float:
-    """Return the value that `mean_of_cells` has, without its error."""
+    """Return the value of `mean_of_cells`, without its error."""
     if cell is None:
         return float(np.average(values, weights=weight))
     totals = np.bincount(cell, weight)
@@ -460,7 +468,8 @@ def _mean(values: Floats, weight: Floats, cell: Ints | None, times: Mapping[int,
 
 
 def _identity(pairs: PairedScores, cell: Ints | None, weight: Floats) -> Hashable:
-    """Return what identifies a mean of cells: its pairs, their weights, and which of them share a cell."""
+    """Return a key that is equal for two means of cells of the same pairs, with the same relative weights and the same
+    pairs in each cell."""
     shared = b""
     if cell is not None and np.ptp(cell):
         _, first, codes = np.unique(cell, return_index=True, return_inverse=True)
@@ -471,9 +480,9 @@ def _identity(pairs: PairedScores, cell: Ints | None, weight: Floats) -> Hashabl
 def paired_differences(
     plan: Plan, measure: Measure, figure: SumOfMeans, pairs: PairedScores, items: Collection[str] | None = None
 ) -> list[CellDifference]:
-    """Return the difference of two sides in each cell of a measure that is a `figure` of paired scores, over all pairs
-    or those of some items. There is none in a cell without pairs, or if a cell of a sum has none, or if pairs have no
-    column of the cells, since they are means over evaluators."""
+    """Return the difference of two sides in each cell of a measure that is the sum of means `figure`, over all pairs or
+    those of `items`. A cell without pairs has none, nor has a sum with a term without pairs. The result is empty if
+    pairs lack a column of the cells, as `evaluator` in pairs of means over evaluators."""
     mean, columns = figure.mean, pairs.columns
     if not set(figure.by) <= set(columns):
         return []
@@ -491,13 +500,17 @@ def paired_differences(
         cell: _cell_difference(measure, figure, pairs.where(outer == code), weighted) for code, cell in enumerate(cells)
     }
     differences = [replace(difference, cell=cell) for cell, difference in by_cell.items() if difference is not None]
-    differences.sort(key=lambda each: [place(value) for place, value in zip(places, each.cell, strict=True)])
+    differences.sort(
+        key=lambda difference: [place(value) for place, value in zip(places, difference.cell, strict=True)]
+    )
     return differences
 
 
 def _cell_difference(
     measure: Measure, figure: SumOfMeans, pairs: PairedScores, weighted: bool
 ) -> CellDifference | None:
+    """Return the difference of two sides over the pairs of one cell of a measure; None if a term of a sum has no
+    pairs."""
     cell, keys = pairs.cells(figure.by)
     if figure.times is None:
         return mean_difference(pairs, weighted=weighted, cell=cell if figure.by else None)

@@ -22,7 +22,7 @@ from tripos_warehouse.measures.measure_rows import MeasureRow
 from tripos_warehouse.statistics.intervals import Factor, product_interval
 
 Rows = Callable[[Measure], Sequence[MeasureRow]]
-"""Evaluates a measure."""
+"""A function that evaluates a measure."""
 
 
 @dataclass(frozen=True)
@@ -39,25 +39,27 @@ class FigureProduct:
             return None
         if self.constant == 0:
             return None
-        raised = {key: (figure, own * power) for key, (figure, own) in self.powers.items()}
-        return FigureProduct(self.constant**power, raised)
+        powers = {key: (figure, inner * power) for key, (figure, inner) in self.powers.items()}
+        return FigureProduct(self.constant**power, powers)
 
     def times(self, other: FigureProduct) -> FigureProduct:
         """Return the product of two products."""
-        found = dict(self.powers)
+        powers = dict(self.powers)
         for key, (figure, power) in other.powers.items():
-            total = power + found.get(key, (figure, 0.0))[1]
-            found[key] = (figure, total)
-        kept = {key: each for key, each in found.items() if each[1] != 0}
-        return FigureProduct(self.constant * other.constant, dict(sorted(kept.items())))
+            total = power + powers.get(key, (figure, 0.0))[1]
+            powers[key] = (figure, total)
+        nonzero = {key: (figure, power) for key, (figure, power) in powers.items() if power != 0}
+        return FigureProduct(self.constant * other.constant, dict(sorted(nonzero.items())))
 
 
 def resolve_names(plan: Plan, measure: Measure) -> Measure:
-    """Return a measure in which names of measures are replaced by their figures."""
-    return measure.model_copy(update={"figure": _unnamed(plan, measure.figure, measure.missing)})
+    """Return a measure whose figure is not merely the name of another measure."""
+    return measure.model_copy(update={"figure": _resolved(plan, measure.figure, measure.missing)})
 
 
-def _unnamed(plan: Plan, figure: Figure, missing: Missing) -> Figure:
+def _resolved(plan: Plan, figure: Figure, missing: Missing) -> Figure:
+    """Return the figure of the measure that `figure` names, if it names one with the same `missing`; otherwise the
+    figure itself."""
     while isinstance(figure, Measured) and not figure.slice:
         measure = named(plan.measures, figure.measure)
         if measure.missing != missing:
@@ -71,7 +73,7 @@ def pooled_mean(plan: Plan, figure: Figure, missing: Missing) -> Aggregate | Non
     for several metrics of a judge, which may have weights in a mean."""
     if not isinstance(figure, Formula) or figure.operator != "/" or missing != "skip":
         return None
-    total, number = (_unnamed(plan, value, missing) for value in figure.values)
+    total, number = (_resolved(plan, value, missing) for value in figure.values)
     if not isinstance(total, Aggregate) or not isinstance(number, Aggregate) or total.of is not None:
         return None
     mean = RATIOS.get((total.function, number.function))
@@ -85,20 +87,19 @@ def rows_of_cells(plan: Plan, measure: Measure, rows: Sequence[MeasureRow], eval
     """Return rows of a slice of a formula with the intervals that the formula has in these cells."""
     figure = measure.figure
     assert isinstance(figure, Measured)
-    known = named(plan.measures, figure.measure)
-    if not isinstance(known.figure, Formula):
+    sliced = named(plan.measures, figure.measure)
+    if not isinstance(sliced.figure, Formula):
         return list(rows)
-    own = tuple(name for name in measure.by if name not in figure.slice)
-    cells = evaluated(known.model_copy(update={"by": (*own, *figure.slice)}))
-    wanted = tuple(figure.slice.values())
-    measure_rows = {
-        (row.model, *row.by[: len(own)]): row for row in cells if tuple(map(str, row.by[len(own) :])) == wanted
-    }
-    places = [measure.by.index(name) for name in own]
-    return [_as_cell(row, measure_rows.get((row.model, *(row.by[place] for place in places)))) for row in rows]
+    free = tuple(name for name in measure.by if name not in figure.slice)
+    cells = evaluated(sliced.model_copy(update={"by": (*free, *figure.slice)}))
+    fixed = tuple(figure.slice.values())
+    by_cell = {(row.model, *row.by[: len(free)]): row for row in cells if tuple(map(str, row.by[len(free) :])) == fixed}
+    places = [measure.by.index(name) for name in free]
+    return [_as_cell(row, by_cell.get((row.model, *(row.by[place] for place in places)))) for row in rows]
 
 
 def _as_cell(row: MeasureRow, cell: MeasureRow | None) -> MeasureRow:
+    """Return a row with the interval of a cell, if both have the same value."""
     if row.value is None or cell is None or cell.value is None or not math.isclose(row.value, cell.value):
         return row
     ends = {name: getattr(cell, name) for name in ("low", "high", "method")}
@@ -106,7 +107,8 @@ def _as_cell(row: MeasureRow, cell: MeasureRow | None) -> MeasureRow:
 
 
 def product_of(plan: Plan, measure: Measure) -> FigureProduct | None:
-    """Return the product that a measure is; None for any other measure, and for one figure times a number."""
+    """Return a measure as a product of powers of figures; None for any other measure, and for one figure times a
+    number."""
     try:
         plain = _product(plan, measure.figure, measure.missing)
     except ArithmeticError:  # its constant is out of range
@@ -121,6 +123,7 @@ def product_of(plan: Plan, measure: Measure) -> FigureProduct | None:
 
 
 def _product(plan: Plan, figure: Figure, missing: Missing) -> FigureProduct:
+    """Return a figure as a product. A figure that is not one is its own only factor."""
     product: FigureProduct | None = None
     figure = pooled_mean(plan, figure, missing) or figure
     match figure:
@@ -131,20 +134,21 @@ def _product(plan: Plan, figure: Figure, missing: Missing) -> FigureProduct:
         case Formula(operator="*", values=(one, other)):
             product = _product(plan, one, missing).times(_product(plan, other, missing))
         case Formula(operator="/", values=(one, other)):
-            below = _product(plan, other, missing).to_the(-1)
-            product = None if below is None else _product(plan, one, missing).times(below)
+            inverse = _product(plan, other, missing).to_the(-1)
+            product = None if inverse is None else _product(plan, one, missing).times(inverse)
         case Formula(operator="sqrt", values=(inner,)):
             product = _product(plan, inner, missing).to_the(0.5)
         case Formula(operator="exp", values=(inner,)):
             product = _exponential(plan, inner, missing)
         case Measured():
-            known = _unnamed(plan, figure, missing)
-            product = None if known is figure else _product(plan, known, missing)
+            resolved = _resolved(plan, figure, missing)
+            product = None if resolved is figure else _product(plan, resolved, missing)
     return FigureProduct(1.0, {figure.model_dump_json(): (figure, 1.0)}) if product is None else product
 
 
 def _exponential(plan: Plan, figure: Figure, missing: Missing) -> FigureProduct | None:
-    """Return the product whose logarithm a figure is: a weighted sum of logarithms and numbers."""
+    """Return the exponential of a figure as a product, if the figure is a weighted sum of logarithms and numbers;
+    otherwise None."""
     match figure:
         case Constant(value=value):
             return FigureProduct(math.exp(min(value, 700.0)), {})
@@ -167,8 +171,8 @@ def _exponential(plan: Plan, figure: Figure, missing: Missing) -> FigureProduct 
 
 
 def log_of_product(plan: Plan, measure: Measure) -> tuple[Figure, Callable[[float], float]] | None:
-    """Return the product whose logarithm a measure is, such as a / b for log(a) − log(b), and the logarithm as a
-    function; None for any other measure."""
+    """Return the exponential of a measure that is the logarithm of a product, such as log(a) − log(b), as a figure, and
+    the logarithm as a function; None for any other measure."""
     figure = measure.figure
     if not isinstance(figure, Formula):
         return None
@@ -186,29 +190,30 @@ def _with_harmonic_means(plan: Plan, product: FigureProduct, missing: Missing) -
     for key, (figure, power) in product.powers.items():
         match figure:
             case Formula(operator="+", values=(one, other)) if power == -1:
-                parts = [_unnamed(plan, each, missing).model_dump_json() for each in (one, other)]
+                parts = [_resolved(plan, summand, missing).model_dump_json() for summand in (one, other)]
                 if parts[0] != parts[1] and all(product.powers.get(part, (one, 0.0))[1] == 1 for part in parts):
                     mean = Formula(operator="harmonic_mean", values=(one, other))
-                    rest = {each: own for each, own in product.powers.items() if each not in (key, *parts)}
-                    figure_product = FigureProduct(product.constant / 2, rest)
-                    return figure_product.times(FigureProduct(1.0, {mean.model_dump_json(): (mean, 1.0)}))
+                    rest = {name: factor for name, factor in product.powers.items() if name not in (key, *parts)}
+                    without_mean = FigureProduct(product.constant / 2, rest)
+                    return without_mean.times(FigureProduct(1.0, {mean.model_dump_json(): (mean, 1.0)}))
     return product
 
 
 def product_rows(
     plan: Plan, measure: Measure, product: FigureProduct, rows: Sequence[MeasureRow], evaluated: Rows
 ) -> list[MeasureRow]:
-    """Return rows with the interval of their product; a row without one stays as it is.
+    """Return the rows of a product with the intervals that follow from those of its factors; a row for which there is
+    none is unchanged.
 
-    A figure from a bootstrap is drawn together with the other factors, which is more precise than this.
+    A row with a bootstrap interval is unchanged too: the bootstrap draws all factors together, which is more precise.
     """
     tables: list[tuple[tuple[int, ...], Mapping[tuple[object, ...], MeasureRow], float]] = []
     for figure, power in product.powers.values():
         by = dims_of(plan, figure, measure.by)
         low, high = figure_range(plan, figure, measure.missing).ends
         bare = measure.model_copy(update={"figure": figure, "by": by, "low": low, "high": high})
-        measure_rows = {(row.model, *row.by): row for row in evaluated(bare)}
-        tables.append((tuple(measure.by.index(name) for name in by), measure_rows, power))
+        factor_rows = {(row.model, *row.by): row for row in evaluated(bare)}
+        tables.append((tuple(measure.by.index(name) for name in by), factor_rows, power))
     ends = measure.low, measure.high
     return [_row_of(row, product, tables, ends) for row in rows]
 
@@ -219,6 +224,8 @@ def _row_of(
     tables: Sequence[tuple[tuple[int, ...], Mapping[tuple[object, ...], MeasureRow], float]],
     ends: tuple[float | None, float | None],
 ) -> MeasureRow:
+    """Return one row of `product_rows`. For each factor, `tables` has the positions of its dimensions in those of the
+    row, its rows by model and dimensions, and its power."""
     if row.value is None or row.method == "bootstrap":
         return row
     factors: list[Factor] = []
@@ -250,8 +257,8 @@ def _row_of(
 def dims_of(plan: Plan, figure: Figure, by: tuple[str, ...]) -> tuple[str, ...]:
     """Return the dimensions of `by` over which a figure varies: a slice is constant over the dimensions that it
     fixes."""
-    kept = _dims(plan, figure, frozenset(by))
-    return tuple(name for name in by if name in kept)
+    dims = _dims(plan, figure, frozenset(by))
+    return tuple(name for name in by if name in dims)
 
 
 def _dims(plan: Plan, figure: Figure, by: frozenset[str]) -> frozenset[str]:

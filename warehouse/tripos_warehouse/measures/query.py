@@ -50,41 +50,42 @@ UNREAD = "is unread"
 def is_unread(given: str) -> str:
     """Return the SQL condition that a row has no value although a reply arrived. `given` is the SQL of its name or
     text."""
-    there = texts((SCORED, *RETRIED_STATUSES, NOT_GIVEN))
-    return f"(value is null and {given} is null and status not in {there})"
+    other_statuses = texts((SCORED, *RETRIED_STATUSES, NOT_GIVEN))
+    return f"(value is null and {given} is null and status not in {other_statuses})"
 
 
 def worst_value(plan: Plan, figure: Aggregate, scored: ScoredStep, end: End) -> str | None:
-    """Return the SQL of the worst value that a row of a scored step may have; None if a range has no bound at that
-    end."""
+    """Return the SQL of the worst value that a row of a scored step may have; None if unread replies have another
+    meaning for the aggregate, or if a range has no bound at that end."""
     if declared_aggregate(figure.function).unread != "worst":
         return None
     ranges, place = ranges_of(plan), ("low", "high").index(end)
     if figure.true_of:
         return _number(place)
     metrics = {metric.name: metric_range(metric) for metric in plan.metrics}
-    found: dict[tuple[str, str], float] = {}
+    worst: dict[tuple[str, str], float] = {}
     for scenario in scored.scenarios:
         for step in scenario.steps:
             if step not in scored.steps:
                 continue
             if isinstance(step, Grade) and step.metrics:
-                of_it = [name for name in step.metrics if scored.kind != "metric" or name == scored.name]
-                ends: dict[tuple[str, str], Interval | None] = {("metric", name): metrics.get(name) for name in of_it}
+                names = [name for name in step.metrics if scored.kind != "metric" or name == scored.name]
+                by_key: dict[tuple[str, str], Interval | None] = {("metric", name): metrics.get(name) for name in names}
             else:
-                ends = {("fingerprint", step.fingerprint): ranges.of_step(scenario, step)}
-            if any(each is None or each.ends[place] is None for each in ends.values()):
+                by_key = {("fingerprint", step.fingerprint): ranges.of_step(scenario, step)}
+            if any(range_ is None or range_.ends[place] is None for range_ in by_key.values()):
                 return None
-            found |= {key: float(each[place]) for key, each in ends.items() if each is not None}
-    return _by_row(found) if found else None
+            worst |= {key: float(range_[place]) for key, range_ in by_key.items() if range_ is not None}
+    return _by_row(worst) if worst else None
 
 
-def _by_row(found: Mapping[tuple[str, str], float]) -> str:
-    """Return the SQL that picks a row's value by its metric or fingerprint."""
-    if len(set(found.values())) == 1:
-        return _number(next(iter(found.values())))
+def _by_row(values: Mapping[tuple[str, str], float]) -> str:
+    """Return the SQL that picks a row's value by its metric or fingerprint: `values` has the column and its content as
+    keys."""
+    if len(set(values.values())) == 1:
+        return _number(next(iter(values.values())))
     whens = " ".join(
-        f"when {column} = {quoted(name)} then {_number(value)}" for (column, name), value in sorted(found.items())
+        f"when {column} = {quoted(name)} then {_number(value)}" for (column, name), value in sorted(values.items())
     )
     return f"case {whens} end"
 
@@ -98,8 +99,9 @@ Labels = Literal["none", "judges", "people"]
 by people in their place."""
 Weights = Mapping[str, Mapping[str, float]]
 """The weights of metrics, by scenario and metric."""
-CONVERSATION = '"of talk"'
-"""The column with the conversation that a reply follows. Names of axes have no space, so it collides with none."""
+CONVERSATION = '"of conversation"'
+"""The column with the number of the conversation that a reply follows. Axes have no space in their names, so the column
+collides with none."""
 
 
 NODES = ".nodes"
@@ -121,8 +123,8 @@ def ordered(aggregate: str, value: str) -> str:
     """Return an aggregate that takes its numbers in ascending order. In another order the last bits of a sum differ, so
     a figure would depend on how its rows are stored.
 
-    >>> ordered("sum", "pull ** 2")
-    'sum(pull ** 2 order by pull ** 2)'
+    >>> ordered("sum", "influence ** 2")
+    'sum(influence ** 2 order by influence ** 2)'
     """
     return f"{aggregate}({value} order by {value})"
 
@@ -224,18 +226,21 @@ def has_separate_scores(plan: Plan, scored: ScoredStep) -> bool:
 
 
 def _by_graders(plan: Plan, scored: ScoredStep, cut: RowSelection) -> str:
+    """Return the SQL condition, after ` and`, for the scores by people, or for all others; empty if the selection does
+    not separate them."""
     if cut.per_evaluator or not has_separate_scores(plan, scored):
         return ""
     judges = _judges_of(scored)
-    computed = len(judges) < len(scored.steps)
-    apart = is_separate_person(plan, scorers=None if computed else set(judges))
+    has_computed = len(judges) < len(scored.steps)
+    by_person = is_separate_person(plan, scorers=None if has_computed else set(judges))
     if cut.graders == "people":
-        return f" and {apart}"
-    return f" and not coalesce({apart}, false)" if computed else f" and not {apart}"
+        return f" and {by_person}"
+    return f" and not coalesce({by_person}, false)" if has_computed else f" and not {by_person}"
 
 
 def _judges_of(scored: ScoredStep) -> list[str]:
-    """Return the scorer of each step that a judge scores, for elements only if the judge's choice is the score."""
+    """Return the scorer of each step that a judge scores; for scores of elements, only if the judge's choice is the
+    score."""
     graded = [step.scorer for step in scored.steps if isinstance(step, Grade | Compare)]
     return graded + [step.judge for step in scored.steps if isinstance(step, Score) and step.judge is not None]
 
@@ -315,19 +320,21 @@ def compared_sql(plan: Plan, scored: ScoredStep, cut: RowSelection, more: Sequen
 
 
 def with_conversation(plan: Plan, parts: Parts, rows: str, scored: ScoredStep) -> str:
-    """Return the name of a table of the rows with the conversation that each reply follows; the given table if no reply
-    follows several."""
-    talks = conversations_before(scored)
-    if not talks:
+    """Return the name of a table of the rows with the number of the conversation that each reply follows; the given
+    table if no reply follows one of several conversations."""
+    conversations = conversations_before(scored)
+    if not conversations:
         return rows
-    numbers = " ".join(f"when {quoted(each)} then sample_number % {count}" for each, count in talks.items())
-    of_talk = parts.add(
-        "talks",
+    numbers = " ".join(
+        f"when {quoted(fingerprint)} then sample_number % {count}" for fingerprint, count in conversations.items()
+    )
+    conversation_of_sample = parts.add(
+        "conversations",
         f"""select distinct sample_id, case fingerprint {numbers} end as {CONVERSATION}
 from {named(plan.benchmark.name)}.samples
-where fingerprint in ({", ".join(map(quoted, talks))})""",
+where fingerprint in ({", ".join(map(quoted, conversations))})""",
     )
-    return parts.add("rows", f"select * from {rows} left join {of_talk} using (sample_id)")
+    return parts.add("rows", f"select * from {rows} left join {conversation_of_sample} using (sample_id)")
 
 
 def with_sample_numbers(plan: Plan, parts: Parts, rows: str) -> str:
@@ -338,27 +345,31 @@ def with_sample_numbers(plan: Plan, parts: Parts, rows: str) -> str:
 
 
 def _dimension_name(dim: str) -> str:
-    """Return the alias of a dimension, next to columns that may have its name."""
+    """Return the SQL name of a dimension, without quotes if it is built in, so that it equals a column that is selected
+    anyway."""
     return dim if dim in BUILT_IN_DIMENSIONS else named(dim)
 
 
 def _from_view(plan: Plan, view: str, picked: Sequence[str], scored: ScoredStep, cut: RowSelection) -> str:
+    """Return the SQL of the columns `picked` of the rows of a scored step in a view, with the dimensions that are not
+    columns of the view: fields of elements, fields of items, groups of axis values, and nodes of paths."""
     schema = named(plan.benchmark.name)
-    every = dict.fromkeys((*cut.dims, *(name for name, _ in cut.fixed)))
-    elements = [name for name in every if goes_by_elements(scored, name)]
-    fields = dict.fromkeys(name for name in every if "." in name and name not in elements)
+    dims = dict.fromkeys((*cut.dims, *(name for name, _ in cut.fixed)))
+    elements = [name for name in dims if goes_by_elements(scored, name)]
+    fields = dict.fromkeys(name for name in dims if "." in name and name not in elements)
     lines = [f"select {', '.join(picked)}", f"from {schema}.{view}"]
     if elements:
-        beside = ", ".join(f"element_value ->> {quoted(path_of(name))} as {named(name)}" for name in elements)
-        there = "element_place is not null"  # a reply whose list is unknown belongs to no cell
-        lines[-1] = f"from (select *, {beside} from {schema}.{view} where {there})"
+        element_fields = ", ".join(f"element_value ->> {quoted(path_of(name))} as {named(name)}" for name in elements)
+        is_known = "element_place is not null"  # a reply whose list is unknown belongs to no cell
+        lines[-1] = f"from (select *, {element_fields} from {schema}.{view} where {is_known})"
     groups = [name for name in fields if name.partition(".")[0] in {axis.name for axis in plan.axes}]
     nodes = [name for name in fields if _goes_by_nodes(plan, scored, name)]
-    read = [f"fields ->> {quoted(path_of(name))} as {named(name)}" for name in fields if name not in (*groups, *nodes)]
+    plain = [f"fields ->> {quoted(path_of(name))} as {named(name)}" for name in fields if name not in (*groups, *nodes)]
     # Each list of nodes needs a separate join: two lists unnested in parallel would not be combined.
-    for own in [", ".join(read), *(f"{_nodes_sql(name)} as {named(name)}" for name in nodes)]:
-        if own:
-            lines.append(f"left join (select scenario, item_id, {own} from {schema}.items) using (scenario, item_id)")
+    for joined in [", ".join(plain), *(f"{_nodes_sql(name)} as {named(name)}" for name in nodes)]:
+        if joined:
+            items = f"select scenario, item_id, {joined} from {schema}.items"
+            lines.append(f"left join ({items}) using (scenario, item_id)")
     lines += [_groups_sql(plan, name) for name in groups]
     fixed = "".join(f" and {named(name)} = {quoted(value)}" for name, value in cut.fixed)
     lines.append(f"where {condition(plan, scored, cut)}{fixed} and status <> 'not_applicable'")
@@ -393,14 +404,14 @@ def _goes_by_nodes(plan: Plan, scored: ScoredStep, name: str) -> bool:
     if not name.endswith(NODES):
         return False
     alias, *path = name.removesuffix(NODES).split(".")
-    own = {
+    dataset_names = {
         scenario.rows.dataset
         for scenario in scored.scenarios
         if scenario.rows is not None and scenario.rows.alias == alias
     }
     datasets: list[Dataset | GeneratedDataset] = [*plan.datasets, *plan.made]
     type_: Type | None = RecordType(
-        fields={f.name: f.type for dataset in datasets if dataset.name in own for f in dataset.fields}
+        fields={f.name: f.type for dataset in datasets if dataset.name in dataset_names for f in dataset.fields}
     )
     for step in path:
         type_ = type_.of if type_ is not None and type_.kind == "optional" else type_
@@ -418,7 +429,7 @@ def path_of(name: str) -> str:
 
 
 def given_value(missing: Missing) -> str:
-    """Return the SQL of a value in which a missing one counts as zero or not at all."""
+    """Return the SQL of the column `value`, with 0 for a missing value if `missing` is `zero`."""
     return "coalesce(value, 0)" if missing == "zero" else "value"
 
 
@@ -428,8 +439,8 @@ _TOKEN = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"(?P<schema>\.)?|(?P<word>\w
 
 
 def renamed(text: str, schema: str, axes: Iterable[str], dims: Iterable[str]) -> str:
-    """Return a query in which no axis or arm has the name of something in the query itself; the same query if there is
-    no collision. `dims` are those in the answer.
+    """Return a query in which no axis or arm has a name that the query uses for something else; the same query if there
+    is no collision. `dims` are the dimensions that the query returns.
 
     Generated SQL quotes the names of axes and arms, and no other name without a space. So unquoted words belong to the
     query, and a quoted name that equals one of them is replaced by another, which the query also gives to that column
@@ -442,38 +453,38 @@ def renamed(text: str, schema: str, axes: Iterable[str], dims: Iterable[str]) ->
       from (select * exclude ("n"), "n" as "its n" from "b".scores) group by "its n"
     )
     """
-    own = {match["word"].casefold() for match in _TOKEN.finditer(text) if match["word"]}
-    awkward = {axis: named(f"its {axis}") for axis in axes if axis.casefold() in own}
-    if not awkward:
+    words = {match["word"].casefold() for match in _TOKEN.finditer(text) if match["word"]}
+    new_names = {axis: named(f"its {axis}") for axis in axes if axis.casefold() in words}
+    if not new_names:
         return text
-    inside = {named(axis): other for axis, other in awkward.items()}
+    new_columns = {named(axis): new_name for axis, new_name in new_names.items()}
 
-    def other_name(found: re.Match[str]) -> str:
-        return found[0] if found["schema"] else inside.get(found[0], found[0])
+    def new_token(token: re.Match[str]) -> str:
+        return token[0] if token["schema"] else new_columns.get(token[0], token[0])
 
-    written = _TOKEN.sub(other_name, text)
+    written = _TOKEN.sub(new_token, text)
     if written == text:
         return text
-    columns = ", ".join(inside)
-    given = ", ".join(f"{column} as {other}" for column, other in inside.items())
+    columns = ", ".join(new_columns)
+    aliases = ", ".join(f"{column} as {new_column}" for column, new_column in new_columns.items())
     for view in WITH_AXES:
         read = f"{named(schema)}.{view}"
         written = re.sub(
-            rf"{re.escape(read)}\b", lambda match: f"(select * exclude ({columns}), {given} from {match[0]})", written
+            rf"{re.escape(read)}\b", lambda match: f"(select * exclude ({columns}), {aliases} from {match[0]})", written
         )
-    told = {dim: awkward[dim] for dim in dims if dim in awkward}
-    if not told:
+    renamed_dims = {dim: new_names[dim] for dim in dims if dim in new_names}
+    if not renamed_dims:
         return written
-    back = ", ".join(f"{other} as {named(dim)}" for dim, other in told.items())
-    return f"select * exclude ({', '.join(told.values())}), {back}\nfrom (\n{indented(written)}\n)"
+    original = ", ".join(f"{new_name} as {named(dim)}" for dim, new_name in renamed_dims.items())
+    return f"select * exclude ({', '.join(renamed_dims.values())}), {original}\nfrom (\n{indented(written)}\n)"
 
 
 PAIR = "pair"
-"""The dimension with a value for every two evaluators."""
+"""The dimension with a value for every pair of evaluators."""
 PAIR_SEPARATOR = " & "
 """The text between the two evaluators in a value of `PAIR`."""
 REPLY_TO_ITEM = '"of item" || chr(31) || subject'
-"""What is rated, with the item as a prefix; the warehouse splits them there."""
+"""The SQL of the subject of a rating with its item as a prefix; `query.aggregates` splits them at the separator."""
 
 
 IS_ITEM = "not starts_with(cluster_id, chr(31))"
@@ -516,11 +527,9 @@ class FigureTables:
     has_counted_items: bool = False
     """True if the cells have `items that count` and `all items`, as a chance of several tries has."""
     rows: RowSource = NO_SOURCE
-    """The rows that it reads, for an aggregate of scores or of cells of such."""
+    """The rows that the figure reads, if it is an aggregate of scores, or of cells of such an aggregate."""
     row_sources: tuple[FigureTables, ...] = ()
-    """For a formula, and for cells of one: the tables of everything that it reads."""
-    is_affine: bool = False
-    """True if it is an affine formula of one part, or an aggregate of cells of one."""
+    """For a formula, or an aggregate of cells of one: the tables of every aggregate of scores that it reads."""
     is_nonlinear: bool = False
     """True if it is a nonlinear formula, or made of one."""
     has_bias_bound: bool = False
@@ -531,12 +540,13 @@ class FigureTables:
 
 
 def without_pair(dims: Sequence[str]) -> tuple[str, ...]:
-    """Return the dimensions that rows have themselves; a pair of evaluators follows from the ratings."""
+    """Return the dimensions without the pair of evaluators, which is not a column of the views but follows from the
+    ratings."""
     return tuple(dim for dim in dims if dim != PAIR)
 
 
 def by_pair(parts: Parts, rows: str) -> str:
-    """Return the table of ratings, each repeated for every pair that its rater is in."""
+    """Return the name of a table of the ratings, each repeated for every pair that its rater belongs to."""
     raters = f"(select distinct rater from {rows} where rater is not null)"
     pair = f"one.rater || {quoted(PAIR_SEPARATOR)} || other.rater"
     pairs = parts.add(
@@ -552,7 +562,7 @@ from {rows} as r join {pairs} as p on r.rater in (p.one, p.other)""",
 
 
 def pool_models(parts: Parts, rows: str) -> str:
-    """Return the same rows without a model, so that a cell holds the rows of all models."""
+    """Return the name of a table of the same rows with one empty model, so that a cell has the rows of all models."""
     return parts.add("rows", f"select * replace ('' as model)\nfrom {rows}")
 
 
@@ -566,12 +576,12 @@ def repeat_by_model(parts: Parts, node: FigureTables, rows: str) -> FigureTables
 
 
 def row_source(figure: Aggregate, scored: Sequence[ScoredStep], cut: RowSelection) -> RowSource:
-    """Return the rows that an aggregate reads in a cell."""
-    of = scored[0]
-    required = {"": quoted(_TABLES.get(of.kind, "scores"))}
-    if of.within is not None:
-        required["scenario"] = quoted(of.within)
-    column = _COLUMNS.get(of.kind, "metric")
+    """Return the description of the rows that an aggregate reads in a cell."""
+    first = scored[0]
+    required = {"": quoted(_TABLES.get(first.kind, "scores"))}
+    if first.within is not None:
+        required["scenario"] = quoted(first.within)
+    column = _COLUMNS.get(first.kind, "metric")
     required[column] = quoted(" ".join(step.name for step in scored))
     if figure.across is not None:
         required["its role"] = quoted(figure.across)
@@ -584,39 +594,41 @@ def row_source(figure: Aggregate, scored: Sequence[ScoredStep], cut: RowSelectio
         required["its graders"] = quoted(cut.graders)
     required |= {name: quoted(value) for name, value in cut.fixed}
     required |= {name: f"base.{named(name)}" for name in cut.dims}
-    return RowSource(tuple(required.items()), (*_given(of), *_given_graders(cut)))
+    return RowSource(tuple(required.items()), (*_implied_scorer(first), *_implied_graders(cut)))
 
 
-def _given(of: ScoredStep) -> Conditions:
-    scorers = {step.scorer for step in judged_steps(of)} if of.kind in ("score", "metric") else set()
+def _implied_scorer(scored: ScoredStep) -> Conditions:
+    """Return the condition that rows of a score or a metric are by a scorer, if there is only one."""
+    scorers = {step.scorer for step in judged_steps(scored)} if scored.kind in ("score", "metric") else set()
     return (("scorer", quoted(scorers.pop())),) if len(scorers) == 1 else ()
 
 
-def _given_graders(cut: RowSelection) -> Conditions:
-    """Return the fact that a named model is among the graders that count."""
-    named_one = dict(cut.fixed).get("evaluator")
-    return () if named_one is None or named_one.startswith(HUMAN) else (("its graders", quoted("counted")),)
+def _implied_graders(cut: RowSelection) -> Conditions:
+    """Return the condition that the graders are those that count, if a slice names a model as the evaluator."""
+    evaluator = dict(cut.fixed).get("evaluator")
+    return () if evaluator is None or evaluator.startswith(HUMAN) else (("its graders", quoted("counted")),)
 
 
 def count_without_overlap(parts: Sequence[tuple[str, RowSource]], column: str) -> str:
-    """Return the SQL of the sum of a column over named parts, without parts whose rows another part counts."""
+    """Return the SQL of the sum of a column over the tables `parts`, each with its alias, in a cell `base`. A part
+    counts as 0 in cells where all its rows are among those of another part."""
     terms = []
     for place, (name, rows) in enumerate(parts):
-        within: list[str] = []
+        contained_if: list[str] = []
         for other, (_, wider) in enumerate(parts):
             contained = _contained(rows, wider)
             if other == place or contained is None:
                 continue
             back = _contained(wider, rows) if other > place else None  # of equal parts only the first counts
             if back is None:
-                within.append(" and ".join(contained) or "true")
+                contained_if.append(" and ".join(contained) or "true")
             elif not set(back) <= set(contained):
-                within.append(" and ".join([*contained, f"not ({' and '.join(back)})"]))
+                contained_if.append(" and ".join([*contained, f"not ({' and '.join(back)})"]))
         plain = f"coalesce({name}.{column}, 0)"
-        if not within:
+        if not contained_if:
             terms.append(plain)
-        elif "true" not in within:
-            terms.append(f"case when {' or '.join(within)} then 0 else {plain} end")
+        elif "true" not in contained_if:
+            terms.append(f"case when {' or '.join(contained_if)} then 0 else {plain} end")
     return " + ".join(terms)
 
 
@@ -636,9 +648,13 @@ def _contained(rows: RowSource, wider: RowSource) -> tuple[str, ...] | None:
 def over_cells(
     parts: Parts, inner: FigureTables, cells: str, dims: tuple[str, ...], of_one: Aggregate | None
 ) -> tuple[FigureTables, ...]:
-    """Return the tables of everything that an aggregate of the cells of a formula reads, with each score counted once.
-    `of_one`: it depends on one of its cells, which have a weight."""
-    tableses = []
+    """Return the tables of every aggregate of scores that an aggregate of the cells of a formula reads, with the number
+    of scores in its own cells.
+
+    `inner` are the tables of the formula, `cells` is the name of the table of its cells with their weights. `of_one` is
+    the aggregate if its value is that of one of the cells, such as a minimum: then only this cell is counted.
+    """
+    sources = []
     for tables in inner.row_sources:
         own = columns(tuple(dict.fromkeys([*dims, *tables.dims])))
         chosen = "" if of_one is None else ' where weight <> 0 or "number of cells" = 0'
@@ -648,12 +664,13 @@ def over_cells(
 from (select distinct {own} from {cells}{chosen}) as b left join {tables.cells} as t on {same("b", "t", tables.dims)}
 group by {columns(dims, "b")}""",
         )
-        tableses.append(FigureTables(counts, "", dims, rows=row_source_of_cells(tables, dims, of_one)))
-    return tuple(tableses)
+        sources.append(FigureTables(counts, "", dims, rows=row_source_of_cells(tables, dims, of_one)))
+    return tuple(sources)
 
 
 def row_source_of_cells(node: FigureTables, dims: tuple[str, ...], of_one: Aggregate | None) -> RowSource:
-    """Return the rows of an aggregate of the cells of a figure; `of_one`: of one of the cells, whichever it is."""
+    """Return the description of the rows that an aggregate of the cells of a figure reads. `of_one` is the aggregate if
+    its value is that of one of the cells: then the rows are those of a cell that is not known here."""
     inside = {f"base.{named(dim)}" for dim in node.dims if dim not in dims}
     required = [pair for pair in node.rows.required if pair[1] not in inside]
     if of_one is not None:

@@ -1,8 +1,8 @@
 """Intervals that generalise to other judges and prompts: measures with random facets, and their differences.
 
-The value of such a measure is that of the plain mean, and its interval over items is the starting point. Scores are
-read one row each, and the mean is computed again with the judges, or the values of an arm, in place of items: the error
-over these is added (`generalized`).
+The value of such a measure is that of the plain mean. Its interval starts from that over items. Single scores are read,
+and the mean is computed again with the judges, or the values of an arm, as units in place of items: the error over
+these is added (`generalized`).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class FacetedScores:
     levels: Mapping[str, Ints]
 
     def mean(self, units: Ints, ends: tuple[float, float] | None = None) -> Estimate:
-        """Return the mean with its error over some units."""
+        """Return the mean with its error over units. `units` has the code of the unit of each score."""
         return mean_of_cells(self.values, units, self.cells, self.weights, ends=ends, paired=False)
 
     def facets(self, plan: Plan) -> list[Estimate]:
@@ -48,7 +48,8 @@ class FacetedScores:
 
 
 def _facet(plan: Plan, mean: Estimate, name: str) -> Estimate:
-    """Return the mean over the levels of a facet; a reason names the levels."""
+    """Return the mean over the levels of a facet. If it has no error, the reason says so in terms of judges or of the
+    arm `name`."""
     judges = any(role.name == name for role in plan.roles)
     if mean.clusters is not None and mean.clusters < 2:
         one = "one judge shows nothing of judges like it"
@@ -69,11 +70,12 @@ def generalized_rows(
 ) -> list[MeasureRow]:
     """Return the rows of a measure with random facets, with intervals over items replaced by intervals over items and
     facets. Raises `StoreError` if the SQL of its scores fails."""
-    scoreses = _by_cell(_read(connection, plan, measure, by_people), _facet_columns(plan, measure))
-    return [_row(plan, measure, row, scoreses.get((row.by, row.model))) for row in rows]
+    by_cell = _by_cell(_read(connection, plan, measure, by_people), _facet_columns(plan, measure))
+    return [_row(plan, measure, row, by_cell.get((row.by, row.model))) for row in rows]
 
 
 def _row(plan: Plan, measure: Measure, row: MeasureRow, scores: FacetedScores | None) -> MeasureRow:
+    """Return a row with its interval over items replaced by that over items and facets."""
     if row.value is None or scores is None:
         return row
     wide = generalized(row, scores.facets(plan), ends=_ends(measure))
@@ -114,11 +116,11 @@ class FacetedMeans:
         self, cell: Cell, keys: Sequence[Key], before: Sequence[ScoresByKey], after: Sequence[ScoresByKey]
     ) -> CellDifference:
         def scores_of(values: Sequence[float]) -> FacetedScores:
-            about = [after[0][key] for key in keys]
+            keyed = [after[0][key] for key in keys]
             return _faceted(
                 [
-                    (x, score.weight, score.cluster, score.inner, score.levels)
-                    for x, score in zip(values, about, strict=True)
+                    (value, score.weight, score.cluster, score.inner, score.levels)
+                    for value, score in zip(values, keyed, strict=True)
                 ]
             )
 
@@ -134,14 +136,15 @@ Rows = list[dict[str, Any]]
 
 
 def _read(connection: Connection, plan: Plan, measure: Measure, by_people: bool) -> Rows:
+    """Return the rows of `scores_sql`: the single scores of a measure."""
     return query_rows(connection, scores_sql(plan, *_mean_of(plan, measure), by_people))[1]
 
 
 def _mean_of(plan: Plan, measure: Measure) -> tuple[Measure, Aggregate]:
     """Return the measure that is a mean, possibly under another name, and the mean of scores in it."""
     if isinstance(measure.figure, Measured):
-        own = named(plan.measures, measure.figure.measure)
-        measure = own.model_copy(update={"by": measure.by, "random": measure.random})
+        renamed = named(plan.measures, measure.figure.measure)
+        measure = renamed.model_copy(update={"by": measure.by, "random": measure.random})
     figure = measure.figure
     assert isinstance(figure, Aggregate)
     inner = figure if figure.of is None else figure.of
@@ -156,28 +159,30 @@ def _facet_columns(plan: Plan, measure: Measure) -> Callable[[Mapping[str, Any]]
     columns = {name: "evaluator" if name in roles else name for name in measure.random}
     inner = _mean_of(plan, measure)[1].by
 
-    def parted(row: Mapping[str, Any]) -> tuple[Cell, Cell, dict[str, Any]]:
+    def split(row: Mapping[str, Any]) -> tuple[Cell, Cell, dict[str, Any]]:
         levels = {name: row[column] for name, column in columns.items()}
         return tuple(row[name] for name in measure.by), tuple(row[name] for name in inner), levels
 
-    return parted
+    return split
 
 
 def _by_cell(
-    rows: Rows, parted: Callable[[Mapping[str, Any]], tuple[Cell, Cell, dict[str, Any]]]
+    rows: Rows, split: Callable[[Mapping[str, Any]], tuple[Cell, Cell, dict[str, Any]]]
 ) -> dict[tuple[Cell, str], FacetedScores]:
     """Return the scores of each cell and model."""
-    found: dict[tuple[Cell, str], list[tuple[float, float, str, Cell, dict[str, Any]]]] = {}
+    by_cell: dict[tuple[Cell, str], list[tuple[float, float, str, Cell, dict[str, Any]]]] = {}
     for row in rows:
-        cell, inner, levels = parted(row)
+        cell, inner, levels = split(row)
         score = (row["value"], row["its weight"], row["cluster_id"], inner, levels)
-        found.setdefault((cell, row["model"]), []).append(score)
-    return {key: _faceted(scores) for key, scores in found.items()}
+        by_cell.setdefault((cell, row["model"]), []).append(score)
+    return {key: _faceted(scores) for key, scores in by_cell.items()}
 
 
 def _faceted(scores: Sequence[tuple[float, float, str, Cell, dict[str, Any]]]) -> FacetedScores:
+    """Return scores as arrays. A score is its value, its weight, the cluster of its item, its inner cell, and its level
+    of each facet."""
     # In a fixed order, so that the last bits of sums do not depend on how rows are stored.
-    scores = sorted(scores, key=lambda each: (each[2], repr(each[3]), repr(each[4]), each[0], each[1]))
+    scores = sorted(scores, key=lambda score: (score[2], repr(score[3]), repr(score[4]), score[0], score[1]))
     return FacetedScores(
         np.array([value for value, *_ in scores], dtype=np.float64),
         np.array([weight for _, weight, *_ in scores], dtype=np.float64),
@@ -188,6 +193,7 @@ def _faceted(scores: Sequence[tuple[float, float, str, Cell, dict[str, Any]]]) -
 
 
 def _numbered(names: Sequence[Any]) -> Ints:
+    """Return codes of names, in the order of their first occurrence."""
     known: dict[Any, int] = {}
     return np.array([known.setdefault(name, len(known)) for name in names], dtype=np.int64)
 
@@ -214,21 +220,22 @@ ScoresByModel = Mapping[str, ScoresByKey]
 
 def _scores_by_key(rows: Rows, plan: Plan, measure: Measure, items: Collection[str]) -> ScoresByModel:
     """Return the scores of each model for some items, by key."""
-    parted = _facet_columns(plan, measure)
+    split = _facet_columns(plan, measure)
     keys = keys_of_scores(plan, _mean_of(plan, measure)[1])
-    kept = frozenset(items)
-    found: dict[str, dict[Key, _KeyedScore]] = {}
+    selected = frozenset(items)
+    by_model: dict[str, dict[Key, _KeyedScore]] = {}
     for row in rows:
-        if row["item_id"] not in kept:
+        if row["item_id"] not in selected:
             continue
-        cell, inner, levels = parted(row)
+        cell, inner, levels = split(row)
         key = (cell, inner, row["item_id"], *(row[name] for name in keys))
-        scores = found.setdefault(row["model"], {})
+        scores = by_model.setdefault(row["model"], {})
         if key not in scores:
             scores[key] = _KeyedScore(cell, inner, levels, row["cluster_id"], row["its weight"], [])
         scores[key].values.append(row["value"])
-    return found
+    return by_model
 
 
 def _ends(measure: Measure) -> tuple[float, float] | None:
+    """Return the ends of the scale of a measure, if both are known."""
     return None if measure.low is None or measure.high is None else (measure.low, measure.high)

@@ -138,12 +138,13 @@ def labelled_rows(
     return parts.add(
         "rows",
         f"""select {cell}, item_id, cluster_id, sample_id{further}, "it counts" and "is lacking" is null as "has value",
-  case when "it counts" and "is lacking" is null then {'"its label"' if by_people else "value"} end as value,
-  "raised by" * {weight} as "its weight", "is lacking"
+  case when "it counts" and "is lacking" is null then {'"label by people"' if by_people else "value"} end as value,
+  "label weight" * {weight} as "its weight", "is lacking"
 from (
   select *, max({_why_lacking(place)}) over (partition by {cell}) as "is lacking"
   from (
-    select *, count("its label") over part as "labels here", count(*) filter ("it counts") over part as "counted here"
+    select *, count("label by people") over part as "labels here",
+      count(*) filter ("it counts") over part as "counted here"
     from (
 {indented(indented(indented(rows)))}
     ) join {labels} using ({gradable.unit})
@@ -171,7 +172,8 @@ def labelled_comparisons(plan: Plan, parts: Parts, scored: ScoredStep, cut: RowS
     # stratum.
     marked = f"""select *, {_why_lacking(place)} as "is lacking here"
   from (
-    select *, count("its label") over part as "labels here", count(*) filter ("it counts") over part as "counted here"
+    select *, count("label by people") over part as "labels here",
+      count(*) filter ("it counts") over part as "counted here"
     from (
       {TWO_REPLIES.source}
       from (
@@ -186,7 +188,7 @@ def labelled_comparisons(plan: Plan, parts: Parts, scored: ScoredStep, cut: RowS
         return parts.add(
             "compared",
             f"""select {text}, evaluator, first_model, second_model, case when "it counts" then value end as value,
-  "raised by" as "its weight", "is lacking here"
+  "label weight" as "its weight", "is lacking here"
 from (
   {marked}
 )""",
@@ -196,9 +198,9 @@ from (
         "compared",
         f"""select {text}, verdict.evaluator as evaluator, coalesce(verdict.first, first_model) as first_model,
   coalesce(verdict.second, second_model) as second_model, verdict.value as value,
-  "raised by" / greatest(coalesce(len("its label"), 1), 1) as "its weight", "is lacking here"
+  "label weight" / greatest(coalesce(len("label by people"), 1), 1) as "its weight", "is lacking here"
 from (
-  select *, unnest(case when "it counts" then "its label" else [NULL] end) as verdict
+  select *, unnest(case when "it counts" then "label by people" else [NULL] end) as verdict
   from (
     {marked}
     qualify row_number() over (partition by {cell}{TWO_REPLIES.unit} order by evaluator, first_model) = 1
@@ -224,8 +226,8 @@ def _labels(plan: Plan, parts: Parts, scored: ScoredStep, gradable: Gradable = R
     read = "* exclude (run_id)" if gradable.source else f"{gradable.unit}, judgement_id, value"
     # A row is a unit that people graded: its label, the size of the population that it was drawn from, and its run.
     graded = parts.add(
-        "said",
-        f"""select {gradable.unit}, {gradable.label} as "its label", coalesce(max(drawn_of), 0) as "drawn of",
+        "graded",
+        f"""select {gradable.unit}, {gradable.label} as "label by people", coalesce(max(drawn_of), 0) as "drawn of",
   max_by(run_id, coalesce(drawn_of, 0)) as "drawn from"
 from (select {read} from {view} where {people} and value is not null)
   left join (select judgement_id, drawn_of, run_id from {schema}.judgements) using (judgement_id)
@@ -250,12 +252,12 @@ group by all""",
     # A row is a unit that judges graded: its label, if any, whether it counts, and the weight of labels in its stratum.
     return parts.add(
         "labels",
-        f"""select *, "all graded" / nullif(count(*) filter ("it counts") over stratum, 0) as "raised by"
+        f"""select *, "all graded" / nullif(count(*) filter ("it counts") over stratum, 0) as "label weight"
 from (
-  select *, "its label" is not null
+  select *, "label by people" is not null
     and (("drawn of" >= "all drawn" and coalesce("has all", false)) or "all labels" = "all graded") as "it counts"
   from (
-    select *, count(*) over stratum as "all graded", count("its label") over stratum as "all labels",
+    select *, count(*) over stratum as "all graded", count("label by people") over stratum as "all labels",
       count({f"distinct {gradable.drawn}" if gradable.drawn else "*"}) over stratum as "all drawn"
     from (select distinct {gradable.unit} {judged}) left join {graded} using ({gradable.unit})
       left join {frames} using ({gradable.stratum}, "drawn from")
@@ -272,7 +274,7 @@ def corrected_query(parts: Parts, on_all: FigureTables, on_graded: FigureTables,
     Its columns are `model`, the dimensions, the three estimates `of judge` (judges on all replies), `on graded` (judges
     on the labelled replies) and `of people`, the `reason` if one of them is missing, `n` (the number of labels),
     `total` (the number of scores by judges), `df`, `are known` (whether all three have a standard error), `effective
-    items` of the labels, and `all pulls`: a list of the items with their influences on the three estimates.
+    items` of the labels, and `all influences`: a list of the items with their influences on the three estimates.
     """
     dims = on_all.dims
     figures = (on_all, on_graded, people)
@@ -283,7 +285,7 @@ def corrected_query(parts: Parts, on_all: FigureTables, on_graded: FigureTables,
     error = precision(parts, people)
     totals = ", ".join(f"{ordered('sum', name)} as {name}" for name in _INFLUENCE_COLUMNS)
     influences = parts.add(
-        "pulls",
+        "influences",
         f"""select {columns(dims)}, cluster_id, {totals}
 from (
 {indented(stacked)}
@@ -293,7 +295,7 @@ group by {columns(dims)}, cluster_id""",
     struct = ", ".join(f"'{name}': {name}" for name in ("cluster_id", *_INFLUENCE_COLUMNS))
     lists = parts.add(
         "lists",
-        f"""select {columns(dims)}, list({{{struct}}} order by cluster_id) as "all pulls"
+        f"""select {columns(dims)}, list({{{struct}}} order by cluster_id) as "all influences"
 from {influences}
 group by {columns(dims)}""",
     )
@@ -302,7 +304,7 @@ group by {columns(dims)}""",
         f"""select {columns(dims, "c")}, c.value as "of judge", g.value as "on graded", p.value as "of people",
   coalesce(c.reason, p.reason, g.reason) as reason, coalesce(p.n, 0) as n, c.total, coalesce(e.df, 0) as df,
   c.known and g.known and p.known as "are known", e.units as "effective items",
-  l."all pulls"
+  l."all influences"
 from {on_all.cells} as c left join {on_graded.cells} as g on {same("c", "g", dims)}
   left join {people.cells} as p on {same("c", "p", dims)}
   left join {error} as e on {same("c", "e", dims)}
@@ -362,13 +364,13 @@ def item_sums(
     `rows` has the columns `value`, `has value`, and, if `weighted`, `its weight`. `reason` is the SQL of the reason why
     a cell has no value, which must be equal in all rows of the cell.
     """
-    there = "filter (value is not null)"
+    with_value = "filter (value is not null)"
     weight = f"""{ordered("sum", "value")} as "its total", count(value) as "its weight",
   1 as "least weight", 1 as "most weight\""""
     if weighted:
         weight = f"""{ordered("sum", '"its weight" * value')} as "its total",
-  {ordered("sum", '"its weight"')} {there} as "its weight",
-  min("its weight") {there} as "least weight", max("its weight") {there} as "most weight\""""
+  {ordered("sum", '"its weight"')} {with_value} as "its weight",
+  min("its weight") {with_value} as "least weight", max("its weight") {with_value} as "most weight\""""
     # A row is a unit in a cell: sums over its scores.
     return parts.add(
         "rows",
@@ -444,8 +446,8 @@ def keys_of(scored: ScoredStep) -> list[str]:
 
 
 def paired_rows(plan: Plan, parts: Parts, rows: str, scored: ScoredStep, least: int, graders: Graders) -> str:
-    """Return the name of a table of `rows` in which items without a value under every combination of arms have no
-    value.
+    """Return the name of a table of `rows` in which an item has no value if it lacks one under some combination of
+    arms.
 
     `rows` must have the columns `keys_of`. `least` is the number of replies that need a value under each combination.
     """
@@ -461,7 +463,7 @@ def paired_rows(plan: Plan, parts: Parts, rows: str, scored: ScoredStep, least: 
     wanted = " ".join(f"when {quoted(name)} then {count}" for name, count in arms_of(scored).items())
     # A row is an item that has a value under every combination of arms of its scenario.
     complete = parts.add(
-        "whole",
+        "complete",
         f"""select {item}
 from (
   select distinct {arms}
@@ -479,10 +481,10 @@ having count(*) = case scenario {wanted} end""",
     return parts.add(
         "rows",
         f"""select * replace (
-  "has value" and whole.item_id is not null as "has value",
-  case when whole.item_id is not null then value end as value
+  "has value" and complete.item_id is not null as "has value",
+  case when complete.item_id is not null then value end as value
 )
-from {rows} left join {complete} as whole using ({item})""",
+from {rows} left join {complete} as complete using ({item})""",
     )
 
 
@@ -550,23 +552,24 @@ class LeafRows:
         return worst_value(self.plan, self.figure, scored, self.worst_end)
 
     def _chosen(self, rows: str) -> str:
-        """Return the SQL of the rows whose choice is among those that count; for a condition on the choice, their value
-        is 1 if it holds and 0 otherwise."""
+        """Return the SQL of the rows whose choice is among those that count (`where:`); for a condition on the choice,
+        their value is 1 if the condition holds and 0 otherwise."""
         true, among = self.figure.true_of, self.figure.among
         if not true and not among:
             return rows
-        kept = "select *"
+        select = "select *"
         if true:
             value = f"case when given is not null then given in ({_names(true)}) end::double"
             if self.worst_end is not None:
                 value = f"coalesce({value}, value)"  # the worst value, for an unreadable reply
-            kept += f"\n  replace ({value} as value, NULL::varchar as given)"
-        only = f"\nwhere given is null or given in ({_names(among)})" if among else ""
-        return f"{kept}\nfrom (\n{indented(rows)}\n){only}"
+            select += f"\n  replace ({value} as value, NULL::varchar as given)"
+        condition = f"\nwhere given is null or given in ({_names(among)})" if among else ""
+        return f"{select}\nfrom (\n{indented(rows)}\n){condition}"
 
     def single(self, *further: str, weighted: bool = False) -> str:
-        """Return the name of a table of one row per value: `value`, with missing values treated by `missing`, and `has
-        value`, whether there was one. `further` names further columns. If `weighted`, metrics have their weights."""
+        """Return the name of a table of one row per score: `value`, with missing values treated by `missing`, and `has
+        value`, whether the score has one. `further` names further columns. If `weighted`, metrics have their
+        weights."""
         scored = self.scored[0]
         weight = weight_sql({} if "metric" in self.cut.dims else weights_of(scored)) if weighted else "1"
         if self.cut.labels != "none":
@@ -668,12 +671,16 @@ from (
         sums = item_sums(self.parts, self.cut.dims, rows, reason=reason)
         return self.tables(*clustered_mean(self.parts, self.cut.dims, sums, without_value), weighted=True)
 
-    def in_role(self, scored: ScoredStep) -> str:
-        """Return the SQL condition that keeps the scores by raters of the role that the aggregate compares (`across`);
-        empty if no other role has scores of this name."""
+    def ratings(self, scored: ScoredStep, *further: str) -> str:
+        """Return the SQL of the scores by raters of the role that the aggregate compares (`across`), with the columns
+        `scorer`, `round` and `further`."""
+        rows = self.rows(scored, "scorer", "round", *further)
         scorers = {step.scorer for step in judged_steps(scored)}
         of_role = sorted(scorer for scorer in scorers if self.plan.scorer(scorer).role == self.figure.across)
-        return f"\n    and scorer in ({', '.join(map(quoted, of_role))})" if len(of_role) < len(scorers) else ""
+        if len(of_role) == len(scorers):
+            return rows
+        # A separate query, since `rows` may end with a `where` of its own, or without one.
+        return f"select *\nfrom (\n{indented(rows)}\n)\nwhere scorer in ({', '.join(map(quoted, of_role))})"
 
     def called(
         self,
@@ -686,8 +693,8 @@ from (
         key: str = "NULL::varchar",
         paired: bool = False,
     ) -> str:
-        """Return the name of a table of one row per cell, with the result `found` of a statistic of lists
-        (`tripos_statistic`).
+        """Return the name of a table of one row per cell, with the result of a statistic of lists (`tripos_statistic`)
+        in the column `found`.
 
         If `paired`, the actual and the expected value of a reply are two rows, and are counted as one.
         """
@@ -713,14 +720,15 @@ from {results}""",
         )
         units = self.parts.add(
             "units",
-            f"""select {self.by}, unnest(found.items) as cluster_id, unnest(found.pulls) as influence
+            f"""select {self.by}, unnest(found.items) as cluster_id, unnest(found.influences) as influence
 from {results}""",
         )
         return self.tables(cells, units)
 
     def units(self, rows: str, cells: str, influence: str, weight: str | None = None, every: bool = False) -> str:
-        """Return the name of the table of the unscaled influence of each unit in each cell, and of its weight if
-        `weight` is its SQL. Only rows with a value are read, unless `every`."""
+        """Return the name of the table of the unscaled influence of each unit in each cell, and of the unit's weight if
+        `weight` is given. Both are SQL aggregates over the rows of a unit, `rows`, and the columns of its cell,
+        `cells`. Only rows with a value are read, unless `every`."""
         filter_ = "" if every else "\nwhere rows.value is not null"
         weight_column = "" if weight is None else f", {weight} as weight"
         return self.parts.add(

@@ -1,4 +1,5 @@
-"""The sides of a comparison: models with the scores that a connection shows, the items of each, and a difference."""
+"""The sides of a comparison: models and the connection that shows their scores, the items of each model, and the
+difference of two sides."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ class CellDifference:
     b: float
     difference: Estimate
     farthest: float | None = None
-    """The largest difference of a pair or a group of items, in either direction, if they show one."""
+    """The largest absolute difference of a pair of scores or a group of items, if it is known."""
     span: float | None = None
     """The length of the scale, if it has ends."""
     identity: Hashable = None
@@ -50,26 +51,28 @@ class CellDifference:
 
 
 def difference_ends(measure: Measure) -> tuple[float, float] | None:
-    """Return the ends between which two values of a measure can differ, if it has bounds."""
+    """Return the ends between which the difference of two values of a measure lies, if the measure has bounds."""
     if measure.low is None or measure.high is None:
         return None
     return measure.low - measure.high, measure.high - measure.low
 
 
 def score_sources(connection: Connection, plan: Plan, measure: Measure, *, valued: bool = False) -> list[str]:
-    """Return the sources of the scores and columns of a benchmark, for a `from`: the stored sums or the views, in the
-    scenario of a measure if it has one; `valued`: only rows with a value."""
-    there = _scenario_condition(measure)
+    """Return the sources of the scores and columns of a benchmark, as the SQL after `from`: the stored sums or the
+    views, in the scenario of a measure if it has one; with `valued`, only rows with a value."""
+    in_scenario = _scenario_condition(measure)
     sums = score_sums(connection, plan.benchmark.name)
     if sums is not None:
         has_value = '"its n" > 0' if valued else "true"
-        return [f"{sums} where {there} and {has_value}"]
+        return [f"{sums} where {in_scenario} and {has_value}"]
     has_value = "value is not null" if valued else "true"
-    return [f"{sql.name(plan.benchmark.name)}.{table} where {there} and {has_value}" for table in ("scores", "columns")]
+    schema = sql.name(plan.benchmark.name)
+    return [f"{schema}.{table} where {in_scenario} and {has_value}" for table in ("scores", "columns")]
 
 
 def comparison_sources(plan: Plan, measure: Measure) -> list[str]:
-    """Return the sources of the comparisons of a benchmark, like `score_sources`: once for either side."""
+    """Return the sources of the comparisons of a benchmark, like `score_sources`: one for the models shown first, and
+    one for those shown second."""
     view = f"{sql.name(plan.benchmark.name)}.comparisons"
     return [
         f"(select *, {side}_model as model from {view}) as compared where {_scenario_condition(measure)}"
@@ -89,8 +92,8 @@ def items_by_model(connection: Connection, plan: Plan, measure: Measure) -> dict
 
 
 def shared_items(sides: Collection[Side], measure: Measure) -> frozenset[str]:
-    """Return the items over which the models of all sides are compared in a measure: those that each model has, and if
-    the measure skips missing values, those with a value or a name of each."""
+    """Return the items over which the models of all sides are compared in a measure: those that each model has. If the
+    measure skips missing values, they are those for which each model has a value or a name."""
     sets: list[frozenset[str]] = []
     for side in sides:
         own = comparable_items(side, measure)
@@ -102,16 +105,17 @@ def comparable_items(side: Side, measure: Measure) -> dict[str, frozenset[str]]:
     """Return the items of every model that `shared_items` counts."""
     if measure.missing != "skip":
         return items_by_model(side.connection, side.plan, measure)
-    there = _scenario_condition(measure)
+    in_scenario = _scenario_condition(measure)
     sources = [
-        f"{side.schema}.scores where {there} and (value is not null or choice is not null)",
-        f"{side.schema}.columns where {there} and (value is not null or given is not null)",
+        f"{side.schema}.scores where {in_scenario} and (value is not null or choice is not null)",
+        f"{side.schema}.columns where {in_scenario} and (value is not null or given is not null)",
         *(f"{source} and value is not null" for source in comparison_sources(side.plan, measure)),
     ]
     return _read_items(side.connection, sources)
 
 
 def _read_items(connection: Connection, sources: Sequence[str]) -> dict[str, frozenset[str]]:
+    """Return the items of every model in any of the sources. Models with the same items share one set."""
     import numpy as np
 
     tables = " union all ".join(f"select model, item_id from {source}" for source in sources)
@@ -123,17 +127,17 @@ def _read_items(connection: Connection, sources: Sequence[str]) -> dict[str, fro
     shared: dict[bytes, frozenset[str]] = {}
     by_model = {}
     for place, model in enumerate(models.dictionary.to_pylist()):
-        own = np.sort(codes[of_model == place])
-        if (key := own.tobytes()) not in shared:
-            shared[key] = frozenset(names.take(own).to_pylist())
+        item_codes = np.sort(codes[of_model == place])
+        if (key := item_codes.tobytes()) not in shared:
+            shared[key] = frozenset(names.take(item_codes).to_pylist())
         by_model[model] = shared[key]
     return by_model
 
 
 def items_without_scores(*sides: Side, alone: bool = False) -> set[str]:
-    """Return the items without numeric scores: on which models of every side were compared with others, or of whose
-    replies judges chose a name that has no number. `alone`: there are no numbers at all; then also the items that a
-    measure reads."""
+    """Return the items that every side has without numbers: items with a comparison of a model of the side, and items
+    with a reply for which a judge chose a name that has no number. With `alone`, if there are no numbers at all, also
+    the items with a value in a column."""
     compared, chosen, columns_read = list[set[str]](), list[set[str]](), list[set[str]]()
     for side in sides:
         models, schema = sql.texts(side.models), side.schema

@@ -120,8 +120,8 @@ def measure_components(
 
 @dataclass(frozen=True)
 class MeanOfScores:
-    """A measure that is a mean of scores, or a mean of cells of such means: `inner` is the mean of scores, and `axes`
-    are the axes of its cells."""
+    """A measure that is a mean of scores, or a mean of cells of such means: `scored` is what is scored, `inner` the
+    mean of scores, and `axes` the axes of its cells."""
 
     measure: Measure
     scored: ScoredStep
@@ -199,8 +199,8 @@ def scored_step(plan: Plan, measure: Measure) -> ScoredStep | None:
 
 
 def lower_scores(plan: Plan) -> frozenset[tuple[str, str]]:
-    """Return the scenario and metric of each score for which lower is better: those of which every mean among the
-    measures is declared so."""
+    """Return the scenario and metric of each score for which lower is better: every measure that is a mean of it says
+    so."""
     directions: defaultdict[tuple[str, str], set[bool]] = defaultdict(set)
     for measure in plan.measures:
         scored = scored_step(plan, measure)
@@ -251,16 +251,16 @@ def scores_query(
     label_filter = f"{graded_only} " if labelled else ""
     # A row is a cluster of items with a model, a sample and a judge: its mean score, centred by kind of score.
     return f"""\
-with whole as not materialized (
+with scores as not materialized (
   select * from ({rows}) {label_filter}{of_models}
 ), items as materialized (
-  select distinct scenario, item_id, cluster_id from whole where value is not null
+  select distinct scenario, item_id, cluster_id from scores where value is not null
 ), drawn as (
   select distinct cluster_id from items order by cluster_id limit {MOST_ITEMS}
 ), chosen as (
   select *, {cell} as "its cell", {weight_sql(weights)} as "its weight",
     dense_rank() over (partition by {reply} order by sample_id) as "its sample"
-  from whole semi join drawn using (cluster_id)
+  from scores semi join drawn using (cluster_id)
 ), centred as (
   select *, {value} - avg({value} order by {value}) over (partition by {kind}) as "its value"
   from chosen
@@ -287,16 +287,16 @@ def _unevenness(items: tuple[str, ...], cells: tuple[str, ...]) -> float:
     >>> _unevenness(("a", "b"), ("x", "y")), _unevenness(("a", "b", "c", "d"), ("x", "x", "x", "y"))
     (1.0, 1.3333333333333333)
     """
-    own: dict[str, set[str]] = defaultdict(set)
+    items_by_cell: dict[str, set[str]] = defaultdict(set)
     for item, cell in zip(items, cells, strict=True):
-        own[cell].add(item)
-    sizes = [len(each) for each in own.values()]
+        items_by_cell[cell].add(item)
+    sizes = [len(items_of_cell) for items_of_cell in items_by_cell.values()]
     return sum(sizes) / len(sizes) ** 2 * sum(1 / size for size in sizes)
 
 
 @dataclass(frozen=True)
 class LabelVariance:
-    """The variance components of labels, and the number of items that people graded."""
+    """The variance components of labels, and the number of items with labels and scores by judges."""
 
     parts: LabelComponents
     items: int
@@ -305,8 +305,8 @@ class LabelVariance:
 def label_components(
     connection: Connection, plan: Plan, measure: Measure, models: tuple[str, ...] = ()
 ) -> LabelVariance | NotEstimable:
-    """Return the variance of people's grades of a measure and their covariance with those of judges, from the rows in
-    `connection`; `NotEstimable` with a reason if there are too few."""
+    """Return the variance of people's grades of a measure and their covariance with those of judges, from the rows of
+    the benchmark in `connection`; `NotEstimable` with a reason if too few items have both."""
     scores = mean_of_scores(plan, measure)
     if scores is None:
         return NotEstimable("it is no mean of scores")
@@ -375,8 +375,8 @@ MORE_LABELS = (30, 60, 100)
 
 @dataclass(frozen=True)
 class LabelGain:
-    """The half-width of the interval of a corrected measure: `now`, with `items` graded items, and approximately in
-    `then`, as pairs of a larger number of graded items and the half-width."""
+    """The half-width of the interval of a corrected measure for a model: `now`, with `items` graded items, and `then`,
+    as pairs of a larger number of graded items and the approximate half-width."""
 
     measure: str
     model: str
@@ -424,9 +424,9 @@ def break_even_label_price(
     """Return the price of a label below which labels gain more precision than items; None if even labels of all items
     gain less.
 
-    A label covers both models' replies to an item. The run `spent` its money on `items` items, of which `graded` have
-    labels. At the break-even price, `share` times that money reduces the variance of the corrected difference equally
-    whether it is spent on labels or on items.
+    A label covers both models' replies to an item. The run `spent` its money, in USD, on `items` items, of which
+    `graded` have labels. At the break-even price, `share` times that money reduces the variance of the corrected
+    difference equally whether it is spent on labels or on items.
 
     >>> parts, labels = DifferenceComponents(items=1.0, separated=frozenset()), LabelComponents(people=1.2, items=0.9)
     >>> round(break_even_label_price(parts, labels, 400, 50, 20.0, 0.1), 2)
@@ -535,16 +535,16 @@ def _label_advice(connection: Connection, plan: Plan, measure: Measure) -> Desig
 
 
 def _costs(connection: Connection, plan: Plan, scored: ScoredStep) -> tuple[bool, float, float]:
-    """Return whether calls are counted instead of money, and the cost of replies and of judgements."""
+    """Return whether calls are counted instead of money, and the cost of replies and of judgements, in calls or USD."""
     schema, scenarios = quoted(plan.benchmark.name), texts(scenario.name for scenario in scored.scenarios)
     several = any(shows_several_times(plan, role.name) for role in plan.roles if role.kind == "compared")
-    replies, judged = (
+    (reply_usd, replies), (judgement_usd, judgements) = (
         _spent(connection, [f"{schema}.{table}" for table in tables], scenarios, several)
         for tables in (("samples", "turns"), ("judgements",))
     )
-    in_calls = replies[0] is None or judged[0] is None or replies[0] + judged[0] == 0
-    reply_cost, judgement_cost = (replies[1], judged[1]) if in_calls else (replies[0] or 0.0, judged[0] or 0.0)
-    return in_calls, reply_cost, judgement_cost
+    if reply_usd is None or judgement_usd is None or reply_usd + judgement_usd == 0:
+        return True, replies, judgements
+    return False, reply_usd, judgement_usd
 
 
 def error_reductions(parts: DifferenceComponents, reply_cost: float, judgement_cost: float) -> dict[str, float]:
@@ -571,12 +571,12 @@ def error_reductions(parts: DifferenceComponents, reply_cost: float, judgement_c
 
 
 def _spent(connection: Connection, tables: list[str], scenarios: str, several: bool) -> tuple[float | None, int]:
-    """Return the total cost of calls in USD, `None` if one is unknown, and their number. With `several`, a call may be
-    in several rows and is counted once, which needs memory for the names of all calls."""
+    """Return the total cost of calls in USD, None if a cost is unknown, and the number of calls. With `several`, a call
+    may be in several rows and is counted once, which needs memory for the ids of all calls."""
     keys = {"samples": "sample_id", "turns": "turn_id", "judgements": "judgement_id"}
-    once = {table: f"distinct {keys[table.rpartition('.')[2]]} as call," if several else "" for table in tables}
+    ids = {table: f"distinct {keys[table.rpartition('.')[2]]} as call," if several else "" for table in tables}
     parts = " union all ".join(
-        f"select {name} cost_usd from {table} where scenario in {scenarios}" for table, name in once.items()
+        f"select {column} cost_usd from {table} where scenario in {scenarios}" for table, column in ids.items()
     )
     query = f"select case when count(cost_usd) = count(*) then coalesce(sum(cost_usd), 0) end, count(*) from ({parts})"
     [(cost, calls)] = connection.execute(query).fetchall()

@@ -1,9 +1,10 @@
 """The worst case of a figure: its value if every unreadable reply counted as wrong.
 
 A figure leaves out scores without a value. So a model looks better than it is if it gives unreadable replies to hard
-items. The figure is computed again over the same rows, and each score without a value counts as the worst value of its
-range: the lowest if the figure improves with the score, otherwise the highest. If a figure both improves and worsens
-with a score, as a gain does, or the range has no such end, only the number of these scores is known.
+items. The figure is computed again over the same rows, and each score whose reply could not be read counts as the worst
+value of its range: the lowest if the figure improves with the score, otherwise the highest. If a figure both improves
+and worsens with a score, as a gain does, or the range has no such end, only the number of scores without a value is
+known.
 """
 
 from __future__ import annotations
@@ -56,8 +57,8 @@ def _row_with_unread(
 def _worst_cells(
     connection: Connection, plan: Plan, measure: Measure, ends: Ends
 ) -> dict[object, tuple[float | None, int]]:
-    """Return the value and the number of scores of every cell, by model and `by`, with these ends in place of missing
-    scores."""
+    """Return the value and the number of scores of every cell, by model and `by`, if each unreadable reply has the
+    score at the worst end."""
     _, rows = query_rows(connection, sql_of(plan, measure, unread=tuple(sorted(ends.items()))))
     return {
         (str(row["model"]), tuple(str(row[name]) for name in measure.by)): (
@@ -77,8 +78,8 @@ Ends = Mapping[str, End]
 
 
 def worst_ends(plan: Plan, measure: Measure) -> Ends | None:
-    """Return the worst end of every score of a measure; None if a score has none, or if both ends are worst somewhere
-    in the figure."""
+    """Return the worst end of every score of a measure; None if a score has none, or if each end is the worst one in
+    some part of the figure."""
     measures = measures_of(plan)
     both_signs = {True, False}
     signs_by_score: dict[str, set[bool]] = {}
@@ -103,8 +104,8 @@ def worst_ends(plan: Plan, measure: Measure) -> Ends | None:
 
 
 def _leaves(plan: Plan, figure: Figure, sign: bool | None) -> Iterator[tuple[Aggregate, bool | None]]:
-    """Yield the aggregates of scores in a figure, each with its sign: true if a higher score is better, false if it is
-    worse, None if that is unknown. `sign` is that of the figure itself."""
+    """Yield the aggregates of scores in a figure, each with its sign: true if a higher score is better, false if a
+    higher score is worse, None if this is unknown. `sign` is that of the figure itself."""
     match figure:
         case Aggregate(of=None):
             yield figure, sign
@@ -118,7 +119,7 @@ def _leaves(plan: Plan, figure: Figure, sign: bool | None) -> Iterator[tuple[Agg
 
 
 def _signs(figure: Formula, sign: bool | None) -> list[bool | None]:
-    """Return the sign of each part of a formula, as `_leaves` does, given the sign of the formula."""
+    """Return the sign of each part of a formula (`_leaves`), from the sign of the formula."""
     opposite = None if sign is None else not sign
     values = figure.values
     match figure.operator:

@@ -2,9 +2,9 @@
 
 `STATISTICS` has each of them by its name, with its facts; `statistic` implements `tripos_statistic` in the SQL of
 measures. The class of a statistic says which rows it takes, and `measures/aggregates.py` writes the SQL of each class.
-A statistic returns its value and the influence of every item. For agreement and correlation that is the jackknife's
-(Tukey, 1958): how far the value moves if the item is left out. A median has bootstrap draws instead; its influences are
-those on the share of values below it, scaled to the error of the draws.
+A statistic returns its value and the influence of every item. For agreement and correlation the influence is that of
+the jackknife (Tukey, 1958): how far the value moves if the item is left out. A median has bootstrap draws too; its
+influences are those on the share of values below it, scaled to the error of the draws.
 
 Rare classes. The variance of an agreement is a sum over the items of each class. The part of a rare class with five
 items has four degrees of freedom, however many other items there are. Student's t of a sum of variances with different
@@ -87,7 +87,7 @@ class ListedRows:
 
 @dataclass(frozen=True)
 class Agreement:
-    """A statistic of ratings. One of two raters is averaged over all pairs.
+    """A statistic of ratings. A statistic for two raters is averaged over all pairs of raters.
 
     >>> ratings = np.array([[1, 2, 2, 4, 5, 3], [1, 3, 2, 4, 4, 5], [2, 2, 2, 5, 4, 5.0]])
     >>> round(AGREEMENTS["kendall_w"].estimate(ratings).value, 6)
@@ -95,21 +95,21 @@ class Agreement:
     """
 
     of: Callable[[Floats, str, Floats | None], Estimate]
-    """Returns it for `ratings`, an array (raters, subjects) with NaN for missing ratings, the level of Krippendorff's
-    α, and the categories of Gwet's coefficients, by default those that occur."""
+    """The function that computes it from ratings, an array (raters, subjects) with NaN for missing ratings, the level
+    of Krippendorff's α, and the categories of Gwet's coefficients, by default those that occur."""
     of_classes: bool = False
     """Whether ratings are classes, whatever the level is."""
     complete: bool = False
     """Whether it uses only subjects that every rater rated."""
     of_categories: bool = False
-    """Whether it depends on the categories that a rater may choose, including those that nobody chose. It also uses
-    subjects with one rating then, for the frequency of each category."""
+    """Whether it depends on the categories that a rater may choose, including those that nobody chose. Then it also
+    uses subjects with one rating, for the frequency of each category."""
     rare_classes: bool = False
-    """Whether it says nothing if nearly all items are in one class."""
+    """Whether its error is unknown if nearly all items are in one class, and larger if a class is rare."""
     squares: bool = False
     """Whether it squares the differences of numbers, so that few items may dominate its variance."""
     without_groups: Callable[[Floats, Ints, int], list[float | None]] | None = None
-    """A faster way to the values without each group of subjects."""
+    """A faster way to compute the values without each group of subjects."""
 
     def estimate(self, ratings: Floats, level: str = "", categories: Floats | None = None) -> Estimate:
         """Return the statistic of ratings."""
@@ -123,14 +123,14 @@ class Agreement:
             return self.without_groups(ratings, groups, count)
         if self.of_categories and categories is None:  # also categories that only left-out items have
             categories = np.unique(ratings[~np.isnan(ratings)])
-        return [self.of(ratings[:, groups != each], level, categories).value for each in range(count)]
+        return [self.of(ratings[:, groups != group], level, categories).value for group in range(count)]
 
     def compute(self, level: str, rows: ListedRows) -> dict[str, Any]:
-        """Return the statistic of a list of ratings, as `statistic` does."""
-        found = _matrix(self, level, rows)
-        if isinstance(found, str):
-            return _undefined(found)
-        matrix, owners, names, categories = found
+        """Return the statistic of a list of ratings, in the form of `statistic`."""
+        ratings = _matrix(self, level, rows)
+        if isinstance(ratings, str):
+            return _undefined(ratings)
+        matrix, owners, names, categories = ratings
         estimate = self.of(matrix, level, categories)
         if estimate.value is None:
             return _undefined(str(estimate.reason))
@@ -140,14 +140,14 @@ class Agreement:
             if factors is None:
                 return _without_error(estimate.value, names, TOO_FEW_OTHERS)
         nominal = self.of_classes or level == "nominal"
-        text, pulls = _jackknife(
+        reason, influences = _jackknife(
             lambda groups, count: self.leave_out(matrix, level, groups, count, categories),
             owners,
             names,
             factors if nominal else None,
             by_kurtosis=self.squares and not nominal,
         )
-        return {"value": estimate.value, "reason": text, "items": names, "pulls": pulls, "draws": None}
+        return {"value": estimate.value, "reason": reason, "items": names, "influences": influences, "draws": None}
 
 
 def _unweighted_kappa(one: Floats, other: Floats) -> Estimate:
@@ -176,9 +176,9 @@ def _gwet(ratings: Floats, categories: Floats | None, weights: Literal["none", "
 def _quadratic(ratings: Floats) -> Estimate:
     """Return Cohen's κ with quadratic weights, averaged over pairs of raters.
 
-    The steps of a rubric are equidistant, so κ does not depend on whether all of them occur: 1 - Σ (a - b)² n / Σ Σ (a
-    - b)² over all pairs of a rating of the one and one of the other (Cohen, 1968). The denominator is n² (var a + var b
-    + (mean a - mean b)²).
+    The steps of a rubric are equidistant, so κ does not depend on whether all of them occur: 1 - n Σ (a - b)² / Σ Σ (a
+    - b)², where the double sum is over all pairs of a rating by one rater and a rating by the other (Cohen, 1968). The
+    double sum is n² (var a + var b + (mean a - mean b)²).
     """
 
     def of_two(one: Floats, other: Floats) -> Estimate:
@@ -202,8 +202,8 @@ TOO_FEW_OTHERS = f"fewer than {FEWEST_OTHERS} items are of another class than mo
 
 
 def class_factors(columns: Ints, owners: Ints, items: int) -> Floats | None:
-    """Return the factors of the influences of `items`, at least 1; None if too few items are outside a rater's most
-    frequent class.
+    """Return the factor of the influence of each of `items` items, at least 1; None if too few items are outside a
+    rater's most frequent class.
 
     `columns` has the class of every subject by each rater, shape (raters, subjects), -1 if missing; `owners` has the
     item of each subject. For a rater who saw fewer than half of the items, the classes of all raters are pooled.
@@ -215,25 +215,26 @@ def class_factors(columns: Ints, owners: Ints, items: int) -> Floats | None:
     >>> class_factors(np.array([[0] * 29 + [1]] * 2), np.arange(30), 30) is None
     True
     """
-    every = int(columns.max()) + 1
-    least = np.full(items, items)
-    tables = [_classes_of_items(column[None], owners, items, every) for column in columns]
-    pooled = _classes_of_items(columns, owners, items, every)
+    classes = int(columns.max()) + 1
+    smallest = np.full(items, items)
+    tables = [_classes_of_items(column[None], owners, items, classes) for column in columns]
+    pooled = _classes_of_items(columns, owners, items, classes)
     for table in tables:
-        seen = int(table.any(1).sum())
-        whole = 2 * seen >= items
-        others = np.arange(every) != table.sum(0).argmax()
-        if whole and int(table[:, others].any(1).sum()) < FEWEST_OTHERS:
+        rated = int(table.any(1).sum())
+        rated_most = 2 * rated >= items
+        others = np.arange(classes) != table.sum(0).argmax()
+        if rated_most and int(table[:, others].any(1).sum()) < FEWEST_OTHERS:
             return None
-        counts = (table if whole else pooled).sum(0)
-        least = np.minimum(least, np.where(table, counts, items).min(1))
-    found: Floats = _quantile(np.maximum(least - 1, FEWEST_OTHERS - 1)) / _quantile(np.array([max(items - 1, 1)]))
-    return np.maximum(found, 1.0)
+        sizes = (table if rated_most else pooled).sum(0)
+        smallest = np.minimum(smallest, np.where(table, sizes, items).min(1))
+    df = np.maximum(smallest - 1, FEWEST_OTHERS - 1)
+    factors: Floats = _quantile(df) / _quantile(np.array([max(items - 1, 1)]))
+    return np.maximum(factors, 1.0)
 
 
 def kurtosis_factor(influences: Floats) -> float:
     """Return the factor of the influences on an agreement of numbers, from the degrees of freedom of their variance. If
-    these are at least half of those of the items, the factor is close to 1, and 1 is returned.
+    these are more than half of those of the items, the factor is close to 1, and 1 is returned.
 
     >>> round(kurtosis_factor(np.array([1.0] * 20 + [-1.0] * 20)), 2)
     1.0
@@ -248,15 +249,15 @@ def kurtosis_factor(influences: Floats) -> float:
     df = 2 * n / max(kurtosis - (n - 3) / (n - 1), 1e-9)
     if df > (n - 1) / 2:
         return 1.0
-    few, many = _quantile(np.array([min(max(df, 1.0), n - 1.0), n - 1.0]))
-    return float(few / many)
+    quantile, quantile_of_all = _quantile(np.array([min(max(df, 1.0), n - 1.0), n - 1.0]))
+    return float(quantile / quantile_of_all)
 
 
 def _classes_of_items(
-    columns: Ints, owners: Ints, items: int, every: int
+    columns: Ints, owners: Ints, items: int, classes: int
 ) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
     """Return which items have which classes, shape (items, classes)."""
-    found = np.zeros((items, every), dtype=bool)
+    found = np.zeros((items, classes), dtype=bool)
     for column in columns:
         known = column >= 0
         found[owners[known], column[known]] = True
@@ -264,6 +265,7 @@ def _classes_of_items(
 
 
 def _quantile(df: Floats | Ints) -> Floats:
+    """Return the two-sided 95 % quantiles of Student's t."""
     from scipy.special import stdtrit
 
     found: Floats = stdtrit(df, two_sided(0.95))
@@ -278,8 +280,8 @@ JUDGE_SEPARATOR = "\x1f"
 def strength(model: str, items: Words, firsts: Words, seconds: Words, judges: Words, values: Numbers) -> dict[str, Any]:
     """Return the strength of a model among all compared models, in log odds (`bradley_terry`).
 
-    The result has `value`, or the `reason` for its absence, and `pulls`, the influence of each of `items`. `values` are
-    1 if the first won, 0 if the second did, 0.5 for a tie.
+    The result has `value`, or the `reason` for its absence, and `influences`, that of each of `items`. `values` are 1
+    if the first won, 0 if the second did, 0.5 for a tie.
 
     >>> firsts, seconds = ["a", "b"] * 4, ["b", "a"] * 4
     >>> values = [1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 1.0]
@@ -293,7 +295,7 @@ def strength(model: str, items: Words, firsts: Words, seconds: Words, judges: Wo
 def weighted_strength(
     model: str, items: Words, firsts: Words, seconds: Words, weights: Words, values: Numbers
 ) -> dict[str, Any]:
-    """Return what `strength` returns, for verdicts that count with the given `weights`."""
+    """Return the result of `strength` for verdicts with `weights`."""
     verdicts = verdicts_of(items, firsts, seconds, [None] * len(items), values)
     counted = [float(weight or 1) for weight, value in zip(weights, values, strict=True) if value is not None]
     return _strength(model, verdicts, counted)
@@ -301,13 +303,13 @@ def weighted_strength(
 
 def _strength(model: str, verdicts: list[Preference], weights: list[float] | None = None) -> dict[str, Any]:
     strengths = bradley_terry(verdicts, weights=weights, errors="items")
-    mine = strengths.by_model.get(model)
-    if mine is None or mine.value is None:
-        return _undefined((mine.reason if mine is not None else None) or "it was compared with nothing")
+    estimate = strengths.by_model.get(model)
+    if estimate is None or estimate.value is None:
+        return _undefined((estimate.reason if estimate is not None else None) or "it was compared with nothing")
     names = list(dict.fromkeys(str(verdict.item) for verdict in verdicts))
-    at = strengths.models.index(model)
-    pulls = [] if strengths.influences is None else [float(pull) for pull in strengths.influences[:, at]]
-    return {"value": mine.value, "reason": mine.reason, "items": names, "pulls": pulls, "draws": None}
+    place = strengths.models.index(model)
+    influences = [] if strengths.influences is None else strengths.influences[:, place].tolist()
+    return {"value": estimate.value, "reason": estimate.reason, "items": names, "influences": influences, "draws": None}
 
 
 def self_preference(
@@ -316,37 +318,34 @@ def self_preference(
     """Return how much more often judges of a model's family prefer it than other judges do on the same replies
     (`family_bias`).
 
-    `about` is the model, or the model, `JUDGE_SEPARATOR` and one judge. An item may follow its cluster and
-    `REPLY_SEPARATOR`. The result has the form of `strength`, by cluster.
+    `about` is the model, or the model, `JUDGE_SEPARATOR` and one judge. An item may have its cluster and
+    `REPLY_SEPARATOR` as a prefix. The result has the form of that of `strength`, with influences by cluster.
 
     >>> found = self_preference("gpt-5", list("112233"), ["gpt-5"] * 6, ["o"] * 6, ["gpt-4o", "x"] * 3, [1.0, 0.5] * 3)
     >>> found["value"], self_preference("o", ["1"], ["gpt-5"], ["o"], ["x"], [1.0])["reason"]
     (0.5, "no judge is of a compared model's family")
     """
     model, _, judge = about.partition(JUDGE_SEPARATOR)
-    own = [
-        fromkey
-        for fromkey in dict.fromkeys(map(str, judges))
-        if judge in ("", fromkey) and shares_family(fromkey, model)
-    ]
-    if not own:
+    family = [name for name in dict.fromkeys(map(str, judges)) if judge in ("", name) and shares_family(name, model)]
+    if not family:
         return _undefined(
             "the judge is not of the model's family" if judge else "no judge is of a compared model's family"
         )
-    about_it = [
+    values_of_model = [
         value if model in (first, second) else None
         for first, second, value in zip(firsts, seconds, values, strict=True)
     ]
-    fond = family_bias(verdicts_of(items, firsts, seconds, judges, about_it), model, own, shares_family)
-    count = len(fond.biases)
+    result = family_bias(verdicts_of(items, firsts, seconds, judges, values_of_model), model, family, shares_family)
+    count = len(result.biases)
     if not count:
         return _undefined(NO_OTHER_JUDGE)
-    value = sum(fond.biases) / count
-    pulls: dict[str, float] = {}
-    for item, excess in zip(fond.items, fond.biases, strict=True):
+    value = sum(result.biases) / count
+    influences: dict[str, float] = {}
+    for item, bias in zip(result.items, result.biases, strict=True):
         cluster = str(item).partition(REPLY_SEPARATOR)[0]
-        pulls[cluster] = pulls.get(cluster, 0.0) + (excess - value) / count
-    return {"value": value, "reason": None, "items": list(pulls), "pulls": list(pulls.values()), "draws": None}
+        influences[cluster] = influences.get(cluster, 0.0) + (bias - value) / count
+    names, numbers = list(influences), list(influences.values())
+    return {"value": value, "reason": None, "items": names, "influences": numbers, "draws": None}
 
 
 def verdicts_of(items: Words, firsts: Words, seconds: Words, judges: Words, values: Numbers) -> list[Preference]:
@@ -365,14 +364,14 @@ def verdicts_of(items: Words, firsts: Words, seconds: Words, judges: Words, valu
 @dataclass(frozen=True)
 class ComparisonStatistic:
     """A statistic of all comparisons of a cell. `weighted` is its form for comparisons with a weight in place of the
-    judge. `of_replies`: it compares the verdicts of judges on the same replies."""
+    judge. `of_replies` is true if it compares the verdicts of several judges on the same replies."""
 
     of: Callable[[str, Words, Words, Words, Words, Numbers], dict[str, Any]]
     weighted: Callable[[str, Words, Words, Words, Words, Numbers], dict[str, Any]] | None = None
     of_replies: bool = False
 
     def compute(self, about: str, rows: ListedRows) -> dict[str, Any]:
-        """Return the statistic of a list of comparisons, as `statistic` does."""
+        """Return the statistic of a list of comparisons about a model, in the form of `statistic`."""
         words = to_list(rows.items), to_list(rows.subjects), to_list(rows.raters), to_list(rows.keys)
         return self.of(about, *words, to_list(rows.values))
 
@@ -381,11 +380,13 @@ class ComparisonStatistic:
 MOST_LEFT_OUT = 400
 """Up to this many items are left out one by one; more are left out in groups."""
 GROUPS = 200
+"""The number of groups of items."""
 MANY = 5000
-"""From this many items on there are fewer groups: each takes as long as the whole, and the error of the error hardly
-matters any more.
+"""From this many items on there are fewer groups: each takes as long as the statistic of all items, and the error is
+precise enough with fewer.
 """
 FEW_GROUPS = 50
+"""The number of groups of `MANY` items or more."""
 
 ALONE = "there is one rater, and nobody agrees with themselves"
 REPLY_SEPARATOR = "\x1f"
@@ -414,12 +415,13 @@ def statistic(
     `values`, or the class in `keys`.
 
     `level` is that of Krippendorff's α; for Gwet's coefficients it is the JSON of the declared categories
-    (`declared_categories`). For comparisons, `subjects` are the models shown first, `raters` those shown second, and
-    `keys` the judges or the weights.
+    (`declared_categories`), for a statistic of comparisons the model that it is about, and for others the JSON of their
+    settings. For comparisons, `subjects` are the models shown first, `raters` those shown second, and `keys` the judges
+    or the weights.
 
-    The result has `value`, or the `reason` for its absence, and the influences `pulls` of `items`: the variance of the
-    value is the sum of their squares times m / (m - 1) for m items. A `median` also has `draws`, and a corrected
-    prevalence the `limits` of its interval.
+    The result has `value`, or the `reason` for its absence, and the `influences` of `items`: the variance of the value
+    is the sum of their squares times m / (m - 1) for m items. A statistic with a bootstrap also has `draws`, and a
+    corrected prevalence the `limits` of its interval.
 
     >>> two = ["a", "a", "b", "b", "c", "c"]
     >>> found = statistic("cohen_kappa", "", two, two, ["x", "y"] * 3, ["1", "1", "2", "2", "1", "2"], [None] * 6)
@@ -435,8 +437,8 @@ STUDY = "\x1f"
 
 
 def _prevalence(settings: str, items: Words, values: Numbers) -> dict[str, Any]:
-    """Return a share corrected by the error rates of a judge: the influences of items and of the studies of the rates,
-    which several figures may share, and the limits of its interval.
+    """Return a share corrected by the error rates of a judge, with the influences of items and of the studies of the
+    rates, which several figures may share, and the limits of its interval.
 
     >>> rates = '{"negatives": 40, "positives": 40, "sensitivity": 0.9, "specificity": 0.8}'
     >>> found = _prevalence(rates, list("abcdefghij"), [1.0] * 6 + [0.0] * 4)
@@ -458,15 +460,14 @@ def _prevalence(settings: str, items: Words, values: Numbers) -> dict[str, Any]:
         if rates.exactly_known
         else list(zip(("sensitivity", "specificity"), rates.errors(estimate.value), strict=True))
     )
-    named = [*names.tolist(), *(f"{STUDY}{name} {settings}" for name, _ in studies)]
-    told: list[float | None] = [*influences.tolist(), *(pull for _, pull in studies)]
+    units = [*names.tolist(), *(f"{STUDY}{name} {settings}" for name, _ in studies)]
     if estimate.low is None:
-        return {"value": estimate.value, "reason": estimate.reason, "items": named, "pulls": [None] * len(named)}
+        return {"value": estimate.value, "reason": estimate.reason, "items": units, "influences": [None] * len(units)}
     return {
         "value": estimate.value,
         "reason": None,
-        "items": named,
-        "pulls": told,
+        "items": units,
+        "influences": [*influences.tolist(), *(error for _, error in studies)],
         "limits": [estimate.low, estimate.high],
     }
 
@@ -481,7 +482,7 @@ def _codes(matrix: Floats) -> Ints:
 
 def _without_error(value: float, names: list[str], reason: str) -> dict[str, Any]:
     """Return a value with unknown error."""
-    return {"value": value, "reason": reason, "items": names, "pulls": [None] * len(names), "draws": None}
+    return {"value": value, "reason": reason, "items": names, "influences": [None] * len(names), "draws": None}
 
 
 def _matrix(agreement: Agreement, level: str, rows: ListedRows) -> tuple[Floats, Ints, list[str], Floats | None] | str:
@@ -493,7 +494,7 @@ def _matrix(agreement: Agreement, level: str, rows: ListedRows) -> tuple[Floats,
         numbers = np.where(key.codes >= 0, key.codes, np.nan)
     elif ((key.codes >= 0) & np.isnan(numbers)).any():
         return "the values are no numbers: take them as `level: nominal`"
-    item, subject, rater = (code_texts(each, MISSING) for each in (rows.items, rows.subjects, rows.raters))
+    item, subject, rater = (code_texts(column, MISSING) for column in (rows.items, rows.subjects, rows.raters))
     # If a rater rated a subject twice, the greater value counts; if a subject has two items, the first.
     order = np.lexsort((numbers, item.codes))
     owner = np.empty(len(subject), dtype=np.int64)
@@ -530,16 +531,16 @@ def declared_categories(declared: str, keys: Sequence[str], numbers: Floats, cla
     >>> declared_categories('[[1, 3]]', [], np.array([2.0, 2.5]), False).tolist()
     [1.0, 2.0, 2.5, 3.0]
     """
-    every: set[str | float] = set()
-    for load in json.loads(declared or "[]"):
-        if not isinstance(load, list):
-            every.add(load)
-        elif load[1] - load[0] < MOST_LEVELS:
-            every.update(map(float, range(load[0], load[1] + 1)))
+    categories: set[str | float] = set()
+    for category in json.loads(declared or "[]"):
+        if not isinstance(category, list):
+            categories.add(category)
+        elif category[1] - category[0] < MOST_LEVELS:
+            categories.update(map(float, range(category[0], category[1] + 1)))
     if classes:
-        unused = every - {json.loads(key) for key in keys}
+        unused = categories - {json.loads(key) for key in keys}
         return np.arange(len(keys) + len(unused), dtype=np.float64)
-    return np.union1d(np.array(sorted(map(float, every))), numbers[~np.isnan(numbers)])
+    return np.union1d(np.array(sorted(map(float, categories))), numbers[~np.isnan(numbers)])
 
 
 def _jackknife(
@@ -572,25 +573,25 @@ def _jackknife(
     elif by_kurtosis:
         influences = influences * kurtosis_factor(influences)
     # Callers multiply the sum by m / (m - 1) for m items; for groups the factor should use their number.
-    right = math.sqrt((count / (count - 1)) / (len(names) / (len(names) - 1)))
+    correction = math.sqrt((count / (count - 1)) / (len(names) / (len(names) - 1)))
     sizes = np.bincount(group, minlength=count)
-    found: list[float | None] = (influences * right / np.sqrt(sizes))[group].tolist()
-    return None, found
+    of_items: list[float | None] = (influences * correction / np.sqrt(sizes))[group].tolist()
+    return None, of_items
 
 
 @dataclass(frozen=True)
 class AgreementWithinItems:
-    """The mean over items of the agreement of raters on the replies to each. A subject is a reply, named by its item,
-    `REPLY_SEPARATOR` and the reply."""
+    """The mean over items of the agreement of raters on the replies to an item. A subject is a reply: the name of its
+    item, `REPLY_SEPARATOR` and that of the reply."""
 
     def compute(self, level: str, rows: ListedRows) -> dict[str, Any]:
-        """Return the statistic of a list of ratings, as `statistic` does."""
+        """Return the statistic of a list of ratings, in the form of `statistic`."""
         return _tau_within_items(rows)
 
 
 def _tau_within_items(rows: ListedRows) -> dict[str, Any]:
-    """Return Kendall's τ within each item."""
-    item, subject, rater = (code_texts(each, MISSING) for each in (rows.items, rows.subjects, rows.raters))
+    """Return the mean of Kendall's τ within each item, in the form of `statistic`."""
+    item, subject, rater = (code_texts(column, MISSING) for column in (rows.items, rows.subjects, rows.raters))
     if len(rater) < 2:
         return _undefined(ALONE)
     block = subject.before(REPLY_SEPARATOR)
@@ -606,12 +607,12 @@ def _tau_within_items(rows: ListedRows) -> dict[str, Any]:
     stacks = []
     for size in np.unique(replies):
         blocks = np.flatnonzero(replies == size)
-        at = np.full(len(replies), -1)
-        at[blocks] = np.arange(len(blocks))
-        mine = known_rows[at[block.codes[subject.codes[known_rows]]] >= 0]
-        of = subject.codes[mine]
+        place_of_block = np.full(len(replies), -1)
+        place_of_block[blocks] = np.arange(len(blocks))
+        selected = known_rows[place_of_block[block.codes[subject.codes[known_rows]]] >= 0]
+        subjects = subject.codes[selected]
         ratings = np.full((len(blocks), len(rater), size), np.nan)
-        ratings[at[block.codes[of]], rater.codes[mine], place[of]] = numbers[mine]
+        ratings[place_of_block[block.codes[subjects]], rater.codes[selected], place[subjects]] = numbers[selected]
         stacks.append((blocks, ratings))
     by_item = stacked_tau_by_item(stacks)
     if by_item.value is None:
@@ -623,7 +624,7 @@ def _tau_within_items(rows: ListedRows) -> dict[str, Any]:
         "value": by_item.value,
         "reason": None,
         "items": item.named(used),
-        "pulls": influences[used].tolist(),
+        "influences": influences[used].tolist(),
         "draws": None,
     }
 
@@ -642,8 +643,8 @@ def _median(items: Words, values: Numbers) -> dict[str, Any]:
     found = {"value": value, "items": names.tolist()}
     if m < LEAST_ITEMS:
         few = f"{m} items say too little: a median of fewer than {LEAST_ITEMS} has no interval of 95 %"
-        text = "one item says nothing about the error" if m == 1 else few
-        return {**found, "reason": text, "pulls": [None] * m, "draws": None}
+        reason = "one item says nothing about the error" if m == 1 else few
+        return {**found, "reason": reason, "influences": [None] * m, "draws": None}
     drawn = bootstrap_medians(owners, numbers)
     known = np.array(drawn)[np.isfinite(drawn)]
     below = (numbers < value) + 0.5 * (numbers == value)
@@ -651,7 +652,7 @@ def _median(items: Words, values: Numbers) -> dict[str, Any]:
     size = math.sqrt(float((influences**2).sum()) * m / (m - 1))
     scale = float(known.std(ddof=1)) / size if size > 0 else 0.0
     alike = "items do not differ: nothing shows the error" if numbers.min() == numbers.max() else None
-    return {**found, "reason": alike, "pulls": (influences * scale).tolist(), "draws": drawn}
+    return {**found, "reason": alike, "influences": (influences * scale).tolist(), "draws": drawn}
 
 
 @dataclass(frozen=True)
@@ -668,13 +669,13 @@ class CellsFormula:
     end: tuple[str, str] | None = None
     """For the least or the greatest cell: the SQL function of this end, and the word for it."""
     unmoved: str = ""
-    """The reason why there is no error if it depends on no single cell."""
+    """The reason why there is no error if the derivative by every cell is 0."""
 
 
 @dataclass(frozen=True)
 class ValueStatistic:
-    """A statistic of the values of a cell. `drawn`: its error is that of draws. `limited`: it has an interval of its
-    own. It may be taken of the cells of a figure too."""
+    """A statistic of the values of a cell. `drawn` is true if its error is that of bootstrap draws, `limited` if it
+    computes its own interval. With `of_cells` there is also such a statistic of the cells of a figure."""
 
     of: Callable[[str, Words, Numbers], dict[str, Any]]
     drawn: bool = False
@@ -682,7 +683,7 @@ class ValueStatistic:
     of_cells: CellsFormula | None = None
 
     def compute(self, settings: str, rows: ListedRows) -> dict[str, Any]:
-        """Return the statistic of a list of values, as `statistic` does."""
+        """Return the statistic of a list of values, in the form of `statistic`."""
         return self.of(settings, to_list(rows.items), to_list(rows.values))
 
 
@@ -693,31 +694,32 @@ Settings = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class SetMetric:
-    """A metric of a whole set, from the replies (`keys`) and the references (`subjects`), each as JSON."""
+    """A metric of a set of replies, from the replies (`keys`) and the references (`subjects`), each as JSON."""
 
     kind: Literal["texts", "classes", "numbers"]
     of: Callable[[Settings, list[str], list[str]], Metric | str]
-    """Returns the metric from the settings, the replies and the references, or the reason why there is none."""
+    """The function that returns the metric from the settings, the replies and the references, or the reason why there
+    is none."""
     noise: Callable[[Settings, list[str], list[str], Ints], float] | None = None
-    """Returns the value that chance alone shows, if it is above 0."""
+    """For a metric that chance alone moves above 0, the function that returns its expected value by chance."""
 
     def compute(self, settings: str, rows: ListedRows) -> dict[str, Any]:
-        """Return the metric of a list of replies, as `statistic` does."""
+        """Return the metric of a list of replies, in the form of `statistic`."""
         lists = to_list(rows.items), to_list(rows.subjects), to_list(rows.keys)
         return _set_metric(self, json.loads(settings), *lists)
 
 
-def _set_metric(of: SetMetric, settings: Settings, items: Words, subjects: Words, keys: Words) -> dict[str, Any]:
-    """Return a metric that is a function of sums over items, its jackknife influences, and for texts its draws."""
+def _set_metric(declared: SetMetric, settings: Settings, items: Words, subjects: Words, keys: Words) -> dict[str, Any]:
+    """Return a metric of a set of replies, its jackknife influences, and for texts its draws."""
     rows = sorted(
-        (str(item), key, true)
-        for item, key, true in zip(items, keys, subjects, strict=True)
-        if key is not None and true is not None
+        (str(item), reply, truth)
+        for item, reply, truth in zip(items, keys, subjects, strict=True)
+        if reply is not None and truth is not None
     )
     if not rows:
         return _undefined("nothing has a value")
-    owners, saying, truths = [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
-    metric = of.of(settings, saying, truths)
+    owners, replies, truths = [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
+    metric = declared.of(settings, replies, truths)
     if isinstance(metric, str):
         return _undefined(metric)
     value = metric.overall()
@@ -726,61 +728,66 @@ def _set_metric(of: SetMetric, settings: Settings, items: Words, subjects: Words
     names, places = np.unique(owners, return_inverse=True)
     found = {"value": value, "items": names.tolist()}
     m = len(names)
-    if m < LEAST_ITEMS and of.kind == "texts":
-        text = "one item says nothing about the error" if m == 1 else f"{m} items say too little about the error"
-        return {**found, "reason": text, "pulls": [None] * m, "draws": None}
-    if of.noise is not None and value < CLEAR * of.noise(settings, saying, truths, places):
-        text = "chance alone shows a good part of it, which no interval can take out: ask for more items"
-        return {**found, "reason": text, "pulls": [None] * m, "draws": None}
+    if m < LEAST_ITEMS and declared.kind == "texts":
+        reason = "one item says nothing about the error" if m == 1 else f"{m} items say too little about the error"
+        return {**found, "reason": reason, "influences": [None] * m, "draws": None}
+    if declared.noise is not None and value < CLEAR * declared.noise(settings, replies, truths, places):
+        reason = "chance alone shows a good part of it, which no interval can take out: ask for more items"
+        return {**found, "reason": reason, "influences": [None] * m, "draws": None}
     factors: Floats | None = None
-    if of.kind == "classes":
-        codes = np.unique([saying, truths], return_inverse=True)[1].reshape(2, -1)
+    if declared.kind == "classes":
+        codes = np.unique([replies, truths], return_inverse=True)[1].reshape(2, -1)
         factors = class_factors(codes, places, m)
         if factors is None:
             return _without_error(value, names.tolist(), TOO_FEW_OTHERS)
-    unknown, pulls = _jackknife(metric.without, places, names.tolist(), factors)
-    draws = bootstrap_metric(owners, metric) if isinstance(metric, SummedMetric) and of.kind == "texts" else None
-    return {**found, "reason": unknown, "pulls": pulls, "draws": draws}
+    why_no_error, influences = _jackknife(metric.without, places, names.tolist(), factors)
+    draws = bootstrap_metric(owners, metric) if isinstance(metric, SummedMetric) and declared.kind == "texts" else None
+    return {**found, "reason": why_no_error, "influences": influences, "draws": draws}
 
 
 CLEAR = 2.5
 """A calibration error needs this multiple of the chance level to have an interval."""
 
 
-def _noise(settings: Settings, saying: list[str], truths: list[str], places: Ints) -> float:
-    return calibration_noise(*_numbers(saying, truths), places, _bins(settings))
+def _noise(settings: Settings, replies: list[str], truths: list[str], places: Ints) -> float:
+    return calibration_noise(*_numbers(replies, truths), places, _bins(settings))
 
 
 def _bins(settings: Settings) -> int:
     return int(settings.get("bins", 10))
 
 
-def _numbers(saying: list[str], truths: list[str]) -> tuple[Floats, Floats]:
-    return np.array([float(each) for each in saying]), np.array([float(truth) for truth in truths])
+def _numbers(replies: list[str], truths: list[str]) -> tuple[Floats, Floats]:
+    return np.array([float(reply) for reply in replies]), np.array([float(truth) for truth in truths])
 
 
 def _of_numbers(
     of: Callable[[Floats, Floats], Metric | str],
 ) -> Callable[[Settings, list[str], list[str]], Metric | str]:
-    return lambda settings, saying, truths: of(*_numbers(saying, truths))
+    """Return a metric of two arrays of numbers as a function of settings, replies and references."""
+    return lambda settings, replies, truths: of(*_numbers(replies, truths))
 
 
-def _calibration(settings: Settings, saying: list[str], truths: list[str]) -> Metric | str:
-    return calibration_error(*_numbers(saying, truths), _bins(settings))
+def _calibration(settings: Settings, replies: list[str], truths: list[str]) -> Metric | str:
+    return calibration_error(*_numbers(replies, truths), _bins(settings))
 
 
 def _of_texts(kind: CorpusKind) -> Callable[[Settings, list[str], list[str]], Metric | str]:
-    def metric(settings: Settings, said: list[str], true: list[str]) -> Metric | str:
-        references = [[each] if isinstance(each, str) else each for each in map(json.loads, true)]
+    """Return the corpus metric of a kind as a function of settings, replies and references. The references of an item
+    are one text or several."""
+
+    def metric(settings: Settings, replies: list[str], truths: list[str]) -> Metric | str:
+        references = [[truth] if isinstance(truth, str) else truth for truth in map(json.loads, truths)]
         if not all(references):
             return "an item has no reference"
-        return corpus_metric(kind, settings, [json.loads(each) for each in said], references)
+        return corpus_metric(kind, settings, [json.loads(reply) for reply in replies], references)
 
     return metric
 
 
 def _undefined(reason: str) -> dict[str, Any]:
-    return {"value": None, "reason": reason, "items": [], "pulls": [], "draws": None}
+    """Return a statistic without a value, in the form of `statistic`."""
+    return {"value": None, "reason": reason, "items": [], "influences": [], "draws": None}
 
 
 @dataclass(frozen=True)
@@ -790,7 +797,7 @@ class _UserFunction:
     errors: bool
 
     def compute(self, settings: str, rows: ListedRows) -> dict[str, Any]:
-        """Return the figure of a list of values, as `statistic` does."""
+        """Return the figure of a list of values, in the form of `statistic`."""
         lists = to_list(rows.items), to_list(rows.subjects), to_list(rows.keys)
         return user_statistic(settings, *lists, _jackknife, errors=self.errors)
 
@@ -835,7 +842,7 @@ STATISTICS: Mapping[str, Statistic] = {
     "corpus_bleu": SetMetric("texts", _of_texts("bleu")),
     "corpus_chrf": SetMetric("texts", _of_texts("chrf")),
     "corpus_ter": SetMetric("texts", _of_texts("ter")),
-    "mcc": SetMetric("classes", lambda settings, saying, truths: matthews(saying, truths)),
+    "mcc": SetMetric("classes", lambda settings, replies, truths: matthews(replies, truths)),
     "brier": SetMetric("numbers", _of_numbers(brier)),
     "log_loss": SetMetric("numbers", _of_numbers(log_loss)),
     "ece": SetMetric("numbers", _calibration, noise=_noise),

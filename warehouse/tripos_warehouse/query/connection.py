@@ -1,15 +1,15 @@
 """Connections to a sandboxed DuckDB over a store: views that are created on first use, and additional SQL functions.
 
-The sandbox reads the given files and nothing else: no other file, no network, no settings. It is locked before any
-statement from a store runs, so nothing in a store can open it.
+The sandbox reads the given files and nothing else: no other files, no network, no settings. It is locked before any
+statement from a store is executed, so nothing in a store can remove the restriction.
 
-A connection holds the statements that create its views. Before a query runs, the views that it names are created, and
-the views that these name; to create all of them takes longer than most queries. A name that only DuckDB can resolve, as
-in `query_table('sco' || 'res')`, makes DuckDB fail; then all views are created and the query is repeated. A query about
-the catalog needs all views.
+A connection has the statements that create its views. Before a query is executed, the views that it names are created,
+and the views that these name; to create all of them takes longer than most queries. If a query names a view in a way
+that only DuckDB can resolve, as in `query_table('sco' || 'res')`, DuckDB fails; then all views are created and the
+query is repeated. A query about the catalog needs all views.
 
-Imports only DuckDB's engine, since every command waits for it: its Python layer, which makes relations, takes 13 MB and
-60 ms. What the SQL functions need is imported when one is called.
+The module imports only DuckDB's engine, since every command waits for it: its Python layer, which makes relations,
+takes 13 MB and 60 ms. What the SQL functions need is imported when one is called.
 """
 
 from __future__ import annotations
@@ -41,24 +41,25 @@ def as_relation(
     connection: duckdb.DuckDBPyConnection, query: str | duckdb.Statement, params: object = None
 ) -> duckdb.DuckDBPyRelation:
     """Return a query as a relation, for results as Arrow columns or in batches."""
-    importlib.import_module("duckdb")  # gives connections what makes relations
+    importlib.import_module("duckdb")  # adds the methods of relations
     return connection.sql(query, params=params)
 
 
 # The sandbox
 SMALL_BYTES = 8 * 2**20
+"""Stores with fewer bytes get the settings `SMALL`."""
 SMALL: dict[str, str | int | float | list[str]] = {
     "threads": 1,
     "allocator_bulk_deallocation_flush_threshold": "256KB",
 }
-"""Settings for small stores. Fewer bytes than `SMALL_BYTES` are read by one thread: more threads take memory and no
-less time. Freed memory goes back to the system in units of 256 KB; otherwise every query of a report adds to the memory
-of the process. Returning every page would slow a small report by a sixth and save no more memory.
+"""Settings for small stores. One thread reads them, since more threads take more memory and no less time. Freed memory
+is returned to the system in units of 256 KB; otherwise every query of a report adds to the memory of the process.
+Returning every page would slow a small report by a sixth and save no more memory.
 """
 
 LARGE_BYTES = 256 * 2**20
-"""From this size on, the footers of files are read again for every query: to cache them takes a sixth of their size,
-100 MB for ten million samples with a score.
+"""From this size on, the footers of the files are read again for every query: to cache them takes a sixth of the size
+of the files, 100 MB for ten million samples with a score each.
 """
 
 
@@ -68,7 +69,7 @@ def open_sandbox(files: Sequence[str]) -> duckdb.DuckDBPyConnection:
     >>> open_sandbox([]).execute("select current_setting('enable_external_access')").fetchall()
     [(False,)]
     """
-    # Large sorts spill into this folder, which exists only while they do.
+    # The folder for large sorts, which exists only while it is needed.
     folder = f"{tempfile.gettempdir()}/tripos-{os.urandom(16).hex()}"
     connection = duckdb.connect(
         ":memory:",
@@ -104,15 +105,15 @@ def _bytes_of(files: Sequence[str]) -> int:
     return total
 
 
-# A bare `describe` or `desc` lists the tables; `desc` also occurs in `order by`. `query` and similar run a text.
-# `duckdb_tables` lists internal tables only: users of a store see views.
-_ASKS_WHAT = re.compile(
+# Queries that need all views: those about the catalog, and those that run a text, as `query` does. A `describe` or
+# `desc` alone lists the tables; `desc` also occurs in `order by`. `duckdb_tables` lists no views.
+_NEEDS_ALL = re.compile(
     r"""\b(?:show|describe|query|json_execute_serialized_sql|information_schema|duckdb_(?!tables\b)\w+|pg_\w+|sqlite_\w+)\b
     | (?:^|[(;/])\s*desc\b""",
     re.IGNORECASE | re.MULTILINE | re.VERBOSE,
 )
 _NAME = r"(\w+|\"(?:[^\"]|\"\")*\")"
-_MADE = re.compile(
+_CREATES = re.compile(
     rf"create\s+(?:or\s+replace\s+)?(schema|type|table|view|macro)\s+(?:if\s+not\s+exists\s+)?{_NAME}(?:\.{_NAME})?"
 )
 _JOINT = re.compile(r"\s*([.(])\s*")
@@ -143,74 +144,76 @@ class Connection(Protocol):
 class Views:
     """The statements that create the views of a database, and which of them are still pending.
 
-    >>> made = ["create schema q", "create or replace view q.a as select 1", "create or replace view q.b as from q.a"]
-    >>> [len(Views(made).needed(query)) for query in ("from q.b", "from Q . a", "show all tables", "from a")]
+    >>> views = ["create schema q", "create or replace view q.a as select 1", "create or replace view q.b as from q.a"]
+    >>> [len(Views(views).needed(query)) for query in ("from q.b", "from Q . a", "show all tables", "from a")]
     [3, 2, 3, 0]
     """
 
     def __init__(self, statements: Sequence[str] = ()) -> None:
-        self._waiting: list[str] = []
+        self._pending: list[str] = []
         self._names: set[tuple[str, str]] = set()
-        self._done: set[str] = set()
+        """The names of all views, created or not, each in two parts."""
+        self._active: set[str] = set()
+        """The arguments of active contexts of `first`."""
         self._after: dict[str, Callable[[duckdb.DuckDBPyConnection], None]] = {}
         self._lock = threading.Lock()
         self.add(statements)
 
     def add(self, statements: Sequence[str]) -> None:
         """Add pending statements, which may build on earlier ones."""
-        self._waiting += statements
-        self._names.update(made[1:] for made in map(_made, statements) if made is not None)
+        self._pending += statements
+        self._names.update(created[1:] for created in map(_created, statements) if created is not None)
 
     def has(self, outer: str, inner: str) -> bool:
         """Return true if there is a view of this name, created or not."""
         return (_plain(outer), _plain(inner)) in self._names
 
     def after(self, statement: str, do: Callable[[duckdb.DuckDBPyConnection], None]) -> None:
-        """Register a callback that runs after a statement was executed."""
+        """Register a callback that is called after a statement was executed."""
         self._after[statement] = do
 
     def needed(self, query: str) -> list[str]:
         """Return the pending statements that a query needs, in order."""
-        if _ASKS_WHAT.search(query):
-            return list(self._waiting)
+        if _NEEDS_ALL.search(query):
+            return list(self._pending)
         text = _plain(query)
         words = set(_WORD.findall(text))
-        found: list[str] = []
-        for statement in reversed(self._waiting):
+        needed: list[str] = []
+        for statement in reversed(self._pending):
             if _is_named(statement, text, words):
-                found.append(statement)
+                needed.append(statement)
                 body = _plain(statement)
                 text += f"\n{body}"
                 words.update(_WORD.findall(body))
-        return found[::-1]
+        return needed[::-1]
 
     def make(self, database: duckdb.DuckDBPyConnection, query: str | None = None) -> bool:
         """Create the views that a query needs, or all, and return true if there were any. Raises `StoreError` S0103."""
         with self._lock:
-            chosen = list(self._waiting) if query is None else self.needed(query) if self._waiting else []
+            needed = list(self._pending) if query is None else self.needed(query) if self._pending else []
             try:
-                for statement in chosen:
+                for statement in needed:
                     database.execute(statement)
-                    self._waiting.remove(statement)
+                    self._pending.remove(statement)
                     if statement in self._after:
                         self._after.pop(statement)(database)
             except duckdb.Error as error:
                 raise StoreError("S0103", f"the store cannot be read: {' '.join(str(error).split())}") from error
-        return bool(chosen)
+        return bool(needed)
 
     @contextmanager
     def first(self, what: str) -> Iterator[bool]:
-        """Yield true to the first caller for `what`, and false to others until its block ends, on any connection to the
-        database.
+        """Yield true if there is no other active context with the same `what`, on any connection to the database;
+        otherwise false.
         """
         with self._lock:
-            first = what not in self._done
-            self._done.add(what)
+            is_first = what not in self._active
+            self._active.add(what)
         try:
-            yield first
+            yield is_first
         finally:
-            if first:
-                self._done.discard(what)
+            if is_first:
+                self._active.discard(what)
 
 
 class StoreConnection:
@@ -265,14 +268,18 @@ class StoreConnection:
         self.close()
 
     def _make(self, query: str | duckdb.Statement | None) -> bool:
+        """Create the views that a query needs, or all, and return true if there were any."""
         return self.views.make(self.database, query if isinstance(query, str | None) else query.query)
 
 
 def _is_named(statement: str, text: str, words: set[str]) -> bool:
-    made = _made(statement)
-    if made is None:
+    """Return true if a text, in the form of `_plain`, contains the name of what a statement creates, or if that is
+    unknown. `words` are those of the text.
+    """
+    created = _created(statement)
+    if created is None:
         return True
-    kind, outer, inner = made
+    kind, outer, inner = created
     end = "(" if kind == "macro" else ""
     if kind == "schema":
         return f"{outer}." in text
@@ -282,9 +289,9 @@ def _is_named(statement: str, text: str, words: set[str]) -> bool:
 
 
 @lru_cache(1024)
-def _made(statement: str) -> tuple[str, str, str] | None:
+def _created(statement: str) -> tuple[str, str, str] | None:
     """Return the kind of object that a statement creates, and the two parts of its name; None for other statements."""
-    match = _MADE.match(statement)
+    match = _CREATES.match(statement)
     return match and (match[1], _plain(match[2]), _plain(match[3] or ""))
 
 
@@ -294,23 +301,24 @@ def _plain(text: str) -> str:
 
 
 # SQL functions
-Given = Sequence[Any] | None
+SqlList = Sequence[Any] | None
+"""A list of SQL as an argument of a Python function."""
 ARROW: Any = "arrow"
 SPECIAL: Any = "special"
 """Options of DuckDB: a function of Arrow columns, and one that is also called for nulls."""
 RATED = "struct(item varchar, subject varchar, rater varchar, key varchar, value double)[]"
-"""The type of the rows of `tripos_statistic`, in any order: one list a cell, so that the fields of a row stay
-together.
-"""
-STATISTIC = "struct(value double, reason varchar, items varchar[], pulls double[], draws double[], limits double[])"
+"""The type of the argument `rows` of `tripos_statistic`: a list of rows, in any order, for each cell."""
+STATISTIC = (
+    "struct(value double, reason varchar, items varchar[], influences double[], draws double[], limits double[])"
+)
 """The result type of `tripos_statistic`: see `aggregates.statistic`."""
 BOUNDS = "struct(low double, high double, error double)"
-"""The result type of `tripos_interval`: see `resampling.interval`."""
+"""The result type of `tripos_interval`: see `resampling.percentile_interval`."""
 
 
 def add_functions(connection: duckdb.DuckDBPyConnection) -> None:
-    """Register `t_quantile(p, df)`, `tripos_statistic(what, level, rows)`, and for the bootstrap `tripos_draws(value,
-    items, pulls)` and `tripos_interval(draws, df)`.
+    """Register the SQL functions `t_quantile(p, df)`, `tripos_statistic(what, level, rows)`, and for the bootstrap
+    `tripos_draws(value, items, influences)` and `tripos_interval(draws, df)`.
 
     >>> import duckdb
     >>> connection = duckdb.connect()
@@ -318,19 +326,21 @@ def add_functions(connection: duckdb.DuckDBPyConnection) -> None:
     >>> connection.sql("select round(t_quantile(0.975, 10), 3)").fetchall()
     [(2.228,)]
     """
-    from tripos_warehouse.statistics.arrays import t_quantile  # NumPy, which a plain query does without
+    from tripos_warehouse.statistics.arrays import t_quantile  # imports NumPy, which most queries do not need
 
     connection.create_function("t_quantile", t_quantile, ["double", "double"], "double", null_handling=SPECIAL)
-    taken: list[Any] = ["varchar", "varchar", RATED]
-    connection.create_function("tripos_statistic", _statistic, taken, STATISTIC, type=ARROW, null_handling=SPECIAL)
-    pulled: list[Any] = ["double", "varchar[]", "double[]"]
-    connection.create_function("tripos_draws", _draws, pulled, "double[]", null_handling=SPECIAL)
-    drawn: list[Any] = ["double[]", "double"]
-    connection.create_function("tripos_interval", _interval, drawn, BOUNDS, null_handling=SPECIAL)
+    of_statistic: list[Any] = ["varchar", "varchar", RATED]
+    connection.create_function(
+        "tripos_statistic", _statistic, of_statistic, STATISTIC, type=ARROW, null_handling=SPECIAL
+    )
+    of_draws: list[Any] = ["double", "varchar[]", "double[]"]
+    connection.create_function("tripos_draws", _draws, of_draws, "double[]", null_handling=SPECIAL)
+    of_interval: list[Any] = ["double[]", "double"]
+    connection.create_function("tripos_interval", _interval, of_interval, BOUNDS, null_handling=SPECIAL)
 
 
 def _statistic(what: Any, level: Any, rows: Any) -> Any:
-    """Compute one statistic for each row of Arrow columns, in which a million texts are not a million objects."""
+    """Return one statistic for each row of Arrow columns, which take less memory than Python objects."""
     import pyarrow as pa
 
     from tripos_warehouse.query.aggregates import statistic
@@ -340,24 +350,26 @@ def _statistic(what: Any, level: Any, rows: Any) -> Any:
         "value": pa.float64(),
         "reason": pa.string(),
         "items": lists,
-        "pulls": numbers,
+        "influences": numbers,
         "draws": numbers,
         "limits": numbers,
     }
-    found = []
-    for name, about, row in zip(what.to_pylist(), level.to_pylist(), rows, strict=True):
+    results = []
+    for name, settings, row in zip(what.to_pylist(), level.to_pylist(), rows, strict=True):
         columns = [] if row.values is None else row.values.flatten()
-        found.append(statistic(name, about, *(columns or [()] * 5)))
-    return pa.array(found, pa.struct(list(kinds.items())))
+        results.append(statistic(name, settings, *(columns or [()] * 5)))
+    return pa.array(results, pa.struct(list(kinds.items())))
 
 
-def _draws(value: float | None, items: Given, pulls: Given) -> list[float] | None:
+def _draws(value: float | None, items: SqlList, influences: SqlList) -> list[float] | None:
+    """Return bootstrap draws of a value from the influences of items: the SQL function `tripos_draws`."""
     from tripos_warehouse.query.resampling import first_order_draws
 
-    return first_order_draws(value, items, pulls)
+    return first_order_draws(value, items, influences)
 
 
-def _interval(draws: Given, df: float | None) -> dict[str, Any] | None:
+def _interval(draws: SqlList, df: float | None) -> dict[str, Any] | None:
+    """Return the percentile interval of draws: the SQL function `tripos_interval`."""
     from tripos_warehouse.query.resampling import percentile_interval
 
     return percentile_interval(draws, df)

@@ -1,4 +1,4 @@
-"""Results of queries as relations of DuckDB: a notebook shows their first rows, and none can write."""
+"""Results of queries as relations of DuckDB, whose first rows a notebook shows; and relations that cannot write."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SHOWN = 20
 """The number of rows that a notebook shows."""
 LONGEST = 60
-"""The longest text in a notebook, in characters."""
+"""The maximum length of a text in a notebook, in characters."""
 
 
 class Table(duckdb.DuckDBPyRelation):
@@ -33,13 +33,13 @@ class Table(duckdb.DuckDBPyRelation):
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the rows as a pandas data frame; pandas must be installed."""
-        found: pd.DataFrame = self.df()
-        return found
+        frame: pd.DataFrame = self.df()
+        return frame
 
     def to_polars(self) -> pl.DataFrame:
         """Return the rows as a polars data frame; polars must be installed."""
-        found: pl.DataFrame = self.pl()
-        return found
+        frame: pl.DataFrame = self.pl()
+        return frame
 
     def to_arrow(self) -> pa.Table:
         """Return the rows as an Arrow table."""
@@ -58,9 +58,9 @@ def preview(relation: duckdb.DuckDBPyRelation, name: str = "answer") -> ShownTab
     (20, 60, ('the first 20 rows; `.to_pandas()`, `.to_polars()` and `.to_arrow()` have all',))
     """
     rows = relation.limit(SHOWN + 1).to_arrow_table()
-    more = rows.num_rows > SHOWN
+    has_more = rows.num_rows > SHOWN
     note = f"the first {SHOWN} rows; `.to_pandas()`, `.to_polars()` and `.to_arrow()` have all"
-    return answer_table(rows.slice(0, SHOWN), name, longest=LONGEST, notes=(note,) if more else ())
+    return answer_table(rows.slice(0, SHOWN), name, longest=LONGEST, notes=(note,) if has_more else ())
 
 
 def as_table(relation: duckdb.DuckDBPyRelation) -> Table:
@@ -81,21 +81,27 @@ _READS = """
     value_counts var var_pop var_samp variance with_columns
 """
 READS = frozenset(_READS.split())
-"""The permitted methods and attributes of a relation."""
+"""The permitted methods and attributes of a relation.
 
-_ASKED = ("__getitem__", "__getattr__")
+The sandbox keeps SQL from other files, but DuckDB must be allowed to open the files of the store, which it could then
+write. So the permitted methods are listed, and methods of later DuckDB versions are refused until they are added. This
+prevents accidents and SQL from others; a user who can run Python can write files without DuckDB.
+"""
+
+_SPECIAL = ("__getitem__", "__getattr__")
+"""The permitted special methods of a relation."""
 
 
 class Relation(Table):
-    """A DuckDB relation that only reads, as do all relations derived from it. Everything else raises `StoreError`
-    S0205.
+    """A DuckDB relation that only reads, as do all relations derived from it. Methods that are not permitted raise
+    `StoreError` S0205.
     """
 
     __slots__ = ()
 
 
 class Groups:
-    """The result of `group_by` on a relation: groups of rows, to be aggregated."""
+    """The result of the method `group_by` of a relation: groups of rows, to be aggregated."""
 
     def __init__(self, groups: Any) -> None:
         self._groups = groups
@@ -123,14 +129,18 @@ def read_only(found: Any) -> Any:
 
 
 def _read_only_method(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method whose result is restricted to reading."""
+
     @functools.wraps(function)
-    def ask(*arguments: Any, **named: Any) -> Any:
+    def call(*arguments: Any, **named: Any) -> Any:
         return read_only(function(*arguments, **named))
 
-    return ask
+    return call
 
 
 def _refused_method(name: str) -> Callable[..., Any]:
+    """Return a method that raises `StoreError` S0205."""
+
     def refuse(*_: Any, **__: Any) -> Any:
         hint = "take the rows out, as with `.to_arrow_table()` or `.df()`, and go on with those"
         raise StoreError("S0205", f"`{name}` of a relation does more than read the store", hint)
@@ -141,7 +151,9 @@ def _refused_method(name: str) -> Callable[..., Any]:
 
 for _name in dir(duckdb.DuckDBPyRelation):
     _member = getattr(duckdb.DuckDBPyRelation, _name)
-    if callable(_member) and (_name in _ASKED or not _name.startswith("_")):
+    if callable(_member) and (_name in _SPECIAL or not _name.startswith("_")):
         setattr(
-            Relation, _name, _read_only_method(_member) if _name in READS or _name in _ASKED else _refused_method(_name)
+            Relation,
+            _name,
+            _read_only_method(_member) if _name in READS or _name in _SPECIAL else _refused_method(_name),
         )

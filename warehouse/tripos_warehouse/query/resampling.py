@@ -2,11 +2,11 @@
 
 The weight of an item is how often it is in a draw: Poisson with mean 1, the limit of drawing many items with
 replacement (Hanley and MacGibbon, 2006). Weights depend only on the item's name, so an item has the same weight in
-every part of a measure, and a difference of medians over the same items is paired. A part that has a derivative is
-drawn by the influences of its items: its draw is the value plus the sum of (weight - 1) * influence.
+every part of a measure, and a difference of medians over the same items is paired. If a part of a measure has a
+derivative, its draws follow from the influences of its items: the value plus the sum of (weight - 1) * influence.
 
-The interval is the expanded percentile interval (Hesterberg, 2015): quantiles of the draws that lie further out for few
-items, as Student's t lies further out than the normal distribution.
+The interval is the expanded percentile interval (Hesterberg, 2015): for few items, the quantiles of the draws are
+further out, as those of Student's t are further out than those of the normal distribution.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 # The bootstrap
 DRAWS = 1000
 SEED = 20_260_301
-"""The only seed, so that a store always has the same interval."""
+"""The only seed, so that the intervals of a store never change."""
 
 BUCKETS = 4096
 """Items are hashed into this many buckets, whose items share their weights. A few hundred items hardly collide."""
@@ -43,7 +43,7 @@ LEAST_ITEMS = 6
 
 
 def bootstrap_medians(items: Sequence[str], values: Floats) -> list[float]:
-    """Return the median of `values` in every draw of `items`, which has the item of each value; NaN if a draw is empty.
+    """Return the median of `values` in every draw; NaN if a draw is empty. `items` has the item of each value.
 
     >>> drawn = bootstrap_medians(["a", "a", "b", "c"], np.array([1.0, 2.0, 3.0, 4.0]))
     >>> len(drawn), float(np.nanmin(drawn)), float(np.nanmax(drawn))
@@ -55,8 +55,8 @@ def bootstrap_medians(items: Sequence[str], values: Floats) -> list[float]:
 
 
 def bootstrap_metric(items: Sequence[str], metric: SummedMetric) -> list[float]:
-    """Return a metric of sums in every draw of `items`, which has the item of each row; NaN if a draw is empty or the
-    metric is undefined in it.
+    """Return a metric of sums in every draw; NaN if a draw is empty or the metric is undefined in it. `items` has the
+    item of each row.
     """
     codes, weights = _weights(items)
     counts = np.zeros((weights.shape[1], metric.counts.shape[1]))
@@ -70,6 +70,8 @@ def bootstrap_metric(items: Sequence[str], metric: SummedMetric) -> list[float]:
 Jackknife = Callable[
     [Callable[[Ints, int], Sequence[float | None]], Ints, list[str]], tuple[str | None, list[float | None]]
 ]
+"""`aggregates._jackknife`: it takes a function of the codes and the number of groups, the item of each row as a code,
+and the names of the items; it returns the reason for a missing error, if any, and the influences of the items."""
 
 
 def user_statistic(
@@ -80,61 +82,62 @@ def user_statistic(
     left_out: Jackknife,
     errors: bool,
 ) -> dict[str, Any]:
-    """Return the result of a user function over rows of values, each the JSON of a list. With `errors` it is also
-    computed in every draw and, by `left_out`, without each item. A draw in which it fails is NaN.
+    """Return the result of a user function over rows, in the form of `aggregates.statistic`. `keys` has the arguments
+    of each row, as the JSON of a list. With `errors` the function is also computed in every draw and, by `left_out`,
+    without each item. A draw in which it fails is NaN.
     """
-    told = json.loads(settings)
+    identity = json.loads(settings)
     function = UserFunction(
-        **{name: told[name] for name in ("name", "path", "function", "version")}, parameters=tuple(told["parameters"])
+        **{name: identity[name] for name in ("name", "path", "function", "version")},
+        parameters=tuple(identity["parameters"]),
     )
     rows = sorted(
         (str(item), str(reply), key) for item, reply, key in zip(items, replies, keys, strict=True) if key is not None
     )
-    nothing: dict[str, Any] = {"value": None, "reason": "nothing has a value", "items": [], "pulls": [], "draws": None}
+    undefined: dict[str, Any] = {"value": None, "items": [], "influences": [], "draws": None}
     if not rows:
-        return nothing
+        return {**undefined, "reason": "nothing has a value"}
     values = [
-        [_TYPES[kind](load) for kind, load in zip(told["kinds"], json.loads(row[2]), strict=True)] for row in rows
+        [_TYPES[kind](value) for kind, value in zip(identity["kinds"], json.loads(row[2]), strict=True)] for row in rows
     ]
     try:
         compute = function.load()
         value = compute([list(column) for column in zip(*values, strict=True)])
     except NoFigure as reason:
-        return {**nothing, "reason": str(reason)}
+        return {**undefined, "reason": str(reason)}
     owners = [row[0] for row in rows]
     names, places = np.unique(owners, return_inverse=True)
     m = len(names)
     found = {"value": value, "items": names.tolist()}
     if m < LEAST_ITEMS or not errors:
         few = "one item says nothing about the error" if m == 1 else f"{m} items say too little about the error"
-        return {**found, "reason": few, "pulls": [None] * m, "draws": None}
+        return {**found, "reason": few, "influences": [None] * m, "draws": None}
 
-    def of(chosen: Ints) -> float | None:
+    def value_of(chosen: Ints) -> float | None:
+        if not len(chosen):
+            return None
         try:
-            return (
-                compute([[values[at][place] for at in chosen] for place in range(len(values[0]))])
-                if len(chosen)
-                else None
-            )
+            return compute([[values[row][place] for row in chosen] for place in range(len(values[0]))])
         except NoFigure:
             return None
 
     def without(groups: Ints, count: int) -> list[float | None]:
-        return [of(np.flatnonzero(groups != group)) for group in range(count)]
+        return [value_of(np.flatnonzero(groups != group)) for group in range(count)]
 
-    told_why, pulls = left_out(without, places, names.tolist())
+    why_no_error, influences = left_out(without, places, names.tolist())
     codes, weights = _weights(owners)
-    every = np.arange(len(rows))
-    drawn = [of(np.repeat(every, weight[codes].astype(np.int64))) for weight in weights]
+    all_rows = np.arange(len(rows))
+    drawn = [value_of(np.repeat(all_rows, weight[codes].astype(np.int64))) for weight in weights]
     return {
         **found,
-        "reason": told_why,
-        "pulls": pulls,
-        "draws": [math.nan if each is None else each for each in drawn],
+        "reason": why_no_error,
+        "influences": influences,
+        "draws": [math.nan if value is None else value for value in drawn],
     }
 
 
 _TYPES: dict[str, Callable[[Any], Any]] = {"number": float, "integer": int, "bool": bool, "text": str, "choice": str}
+"""The Python type of the elements of an argument, by the kind of their type in the plan."""
 
 
 def first_order_draws(
@@ -148,19 +151,19 @@ def first_order_draws(
     >>> first_order_draws(5.0, ["a"], [None]) is None
     True
     """
-    if value is None or not items or not influences or any(pull is None for pull in influences):
+    if value is None or not items or not influences or any(influence is None for influence in influences):
         return None
     codes, weights = _weights(items)
-    pulled = np.bincount(codes, np.array(influences, dtype=np.float64), minlength=weights.shape[1])
-    found: list[float] = (value - pulled.sum() + np.einsum("ij,j->i", weights, pulled)).tolist()
-    return found
+    of_bucket = np.bincount(codes, np.array(influences, dtype=np.float64), minlength=weights.shape[1])
+    draws: list[float] = (value - of_bucket.sum() + np.einsum("ij,j->i", weights, of_bucket)).tolist()
+    return draws
 
 
 def percentile_interval(
     draws: Sequence[float | None] | None, df: float | None, confidence: float = 0.95
 ) -> dict[str, Any] | None:
-    """Return `low`, `high` and the standard `error` from draws, with `df` degrees of freedom; None if they are not
-    sufficient.
+    """Return the interval from `low` to `high` and the standard `error` from draws, with `df` degrees of freedom; None
+    if fewer than 2 draws, or fewer than 95 % of them, have a value.
 
     >>> {name: round(each, 2) for name, each in percentile_interval([1.0, 2.0, 3.0], 10).items()}
     {'low': 1.02, 'high': 2.98, 'error': 1.0}
@@ -195,6 +198,8 @@ def _bucket(name: str) -> int:
 
 @lru_cache(maxsize=4)
 def _bucket_weights(used: bytes) -> Floats:
+    """Return the weights of buckets in every draw, shape (draws, buckets). `used` are the bytes of the array of their
+    numbers, which is hashable."""
     buckets = np.frombuffer(used, dtype=np.int64)
     found: Floats = np.array([_of_bucket(bucket) for bucket in buckets.tolist()], dtype=np.float64).T.copy()
     found.setflags(write=False)
@@ -279,11 +284,11 @@ def join_texts(batches: Sequence[pa.DictionaryArray]) -> CodedTexts:
     import pyarrow as pa
 
     coded = pa.chunked_array(batches, pa.dictionary(pa.int32(), pa.string()))
-    whole = coded.unify_dictionaries()
-    names = whole.chunk(0).dictionary if batches else pa.array([], pa.string())
+    unified = coded.unify_dictionaries()
+    names = unified.chunk(0).dictionary if batches else pa.array([], pa.string())
     codes = [np.empty(0, np.int64)]
-    codes += [chunk.indices.fill_null(len(names)).to_numpy(zero_copy_only=False) for chunk in whole.chunks]
-    if whole.null_count:
+    codes += [chunk.indices.fill_null(len(names)).to_numpy(zero_copy_only=False) for chunk in unified.chunks]
+    if unified.null_count:
         names = pa.concat_arrays([names, pa.nulls(1, pa.string())])
     return CodedTexts(np.concatenate(codes), names)
 

@@ -1,9 +1,4 @@
-"""Results of queries: tables from read-only queries, their files, and relations that only read.
-
-The sandbox keeps SQL from other files, but must allow DuckDB the store's own files, which it could then write. So the
-permitted methods of relations are listed, and methods of later DuckDB versions are refused until they are. This
-prevents accidents and foreign SQL; a user who can run Python can write files without DuckDB.
-"""
+"""Results of read-only queries as Arrow tables or rows, and the files that they are written to."""
 
 from __future__ import annotations
 
@@ -44,8 +39,8 @@ def run_query(connection: Connection, sql: str) -> pa.Table:
 
 
 def query_rows(connection: Connection, sql: str) -> tuple[list[str], list[dict[str, Any]]]:
-    """Return the column names and the rows of a query, with the values of `run_query`. It needs neither Arrow nor
-    relations, and is meant for few rows. Raises what `run_query` raises.
+    """Return the column names and the rows of a query, with the values of `run_query`. It is faster for few rows, since
+    nothing is converted to Arrow. Raises what `run_query` raises.
 
     >>> import duckdb
     >>> query_rows(duckdb.connect(), "select 1 as one, 'a' as letter")
@@ -58,10 +53,11 @@ def query_rows(connection: Connection, sql: str) -> tuple[list[str], list[dict[s
 
 
 def _rows(connection: Connection, query: duckdb.Statement) -> tuple[list[str], list[dict[str, Any]]]:
-    found = connection.execute(query)  # the statement, not its text, which would be parsed once more
-    columns = [name for name, *_ in found.description or ()]
-    huge = [name for name, kind, *_ in found.description or () if str(kind) in _HUGE]
-    rows = [dict(zip(columns, row, strict=True)) for row in found.fetchall()]
+    """Return the column names and the rows of a statement."""
+    result = connection.execute(query)  # the statement, not its text, which would be parsed once more
+    columns = [name for name, *_ in result.description or ()]
+    huge = [name for name, kind, *_ in result.description or () if str(kind) in _HUGE]
+    rows = [dict(zip(columns, row, strict=True)) for row in result.fetchall()]
     for row in rows:
         row |= {name: None if row[name] is None else Decimal(row[name]) for name in huge}
     return columns, rows
@@ -72,12 +68,13 @@ _HUGE = ("HUGEINT", "UHUGEINT")
 
 
 def _table(connection: Connection, query: str) -> pa.Table:
+    """Return the result of a statement; an empty table for a statement without one."""
     relation = connection.sql(query)
     return pa.table({}) if relation is None else _plain_texts(relation.to_arrow_table())
 
 
 def _plain_texts(table: pa.Table) -> pa.Table:
-    """Return the table with texts in place of enumerations, which Arrow has as dictionary-encoded columns."""
+    """Return a table with texts in place of enumerations, which Arrow represents as dictionary-encoded columns."""
     plain = [
         pa.field(field.name, pa.string()) if pa.types.is_dictionary(field.type) else field for field in table.schema
     ]
@@ -87,11 +84,11 @@ def _plain_texts(table: pa.Table) -> pa.Table:
 def write_answer(table: pa.Table, path: str | Path) -> None:
     """Write `table` to `path` in the format of its extension: `.csv`, `.parquet`, `.json` (one array) or `.jsonl`.
 
-    The file appears whole or not at all. Raises `StoreError`: S0202 for another extension, S0102 if the disk refuses.
+    The file is written atomically. Raises `StoreError`: S0202 for another extension, S0102 if it cannot be written.
     """
     target = Path(path)
     if (form := _FORMS.get(target.suffix.lower())) is None:
-        forms = ", ".join(f"`{each}`" for each in _FORMS)
+        forms = ", ".join(f"`{suffix}`" for suffix in _FORMS)
         raise StoreError("S0202", f"cannot write `{target.suffix or target.name}` files", f"end the name in {forms}")
     content = form(table)
     try:
@@ -110,12 +107,14 @@ def encode_answer(table: pa.Table, form: str) -> str:
 
 
 def _csv(table: pa.Table) -> bytes:
+    """Return a table as CSV."""
     batches = ([values_of(column, maps=None) for column in batch.columns] for batch in table.to_batches())
     rows = (row for columns in batches for row in zip(*columns, strict=True))
     return csv_text(table.column_names, rows).encode()
 
 
 def _parquet(table: pa.Table) -> bytes:
+    """Return a table as Parquet. Raises `StoreError` S0202 for a type that Parquet does not have."""
     sink = io.BytesIO()
     try:
         pq.write_table(table, sink, compression="zstd")
@@ -126,15 +125,18 @@ def _parquet(table: pa.Table) -> bytes:
 
 
 def _json(table: pa.Table) -> bytes:
+    """Return a table as a JSON array, with one row per line."""
     lines = [json_text(row) for row in _records(table)]
     return ("[\n" + ",\n".join(lines) + "\n]\n" if lines else "[]\n").encode()
 
 
 def _jsonl(table: pa.Table) -> bytes:
+    """Return a table as JSON lines."""
     return "".join(json_text(row) + "\n" for row in _records(table)).encode()
 
 
 def _records(table: pa.Table) -> list[dict[str, Any]]:
+    """Return the rows of a table as dictionaries."""
     columns = [values_of(column) for column in table.columns]
     return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
 

@@ -1,6 +1,6 @@
-"""Statements that only read, and explanations of those that the database refuses.
+"""Statements that only read, and explanations of DuckDB's errors.
 
-Imports only DuckDB, since every query waits for it.
+The module imports only DuckDB, since every query waits for it.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import TypeVar
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query.connection import Connection, duckdb
 
-# DuckDB classifies a pivot as MULTI, and so a `copy (pivot …) to …`; an `explain` runs the statement that it
-# explains. In both cases the first word decides.
+# DuckDB classifies a pivot as MULTI, but also a `copy (pivot …) to …`; an `explain analyze` executes its statement. In
+# both cases it depends on the first word whether the statement only reads.
 _READS = re.compile(
     r"""(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*
     (?:explain(?:\s+analyze\b|\s*\([^)]*\))?(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*)?
@@ -22,7 +22,7 @@ _READS = re.compile(
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
 LONGEST = 200
-"""The longest DuckDB message in characters: it may print a whole object over several screens."""
+"""The maximum length of a DuckDB message in characters, which may contain a large object; a longer one is cut."""
 _UNKNOWN = re.compile(
     r"""(?:Referenced\ column|Referenced\ table|Values\ list|Table)\s
       .*?(?:not\ found|does\ not\ have\ a\ column|does\ not\ exist)
@@ -30,7 +30,7 @@ _UNKNOWN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _NAME = re.compile(r'(?:named |column (?!named)|table (?!with name)|name )"?([^\s"!]+)"?', re.IGNORECASE)
-_SHUT = re.compile(
+_SANDBOXED = re.compile(
     r"disabled by configuration|configuration has been locked|Permission Error|Missing Extension|Extension \"",
     re.IGNORECASE,
 )
@@ -89,7 +89,7 @@ def translate_errors(connection: Connection, ask: Callable[[], Answer]) -> Answe
         text = _one_line(message)
         if isinstance(error, duckdb.BinderException | duckdb.CatalogException) and _UNKNOWN.search(message):
             raise StoreError("S0204", _short(text), _did_you_mean(connection, message)) from error
-        if isinstance(error, duckdb.PermissionException) or _SHUT.search(message):
+        if isinstance(error, duckdb.PermissionException) or _SANDBOXED.search(message):
             hint = "a query reads the store and nothing else; `-o FILE` writes its answer to a file"
             raise StoreError("S0205", text, hint) from error
         raise StoreError("S0201", text if len(text) <= LONGEST else f"{text[:LONGEST].rstrip()} …") from error
@@ -104,30 +104,32 @@ def tables_and_macros(connection: Connection) -> dict[str, list[str]]:
     >>> tables_and_macros(connection)["t"]
     ['n']
     """
-    found: dict[str, list[str]] = {}
+    by_name: dict[str, list[str]] = {}
     for schema, table, columns in connection.execute(
         """select schema_name, table_name, list(column_name order by column_index) from duckdb_columns()
         where not internal and schema_name not like '% %' group by all order by all"""
     ).fetchall():
-        found[_written(schema, table)] = columns
+        by_name[_quoted(schema, table)] = columns
     for schema, macro, parameters in connection.execute(
         """select schema_name, function_name, any_value(parameters) from duckdb_functions()
         where function_type = 'table_macro' and not internal group by all order by all"""
     ).fetchall():
-        found[f"{_written(schema, macro)}()"] = parameters
-    return found
+        by_name[f"{_quoted(schema, macro)}()"] = parameters
+    return by_name
 
 
-def _written(schema: str, name: str) -> str:
+def _quoted(schema: str, name: str) -> str:
+    """Return a name as SQL, with its schema unless that is `main`, and quoted if needed."""
     parts = [name] if schema == "main" else [schema, name]
     return ".".join(part if re.fullmatch(r"\w+", part) else '"' + part.replace('"', '""') + '"' for part in parts)
 
 
 def _did_you_mean(connection: Connection, message: str) -> str:
+    """Return the hint for a message about a missing table, column or function."""
     missing = _NAME.search(message)
     if missing is None:
         return "`show all tables` lists what there is"
-    wanted = missing[1].casefold()
+    unknown = missing[1].casefold()
     about_column = "column" in message.partition("\n")[0].casefold()
     try:
         names = tables_and_macros(connection)
@@ -138,50 +140,53 @@ def _did_you_mean(connection: Connection, message: str) -> str:
         return field
     if about_column:
         match = re.search(r"Candidate bindings: (.*)", message)
-        near = re.findall(r'"([^"]+)"', match[1]) if match else []
-        known = {column for columns in names.values() for column in columns}
-        nearest = difflib.get_close_matches(wanted, sorted(known), n=1, cutoff=LIKE)
-        best = [each for each in near if difflib.SequenceMatcher(None, wanted, each).ratio() >= LIKE] or nearest
-        where = sorted(name for name, columns in names.items() if best and best[0] in columns)
-        if best and best[0].casefold() == wanted:
-            return f"it is a column of {', '.join(f'`{name}`' for name in where[:3])}"
+        candidates = re.findall(r'"([^"]+)"', match[1]) if match else []
+        columns_of_all = {column for columns in names.values() for column in columns}
+        nearest = difflib.get_close_matches(unknown, sorted(columns_of_all), n=1, cutoff=LIKE)
+        similar = [name for name in candidates if difflib.SequenceMatcher(None, unknown, name).ratio() >= LIKE]
+        best = similar or nearest
+        tables = sorted(name for name, columns in names.items() if best and best[0] in columns)
+        if best and best[0].casefold() == unknown:
+            return f"it is a column of {', '.join(f'`{name}`' for name in tables[:3])}"
         if best:
             return f"did you mean `{best[0]}`?"
-        return f"the nearest columns are {', '.join(f'`{each}`' for each in near[:5])}" if near else ""
-    last: dict[str, list[str]] = {}
+        return f"the nearest columns are {', '.join(f'`{name}`' for name in candidates[:5])}" if candidates else ""
+    by_last_part: dict[str, list[str]] = {}
     for name in sorted(names):
-        last.setdefault(name.rpartition(".")[2].rstrip("()").casefold(), []).append(f"`{name}`")
-    spoken = re.search(r"(?:table|function)(?: with)? name[d]? \"?([\w.]+)", message, re.IGNORECASE)
-    wanted = spoken[1].casefold() if spoken else wanted
-    if wanted.rpartition(".")[2] == RANKING:
-        return f"`tripos leaderboard` ranks models; plain means are in {' or '.join(last['means'][:3])}"
-    if wanted in last:
-        whole = [each for each in last[wanted] if "." not in each]
-        if whole:
-            return f"it has the rows of all benchmarks, and no benchmark before its name: {whole[0]}"
-        return f"it is {' or '.join(last[wanted][:3])}"
-    found = difflib.get_close_matches(wanted.rpartition(".")[2], last, n=1, cutoff=0.6)
+        by_last_part.setdefault(name.rpartition(".")[2].rstrip("()").casefold(), []).append(f"`{name}`")
+    full_name = re.search(r"(?:table|function)(?: with)? name[d]? \"?([\w.]+)", message, re.IGNORECASE)
+    unknown = full_name[1].casefold() if full_name else unknown
+    if unknown.rpartition(".")[2] == RANKING:
+        means = " or ".join(by_last_part.get("means", [])[:3])
+        return f"`tripos leaderboard` ranks models{f'; plain means are in {means}' if means else ''}"
+    if unknown in by_last_part:
+        of_all_benchmarks = [name for name in by_last_part[unknown] if "." not in name]
+        if of_all_benchmarks:
+            return f"it has the rows of all benchmarks, and no benchmark before its name: {of_all_benchmarks[0]}"
+        return f"it is {' or '.join(by_last_part[unknown][:3])}"
+    found = difflib.get_close_matches(unknown.rpartition(".")[2], by_last_part, n=1, cutoff=0.6)
     if found:
-        return f"did you mean {' or '.join(last[found[0]][:3])}?"
+        return f"did you mean {' or '.join(by_last_part[found[0]][:3])}?"
     return "`show all tables` lists what there is"
 
 
-def _field(connection: Connection, wanted: str, names: dict[str, list[str]]) -> str:
-    """Return how to read a name that is a field of the items or of parsed replies and not a column; empty if it is
-    none.
+def _field(connection: Connection, unknown: str, names: dict[str, list[str]]) -> str:
+    """Return the hint for a name that is no column, but a field of the items or of parsed replies; empty if it is
+    neither.
     """
-    if any(wanted.casefold() == column.casefold() for columns in names.values() for column in columns):
+    if any(unknown.casefold() == column.casefold() for columns in names.values() for column in columns):
         return ""
     for column, key in (("fields", "item_id"), ("parsed", "sample_id")):
         for name in [name for name, columns in names.items() if column in columns and "." in name][:FEW]:
             query = f"select 1 from (select {column} from {name} limit {SOME}) where json_exists({column}, ?) limit 1"
-            if connection.execute(query, [f'$."{wanted}"']).fetchone():
-                text = f"`{column}->>'{wanted}'` of `{name}`"
+            if connection.execute(query, [f'$."{unknown}"']).fetchone():
+                text = f"`{column}->>'{unknown}'` of `{name}`"
                 return f"it is a field: {text}, which is joined to other tables by `{key}`"
     return ""
 
 
 def _reads(statement: duckdb.Statement) -> bool:
+    """Return true if the kind of a statement only reads."""
     try:
         kind = statement.type.name
     except ValueError:  # a kind without a name in Python, such as `update extensions`
@@ -196,38 +201,39 @@ def _reads(statement: duckdb.Statement) -> bool:
 
 
 def _written_inside(query: str) -> str | None:
-    """Return the keyword of a statement inside a query that writes, as in `with x as (copy … to …) from x`, which
-    DuckDB calls a SELECT; None if there is none.
+    """Return the keyword of a writing statement inside a query, as in `with x as (copy … to …) from x`, which DuckDB
+    classifies as SELECT; None if there is none.
 
     Such a statement follows a bracket, and continues with a word or, for `copy`, a bracket.
     """
     if _ANY_WRITES.search(query) is None:
-        return None  # most queries: tokenizing takes longer than many run
+        return None  # most queries, for which tokenizing would take longer than executing them
     text = query.encode()  # positions are byte offsets
-    found = duckdb.tokenize(query)
-    ends = [*(place for place, _ in found[1:]), len(text)]
-    parts = [(kind.name, text[place:end]) for (place, kind), end in zip(found, ends, strict=True)]
-    tokens = [(kind, said) for kind, said in parts if kind != "comment"]
-    for (_, before), (kind, said), (_, after) in zip(tokens, tokens[1:], tokens[2:], strict=False):
+    starts = duckdb.tokenize(query)
+    ends = [*(start for start, _ in starts[1:]), len(text)]
+    parts = [(kind.name, text[start:end]) for (start, kind), end in zip(starts, ends, strict=True)]
+    tokens = [(kind, token) for kind, token in parts if kind != "comment"]
+    for (_, before), (kind, token), (_, after) in zip(tokens, tokens[1:], tokens[2:], strict=False):
         # DuckDB knows more blank characters than Python, and leaves some in the token.
-        begun = _WORD.search(said.decode(errors="replace")) if kind in ("keyword", "identifier") else None
-        word = begun[0].casefold() if begun is not None and not said.startswith(b'"') else ""
-        if word in _WRITES and before[:1] in b"()" and _goes_on(word, after):
+        match = _WORD.search(token.decode(errors="replace")) if kind in ("keyword", "identifier") else None
+        word = match[0].casefold() if match is not None and not token.startswith(b'"') else ""
+        if word in _WRITES and before[:1] in b"()" and _is_statement(word, after):
             return word
     return None
 
 
-def _goes_on(word: str, after: bytes) -> bool:
+def _is_statement(word: str, after: bytes) -> bool:
+    """Return true if a keyword begins a statement, given the next token; otherwise it is a name."""
     return after[:1] not in b"(),.;+-*/%<>=|:[]" or (word == "copy" and after[:1] == b"(")
 
 
-def _short(told: str) -> str:
+def _short(message: str) -> str:
     """Return a message without DuckDB's own suggestions, which also look at other databases."""
-    return re.split(r" (?:Candidate bindings|Did you mean|Candidate tables)\b", told)[0]
+    return re.split(r" (?:Candidate bindings|Did you mean|Candidate tables)\b", message)[0]
 
 
 def _one_line(message: str) -> str:
     """Return DuckDB's message without its excerpt of the query, which the user can see."""
     text = message.partition("\n\nLINE ")[0]
     # The message may repeat data of a row, which must not control the terminal.
-    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in " ".join(text.split()))
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in " ".join(text.split()))

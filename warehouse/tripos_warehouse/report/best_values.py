@@ -24,9 +24,9 @@ from tripos_warehouse.views.runs import RunRecord
 
 
 def best_values(connection: Connection, report: Report) -> frozenset[BestValue]:
-    """Return the best value of every cell that differs significantly from those of all other models there, at 5 % after
-    Holm over the pairs and cells of its measure. Two models are compared over the items that both have, as in
-    `leaderboard`. A measure without a direction has none."""
+    """Return the best value of every cell in which it differs significantly from those of all other models, at 5 %
+    after Holm's correction over the pairs and cells of its measure. Two models are compared over the items that both
+    have, as in `leaderboard`. A measure without a direction has no best values."""
     return frozenset(
         (table.measure.name, cell, model)
         for table in report.measures
@@ -43,7 +43,7 @@ def _best(connection: Connection, plan: Plan, run: RunRecord, table: MeasureTabl
     cells: dict[tuple[Any, ...], list[MeasureRow]] = {}
     for row in table.rows:
         cells.setdefault(row.by, []).append(row)
-    found = []
+    best_cells = []
     for cell, rows in cells.items():
         measure_rows = [row for row in rows if row.value is not None]
         if len(measure_rows) < 2:
@@ -51,8 +51,8 @@ def _best(connection: Connection, plan: Plan, run: RunRecord, table: MeasureTabl
         best = max(measure_rows, key=lambda row: sign * (row.value or 0.0))
         p_values = [tests.p_value(cell, best.model, row.model) for row in measure_rows if row is not best]
         if all(p is not None and p < LEVEL for p in p_values):
-            found.append((cell, best.model))
-    return found
+            best_cells.append((cell, best.model))
+    return best_cells
 
 
 @dataclass(frozen=True)
@@ -105,10 +105,10 @@ def model_tests(
 
 
 def _as_followed(
-    run: RunRecord, table: MeasureTable, cell: tuple[Any, ...], first: str, second: str, found: Estimate
+    run: RunRecord, table: MeasureTable, cell: tuple[Any, ...], first: str, second: str, difference: Estimate
 ) -> Estimate:
-    """Return a difference as reported by a run that looked at its models after every item: from its confidence
-    sequence, if that belongs to the values in the table; otherwise without a test if a model did not see all items."""
+    """Return the difference of two models from the confidence sequence of the run, if it has one that belongs to the
+    values in the table. Otherwise return `difference`, without a test if a model did not see all items."""
     texts = tuple(map(text_of, cell))
     values = {row.model: row.value for row in table.rows if tuple(map(text_of, row.by)) == texts}
     one, two = values.get(first), values.get(second)
@@ -117,4 +117,4 @@ def _as_followed(
         sequence = followed_difference(run, table.measure.name, first, second, by, one - two)
         if sequence is not None:
             return sequence
-    return Estimate.undefined(UNFOLLOWED) if run.stopped_models & {first, second} else found
+    return Estimate.undefined(UNFOLLOWED) if run.stopped_models & {first, second} else difference

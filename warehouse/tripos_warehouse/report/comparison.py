@@ -64,9 +64,10 @@ HEADLINE_SHARE = 0.8
 difference, no other figure could be significant, however small its p-value."""
 
 Figure = tuple[Hashable, Estimate]
-"""A hypothesis: what a row is computed from, and its difference. Rows with the same figure are one hypothesis."""
+"""A hypothesis: an identifier of what a row is computed from, and its difference. Rows with the same figure are one
+hypothesis."""
 Margins = Mapping[str | None, float]
-"""By the name of a row, the margin within which two sides are equivalent; under None that of all other rows."""
+"""The margin within which two sides are equivalent, by the name of a row; that of all other rows has the key None."""
 NO_MARGINS: Margins = MappingProxyType({})
 
 
@@ -94,8 +95,8 @@ class ComparedRow:
 
     `name` and `of` say what is compared, such as a scenario and a scorer. `p` is the p-value of the difference,
     corrected for all figures of the comparison; `q` is the lowest false discovery rate at which the difference is
-    significant. `graded`: a higher value is better, or a lower one if `lower_is_better`; otherwise it has no direction.
-    `span` is the length of the scale, if it has bounds.
+    significant. `graded` is true if a higher value is better, or a lower one if `lower_is_better`; otherwise the row
+    has no direction. `span` is the length of the scale, if it has bounds.
     """
 
     name: str
@@ -109,10 +110,10 @@ class ComparedRow:
     lower_is_better: bool = False
     q: float | None = None
     figure: Hashable = None
-    """Equal for rows that are computed from the same scores in the same way; None for a row that is unlike all
+    """Equal for rows that are computed from the same scores in the same way; None for a row that differs from all
     others."""
     farthest: float | None = None
-    """The largest difference of a pair or a group of items, in either direction."""
+    """The largest absolute difference of a pair of scores or a group of items."""
     ruled_out: float | None = None
     """A difference beyond this, in either direction, is ruled out, for all figures at once."""
     equivalence: Equivalence | None = None
@@ -163,7 +164,7 @@ class ComparedRow:
 
 @dataclass(frozen=True)
 class Section:
-    """The rows of one kind: `measure`, `metric` or `scenario`."""
+    """The rows of a table of a comparison. Its `kind` is `measure`, `metric` or `scenario`."""
 
     kind: str
     rows: tuple[ComparedRow, ...]
@@ -171,8 +172,8 @@ class Section:
 
 @dataclass(frozen=True)
 class Family:
-    """The tables after correction. `tests` is the number of tested figures, and `of_headline` that of headline
-    figures."""
+    """Tables with corrected p-values. `tests` is the number of tested figures, and `of_headline` that of the headline
+    figures among them."""
 
     sections: tuple[Section, ...]
     tests: int
@@ -224,62 +225,68 @@ def _corrected(
 def _with_equivalence(
     rows: Sequence[ComparedRow], figures: Sequence[Figure], first: Sequence[Figure], margins: Margins
 ) -> list[ComparedRow]:
-    """Return rows with the tests of their margins. Claims of either kind, "equivalent" and "not worse", are a separate
-    family."""
-    asked = [(row, figure, margins.get(row.name, margins.get(None))) for row, figure in zip(rows, figures, strict=True)]
-    alike: dict[tuple[Figure, float], float | None] = {}
+    """Return rows with the tests of their margins. The claims "equivalent" are one family of tests, the claims "not
+    worse" another."""
+    with_margins = [
+        (row, figure, margins.get(row.name, margins.get(None))) for row, figure in zip(rows, figures, strict=True)
+    ]
+    equivalent: dict[tuple[Figure, float], float | None] = {}
     not_worse: dict[tuple[Figure, float, bool], float | None] = {}
-    for row, figure, margin in asked:
+    for row, figure, margin in with_margins:
         if margin is not None:
             above, below = (
                 _p_of_beyond(row, estimate, margin) for estimate in (row.difference, negated(row.difference))
             )
-            alike[figure, margin] = None if above is None or below is None else max(above, below)
+            equivalent[figure, margin] = None if above is None or below is None else max(above, below)
             if row.graded:
                 not_worse[figure, margin, row.lower_is_better] = above if row.lower_is_better else below
-    alike = _corrected(alike, [each for figure in first for each in alike if each[0] == figure])
-    not_worse = _corrected(not_worse, [each for figure in first for each in not_worse if each[0] == figure])
+    equivalent = _corrected(equivalent, [key for figure in first for key in equivalent if key[0] == figure])
+    not_worse = _corrected(not_worse, [key for figure in first for key in not_worse if key[0] == figure])
     compared_rows = []
-    for row, figure, margin in asked:
+    for row, figure, margin in with_margins:
         if margin is None:
             compared_rows.append(row)
         else:
-            worse = not_worse[figure, margin, row.lower_is_better] if row.graded else None
-            compared_rows.append(replace(row, equivalence=_equivalence(row, margin, alike[figure, margin], worse)))
+            p_equivalent = equivalent[figure, margin]
+            p_not_worse = not_worse[figure, margin, row.lower_is_better] if row.graded else None
+            compared_rows.append(replace(row, equivalence=_equivalence(row, margin, p_equivalent, p_not_worse)))
     return compared_rows
 
 
-def _equivalence(row: ComparedRow, margin: float, alike: float | None, not_worse: float | None) -> Equivalence:
-    """Return the test of the margin of a row. A second side that is shown to be better is not worse, whatever its
-    bound: a single test needs less evidence than the bound."""
+def _equivalence(row: ComparedRow, margin: float, p_equivalent: float | None, p_not_worse: float | None) -> Equivalence:
+    """Return the result of both tests of the margin of a row, from their p-values. A second side that is shown to be
+    better is not worse, whatever its bound: a single test needs less evidence than the bound."""
     high, low = (_bound(row, estimate, LEVEL) for estimate in (row.difference, negated(row.difference)))
     verdict: Literal["equivalent", "not worse", "different", "undecided"] = "undecided"
-    if alike is not None and alike < LEVEL:
+    if p_equivalent is not None and p_equivalent < LEVEL:
         verdict = "equivalent"
-    elif not_worse is not None and (not_worse < LEVEL or row.second_is_better):
+    elif p_not_worse is not None and (p_not_worse < LEVEL or row.second_is_better):
         verdict = "not worse"
     elif row.is_apart:
         verdict = "different"
-    return Equivalence(margin, None if low is None else -low, high, alike, not_worse, verdict)
+    return Equivalence(margin, None if low is None else -low, high, p_equivalent, p_not_worse, verdict)
 
 
 def _beyond(row: ComparedRow, level: float) -> float | None:
-    """Return the bound of the difference in either direction, each at this level, since the truth lies in only one of
-    them."""
+    """Return the larger one of the upper bounds of the difference and of its negative. Both are at the whole level,
+    since the truth lies in only one direction."""
     bounds = [_bound(row, estimate, level) for estimate in (row.difference, negated(row.difference))]
     return None if bounds[0] is None or bounds[1] is None else max(bounds[0], bounds[1])
 
 
 def _bound(row: ComparedRow, difference: Estimate, level: float) -> float | None:
+    """Return the upper bound of a difference of a row; None without an interval."""
     return None if difference.low is None else upper_bound(difference, level, farthest=row.farthest, end=row.span)
 
 
 def _p_of_beyond(row: ComparedRow, difference: Estimate, margin: float) -> float | None:
+    """Return the p-value of a difference of a row at `margin` or above; None without an interval."""
     return None if difference.low is None else p_value_above(difference, margin, farthest=row.farthest, end=row.span)
 
 
 def _check_margins(rows: Sequence[ComparedRow], margins: Margins) -> None:
-    """Raise `StoreError` S0616 for a margin that names no row, or that no two values of a row can exceed."""
+    """Raise `StoreError` S0616 for a margin that names no row, or that is at least as large as the largest possible
+    difference of a row."""
     names = list(dict.fromkeys(row.name for row in rows))
     for name in margins:
         if name is not None and name not in names:
@@ -303,8 +310,8 @@ class RunSide(Side):
 class Comparison:
     """The difference of two sides.
 
-    `pairs` is the number of shared scores, of `items` items. `only_a` and `only_b` are the numbers of scores that the
-    other side lacks, `same` that of results that two models share because neither took part in them. `unpaired` are
+    `pairs` is the number of pairs of scores, of `items` items. `only_a` and `only_b` are the numbers of scores that the
+    other side lacks, `same` that of scores of replies that both models share, since neither wrote them. `unpaired` are
     measures that cannot be compared, with the reason, and `of_all_models` those that are one figure of all models of a
     run, so that they distinguish no two models. `people` are those whose scores are kept separate, and not compared.
     """
@@ -337,12 +344,12 @@ class Comparison:
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """The notes on rows of a run that looked at its models after every item."""
+        """The notes on runs that test their models after every item."""
         rows = [row for section in self.sections for row in section.rows if row.by_sequence]
         names = ", ".join(dict.fromkeys(row.name for row in rows))
         text = f"{names}: B − A, its interval and p are those of a confidence sequence, which hold whenever a run stops"
         cautions = {text: bool(rows), EXAGGERATED_DIFFERENCES: self.stopped, INTERRUPTED: self.interrupted}
-        return tuple(each for each, holds in cautions.items() if holds)
+        return tuple(caution for caution, applies in cautions.items() if applies)
 
 
 def compare(one: RunSide, two: RunSide, *, by_judge: bool = True, margins: Margins = NO_MARGINS) -> Comparison:
@@ -359,9 +366,9 @@ def compare(one: RunSide, two: RunSide, *, by_judge: bool = True, margins: Margi
         count_a, count_b = (pairs.same + only for only in (pairs.only_a, pairs.only_b))
         hint = "both sides must have scores of the same items in the same scenarios; `tripos list` shows the runs"
         raise StoreError("S0613", f"the two sides share no scored item: {count_a:,} scores and {count_b:,}", hint)
-    together = _together(one, two)
+    of_all_models = _measures_of_all_models(one, two)
     of_replies = pairs.where(~pairs.columns["metric"].isin(element_scores(two.plan)))
-    measures, unpaired = _measures(one, two, pairs, together)
+    measures, unpaired = _measures(one, two, pairs, of_all_models)
     sections = [
         Section("measure", measures),
         Section("metric", tuple(_metrics(two.plan, of_replies))),
@@ -380,7 +387,7 @@ def compare(one: RunSide, two: RunSide, *, by_judge: bool = True, margins: Margi
         pairs.only_b,
         pairs.same,
         unpaired,
-        together,
+        of_all_models,
         tuple(people),
         first,
         by_people,
@@ -394,7 +401,7 @@ def compare(one: RunSide, two: RunSide, *, by_judge: bool = True, margins: Margi
 
 
 def check_comparable(one: RunSide, two: RunSide) -> None:
-    """Raise `StoreError` S0611 or S0612 as `compare` does."""
+    """Raise `StoreError` S0611 if two sides belong to two benchmarks, and S0612 if a metric has another scale."""
     if one.run.benchmark != two.run.benchmark:
         message = f"`{one.run.run_id}` is a run of `{one.run.benchmark}`, `{two.run.run_id}` of `{two.run.benchmark}`"
         raise StoreError("S0611", message, "compare runs of one benchmark: `tripos list` shows them")
@@ -406,8 +413,8 @@ def check_comparable(one: RunSide, two: RunSide) -> None:
 
 
 def _scales(plan: Plan) -> dict[str, str]:
-    """Return the type of the values of every score, in words."""
-    found = {
+    """Return the possible values of every score, in words."""
+    scales = {
         metric.name: f"{metric.low} to {metric.high}"
         + (f", outside {metric.outside}" if metric.outside != "refuse" else "")
         for metric in plan.metrics
@@ -416,11 +423,12 @@ def _scales(plan: Plan) -> dict[str, str]:
     for scenario in plan.scenarios:
         for step in scenario.steps:
             if isinstance(step, Score) or (isinstance(step, Grade) and not step.metrics):
-                found[step.name] = _given(ranges.declared(scenario, step))
-    return found
+                scales[step.name] = _values_text(ranges.declared(scenario, step))
+    return scales
 
 
-def _given(type_: Type) -> str:
+def _values_text(type_: Type) -> str:
+    """Return the values of a type, in words."""
     match type_:
         case IntegerType(low=low, high=high) if low is not None or high is not None:
             return f"{low} to {high}"
@@ -448,12 +456,13 @@ def has_direction(plan: Plan, measure: Measure) -> bool:
 
 
 def _row(name: str, of: str, difference: CellDifference, *, graded: bool, lower_is_better: bool = False) -> ComparedRow:
+    """Return the row of a difference, without a p-value."""
     a, b, figure = difference.a, difference.b, difference.identity
     row = ComparedRow(name, of, a, b, difference.difference, None, graded, difference.span, lower_is_better)
     return replace(row, figure=figure, farthest=difference.farthest)
 
 
-def _together(one: RunSide, two: RunSide) -> tuple[str, ...]:
+def _measures_of_all_models(one: RunSide, two: RunSide) -> tuple[str, ...]:
     """Return the measures that are one figure of all models of a run, if both sides belong to one run."""
     if one.run.run_id != two.run.run_id:
         return ()
@@ -465,16 +474,16 @@ def _together(one: RunSide, two: RunSide) -> tuple[str, ...]:
 
 
 def _measures(
-    one: RunSide, two: RunSide, pairs: PairedScores, together: Sequence[str]
+    one: RunSide, two: RunSide, pairs: PairedScores, of_all_models: Sequence[str]
 ) -> tuple[tuple[ComparedRow, ...], tuple[tuple[str, str], ...]]:
-    """Return the rows of every measure except those `together`, and the names of measures that cannot be compared, with
-    the reason. Of measures that are one mean, only one has rows."""
+    """Return the rows of every measure except those `of_all_models`, and the names of measures that cannot be compared,
+    with the reason. If several measures are the same mean, only one of them has rows."""
     rows: dict[str, list[ComparedRow]] = {}
     shown = _shown_measures(two.plan)
     for measure in two.plan.measures:
-        if measure.name not in together and shown.get(measure.name, measure) is measure:
+        if measure.name not in of_all_models and shown.get(measure.name, measure) is measure:
             rows[measure.name] = _rows(one, two, measure, pairs)
-    names = [measure.name for measure in two.plan.measures if measure.name not in together]
+    names = [measure.name for measure in two.plan.measures if measure.name not in of_all_models]
     missing = [name for name in names if not rows[shown[name].name if name in shown else name]]
     measures = {measure.name: measure for measure in two.plan.measures}
     return (
@@ -484,16 +493,19 @@ def _measures(
 
 
 def _rows(one: RunSide, two: RunSide, measure: Measure, pairs: PairedScores) -> list[ComparedRow]:
-    """Return the rows of a measure: one for a mean of scores, whose cells weigh the same, unless they go by fields of
-    rows; otherwise one for each cell."""
+    """Return the rows of a measure: one for a mean of scores, in which all cells have the same weight, unless cells go
+    by fields of items; otherwise one for each cell."""
     plan, mean = two.plan, _mean_of_all_cells(two.plan, measure)
     graded = has_direction(plan, measure)
-    alike = f"each {' and '.join(mean.by)} alike" if mean is not None and mean.by else ""
+    equal_cells = f"each {' and '.join(mean.by)} alike" if mean is not None and mean.by else ""
     compared = measure if mean is None else measure.model_copy(update={"by": ()})
     return [
         _row(
             measure.name,
-            alike or ", ".join(dimension_label(plan, *each) for each in zip(compared.by, cell.cell, strict=True)),
+            equal_cells
+            or ", ".join(
+                dimension_label(plan, name, value) for name, value in zip(compared.by, cell.cell, strict=True)
+            ),
             cell,
             graded=graded,
             lower_is_better=measure.lower_is_better,
@@ -503,41 +515,43 @@ def _rows(one: RunSide, two: RunSide, measure: Measure, pairs: PairedScores) -> 
 
 
 def _mean_of_all_cells(plan: Plan, measure: Measure) -> Aggregate | None:
-    """Return the mean of paired scores that a measure is, if all its cells are compared as one."""
+    """Return the mean of a cell of a measure, if the measure is a mean of paired scores and all its cells are compared
+    as one; otherwise None."""
     figure = paired_figure(plan, measure)
     by_field = any("." in name for name in measure.by)
     return None if figure is None or figure.times is not None or by_field else figure.mean
 
 
 def _why_unpaired(one: RunSide, two: RunSide, measure: Measure) -> str:
-    """Return why a measure has no value over what both sides share."""
-    told = []
+    """Return why a measure has no difference: it has no value on one or both sides, or not for the same items."""
+    without_value = []
     for letter, side in (("A", one), ("B", two)):
-        own = next((each for each in side.plan.measures if each.name == measure.name), None)
-        rows = evaluate_or_error(side.connection, side.plan, own).rows if own is not None else ()
+        of_side = next((own for own in side.plan.measures if own.name == measure.name), None)
+        rows = evaluate_or_error(side.connection, side.plan, of_side).rows if of_side is not None else ()
         if all(row.value is None for row in rows if row.model in side.models):
             reasons = sorted({row.reason for row in rows if row.reason and row.model in side.models})
-            told.append((letter, "; ".join(reasons) or "nothing was scored"))
-    match told:
+            without_value.append((letter, "; ".join(reasons) or "nothing was scored"))
+    match without_value:
         case [(_, a), (_, b)] if a == b:
             return f"neither side has a value: {a}"
         case []:
             return "no item has a value on both sides"
-    return "; ".join(f"{letter} has no value: {why}" for letter, why in told)
+    return "; ".join(f"{letter} has no value: {why}" for letter, why in without_value)
 
 
 def _shown_measures(plan: Plan) -> dict[str, Measure]:
-    """Return, for each measure whose cells are compared as one, the measure that is shown for all that are the same
-    mean of cells."""
+    """Return, by the name of each measure whose cells are compared as one, the measure that is shown for all measures
+    that are the same mean of cells: the first with the fewest dimensions."""
     chosen: dict[Any, Measure] = {}
     shown = {}
-    for measure in sorted(plan.measures, key=lambda each: len(each.by)):
+    for measure in sorted(plan.measures, key=lambda measure: len(measure.by)):
         if (mean := _mean_of_all_cells(plan, measure)) is not None:
             shown[measure.name] = chosen.setdefault((mean.values, mean.scenario, mean.by), measure)
     return shown
 
 
 def _metrics(plan: Plan, pairs: PairedScores) -> Iterable[ComparedRow]:
+    """Yield a row for each metric, in the order of the plan."""
     place, metrics = dimension_place(plan, "metric"), pairs.columns["metric"]
     for metric in sorted(metrics.distinct, key=place):
         difference = mean_difference(pairs.where(metrics.isin([metric])), weighted=False)
@@ -547,55 +561,58 @@ def _metrics(plan: Plan, pairs: PairedScores) -> Iterable[ComparedRow]:
 
 
 def _scenarios(plan: Plan, pairs: PairedScores) -> Iterable[ComparedRow]:
+    """Yield a row for each scenario and scorer, in the order of the plan."""
     place = dimension_place(plan, "scenario")
     codes, cells = pairs.cells(("scenario", "scorer"))
-    for code, (scenario, scorer) in sorted(enumerate(cells), key=lambda each: (place(each[1][0]), each[1][1])):
-        own = pairs.where(codes == code)
-        graded = {*own.columns["metric"].distinct} <= higher_is_better_scores(plan)
-        yield _row(scenario, scorer, mean_difference(own, weighted=True), graded=graded)
+    for code, (scenario, scorer) in sorted(enumerate(cells), key=lambda pair: (place(pair[1][0]), pair[1][1])):
+        of_cell = pairs.where(codes == code)
+        graded = {*of_cell.columns["metric"].distinct} <= higher_is_better_scores(plan)
+        yield _row(scenario, scorer, mean_difference(of_cell, weighted=True), graded=graded)
 
 
 def _stopped(side: RunSide) -> bool:
+    """Return true if a model of a side did not see all items, since its run stopped as soon as it was settled."""
     return bool(side.run.stopped_models & set(side.models))
 
 
 def _as_followed(section: Section, one: RunSide, two: RunSide) -> Section:
-    """Return a section with differences from the confidence sequences that the run of both sides followed. For other
-    runs that stopped as soon as they were settled, no test for a fixed number of items holds, so their sizes are
-    dropped."""
-    alone = one.run.run_id == two.run.run_id
-    pair = (two.models[0], one.models[0]) if alone and len(one.models) == len(two.models) == 1 else None
+    """Return a section with the differences of the confidence sequences of a run that both sides belong to. Other
+    differences of runs that stopped as soon as they were settled are dropped, since no test for a fixed number of items
+    is valid for them."""
+    is_one_run = one.run.run_id == two.run.run_id
+    pair = (two.models[0], one.models[0]) if is_one_run and len(one.models) == len(two.models) == 1 else None
     dimensions = {measure.name: measure.by for measure in two.plan.measures}
     cells: dict[tuple[str, str], dict[str, str | None]] = {}
-    for each in one.run.settled_figures if section.kind == "measure" else ():
-        by, places = each.get("by") or {}, dimensions.get(each["name"], ())
-        if by.keys() == set(places):
-            cells[each["name"], ", ".join(dimension_label(two.plan, name, by[name]) for name in places)] = by
+    for figure in one.run.settled_figures if section.kind == "measure" else ():
+        by, names = figure.get("by") or {}, dimensions.get(figure["name"], ())
+        if by.keys() == set(names):
+            cells[figure["name"], ", ".join(dimension_label(two.plan, name, by[name]) for name in names)] = by
     rows = []
     for row in section.rows:
-        cell = cells.get((row.name, row.of))
+        # A measure without dimensions has one row, whose `of` may say that its cells have the same weight.
+        cell = cells.get((row.name, row.of if dimensions.get(row.name) else ""))
         estimate = None
         if pair is not None and cell is not None:
             estimate = followed_difference(one.run, row.name, *pair, cell)
         if estimate is not None:
             rows.append(replace(row, difference=replace(estimate, n=row.difference.n), by_sequence=True))
         elif _stopped(one) or _stopped(two):
-            untold = Estimate.undefined(UNFOLLOWED if alone else TWO_RUNS_UNFOLLOWED, n=row.difference.n)
-            rows.append(replace(row, difference=replace(untold, clusters=row.difference.clusters)))
+            dropped = Estimate.undefined(UNFOLLOWED if is_one_run else TWO_RUNS_UNFOLLOWED, n=row.difference.n)
+            rows.append(replace(row, difference=replace(dropped, clusters=row.difference.clusters)))
         else:
             rows.append(row)
     return Section(section.kind, tuple(rows))
 
 
 def _headline(plan: Plan) -> list[str]:
-    """Return the names of the headline measures in a comparison."""
+    """Return the names of the measures that a comparison shows for the headline, in its order."""
     shown, names = _shown_measures(plan), {measure.name for measure in plan.measures}
     return [shown[name].name if name in shown else name for name in plan.benchmark.headline if name in names]
 
 
 class ChangeLine(NamedTuple):
-    """A change as it is printed: where, such as `scenario letter`, and what. `scoring`: scores before and after it mean
-    different things."""
+    """A change as it is printed: where, such as `scenario letter`, and what. `scoring` is true if scores before and
+    after it mean different things."""
 
     where: str
     what: str
@@ -606,15 +623,15 @@ class ChangeLine(NamedTuple):
 
 
 class RunChanges(NamedTuple):
-    """What changed between two runs, in the spec and in who graded. `by_judge`: the same judges graded both, so scores
-    are paired judge by judge."""
+    """The changes between two runs, in the spec and in who graded. `by_judge` is true if the same judges graded both,
+    so that scores are paired judge by judge."""
 
     changes: list[ChangeLine]
     by_judge: bool
 
 
 def changes_between(one: RunSide, two: RunSide, *, anyway: bool = False) -> RunChanges:
-    """Return what changed between the runs of two sides.
+    """Return the changes between the runs of two sides.
 
     Raises `StoreError`: S0611 and S0612 if they cannot be compared; and unless `anyway` is true, S0859 if their
     versions differ in kind, and S0615 if their scores mean different things.
@@ -632,7 +649,7 @@ def spec_changes(before: Plan, after: Plan) -> list[ChangeLine]:
     """Return the changes between two plans that can change a score, or add a scenario. A change in several scenarios is
     listed once, with the first scenario and the number of others."""
     old, new = before.benchmark.version, after.benchmark.version
-    told: dict[tuple[str, str, bool], dict[str, None]] = {}
+    places: dict[tuple[str, str, bool], dict[str, None]] = {}
     for change in find_changes(before, after):
         if change.step:
             colon = " " if change.field == "name" else ": "
@@ -643,23 +660,20 @@ def spec_changes(before: Plan, after: Plan) -> list[ChangeLine]:
         else:
             continue
         for what in words:
-            told.setdefault((named[0], what, change.changes_meaning), {})[named[1]] = None
+            places.setdefault((named[0], what, change.changes_meaning), {})[named[1]] = None
     lines = [ChangeLine("version", f"{old} → {new}")] if old != new else []
-    for (kind, what, scoring), names in told.items():
+    for (kind, what, scoring), names in places.items():
         others = f" and {len(names) - 1} more" if len(names) > 1 else ""
         lines.append(ChangeLine(f"{kind} {next(iter(names))}{others}", what, scoring))
     return lines
 
 
-def _scoring(changed: list[ChangeLine]) -> list[ChangeLine]:
-    return [line for line in changed if line.scoring]
-
-
 def _judges(one: RunRecord, two: RunRecord) -> list[ChangeLine]:
+    """Return a line for each role of judges that other models fill in the second run."""
     before, after = one.evaluators, two.evaluators
     names = [name for name in dict.fromkeys((*before, *after)) if set(before.get(name, ())) != set(after.get(name, ()))]
-    told = [(name, ", ".join(before.get(name, ())), ", ".join(after.get(name, ()))) for name in names]
-    return [ChangeLine(name, f"{was or 'nobody'} → {now or 'nobody'}", True) for name, was, now in told]
+    fillings = [(name, ", ".join(before.get(name, ())), ", ".join(after.get(name, ()))) for name in names]
+    return [ChangeLine(name, f"{old or 'nobody'} → {new or 'nobody'}", True) for name, old, new in fillings]
 
 
 def _refuse_majors(one: RunRecord, two: RunRecord) -> None:
@@ -670,7 +684,8 @@ def _refuse_majors(one: RunRecord, two: RunRecord) -> None:
 
 
 def _refuse(changed: list[ChangeLine]) -> None:
-    if scoring := _scoring(changed):
+    """Raise `StoreError` S0615 if a change makes scores mean different things."""
+    if scoring := [line for line in changed if line.scoring]:
         more = f", and {len(scoring) - 1} more" if len(scoring) > 1 else ""
         message = f"scores of the two runs mean different things: {scoring[0]}{more}"
         raise StoreError("S0615", message, "run both under one rubric and one judge, or compare with `--anyway`")
@@ -696,31 +711,30 @@ def verdict(row: ComparedRow, tests: int = 1, decimals: int = 2) -> str:
     difference = row.difference
     if difference.value is None:
         return f"not compared: {difference.reason}"
-    apart = difference.value
+    value = difference.value
     claim = f"{'B' if row.is_second_ahead else 'A'} is {'better' if row.graded else 'higher'} by"
-    size = f"{abs(apart):.{decimals}f}"
+    size = f"{abs(value):.{decimals}f}"
     if difference.low is None or difference.high is None:
         if (difference.clusters or 0) < 2:
             which = "cluster of items" if difference.reason == SINGLE_CLUSTER else "item"
             return f"one {which} says nothing about the difference"
         if difference.reason not in (None, NO_SPREAD):
             why = difference.reason if "no interval" in difference.reason else f"no interval: {difference.reason}"
-            return f"{'no difference' if abs(apart) <= ROUNDING else f'{claim} {size}'}; {why}"
-        if abs(apart) <= ROUNDING:
+            return f"{'no difference' if abs(value) <= ROUNDING else f'{claim} {size}'}; {why}"
+        if abs(value) <= ROUNDING:
             return f"no difference in any of {_count(difference.n, 'pair')}"
         return f"{claim} {size}, the same everywhere: no interval"
     # From the side of the higher value, so that the interval matches the sentence.
-    low, high = (difference.low, difference.high) if apart > 0 else (-difference.high, -difference.low)
+    low, high = (difference.low, difference.high) if value > 0 else (-difference.high, -difference.low)
     within = None if row.equivalence is None else _margin_verdict(row.equivalence, decimals)
-    ahead = Estimate(abs(apart), low=low, high=high)
-    interval = estimate_text(ahead, f"{{:.{decimals}f}}".format)
+    interval = estimate_text(Estimate(abs(value), low=low, high=high), f"{{:.{decimals}f}}".format)
     if row.is_apart:
         return f"{claim} {interval}" if within is None else f"{claim} {interval}; {within}"
     if within is not None:
         return within
     if low > 0:
         return f"{claim} {interval}, which may be chance among {tests} tests"
-    none = abs(apart) <= ROUNDING and not difference.standard_error
+    none = abs(value) <= ROUNDING and not difference.standard_error
     text = f"no difference in any of {_count(difference.n, 'pair')}" if none else "no difference shown"
     if row.ruled_out is None:
         return text
@@ -776,13 +790,14 @@ def notes_of(comparison: Comparison) -> Iterable[str]:
     yield from comparison.cautions
     if comparison.same:
         yield f"{_count(comparison.same, 'pair')} of one and the same result on both sides: left out"
-    for side, alone in (("A", comparison.only_a), ("B", comparison.only_b)):
-        if alone:
-            yield f"{_count(alone, 'score')} of {side} {'has' if alone == 1 else 'have'} no counterpart: left out"
+    for side, count in (("A", comparison.only_a), ("B", comparison.only_b)):
+        if count:
+            yield f"{_count(count, 'score')} of {side} {'has' if count == 1 else 'have'} no counterpart: left out"
     for name, why in comparison.unpaired:
         yield f"{name} is not compared: {why}"
-    if apart := _corrected_measures(comparison):
-        yield f"B − A is corrected by people as one figure, and so not quite the difference of both: {', '.join(apart)}"
+    if corrected := _corrected_measures(comparison):
+        names = ", ".join(corrected)
+        yield f"B − A is corrected by people as one figure, and so not quite the difference of both: {names}"
     if comparison.people and comparison.by_people:
         text, names = ", ".join(comparison.people), ", ".join(comparison.by_people)
         yield f"scores by {text} correct {names}, and are no part of other figures"
@@ -793,7 +808,7 @@ def notes_of(comparison: Comparison) -> Iterable[str]:
 
 
 def _family_notes(comparison: Comparison) -> Iterable[str]:
-    """Yield what p, q and bounds are corrected for."""
+    """Yield the notes on what p, q and bounds are corrected for."""
     yield "Each interval is of 95 %, not corrected for the number of figures."
     if comparison.tests > 1:
         figures = "both" if comparison.tests == 2 else f"all {comparison.tests}"
@@ -802,7 +817,7 @@ def _family_notes(comparison: Comparison) -> Iterable[str]:
         yield "Bounds on differences hold for all figures at once."
     names = ", ".join(comparison.first)
     if comparison.shares_level:
-        level, part = (f"{each * 100:g}" for each in (LEVEL, LEVEL * HEADLINE_SHARE))
+        level, part = (f"{share * 100:g}" for share in (LEVEL, LEVEL * HEADLINE_SHARE))
         first = f"The headline is tested first, with {part} of the {level} %"
         yield f"{first}, and other figures with the rest until it is significant: {names}"
     elif len(comparison.first) > 1:

@@ -1,8 +1,8 @@
-"""The history of a measure: its values over the runs of a store, one line per model and cell, broken if its meaning
-changes.
+"""The history of a measure: its values over the runs of a store, one line per model and cell, which breaks if the
+meaning of the values changes.
 
 Two values mean the same if the plan, the items and the models in other roles agree in everything that the measure
-reads. The effect of changes between two plans on each measure follows from the same rule.
+reads. The same rule says how changes between two plans affect each measure.
 """
 
 from __future__ import annotations
@@ -39,21 +39,22 @@ condition."""
 
 
 class ListedItem(NamedTuple):
-    """An item of a run: the compared models that were asked about it (`None` for all), its context and its fields."""
+    """An item of a run: the compared models that were asked about it (None for all), its context and its fields."""
 
     scenario: str
     item_id: str
     models: Collection[str] | None
     context: Mapping[str, str]
     fields: Mapping[str, Any] | None
-    """`None` for an item that the store does not have."""
+    """None for an item that the store does not have."""
 
     def content(self, field_names: Collection[str] | None) -> str:
-        """Return what a figure reads of the item: the context, and the `wanted` fields, or all."""
+        """Return the part of the item that a figure reads, as JSON: the context, and the fields `field_names`, or all.
+        For an item that the store does not have, it is the id."""
         if self.fields is None:
             return self.item_id
-        looked = self.fields if field_names is None else {name: self.fields.get(name) for name in field_names}
-        return orjson.dumps([self.context, looked], option=orjson.OPT_SORT_KEYS).decode()
+        fields = self.fields if field_names is None else {name: self.fields.get(name) for name in field_names}
+        return orjson.dumps([self.context, fields], option=orjson.OPT_SORT_KEYS).decode()
 
 
 @dataclass(frozen=True)
@@ -66,11 +67,13 @@ class MeasuredRun:
     measure: Measure
     table: MeasureTable
     steps: Sequence[tuple[str, Name]]
-    """The compared model and the identity of the rows, for every step whose values the measure takes."""
+    """The compared model and the identity of the rows, for every step whose values the measure reads."""
     listed: tuple[Any, ...]
     """A digest of the items of its scenarios, and of the models that were asked about each."""
     meanings: dict[tuple[Any, ...], MeasureDependencies] = field(default_factory=dict, compare=False)
+    """A cache of `meaning`, by cell."""
     read: list[list[ListedItem]] = field(default_factory=list, compare=False)
+    """A cache of all items of the run: empty until they are read, then with one list."""
 
     def meaning(self, by: tuple[Any, ...]) -> MeasureDependencies:
         """Return the meaning of the measure in a cell."""
@@ -82,8 +85,12 @@ class MeasuredRun:
         """Return the identities of the rows behind the figure of a model in a cell; those of all models if the figure
         depends on the other compared models."""
         meaning = self.meaning(by)
-        every = meaning.of_all_models
-        return frozenset(name for of, name in self.steps if (every or of == model) and name[:2] in meaning.prints)
+        all_models = meaning.of_all_models
+        return frozenset(
+            name
+            for step_model, name in self.steps
+            if (all_models or step_model == model) and name[:2] in meaning.prints
+        )
 
     def items(self, model: str, by: tuple[Any, ...]) -> list[ListedItem]:
         """Return the items behind the figure of a model in a cell. They are read on the first call: runs that list the
@@ -112,9 +119,9 @@ Measured = tuple[list[MeasuredRun], list[RunWithoutValue]]
 
 
 def measured_runs(store: Store, connection: Connection, benchmark: str, measures: Sequence[str]) -> dict[str, Measured]:
-    """Return for each measure the runs of a benchmark that have it, the earliest first, and those that lack it.
+    """Return for each measure the runs of a benchmark with its values, the earliest first, and the runs without.
     `connection` covers the whole store. Raises `StoreError` if the store cannot be read."""
-    found: dict[str, Measured] = {name: ([], []) for name in measures}
+    by_measure: dict[str, Measured] = {name: ([], []) for name in measures}
     for run in reversed(all_runs(connection)):
         if run.benchmark != benchmark:
             continue
@@ -123,21 +130,24 @@ def measured_runs(store: Store, connection: Connection, benchmark: str, measures
         except StoreError as error:
             if error.code != "S0104":  # a plan in a format that this version cannot read
                 raise
-            for _, unread in found.values():
-                unread.append(RunWithoutValue(run, error.message))
+            for _, without_value in by_measure.values():
+                without_value.append(RunWithoutValue(run, error.message))
             continue
-        for name, (having, unread) in found.items():
+        for name, (with_value, without_value) in by_measure.items():
             measured = runs.get(name)
             if measured is None:
-                unread.append(RunWithoutValue(run, f"version {run.version} has no measure `{name}`"))
+                without_value.append(RunWithoutValue(run, f"version {run.version} has no measure `{name}`"))
             elif not measured.table.rows:
-                unread.append(RunWithoutValue(run, measured.table.error or f"nothing of `{name}` was scored"))
+                without_value.append(RunWithoutValue(run, measured.table.error or f"nothing of `{name}` was scored"))
             else:
-                having.append(measured)
-    return found
+                with_value.append(measured)
+    return by_measure
 
 
-def _measured(store: Store, whole: Connection, run_id: str, measures: Collection[str]) -> dict[str, MeasuredRun]:
+def _measured(
+    store: Store, store_connection: Connection, run_id: str, measures: Collection[str]
+) -> dict[str, MeasuredRun]:
+    """Return a run with the values of each of some measures that its plan has, by the name of the measure."""
     connection, run = connect_run(store, run_id)
     runs = {}
     with connection:
@@ -147,11 +157,12 @@ def _measured(store: Store, whole: Connection, run_id: str, measures: Collection
                 table = with_sequential_intervals(run, evaluate_or_error(connection, plan, measure))
                 meaning = dependencies_of(plan, measure)
                 steps, listed = _steps(connection, run, meaning), _listed(connection, run, meaning)
-                runs[measure.name] = MeasuredRun(whole, run, plan, measure, table, steps, listed)
+                runs[measure.name] = MeasuredRun(store_connection, run, plan, measure, table, steps, listed)
     return runs
 
 
 def _steps(connection: Connection, run: RunRecord, meaning: MeasureDependencies) -> list[tuple[str, Name]]:
+    """Return the compared model and the identity of the rows of every step of a run that a measure reads."""
     prints = sorted({fingerprint for _, fingerprint in meaning.prints})
     query = f"""select distinct model, scenario, fingerprint, binding, other, condition from main.run_steps
       where run_id = {sql.text(run.run_id)} and model is not null and fingerprint in {sql.texts(prints)}"""
@@ -179,13 +190,13 @@ def _items(connection: Connection, run: RunRecord, meaning: MeasureDependencies)
       group by listed.scenario, listed.item_id order by listed.scenario, listed.item_id"""
     items = []
     for scenario, item, models, context, language, fields in connection.execute(query).fetchall():
-        placed = {**(context or {}), **({} if language is None else {LANGUAGE: language})}
-        read = None if fields is None else orjson.loads(fields)
-        items.append(ListedItem(scenario, item, models, placed, read))
+        full_context = {**(context or {}), **({} if language is None else {LANGUAGE: language})}
+        items.append(ListedItem(scenario, item, models, full_context, None if fields is None else orjson.loads(fields)))
     return items
 
 
 UNEXPLAINED_CHANGE = "asks or scores otherwise"
+"""The cause of a break for which no change between the plans is found."""
 
 
 class LineBreak(NamedTuple):
@@ -208,8 +219,8 @@ class LineBreak(NamedTuple):
 
 @dataclass(frozen=True)
 class HistoryPoint:
-    """A value of a run. Values with the same `segment` mean the same; `causes` say why a segment begins. The value of
-    an unfinished run has no segment."""
+    """A value of a run. The values of a line with the same `segment` mean the same; `causes` say why a segment begins.
+    The value of an unfinished run has no segment."""
 
     run: RunRecord
     row: MeasureRow
@@ -242,7 +253,7 @@ class HistoryLine:
 
     @property
     def breaks(self) -> int:
-        """Return how often its meaning changed."""
+        """The number of times that the meaning of the values changed."""
         return sum(bool(point.causes) for point in self.points)
 
 
@@ -260,7 +271,7 @@ class MeasureHistory:
 
     @property
     def breaks(self) -> int:
-        """Return how often the meaning of a line changed."""
+        """The number of breaks of all lines."""
         return sum(line.breaks for line in self.lines)
 
     def to_json(self) -> dict[str, Any]:
@@ -297,10 +308,10 @@ def history_of(
     """
     with connect(store) as connection:
         name = _benchmark_of(connection, measure, benchmark)
-        having, unread = measured_runs(store, connection, name, [measure])[measure]
-        if not having:
-            raise StoreError("S0602", f"no run of `{name}` has a value of `{measure}`", unread[-1].reason)
-        history = _history(name, having, unread, models)
+        with_value, without_value = measured_runs(store, connection, name, [measure])[measure]
+        if not with_value:
+            raise StoreError("S0602", f"no run of `{name}` has a value of `{measure}`", without_value[-1].reason)
+        history = _history(name, with_value, without_value, models)
     if models and not history.lines:
         raise StoreError("S0301", f"no run of `{name}` has {', '.join(f'`{model}`' for model in models)}")
     return history
@@ -309,22 +320,27 @@ def history_of(
 def histories_of(store: Store, connection: Connection, benchmark: str, measures: Sequence[str]) -> list[MeasureHistory]:
     """Return the histories of those measures that some run of a benchmark has a value of. `connection` covers the whole
     store. Raises `StoreError` if the store cannot be read."""
-    found = measured_runs(store, connection, benchmark, measures)
-    return [_history(benchmark, *found[name], ()) for name in measures if found[name][0]]
+    by_measure = measured_runs(store, connection, benchmark, measures)
+    return [_history(benchmark, *by_measure[name], ()) for name in measures if by_measure[name][0]]
 
 
 def _history(
-    benchmark: str, having: Sequence[MeasuredRun], unread: Sequence[RunWithoutValue], models: Collection[str]
+    benchmark: str,
+    with_value: Sequence[MeasuredRun],
+    without_value: Sequence[RunWithoutValue],
+    models: Collection[str],
 ) -> MeasureHistory:
-    last = having[-1]
+    """Return the history of a measure from its runs with and without a value."""
+    last = with_value[-1]
     name = last.measure.name
     title = last.plan.title_of("measure", name) or ""
-    lines = _lines(having, models)
-    return MeasureHistory(benchmark, name, title, last.measure.by, last.measure.lower_is_better, lines, tuple(unread))
+    lines, unread = _lines(with_value, models), tuple(without_value)
+    return MeasureHistory(benchmark, name, title, last.measure.by, last.measure.lower_is_better, lines, unread)
 
 
 def _benchmark_of(connection: Connection, measure: str, benchmark: str | None) -> str:
-    """Return the benchmark whose runs have a measure."""
+    """Return `benchmark`, or if it is None the only benchmark whose runs have a measure. Raises `StoreError` S0301 and
+    S0602 (`history_of`)."""
     newest = {run.plan_digest: run for run in all_runs(connection)}
     if not newest:
         raise StoreError("S0301", "the store has no runs yet", "`tripos run SPEC --model MODEL` makes one")
@@ -336,25 +352,26 @@ def _benchmark_of(connection: Connection, measure: str, benchmark: str | None) -
             if error.code != "S0104":
                 raise
             continue
-        known.setdefault(run.benchmark, set()).update(each.name for each in plan.measures)
+        known.setdefault(run.benchmark, set()).update(own.name for own in plan.measures)
     if benchmark is not None and benchmark not in known:
         hint = suggest(benchmark, known, f"its benchmarks are {', '.join(sorted(known))}")
         raise StoreError("S0301", f"the store has no run of `{benchmark}`", hint)
-    having = [name for name, names in sorted(known.items()) if measure in names and benchmark in (None, name)]
-    if len(having) > 1:
-        names = ", ".join(f"`{name}`" for name in having)
+    candidates = [name for name, names in sorted(known.items()) if measure in names and benchmark in (None, name)]
+    if len(candidates) > 1:
+        names = ", ".join(f"`{name}`" for name in candidates)
         message = f"several benchmarks have a measure `{measure}`: {names}"
-        raise StoreError("S0602", message, f"name one: tripos history {measure} {having[0]}")
-    if not having:
-        among = {name for own, names in known.items() if benchmark in (None, own) for name in names}
-        hint = suggest(measure, among, f"its measures are {', '.join(sorted(among))}")
+        raise StoreError("S0602", message, f"name one: tripos history {measure} {candidates[0]}")
+    if not candidates:
+        existing = {name for own, names in known.items() if benchmark in (None, own) for name in names}
+        hint = suggest(measure, existing, f"its measures are {', '.join(sorted(existing))}")
         raise StoreError("S0602", f"no run has a measure `{measure}`", hint)
-    return having[0]
+    return candidates[0]
 
 
 def _lines(measured: Sequence[MeasuredRun], models: Collection[str]) -> tuple[HistoryLine, ...]:
-    compared = _MeaningComparer()
-    found: dict[tuple[str, tuple[Any, ...]], list[HistoryPoint]] = {}
+    """Return the line of each model, of `models` if there are any, in each cell."""
+    comparer = _MeaningComparer()
+    points: dict[tuple[str, tuple[Any, ...]], list[HistoryPoint]] = {}
     latest: dict[tuple[str, tuple[Any, ...]], tuple[MeasuredRun, int]] = {}
     for run in measured:
         for row in run.table.rows:
@@ -364,12 +381,12 @@ def _lines(measured: Sequence[MeasuredRun], models: Collection[str]) -> tuple[Hi
             point = HistoryPoint(run.run, row, None)
             if run.run.ended:
                 before, segment = latest.get(key, (None, 0))
-                causes = () if before is None else compared.causes(before, run, row)
+                causes = () if before is None else comparer.causes(before, run, row)
                 segment += bool(causes) or before is None
                 latest[key] = run, segment
                 point = replace(point, segment=segment, causes=causes)
-            found.setdefault(key, []).append(point)
-    return tuple(HistoryLine(model, by, tuple(points)) for (model, by), points in found.items())
+            points.setdefault(key, []).append(point)
+    return tuple(HistoryLine(model, by, tuple(of_line)) for (model, by), of_line in points.items())
 
 
 class _MeaningComparer:
@@ -381,15 +398,14 @@ class _MeaningComparer:
     def causes(self, before: MeasuredRun, after: MeasuredRun, row: MeasureRow) -> tuple[LineBreak, ...]:
         """Return why a figure means something else in a later run; empty if it means the same."""
         old, new = before.meaning(row.by), after.meaning(row.by)
-        was, now = (run.names(row.model, row.by) for run in (before, after))
-        steps = was != now
+        other_steps = before.names(row.model, row.by) != after.names(row.model, row.by)
         items = [] if before.listed == after.listed else _item_changes(before, after, row)
-        if old.digest == new.digest and not steps and not items:
+        if old.digest == new.digest and not other_steps and not items:
             return ()
         changes = changes_affecting(self._changes(before, after), old, new, items=bool(items))
-        apart = [change for change in changes if change.brief != ()] or changes
-        breaks = [LineBreak(change.kind, change.name, change.what) for change in apart]
-        breaks += _role_changes(before, after, row) if steps else []
+        with_text = [change for change in changes if change.brief != ()] or changes
+        breaks = [LineBreak(change.kind, change.name, change.what) for change in with_text]
+        breaks += _role_changes(before, after, row) if other_steps else []
         breaks += items
         return tuple(dict.fromkeys(breaks)) or (LineBreak("measure", after.measure.name, UNEXPLAINED_CHANGE),)
 
@@ -403,19 +419,20 @@ class _MeaningComparer:
 def _item_changes(before: MeasuredRun, after: MeasuredRun, row: MeasureRow) -> list[LineBreak]:
     """Return how the items of two runs differ in what a figure reads, by scenario. Runs that stopped as soon as they
     were settled took the first items of one random order, so one of them may have more."""
-    was, now = (_contents(run, row) for run in (before, after))
-    gone, new = was - now, now - was
-    if not gone and not new:
+    old_items, new_items = (_contents(run, row) for run in (before, after))
+    removed, added = old_items - new_items, new_items - old_items
+    if not removed and not added:
         return []
-    early = before.run if not gone else after.run
-    if early.stopped_early and not (gone and new) and _population(before) == _population(after):
+    shorter = before.run if not removed else after.run
+    if shorter.stopped_early and not (removed and added) and _population(before) == _population(after):
         return []
     breaks = []
-    for scenario in sorted({scenario for scenario, _ in (*gone, *new)}):
-        left, more, size, size_now = (
-            sum(count for (name, _), count in some.items() if name == scenario) for some in (gone, new, was, now)
+    for scenario in sorted({scenario for scenario, _ in (*removed, *added)}):
+        gone, new, old_size, new_size = (
+            sum(count for (name, _), count in contents.items() if name == scenario)
+            for contents in (removed, added, old_items, new_items)
         )
-        what = f"{size:,} → {size_now:,}, of which {more:,} are new and {left:,} are gone"
+        what = f"{old_size:,} → {new_size:,}, of which {new:,} are new and {gone:,} are gone"
         breaks.append(LineBreak("items", scenario, what))
     return breaks
 
@@ -428,7 +445,7 @@ def _contents(measured: MeasuredRun, row: MeasureRow) -> Counter[tuple[str, str]
 
 
 def _population(measured: MeasuredRun) -> object:
-    """Return what decides which items a run would have asked about at most."""
+    """Return a key that is equal for two runs that draw their items from the same population in the same way."""
     plan, run = measured.plan, measured.run
     most = run.items if run.settled is None else run.settled["of"]
     rows = [scenario.rows and scenario.rows.model_dump(mode="json") for scenario in plan.scenarios]
@@ -437,23 +454,23 @@ def _population(measured: MeasuredRun) -> object:
 
 
 def _role_changes(before: MeasuredRun, after: MeasuredRun, row: MeasureRow) -> list[LineBreak]:
-    """Return which roles that the rows of a measure depend on are filled differently, and which models answer under the
-    same names."""
+    """Return a break for each role that the rows of a figure depend on and that other models fill, and for each model
+    that is another one under the same name."""
     old_meaning, meaning = before.meaning(row.by), after.meaning(row.by)
     roles = old_meaning.roles | meaning.roles
-    together = old_meaning.of_all_models or meaning.of_all_models
+    of_all_models = old_meaning.of_all_models or meaning.of_all_models
     compared = {before.run.compared_role, after.run.compared_role}
     breaks = []
     for role in dict.fromkeys((*before.run.roles, *after.run.roles)):
-        was, now = (run.roles.get(role, ()) for run in (before.run, after.run))
-        if set(was) != set(now) and (together if role in compared else role in roles):
-            breaks.append(LineBreak("role", role, f"{_names(was)} → {_names(now)}"))
+        old_models, new_models = (run.roles.get(role, ()) for run in (before.run, after.run))
+        if set(old_models) != set(new_models) and (of_all_models if role in compared else role in roles):
+            breaks.append(LineBreak("role", role, f"{_names(old_models)} → {_names(new_models)}"))
     identities: Mapping[str, str] = {**before.run.identities, **after.run.identities}
     for name in sorted(identities):
         old, new = (run.identities.get(name, name) for run in (before.run, after.run))
-        filled = {each for run in (before.run, after.run) for names in run.roles.values() for each in names}
+        in_roles = {model for run in (before.run, after.run) for models in run.roles.values() for model in models}
         others = {model for run in (before.run, after.run) for model in run.models} - {row.model}
-        if old != new and name in filled - others:
+        if old != new and name in in_roles - others:
             breaks.append(LineBreak("model", name, f"answers as {new}, and did as {old}"))
     return breaks
 
@@ -463,7 +480,8 @@ def _names(models: Sequence[str]) -> str:
 
 
 CONTINUES, OTHER_ROWS, BREAKS, ADDED, REMOVED = "goes on", "other rows", "breaks", "is new", "is gone"
-"""The effects on the line of a measure. With other rows, it breaks if the measure reads what differs."""
+"""The effects of changes on the line of a measure. With other rows, it breaks if the measure reads what differs in
+them."""
 
 
 @dataclass(frozen=True)
@@ -476,7 +494,7 @@ class MeasureEffect:
 
 
 class FigurePair(NamedTuple):
-    """The value of a measure of a model in a cell, before and after a change, each with its run; `None` if no run over
+    """The value of a measure for a model in a cell, before and after a change, each with its run; None if no run over
     all items has it."""
 
     measure: str
@@ -487,76 +505,75 @@ class FigurePair(NamedTuple):
 
     @property
     def other_models(self) -> dict[str, tuple[str, ...]]:
-        """Return the roles that other models fill in the run after the change, with those models."""
+        """The roles that other models fill in the run after the change, with those models."""
         if self.before is None or self.after is None:
             return {}
-        was, now = self.before[0].evaluators, self.after[0].evaluators
-        return {role: models for role, models in now.items() if set(models) != set(was.get(role, ()))}
+        old, new = self.before[0].evaluators, self.after[0].evaluators
+        return {role: models for role, models in new.items() if set(models) != set(old.get(role, ()))}
 
 
 def effects_between(before: Plan, after: Plan) -> list[MeasureEffect]:
     """Return the effect on every measure of two plans of a benchmark, in the order of the later plan."""
-    was, now = ({each.name: each for each in plan.measures} for plan in (before, after))
+    old_measures, new_measures = ({measure.name: measure for measure in plan.measures} for plan in (before, after))
     changes = find_changes(before, after)
     effects = []
-    for name, measure in now.items():
-        if name not in was:
+    for name, measure in new_measures.items():
+        if name not in old_measures:
             effects.append(MeasureEffect(name, ADDED))
             continue
-        old, new = dependencies_of(before, was[name]), dependencies_of(after, measure)
+        old, new = dependencies_of(before, old_measures[name]), dependencies_of(after, measure)
         effect = BREAKS if old.digest != new.digest else OTHER_ROWS if old.rows != new.rows else CONTINUES
-        touching = changes_affecting(changes, old, new, items=old.rows != new.rows) if effect != CONTINUES else []
-        own = [change for change in touching if change.brief != ()] or touching
-        causes = tuple(LineBreak(change.kind, change.name, change.what) for change in own)
+        affecting = changes_affecting(changes, old, new, items=old.rows != new.rows) if effect != CONTINUES else []
+        with_text = [change for change in affecting if change.brief != ()] or affecting
+        causes = tuple(LineBreak(change.kind, change.name, change.what) for change in with_text)
         if effect != CONTINUES and not causes:
             causes = (LineBreak("measure", name, UNEXPLAINED_CHANGE),)
         effects.append(MeasureEffect(name, effect, causes))
-    return effects + [MeasureEffect(name, REMOVED) for name in was if name not in now]
+    return effects + [MeasureEffect(name, REMOVED) for name in old_measures if name not in new_measures]
 
 
 def figures_between(store: Store, before: Plan, after: Plan, measures: Sequence[str]) -> list[FigurePair]:
-    """Return the figures of some measures in the last complete runs of a store that have the meaning of either plan.
-    Raises `StoreError` if the store cannot be read."""
-    found: dict[tuple[str, str, tuple[Any, ...]], list[tuple[RunRecord, MeasureRow] | None]] = {}
+    """Return the figures of `measures` with the meaning of either plan, from the last complete runs of a store that
+    have them. Raises `StoreError` if the store cannot be read."""
+    pairs: dict[tuple[str, str, tuple[Any, ...]], list[tuple[RunRecord, MeasureRow] | None]] = {}
     for side, plan in enumerate((before, after)):
         for run, row, name in _figures(store, plan, measures):
-            found.setdefault((name, row.model, row.by), [None, None])[side] = run, row
-    return [FigurePair(*key, *pair) for key, pair in found.items()]
+            pairs.setdefault((name, row.model, row.by), [None, None])[side] = run, row
+    return [FigurePair(*key, *pair) for key, pair in pairs.items()]
 
 
 def _figures(store: Store, plan: Plan, measures: Sequence[str]) -> list[tuple[RunRecord, MeasureRow, str]]:
     """Return the values of measures with the meaning of a plan, each of the last run that has it for a model."""
-    wanted = {each.name: each for each in plan.measures if each.name in measures}
-    meanings = {name: dependencies_of(plan, measure) for name, measure in wanted.items()}
-    known: dict[str, dict[str, tuple[Measure, MeasureDependencies]]] = {}
-    taken: dict[str, list[str]] = {}
+    meanings = {measure.name: dependencies_of(plan, measure) for measure in plan.measures if measure.name in measures}
+    by_plan: dict[str, dict[str, MeasureDependencies]] = {}
+    measures_of_run: dict[str, list[str]] = {}
     seen: set[tuple[str, str]] = set()
     with connect(store) as connection:
         for run in all_runs(connection):
-            if run.benchmark != plan.benchmark.name or not _is_whole(connection, run):
+            if run.benchmark != plan.benchmark.name or not _is_complete(connection, run):
                 continue
-            if run.plan_digest not in known:
-                known[run.plan_digest] = _meanings(connection, run)
-            own = known[run.plan_digest]
+            if run.plan_digest not in by_plan:
+                by_plan[run.plan_digest] = _meanings(connection, run)
+            own = by_plan[run.plan_digest]
             for name, meaning in meanings.items():
-                if name not in own or (own[name][1].digest, own[name][1].rows) != (meaning.digest, meaning.rows):
+                if name not in own or (own[name].digest, own[name].rows) != (meaning.digest, meaning.rows):
                     continue
                 if any((name, model) not in seen for model in run.models):
                     seen |= {(name, model) for model in run.models}
-                    taken.setdefault(run.run_id, []).append(name)
-    found = {}
-    for run_id, names in reversed(taken.items()):  # the last run decides
+                    measures_of_run.setdefault(run.run_id, []).append(name)
+    figures = {}
+    for run_id, names in reversed(measures_of_run.items()):  # the last run decides
         connection, run = connect_run(store, run_id)
         with connection:
             own_plan = get_selected(connection, run)
             for measure in own_plan.measures:
                 if measure.name in names:
                     for row in with_sequential_intervals(run, evaluate_or_error(connection, own_plan, measure)).rows:
-                        found[measure.name, row.model, row.by] = run, row, measure.name
-    return list(found.values())
+                        figures[measure.name, row.model, row.by] = run, row, measure.name
+    return list(figures.values())
 
 
-def _is_whole(connection: Connection, run: RunRecord) -> bool:
+def _is_complete(connection: Connection, run: RunRecord) -> bool:
     """Return true if a run finished all items of its plan, and this version can read it."""
     if not run.ended or run.partial or run.only:
         return False
@@ -568,9 +585,7 @@ def _is_whole(connection: Connection, run: RunRecord) -> bool:
         return False
 
 
-def _meanings(connection: Connection, run: RunRecord) -> dict[str, tuple[Measure, MeasureDependencies]]:
-    return {
-        measure.name: (measure, dependencies_of(plan, measure))
-        for plan in [get_plan(connection, run)]
-        for measure in plan.measures
-    }
+def _meanings(connection: Connection, run: RunRecord) -> dict[str, MeasureDependencies]:
+    """Return the meaning of each measure of the plan of a run, by name."""
+    plan = get_plan(connection, run)
+    return {measure.name: dependencies_of(plan, measure) for measure in plan.measures}

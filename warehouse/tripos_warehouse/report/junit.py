@@ -1,9 +1,9 @@
 """Reports and comparisons as JUnit XML, which GitLab, Jenkins and GitHub actions show as test results.
 
-A report has a test case for every expectation, model and cell; one in error if replies failed or the run did not
-finish; and one that fails if scores are undefined. A comparison has a test case for every row, which fails if the
-second side is shown to be worse or, with a margin, is not shown to be as good within it; and a skipped one for each
-measure that is not compared.
+A report has a test case for every outcome of an expectation, that is for every model and cell; one for the replies,
+which is in error if some failed or the run did not finish; and, if scores are undefined, one that fails. A comparison
+has a test case for every row, which fails if the second side is shown to be worse or, with a margin, is not shown to be
+equivalent within it; and a skipped one for each measure that is not compared.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 
 FAILED = ("provider_error", "function_error")
-"""Statuses of failures that the next run tries again."""
+"""The statuses of replies and scores that the next run tries again."""
 
 
 def junit(report: Report) -> str:
     """Return the XML of a report, ending in a line feed. An expectation that does not hold is a `failure`, in a run
     with mock models `skipped`; failed replies are an `error`."""
     run = report.run
-    cases = [_case(report, gate, outcome) for gate in report.expectations for outcome in gate.outcomes]
+    cases = [_case(report, checked, outcome) for checked in report.expectations for outcome in checked.outcomes]
     cases.append(_replies(report))
     if report.gaps:
         cases.append(_gaps(report))
@@ -40,8 +40,8 @@ def junit(report: Report) -> str:
 
 
 def comparison_junit(one: RunSide, two: RunSide, comparison: Comparison) -> str:
-    """Return the XML of a comparison, ending in a line feed. A row is a `failure` if the first side is better, or if
-    the sides are not shown to be equivalent within the margin of the row."""
+    """Return the XML of a comparison, ending in a line feed. A row without a margin is a `failure` if the first side is
+    better, a row with a margin if the sides are not shown to be equivalent within it."""
     cases = []
     for section in comparison.sections:
         for row, verdict in zip(section.rows, verdicts(section, comparison.tests), strict=True):
@@ -62,15 +62,16 @@ def comparison_junit(one: RunSide, two: RunSide, comparison: Comparison) -> str:
 
 
 def _suite(run: RunRecord, cases: Sequence[ElementTree.Element], property_values: Mapping[str, str]) -> str:
+    """Return the XML of the test cases of a run."""
     skipped = str(sum(case.find("skipped") is not None for case in cases))
     counts = {
         "tests": str(len(cases)),
         "failures": str(sum(case.find("failure") is not None for case in cases)),
         "errors": str(sum(case.find("error") is not None for case in cases)),
     }
-    top = ElementTree.Element("testsuites", {"name": "tripos", **counts})
+    root = ElementTree.Element("testsuites", {"name": "tripos", **counts})
     suite = ElementTree.SubElement(
-        top,
+        root,
         "testsuite",
         {
             "name": _legal(f"{run.benchmark} {run.version}"),
@@ -84,40 +85,43 @@ def _suite(run: RunRecord, cases: Sequence[ElementTree.Element], property_values
     for name, value in property_values.items():
         ElementTree.SubElement(properties, "property", {"name": name, "value": _legal(value)})
     suite.extend(cases)
-    ElementTree.indent(top)
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(top, encoding="unicode") + "\n"
+    ElementTree.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
-def _case(report: Report, gate: CheckedExpectation, outcome: ExpectationOutcome) -> ElementTree.Element:
-    row, expectation = outcome.row, gate.expectation
+def _case(report: Report, checked: CheckedExpectation, outcome: ExpectationOutcome) -> ElementTree.Element:
+    """Return the test case of an outcome of an expectation."""
+    row, expectation = outcome.row, checked.expectation
     cell = "".join(f", {name}: {value}" for name, value in zip(expectation.by, row.by, strict=True))
     name = f"{expectation.shown} [{row.model}{cell}]"
     case = _new(report.run, "expect", name)
     if not outcome.held and report.mocked:
-        text = f"{describe_outcome(gate, outcome)}; {MOCKED}"
+        text = f"{describe_outcome(checked, outcome)}; {MOCKED}"
         ElementTree.SubElement(case, "skipped", {"message": _legal(text)})
     elif not outcome.held:
-        text = describe_outcome(gate, outcome)
+        text = describe_outcome(checked, outcome)
         failure = ElementTree.SubElement(case, "failure", {"message": _legal(text), "type": "expectation"})
         failure.text = _legal(f"{name}\n{text}")
     return case
 
 
-def describe_outcome(gate: CheckedExpectation, outcome: ExpectationOutcome) -> str:
-    """Return an outcome in words: the value with its interval, and by how much it misses; or that too few scores have a
-    value."""
+def describe_outcome(checked: CheckedExpectation, outcome: ExpectationOutcome) -> str:
+    """Return an outcome in words: the value with its interval, and by how much it fails the expectation, or that too
+    few scores have a value."""
     row = outcome.row
     if row.value is None:
         return f"there is no value: {row.reason}"
     if outcome.margin is None:
         return f"it is {row.value:.4g}, with {why_undecided(outcome)}"
-    end = "" if gate.expectation.end is None else f"its {gate.expectation.end} end "
-    off = "" if outcome.held else f", {end}off by {abs(outcome.margin):.4g}"
-    off = off if outcome.covered else f": {too_few(gate.expectation, outcome)}"
-    return f"it is {estimate_text(row, '{:.4g}'.format)}{off}"
+    expectation = checked.expectation
+    end = "" if expectation.end is None else f"its {expectation.end} end "
+    detail = "" if outcome.held else f", {end}off by {abs(outcome.margin):.4g}"
+    detail = detail if outcome.covered else f": {too_few(expectation, outcome)}"
+    return f"it is {estimate_text(row, '{:.4g}'.format)}{detail}"
 
 
 def _replies(report: Report) -> ElementTree.Element:
+    """Return the test case for failed replies and scores, and for an unfinished run."""
     case = _new(report.run, "replies", "every reply and score came about")
     failed = {status: report.samples.get(status, 0) + report.scores.get(status, 0) for status in FAILED}
     text = ", ".join(f"{count} {status}" for status, count in failed.items() if count)
@@ -132,8 +136,8 @@ def _replies(report: Report) -> ElementTree.Element:
 
 
 def _gaps(report: Report) -> ElementTree.Element:
-    """Return the test case for results that a reply left undefined, and for calls that were not made for that
-    reason."""
+    """Return the test case for scores that are undefined because of a reply, and for calls that were not made because
+    of that."""
     case = _new(report.run, "scores", "every score has a value")
     texts = [f"{gap.kind}: {gap.shown}" for gap in report.gaps]
     failure = ElementTree.SubElement(case, "failure", {"message": _legal(texts[0]), "type": "undefined"})
@@ -142,12 +146,13 @@ def _gaps(report: Report) -> ElementTree.Element:
 
 
 def _new(run: RunRecord, kind: str, name: str) -> ElementTree.Element:
+    """Return a test case of a kind, without a result."""
     classname = f"{run.benchmark}.{kind}"
     return ElementTree.Element("testcase", {"classname": _legal(classname), "name": _legal(name), "time": "0"})
 
 
 def _legal(text: str) -> str:
-    """Return text without characters that XML does not allow."""
+    """Return a text with `\\ufffd` in place of characters that XML does not allow."""
     return "".join(
-        each if each in "\t\n" or (each >= " " and each not in "\ufffe\uffff") else "\ufffd" for each in text
+        char if char in "\t\n" or (char >= " " and char not in "\ufffe\uffff") else "\ufffd" for char in text
     )

@@ -56,44 +56,44 @@ from tripos_warehouse.views.run_rows import step_counts
 from tripos_warehouse.views.runs import RunRecord, get_selected
 
 OVERALL = "overall"
-"""The name of a measure that stands for its benchmark."""
+"""The name of a measure that represents its benchmark."""
 
 
 def runs_of(connection: Connection, plan: Plan, measure: Measure) -> dict[str, tuple[str, ...]]:
-    """Return the runs whose rows every model has."""
-    tables = [f"select model, shown_run from {each}" for each in score_sources(connection, plan, measure)]
-    tables += [f"select model, shown_run from {each}" for each in comparison_sources(plan, measure)]
-    query = f"""select model, list_sort(list(distinct shown_run)) from ({" union all ".join(tables)}) group by model"""
-    return {model: tuple(found) for model, found in connection.execute(query).fetchall()}
+    """Return the runs that the rows of every model come from."""
+    sources = [*score_sources(connection, plan, measure), *comparison_sources(plan, measure)]
+    tables = " union all ".join(f"select model, shown_run from {source}" for source in sources)
+    query = f"select model, list_sort(list(distinct shown_run)) from ({tables}) group by model"
+    return {model: tuple(runs) for model, runs in connection.execute(query).fetchall()}
 
 
 def partial_coverage(
     connection: Connection, shown: Mapping[str, tuple[str, ...]], runs: Sequence[RunRecord], models: Iterable[str]
 ) -> dict[str, str]:
-    """Return, for models without all planned items, what they cover and why, from the runs of their rows: items that a
-    release withholds or that a user left out, and unfinished runs."""
+    """Return, for models without all planned items, what they cover and why: items that a release withholds or that a
+    user left out, and unfinished runs. `shown` has the ids of the runs of every model."""
     by_id = {run.run_id: run for run in runs}
     of_run: dict[str, list[str]] = {}
-    found = {}
+    partial = {}
     for model in models:
-        told: dict[str, None] = {}
-        for run in (by_id[each] for each in shown.get(model, ()) if each in by_id):
+        texts: dict[str, None] = {}
+        for run in (by_id[run_id] for run_id in shown.get(model, ()) if run_id in by_id):
             if run.run_id not in of_run:
                 selected = selection_of(connection, get_selected(connection, run), run)
                 ended = None if run.ended else f"run {run.run_id} is {run.status}, so some is missing"
                 cut_off = INTERRUPTED if run.interrupted else None
-                of_run[run.run_id] = [each for each in (run.partial, selected, ended, cut_off) if each is not None]
-            told |= dict.fromkeys(of_run[run.run_id])
-        if told:
-            found[model] = "; ".join(told)
-    return found
+                of_run[run.run_id] = [text for text in (run.partial, selected, ended, cut_off) if text is not None]
+            texts |= dict.fromkeys(of_run[run.run_id])
+        if texts:
+            partial[model] = "; ".join(texts)
+    return partial
 
 
 def partner_models_of(
     plan: Plan, measure: Measure, shown: Mapping[str, tuple[str, ...]], runs: Sequence[RunRecord]
 ) -> dict[str, tuple[str, ...]]:
-    """Return the models that took part in the replies of every model, besides its judges: by the roles that are asked,
-    talk, embed or generate data sets."""
+    """Return the models that took part in the replies of every model, besides its judges: those of the roles that are
+    asked, take part in conversations, embed or generate data sets, as `role=model`."""
     scenarios = [scenario for scenario in plan.scenarios if measure.scenario in (None, scenario.name)]
     roles = {ask.role for dataset in plan.made for ask in dataset.asks}
     for step in (step for scenario in scenarios for step in scenario.steps):
@@ -109,13 +109,13 @@ def partner_models_of(
             sorted(
                 {
                     f"{role}={name}"
-                    for run in (by_id[each] for each in found if each in by_id)
+                    for run in (by_id[run_id] for run_id in run_ids if run_id in by_id)
                     for role in roles - {run.compared_role}
                     for name in run.roles.get(role, ())
                 }
             )
         )
-        for model, found in shown.items()
+        for model, run_ids in shown.items()
     }
 
 
@@ -123,27 +123,27 @@ def models_missing_steps(
     connection: Connection, plan: Plan, measure: Measure, models: Iterable[str]
 ) -> tuple[str, ...]:
     """Return the models that lack steps which others have, in the scenario of a measure if it has one."""
-    found = step_counts(connection, plan.benchmark.name, measure.scenario)
-    most = max((found.get(model, 0) for model in models), default=0)
-    return tuple(sorted(model for model in models if found.get(model, 0) < most))
+    counts = step_counts(connection, plan.benchmark.name, measure.scenario)
+    most = max((counts.get(model, 0) for model in models), default=0)
+    return tuple(sorted(model for model in models if counts.get(model, 0) < most))
 
 
 def graders_of(connection: Connection, plan: Plan, measure: Measure) -> dict[str, tuple[str, ...]]:
     """Return who graded the replies of every model, including inside expressions, in the scenario of a measure if it
     has one. People whose scores are kept separate are not included."""
-    there = "" if measure.scenario is None else f"and scenario = {sql.text(measure.scenario)}"
+    in_scenario = "" if measure.scenario is None else f"and scenario = {sql.text(measure.scenario)}"
     schema, counted = sql.name(plan.benchmark.name), counts_in_figures(plan)
     valued = score_sources(connection, plan, measure, valued=True)
     sums = score_sums(connection, plan.benchmark.name)
     graded = f"{valued[0]} and evaluator is not null and {counted}" + (' and "is score"' if sums is not None else "")
-    inside = " union all ".join(f"select model, unnest(judged_by) from {each}" for each in valued)
+    inside = " union all ".join(f"select model, unnest(judged_by) from {source}" for source in valued)
     compared = " union all ".join(
-        f"select {side}_model, evaluator from {schema}.comparisons where value is not null {there} and {counted}"
+        f"select {side}_model, evaluator from {schema}.comparisons where value is not null {in_scenario} and {counted}"
         for side in ("first", "second")
     )
     query = f"""select model, list_sort(list(distinct evaluator)) from (
       select model, evaluator from {graded} union all {inside} union all {compared}) group by model"""
-    return {model: tuple(found) for model, found in connection.execute(query).fetchall()}
+    return {model: tuple(evaluators) for model, evaluators in connection.execute(query).fetchall()}
 
 
 def incomparable_models(
@@ -151,26 +151,26 @@ def incomparable_models(
 ) -> dict[str, tuple[str, ...]]:
     """Return the models that ran only under versions whose figures are not comparable with those of the newest run,
     with these versions."""
-    under: dict[str, list[str]] = defaultdict(list)
+    versions_of: dict[str, list[str]] = defaultdict(list)
     for run in runs:
         for model in run.models:
-            if run.version not in under[model]:
-                under[model].append(run.version)
+            if run.version not in versions_of[model]:
+                versions_of[model].append(run.version)
     return {
         model: tuple(versions)
-        for model, versions in under.items()
+        for model, versions in versions_of.items()
         if not any(comparable(version, newest.version) for version in versions)
     }
 
 
 def headlines(plan: Plan) -> tuple[Measure, ...]:
-    """Return the measures that stand for a benchmark: those of its `headline`. Without one, those with one value per
-    model: `overall`, or the first of the benchmark, or the first of each scenario."""
+    """Return the measures that represent a benchmark: those of its `headline`. Without one, from those with one value
+    per model: `overall`, or the first that belongs to no scenario, or the first of each scenario."""
     if plan.benchmark.headline:
         return tuple(measure for name in plan.benchmark.headline for measure in plan.measures if measure.name == name)
-    alone = [measure for measure in plan.measures if _has_one_value(plan, measure)]
+    candidates = [measure for measure in plan.measures if _has_one_value(plan, measure)]
     first: dict[str | None, Measure] = {}
-    for measure in sorted(alone, key=lambda each: each.name != OVERALL):
+    for measure in sorted(candidates, key=lambda measure: measure.name != OVERALL):
         first.setdefault(measure.scenario, measure)
     return (first[None],) if None in first else tuple(first.values())
 
@@ -184,8 +184,8 @@ def board_measure(plan: Plan, name: str) -> Measure:
         raise StoreError("S0602", f"`{plan.benchmark.name}` has no measure `{name}`", hint)
     if not _has_one_value(plan, measures[name]):
         message = f"`{name}` of `{plan.benchmark.name}` does not come to one value for each model"
-        those = [measure.name for measure in plan.measures if _has_one_value(plan, measure)]
-        raise StoreError("S0602", message, f"these do: {', '.join(those)}" if those else "none of its measures does")
+        names = [measure.name for measure in plan.measures if _has_one_value(plan, measure)]
+        raise StoreError("S0602", message, f"these do: {', '.join(names)}" if names else "none of its measures does")
     return measures[name]
 
 
@@ -199,20 +199,20 @@ def followed_until_settled(
 ) -> dict[str, tuple[RunRecord, ...]]:
     """Return the models with rows of a run that stops as soon as it is settled, and the runs of their rows."""
     by_id = {run.run_id: run for run in runs}
-    of_model = {model: tuple(by_id[each] for each in ids if each in by_id) for model, ids in shown.items()}
+    of_model = {model: tuple(by_id[run_id] for run_id in ids if run_id in by_id) for model, ids in shown.items()}
     return {model: records for model, records in of_model.items() if any(run.settled is not None for run in records)}
 
 
 def stopped_early(followed: Mapping[str, tuple[RunRecord, ...]]) -> dict[str, str]:
-    """Return the models whose run of a release stopped early, with their numbers of items: the board of a release needs
-    all items."""
-    found = {}
+    """Return the models whose run of a release stopped early, with their numbers of items as text: the board of a
+    release needs all items."""
+    stopped = {}
     for model, runs in followed.items():
         for run in runs:
             if run.release is not None and run.stopped_early and run.settled is not None:
-                items, every = run.settled["models"].get(model, 0), run.settled["of"]
-                found[model] = f"stopped after {items:,} of {every:,} items"
-    return found
+                items, total = run.settled["models"].get(model, 0), run.settled["of"]
+                stopped[model] = f"stopped after {items:,} of {total:,} items"
+    return stopped
 
 
 def reported_rows(table: MeasureTable, followed: Mapping[str, tuple[RunRecord, ...]]) -> Iterator[MeasureRow]:
@@ -230,9 +230,9 @@ def reported_rows(table: MeasureTable, followed: Mapping[str, tuple[RunRecord, .
 def sequential_difference(
     measure: str, followed: Mapping[str, tuple[RunRecord, ...]], first: str, second: str
 ) -> Estimate | None:
-    """Return the difference of two models from the confidence sequence of the one run that has the rows of both; `None`
-    if nothing stopped early. If there is no such sequence, no test holds, so the difference has no size."""
-    runs = {run.run_id: run for each in (first, second) for run in followed.get(each, ())}
+    """Return the difference of two models from the confidence sequence of the run that has the rows of both; None if
+    neither model stopped early. If there is no such sequence, no test is valid, so the difference has no value."""
+    runs = {run.run_id: run for model in (first, second) for run in followed.get(model, ())}
     if len(runs) == 1 and first in followed and second in followed:
         estimate = followed_difference(next(iter(runs.values())), measure, first, second)
         if estimate is not None:
@@ -249,11 +249,12 @@ LEAST_ITEMS = 6
 nothing supports the assumption of Student's t that differences are normal."""
 OTHER_GRADERS = "others graded it"
 OTHER_ROLES = "others took part in its replies"
+"""Reasons why two models are not compared."""
 
 
 @dataclass(frozen=True)
 class BoardEntry(MeasureRow):
-    """The row of a model, which has a value, with its place. `coverage` is known if all its runs finished.
+    """The row of a model on a board. It has a value; its `coverage` is known if all its runs finished.
 
     `rank` is 1 plus the number of models that are significantly better; models that share one of the `letters` are not
     significantly different.
@@ -265,7 +266,7 @@ class BoardEntry(MeasureRow):
     letters: str
     graders: tuple[str, ...]
     runs: tuple[str, ...] = ()
-    """The runs whose rows it has."""
+    """The runs that its rows come from."""
     partner_models: tuple[str, ...] = ()
     """The models that filled other roles in its replies, as `role=model`."""
 
@@ -281,7 +282,7 @@ class Board:
     left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Models that ran under other major versions only, with these versions: their figures mean something else."""
     partial: Mapping[str, str] = field(default_factory=dict)
-    """By model with missing items or unfinished runs: what it covers."""
+    """What a model with missing items or unfinished runs covers, by model."""
     mixed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Models of other major versions that are ranked anyway, on request."""
     same_items: bool = True
@@ -293,11 +294,12 @@ class Board:
     by_people: tuple[MeasureRow, ...] = ()
     """The values by those people, from best to worst."""
     unfinished: Mapping[str, str] = field(default_factory=dict)
-    """By model left out of the board of a release because its run stopped early: what it covers."""
+    """What a model covers that is left out of the board of a release because its run stopped early, by model."""
     uncorrected: Mapping[str, str] = field(default_factory=dict)
     """Models whose judge cannot be corrected by people, with the reason."""
     counted_items: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    """For a chance of several tries: the items that count and all items, of models that lack samples for some items."""
+    """For a chance of several tries: the number of items that count and that of all items, by model, for models that
+    lack samples for some items."""
     clusterings: tuple[Clustering, ...] = ()
     """The clusters of its intervals, if items were drawn together."""
     stopped: tuple[str, ...] = ()
@@ -320,7 +322,7 @@ class Board:
 
     def to_json(self) -> dict[str, Any]:
         """Return the board as JSON values."""
-        floors = self.no_better_than
+        baselines = self.no_better_than
         return {
             "benchmark": self.benchmark,
             "version": self.version,
@@ -337,7 +339,7 @@ class Board:
                     "runs": list(entry.runs),
                     "company": list(entry.partner_models),
                     "reason": entry.reason,
-                    **({"no_better_than": floors[entry.model][0]} if entry.model in floors else {}),
+                    **({"no_better_than": baselines[entry.model][0]} if entry.model in baselines else {}),
                     **entry.correction_columns,
                     **({} if entry.unread is None else {"unread": entry.unread.count, "if_wrong": entry.unread.figure}),
                 }
@@ -372,9 +374,9 @@ def leaderboard(
 ) -> list[Board]:
     """Return a board for each headline measure of the benchmarks of `runs`, which are the latest first.
 
-    `wanted` are measures to take instead, by benchmark, and `benchmarks` those to show. `connection` shows the current
-    rows of each. Models that ran only under versions that are not `comparable` with that of the newest run are left
-    out, unless `anyway` is true.
+    `requested` are measures to take instead, by benchmark, and `benchmarks` the benchmarks to show, by default all. The
+    views of `connection` show the latest state of each. Models that ran only under versions that are not `comparable`
+    with that of the newest run are left out, unless `anyway` is true.
 
     Raises `StoreError`: S0301 for a benchmark without a run, S0602 for a measure that it does not have, or that does
     not have one value per model.
@@ -388,13 +390,17 @@ def leaderboard(
             raise StoreError("S0301", f"the store has no run of a benchmark `{name}`", hint)
     boards = []
     for name in benchmarks or sorted(by_benchmark):
-        of_it = by_benchmark[name]
-        newest = next((run for run in of_it if run.status not in ("stopped", "failed")), of_it[0])
+        own_runs = by_benchmark[name]
+        newest = next((run for run in own_runs if run.status not in ("stopped", "failed")), own_runs[0])
         plan = get_selected(connection, newest)
-        other = incomparable_models(newest, of_it, comparable)
-        measures = [board_measure(plan, each) for each in requested[name]] if name in requested else headlines(plan)
+        incomparable = incomparable_models(newest, own_runs, comparable)
+        measures = (
+            [board_measure(plan, measure) for measure in requested[name]] if name in requested else headlines(plan)
+        )
         with copied_scores(connection, name):
-            boards += [_board(connection, plan, newest, of_it, measure, other, anyway) for measure in measures]
+            boards += [
+                _board(connection, plan, newest, own_runs, measure, incomparable, anyway) for measure in measures
+            ]
     return boards
 
 
@@ -404,24 +410,25 @@ def _board(
     newest: RunRecord,
     runs: Sequence[RunRecord],
     measure: Measure,
-    other: Mapping[str, tuple[str, ...]],
+    incomparable: Mapping[str, tuple[str, ...]],
     anyway: bool,
 ) -> Board:
+    """Return the board of a measure over the runs of its benchmark."""
     models = {model for run in runs for model in run.models}
-    gone = {} if anyway else other
+    left_out = {} if anyway else incomparable
     shown_runs = runs_of(connection, plan, measure)
     followed = followed_until_settled(shown_runs, runs)
     table = with_unread(connection, plan, evaluate(connection, plan, measure))
     rows = {row.model: row for row in reported_rows(table, followed) if row.model in models}
     unfinished = {} if anyway else stopped_early(followed)
-    texts = rows.keys() - gone.keys() - unfinished.keys()
-    rows_with_value = {model: row for model, row in rows.items() if row.value is not None and model in texts}
+    on_board = rows.keys() - left_out.keys() - unfinished.keys()
+    rows_with_value = {model: row for model, row in rows.items() if row.value is not None and model in on_board}
     graders = graders_of(connection, plan, measure)
-    company = partner_models_of(plan, measure, shown_runs, runs)
+    partners = partner_models_of(plan, measure, shown_runs, runs)
     items = items_by_model(connection, plan, measure)
-    alike = {model: (graders.get(model), company.get(model)) for model in rows_with_value}
-    side = Side(connection, plan, tuple(alike))
-    differences = model_differences(side, measure, models=comparable_models(side, items, alike))
+    conditions = {model: (graders.get(model), partners.get(model)) for model in rows_with_value}
+    side = Side(connection, plan, tuple(conditions))
+    differences = model_differences(side, measure, models=comparable_models(side, items, conditions))
 
     def compared(first: str, second: str) -> Estimate:
         if (sequence := sequential_difference(measure.name, followed, first, second)) is not None:
@@ -430,47 +437,47 @@ def _board(
         if difference is None and ((), second, first) in differences:
             difference = negated(differences[(), second, first])
         if difference is None or difference.value is None:
-            if company.get(first) != company.get(second):
+            if partners.get(first) != partners.get(second):
                 return Estimate.undefined(OTHER_ROLES)
             text = OTHER_GRADERS if graders.get(first) != graders.get(second) else "they share too few items"
             return Estimate.undefined(text)
         return replace(difference, p=p_value(difference))
 
     means = {model: Estimate(row.value, n=row.items) for model, row in rows_with_value.items()}
-    stopped = {run.run_id for run in runs if not run.ended}
+    not_ended = {run.run_id for run in runs if not run.ended}
     ranks = rank_by(means, compared, level=LEVEL, lower_is_better=measure.lower_is_better).ranks
-    often = [each.rank for each in ranks]
-    standings = []
+    numbers = [rank.rank for rank in ranks]
+    entries = []
     for rank in ranks:
         row, own_runs = rows_with_value[rank.model], shown_runs.get(rank.model, ())
-        if stopped & set(own_runs):
+        if not_ended & set(own_runs):
             row = replace(row, coverage=None)
         entry = BoardEntry(
             **vars(row),
             rank=rank.rank,
-            tied=often.count(rank.rank) > 1,
+            tied=numbers.count(rank.rank) > 1,
             letters=rank.letters,
             graders=graders.get(rank.model, ()),
             runs=own_runs,
-            partner_models=company.get(rank.model, ()),
+            partner_models=partners.get(rank.model, ()),
         )
-        standings.append(entry)
+        entries.append(entry)
     return Board(
         newest.benchmark,
         newest.version,
         measure,
-        tuple(standings),
-        gone,
+        tuple(entries),
+        left_out,
         partial_coverage(connection, shown_runs, runs, rows_with_value),
-        {model: other[model] for model in rows_with_value if model in other},
+        {model: incomparable[model] for model in rows_with_value if model in incomparable},
         len({items.get(model) for model in rows_with_value}) <= 1,
         models_missing_steps(connection, plan, measure, rows_with_value),
-        *_of_people(connection, plan, measure, models - set(gone) - set(unfinished)),
+        *_of_people(connection, plan, measure, models - set(left_out) - set(unfinished)),
         unfinished=unfinished,
         uncorrected={
             model: row.reason or ""
             for model, row in rows.items()
-            if measure.corrected and row.value is None and model in texts
+            if measure.corrected and row.value is None and model in on_board
         },
         counted_items={
             model: row.counted_items
@@ -483,9 +490,9 @@ def _board(
             if measure.scenario in (None, *clustering.scenarios)
         ),
         stopped=tuple(
-            standing.model
-            for standing in standings
-            if any(standing.model in run.stopped_models for run in followed.get(standing.model, ()))
+            entry.model
+            for entry in entries
+            if any(entry.model in run.stopped_models for run in followed.get(entry.model, ()))
         ),
     )
 
@@ -504,20 +511,21 @@ def _of_people(
 
 
 def comparable_models(
-    side: Side, items: Mapping[str, frozenset[str]], alike: Mapping[str, object]
+    side: Side, items: Mapping[str, frozenset[str]], conditions: Mapping[str, object]
 ) -> list[tuple[str, str]]:
-    """Return every two models of a side that share enough `items`, and are `alike`, as in their graders."""
+    """Return every pair of models of a side that share enough `items` and have equal `conditions`, such as their
+    graders."""
     clusters, pairs = clusters_of(side.connection, side.plan), []
     for first, second in combinations(side.models, 2):
         one, two = (items.get(model, frozenset()) for model in (first, second))
         both = one if one is two else one & two
-        if alike.get(first) == alike.get(second) and count_clusters(both, clusters) >= LEAST_ITEMS:
+        if conditions.get(first) == conditions.get(second) and count_clusters(both, clusters) >= LEAST_ITEMS:
             pairs.append((first, second))
     return pairs
 
 
 def p_value(difference: Estimate) -> float | None:
-    """Return the p-value that may distinguish two models: none if they share too few items."""
+    """Return the p-value of the difference of two models; None if they share too few items."""
     return difference.p if (difference.clusters or 0) >= LEAST_ITEMS else None
 
 
@@ -536,15 +544,15 @@ def mean_win_rates(boards: Sequence[Board]) -> dict[str, float]:
             shared = sum(other.rank == entry.rank for other in board.entries) - 1
             rates[entry.model][board.benchmark].append((below + shared / 2) / others)
     means = {
-        model: sum(sum(found) / len(found) for found in of.values()) / len(of)
-        for model, of in rates.items()
-        if len(of) > 1
+        model: sum(sum(on_boards) / len(on_boards) for on_boards in by_benchmark.values()) / len(by_benchmark)
+        for model, by_benchmark in rates.items()
+        if len(by_benchmark) > 1
     }
     return dict(sorted(means.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
 class BoardNote(NamedTuple):
-    """A note on a board; `caution` if it makes a figure mean less."""
+    """A note on a board. `caution` is true if a figure means less because of it."""
 
     kind: str
     text: str
@@ -556,9 +564,9 @@ WHOLE_COVERAGE = 0.995
 """With a lower coverage, a figure does not represent all scores."""
 
 
-def is_short(each: MeasureRow) -> bool:
+def is_short(row: MeasureRow) -> bool:
     """Return true if the coverage is too low for the figure to represent all scores."""
-    return each.total > 0 and each.n / each.total < WHOLE_COVERAGE
+    return row.total > 0 and row.n / row.total < WHOLE_COVERAGE
 
 
 def board_notes(board: Board) -> list[BoardNote]:
@@ -571,40 +579,37 @@ def board_notes(board: Board) -> list[BoardNote]:
                 text = f"{entry.model}: the judge alone has {judged}, an interval of the judge and not of people"
                 notes.append(BoardNote("judged", text, caution=False))
     if board.measure.random:
-        those = " * ".join(board.measure.random)
-        text = f"intervals and groups take {those} as a sample: they speak of others like these too"
+        facets = " * ".join(board.measure.random)
+        text = f"intervals and groups take {facets} as a sample: they speak of others like these too"
         notes.append(BoardNote("random", text, caution=False))
-    for model, (counted, every) in board.counted_items.items():
-        text = f"{model} stands on {counted:,} of {every:,} items: the others have too few samples with a value"
+    for model, (counted, total) in board.counted_items.items():
+        text = f"{model} stands on {counted:,} of {total:,} items: the others have too few samples with a value"
         notes.append(BoardNote("tries", text))
     notes += [BoardNote("clusters", clustering.sentence, caution=False) for clustering in board.clusterings]
     notes += [BoardNote("uncorrected", f"{model}: {why}") for model, why in board.uncorrected.items()]
     if board.graded_by_others:
-        told = _groups((board_entry.model, board_entry.graders) for board_entry in board.entries)
-        notes.append(
-            BoardNote("graders", f"not all were graded by the same, {NOT_DISTINGUISHED}: {_group_text(told, 'by')}")
-        )
+        groups = _group_text(_groups((entry.model, entry.graders) for entry in board.entries), "by")
+        notes.append(BoardNote("graders", f"not all were graded by the same, {NOT_DISTINGUISHED}: {groups}"))
     if board.has_other_partners:
-        shared = set.intersection(*(set(board_entry.partner_models) for board_entry in board.entries))
+        shared = set.intersection(*(set(entry.partner_models) for entry in board.entries))
         others = (
-            (board_entry.model, tuple(n for n in board_entry.partner_models if n not in shared))
-            for board_entry in board.entries
+            (entry.model, tuple(name for name in entry.partner_models if name not in shared)) for entry in board.entries
         )
         groups = _group_text(_groups(others), "with")
         text = f"not all had the same models in the other roles, {NOT_DISTINGUISHED}: {groups}"
         notes.append(BoardNote("company", text))
     for baseline, value in dict.fromkeys(board.no_better_than.values()):
-        models = [model for model, floor in board.no_better_than.items() if floor[0] == baseline]
+        models = [model for model, (name, _) in board.no_better_than.items() if name == baseline]
         notes.append(BoardNote("floor", f"not clear of a baseline: {', '.join(models)}: {baseline} gets {value:.3g}"))
     for model in board.partly:
         text = f"{model}: its last run was of another spec, or not of all scenarios: some scores are missing"
         notes.append(BoardNote("partly", text))
-    if not board.same_items or len({board_entry.items for board_entry in board.entries}) > 1:
+    if not board.same_items or len({entry.items for entry in board.entries}) > 1:
         notes.append(BoardNote("items", "not all have the same items; two are compared over those that both have"))
     if board.stopped:
         notes.append(BoardNote("stopped", f"{STOPPED_EARLY}, and so are ranks and letters: {', '.join(board.stopped)}"))
         notes.append(BoardNote("stopped", EXAGGERATED_DIFFERENCES))
-    notes += [BoardNote("partial", f"{model}: {told}") for model, told in board.partial.items()]
+    notes += [BoardNote("partial", f"{model}: {text}") for model, text in board.partial.items()]
     notes += _unread_notes(board)
     for model, old in board.left_out.items():
         ran = f"left out: {model}, which ran under version {', '.join(old)} only"
@@ -620,8 +625,8 @@ def board_notes(board: Board) -> list[BoardNote]:
 
 def _unread_notes(board: Board) -> Iterable[BoardNote]:
     """Yield which models have scores without a value, and what their figures would be if these counted as wrong."""
-    known = [board_entry.unread.figure for board_entry in board.entries if board_entry.unread is not None]
-    decimals = decimals_of([board_entry.value for board_entry in board.entries] + known)
+    known = [entry.unread.figure for entry in board.entries if entry.unread is not None]
+    decimals = decimals_of([entry.value for entry in board.entries] + known)
     for entry in board.entries:
         if entry.unread is not None and entry.unread.figure is not None:
             text = unread_sentence(entry.unread, entry.value, entry.n, entry.total, decimals)
@@ -632,13 +637,15 @@ def _unread_notes(board: Board) -> Iterable[BoardNote]:
 
 
 def _groups(members: Iterable[tuple[str, tuple[str, ...]]]) -> dict[tuple[str, ...], list[str]]:
-    found: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    """Return the models with the same names, by these names."""
+    groups: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for model, names in members:
-        found[names].append(model)
-    return found
+        groups[names].append(model)
+    return groups
 
 
 def _group_text(groups: Mapping[tuple[str, ...], Sequence[str]], between: str) -> str:
+    """Return groups as text: "a, b by x; c by nobody", with `between` as the middle word."""
     return "; ".join(
         f"{', '.join(models)} {between} {', '.join(names) or 'nobody'}" for names, models in groups.items()
     )

@@ -1,9 +1,9 @@
 """Named boards, whose runs are promoted and withdrawn with all decisions stored; and the cache of boards of a store.
 
-The cache is valid for one list of commits, one location, and one version of Tripos; after any change boards are
-computed again. So no board is out of date, and the first one after a change of the store reads all scores. The file is
-disposable, and contains its own digest. A board with a user's Python function is not cached: its value depends on more
-than the store, such as what this user may execute here.
+The cache is valid for one list of commits, one location, and one version of Tripos; after any change of these, boards
+are computed again. So no board is out of date, and the first one after a change of the store reads all scores. The file
+is disposable, and contains its own digest. A board with a user's Python function is not cached: its values depend on
+more than the store, such as what this user may execute here.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ PROMOTED, WITHDRAWN = "promoted", "withdrawn"
 
 
 class Promotion(NamedTuple):
-    """A promotion or withdrawal of a run on a board; times are UTC without a zone. `stands` if there is no later
-    decision about the run."""
+    """A decision about a run on a board: its `state` is promoted or withdrawn. Times are UTC without a zone. `stands`
+    is true if there is no later decision about the run on this board."""
 
     board: str
     run_id: str
@@ -65,16 +65,16 @@ def promote(
     """
     with connect(store) as connection:
         run_record = find_run(connection, run)
-        there = any(
+        is_on_board = any(
             promotion.run_id == run_record.run_id for promotion in promotions(connection, board) if _is_on(promotion)
         )
     if state == PROMOTED and not run_record.ended:
         message = f"run `{run_record.run_id}` is {run_record.status}: its figures lack some of its items"
         raise StoreError("S0602", message, "the same command goes on with it; promote it once it is finished")
-    if state == WITHDRAWN and not there:
+    if state == WITHDRAWN and not is_on_board:
         message = f"run `{run_record.run_id}` is not on board `{board}`"
         raise StoreError("S0602", message, "`tripos promote --list` shows the runs of every board")
-    if state == PROMOTED and there:
+    if state == PROMOTED and is_on_board:
         return run_record, False
     row = {
         "promotion_id": os.urandom(16).hex(),
@@ -93,8 +93,8 @@ def promotions(connection: Connection, board: str | None = None) -> list[Promoti
     query = """select board, run_id, state, reason, created_at,
         row_number() over (partition by board, run_id order by created_at desc, promotion_id desc) = 1
       from main.promotions order by created_at desc, promotion_id desc"""
-    found = (Promotion(*row) for row in connection.execute(query).fetchall())
-    return [promotion for promotion in found if board in (None, promotion.board)]
+    decisions = (Promotion(*row) for row in connection.execute(query).fetchall())
+    return [promotion for promotion in decisions if board in (None, promotion.board)]
 
 
 def named_board(
@@ -111,26 +111,28 @@ def named_board(
     Raises `StoreError` as `leaderboard` does, and S0602 if no run is on the board.
     """
     with connect(store) as connection:
-        every = promotions(connection)
+        decisions = promotions(connection)
         known = {run.run_id for run in all_runs(connection)}
-    own = {promotion.run_id for promotion in every if promotion.board == board and _is_on(promotion)}
-    if not own:
-        names = sorted({promotion.board for promotion in every if _is_on(promotion)})
+    on_board = {promotion.run_id for promotion in decisions if promotion.board == board and _is_on(promotion)}
+    if not on_board:
+        names = sorted({promotion.board for promotion in decisions if _is_on(promotion)})
         hint = suggest(board, names, f"`tripos promote RUN --as {board}` puts a run on it")
         raise StoreError("S0602", f"no run is on board `{board}`", hint)
-    if lost := sorted(own - known):
-        message = f"board `{board}` has a run that the store lacks: `{lost[0]}`"
+    if missing := sorted(on_board - known):
+        message = f"board `{board}` has a run that the store lacks: `{missing[0]}`"
         raise StoreError("S0301", message, "merge the store that has it, or withdraw the run from the board")
-    with connect(store, among=own) as connection:
+    with connect(store, among=on_board) as connection:
         runs = all_runs(connection)
         return leaderboard(connection, runs, requested, benchmarks=benchmarks, comparable=comparable, anyway=anyway)
 
 
 def _is_on(promotion: Promotion) -> bool:
+    """Return true if a decision puts its run on its board."""
     return promotion.stands and promotion.state == PROMOTED
 
 
 NAME = "boards.json"
+"""The name of the file of cached boards."""
 MOST_KEPT = 20
 """The most lists of boards that are cached for one state of a store."""
 
@@ -143,21 +145,23 @@ def stored_leaderboard(
     comparable: Callable[[str, str], bool],
     anyway: bool = False,
 ) -> list[Board]:
-    """Return the `leaderboard` of the whole store. For a store with many scores it is cached.
+    """Return the `leaderboard` of all runs of a store. For a store with many scores it is cached.
 
     Raises `StoreError` as `leaderboard` and `connect` do, also if the boards are cached and a part is missing.
     """
     scores = sum(path.stat().st_size for path in store.files()["scores"])
-    asked = json.dumps([{name: [*some] for name, some in requested.items()}, [*benchmarks], anyway], sort_keys=True)
+    request = json.dumps(
+        [{name: [*measures] for name, measures in requested.items()}, [*benchmarks], anyway], sort_keys=True
+    )
     state = _state_of(store) if scores >= MANY_BYTES else None
-    if state is not None and (kept := _read(store.root, state).get(asked)) is not None:
-        return kept
+    if state is not None and (cached := _read(store.root, state).get(request)) is not None:
+        return cached
     with connect(store, sums=True) as connection:
         runs = all_runs(connection)
         boards = leaderboard(connection, runs, requested, benchmarks=benchmarks, comparable=comparable, anyway=anyway)
-        lasting = state is not None and not _executes(connection, runs, {board.benchmark for board in boards})
-    if state is not None and lasting and not store.damages and _state_of(store) == state:
-        _write(store.root, state, {**_read(store.root, state), asked: boards})
+        may_cache = state is not None and not _executes(connection, runs, {board.benchmark for board in boards})
+    if state is not None and may_cache and not store.damages and _state_of(store) == state:
+        _write(store.root, state, {**_read(store.root, state), request: boards})
     return boards
 
 
@@ -168,12 +172,12 @@ def _executes(connection: Connection, runs: Sequence[RunRecord], benchmarks: Col
 
 
 def _state_of(store: Store) -> str | None:
-    """Return a digest of everything that boards depend on; `None` if damaged parts of the store are left out."""
+    """Return a digest of everything that boards depend on; None if damaged parts of the store are left out."""
     return None if store.damages else state_of(store.root)
 
 
 def _read(root: Path, state: str) -> dict[str, list[Board]]:
-    """Return the boards cached for this state; empty if the file is of another state, or damaged."""
+    """Return the boards cached for a state, by request; empty if the file is of another state, or damaged."""
     return DerivedFiles(root).read(NAME, state, lambda body: _boards_adapter().validate_python(body["boards"])) or {}
 
 
@@ -181,8 +185,8 @@ def _write(root: Path, state: str, boards: Mapping[str, list[Board]]) -> None:
     """Cache the boards, if the store is writable, and all numbers fit in JSON."""
     latest = dict([*boards.items()][-MOST_KEPT:])
     with suppress(ValueError):
-        told = json.loads(json.dumps(_boards_adapter().dump_python(latest, mode="json"), allow_nan=False))
-        DerivedFiles(root).write(NAME, state, {"boards": told})
+        content = json.loads(json.dumps(_boards_adapter().dump_python(latest, mode="json"), allow_nan=False))
+        DerivedFiles(root).write(NAME, state, {"boards": content})
 
 
 @cache

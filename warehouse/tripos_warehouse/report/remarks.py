@@ -1,4 +1,4 @@
-"""The remarks of a report: what in its rows makes a figure mean less than it seems to."""
+"""The remarks of a report: facts about its rows because of which a figure means less than it seems to."""
 
 from __future__ import annotations
 
@@ -40,29 +40,30 @@ from tripos_warehouse.views.runs import RunRecord
 
 
 def mixed_snapshots(connection: Connection, plan: Plan) -> dict[str, dict[str, int]]:
-    """Return the models whose replies came from more than one snapshot, with the number of replies of each. Replies
-    without a snapshot are ignored: not every endpoint reports one."""
+    """Return the models whose replies came from more than one snapshot, with the number of replies by each snapshot.
+    Replies without a snapshot are ignored: not every endpoint reports one."""
     schema = sql.name(plan.benchmark.name)
-    each = "select distinct {0} as model, model_served from {2}.{3}"
-    of = "select {0} as model, model_served, count(distinct {1}) as replies from {2}.{3} group by all"
+    distinct_query = "select distinct {0} as model, model_served from {2}.{3}"
+    count_query = "select {0} as model, model_served, count(distinct {1}) as replies from {2}.{3} group by all"
     parts = (
         ("model", "sample_id", "samples"),
         ("evaluator", "judgement_id", "judgements"),
         *([("model", "turn_id", "turns")] if any(scenario.talks for scenario in plan.scenarios) else []),
     )
-    snapshots, every = (
-        " union all ".join(one.format(model, key, schema, table) for model, key, table in parts) for one in (each, of)
+    snapshots, counts = (
+        " union all ".join(query.format(model, key, schema, table) for model, key, table in parts)
+        for query in (distinct_query, count_query)
     )
     several = f"""select 1 from ({snapshots}) where model_served <> '' group by model
       having count(distinct model_served) > 1 limit 1"""
     if connection.execute(several).fetchone() is None:
-        return {}  # counting replies means holding their names in memory
-    query = f"""select model, model_served, sum(replies)::bigint from ({every}) where model_served <> ''
+        return {}  # counting replies needs memory for their ids
+    query = f"""select model, model_served, sum(replies)::bigint from ({counts}) where model_served <> ''
       group by all order by all"""
-    found: dict[str, dict[str, int]] = {}
+    by_model: dict[str, dict[str, int]] = {}
     for model, served, replies in connection.execute(query).fetchall():
-        found.setdefault(model, {})[served] = replies
-    return {model: counts for model, counts in found.items() if len(counts) > 1}
+        by_model.setdefault(model, {})[served] = replies
+    return {model: by_snapshot for model, by_snapshot in by_model.items() if len(by_snapshot) > 1}
 
 
 STAND_IN_NOTE = "These figures show that the pipeline works. They say nothing about any model's worth."
@@ -105,7 +106,8 @@ class Remark:
 
 
 def find_remarks(connection: Connection, plan: Plan, run: RunRecord, only: ArmSelection) -> tuple[Remark, ...]:
-    """Return the remarks on a run, over what `connection` shows of its benchmark, restricted to `only`."""
+    """Return the remarks on a run, from the rows of its benchmark in the views of `connection`, which are restricted to
+    the values of axes and arms in `only`."""
     schema = sql.name(run.benchmark)
     return tuple(
         remark
@@ -134,7 +136,8 @@ def find_remarks(connection: Connection, plan: Plan, run: RunRecord, only: ArmSe
 
 
 def unread_remarks(tables: Sequence[MeasureTable]) -> Iterator[Remark]:
-    """Yield for each value of a headline measure what it would be if unreadable replies counted as wrong."""
+    """Yield a remark for each value of a headline measure with scores that have no value: what the value would be if
+    unreadable replies counted as wrong."""
     for table in tables:
         known = [row.unread.figure for row in table.rows if row.unread is not None]
         decimals = decimals_of([row.value for row in table.rows] + known)
@@ -145,8 +148,8 @@ def unread_remarks(tables: Sequence[MeasureTable]) -> Iterator[Remark]:
 
 
 def cut_remarks(tables: Sequence[MeasureTable]) -> Iterator[Remark]:
-    """Yield a remark for each share corrected for a judge's error rates, if these rates alone explain the judge's
-    verdicts."""
+    """Yield a remark for each share that is corrected for a judge's error rates and is 0 or 1, since these rates alone
+    explain the judge's verdicts."""
     for table in tables:
         figure = table.measure.figure
         if not isinstance(figure, Aggregate) or "sensitivity" not in figure.named:
@@ -169,13 +172,13 @@ def unread_sentence(unread: UnreadScores, value: float | None, n: int, total: in
     >>> unread_sentence(UnreadScores(1), 0.8, 3, 4, 2)
     '0.80 on 3 of 4 scores; nothing bounds what it would be with the one that has no value'
     """
-    own = "no value" if value is None else f"{value:.{decimals}f}"
-    stands = f"{own} on {n:,} of {total:,} scores"
+    figure = "no value" if value is None else f"{value:.{decimals}f}"
+    counted = f"{figure} on {n:,} of {total:,} scores"
     if unread.figure is None:
-        those = "the one that has no value" if unread.count == 1 else f"the {unread.count:,} that have no value"
-        return f"{stands}; nothing bounds what it would be with {those}"
-    those = "the unread one counts" if unread.count == 1 else f"the {unread.count:,} unread ones count"
-    return f"{stands}; {unread.figure:.{decimals}f} if {those} as {unread.as_what}"
+        missing = "the one that has no value" if unread.count == 1 else f"the {unread.count:,} that have no value"
+        return f"{counted}; nothing bounds what it would be with {missing}"
+    missing = "the unread one counts" if unread.count == 1 else f"the {unread.count:,} unread ones count"
+    return f"{counted}; {unread.figure:.{decimals}f} if {missing} as {unread.as_what}"
 
 
 def _rows(connection: Connection, query: str) -> list[tuple[Any, ...]]:
@@ -183,6 +186,7 @@ def _rows(connection: Connection, query: str) -> list[tuple[Any, ...]]:
 
 
 def _selection(connection: Connection, plan: Plan, run: RunRecord) -> Iterator[Remark]:
+    """Yield the number of items of the run, if a user left some out."""
     if (text := selection_of(connection, plan, run)) is not None:
         yield Remark("selection", text)
 
@@ -215,9 +219,10 @@ def _own_figures(connection: Connection, run: RunRecord) -> Iterator[Remark]:
 
 
 def selection_of(connection: Connection, plan: Plan, run: RunRecord) -> str | None:
-    """Return the number of items of a run out of those of the benchmark, if a user left some out."""
-    found = _rows(connection, f"select options from main.runs where run_id = {sql.text(run.run_id)}")
-    options = orjson.loads(found[0][0]) if found else {}
+    """Return a text with the number of items of a run out of those of the benchmark, if a user left some out or the run
+    stopped as soon as it was settled; otherwise None."""
+    rows = _rows(connection, f"select options from main.runs where run_id = {sql.text(run.run_id)}")
+    options = orjson.loads(rows[0][0]) if rows else {}
     restrictions = [f"--limit {options['limit']}"] if options.get("limit") is not None else []
     restrictions += [f"--subset {options['subset']}"] if options.get("subset") else []
     restrictions += [f"--shard {options['shard']}"] if options.get("shard") else []
@@ -226,58 +231,59 @@ def selection_of(connection: Connection, plan: Plan, run: RunRecord) -> str | No
         restrictions.append("--until settled" if run.settled["until"] == "settled" else "`until settled` in the spec")
     if not restrictions:
         return None
-    counted = dict(
+    counts = dict(
         _rows(
             connection,
             f"select scenario, count(*) from main.run_items where run_id = {sql.text(run.run_id)} group by all",
         )
     )
-    every = sum(scenario.row_count for scenario in plan.scenarios if scenario.name in counted)
-    some = sum(counted.values())
-    if some >= every and not run.stopped_early:
+    total = sum(scenario.row_count for scenario in plan.scenarios if scenario.name in counts)
+    items = sum(counts.values())
+    if items >= total and not run.stopped_early:
         return None
-    if run.stopped_early and some >= every:
-        return f"some models stopped before the last of {every:,} items: {' '.join(restrictions)}"
+    if run.stopped_early and items >= total:
+        return f"some models stopped before the last of {total:,} items: {' '.join(restrictions)}"
     if run.stopped_early:
-        return f"stopped after {some:,} of {every:,} items: {' '.join(restrictions)}"
-    return f"on {some:,} of {every:,} items: {' '.join(restrictions)}"
+        return f"stopped after {items:,} of {total:,} items: {' '.join(restrictions)}"
+    return f"on {items:,} of {total:,} items: {' '.join(restrictions)}"
 
 
 def _settled(run: RunRecord) -> Iterator[Remark]:
-    """Yield the comparisons of every two models in a run that stopped as soon as it was settled, the clearest first."""
+    """Yield the comparisons of all pairs of models in a run that stopped as soon as it was settled, the lowest p-value
+    first."""
     if run.interrupted:
         yield Remark("settled", INTERRUPTED)
     if not run.stopped_early:
         return
     comparisons = sorted(
-        (figure for figure in run.settled_figures if figure["kind"] == "comparison"), key=lambda each: each["p"]
+        (figure for figure in run.settled_figures if figure["kind"] == "comparison"), key=lambda figure: figure["p"]
     )
     yield Remark("settled", f"{STOPPED_EARLY}, and are of what all items of the run would show")
     if comparisons:
         yield Remark("settled", EXAGGERATED_DIFFERENCES)
     items = run.settled["models"] if run.settled is not None else {}
     if len(set(items.values())) > 1:
-        first = sorted(items.items(), key=lambda each: each[1])[:MOST_SETTLED]
+        first = sorted(items.items(), key=lambda pair: pair[1])[:MOST_SETTLED]
         text = ", ".join(f"{model} {count:,}" for model, count in first)
         yield Remark("settled", f"items until a model was settled: {text}{', …' if len(items) > len(first) else ''}")
     for comparison in comparisons[:MOST_SETTLED]:
-        ahead = (comparison["value"] or 0) > 0
+        is_ahead = (comparison["value"] or 0) > 0
         first, other = (
-            (comparison["model"], comparison["other"]) if ahead else (comparison["other"], comparison["model"])
+            (comparison["model"], comparison["other"]) if is_ahead else (comparison["other"], comparison["model"])
         )
-        ends = (comparison["low"], comparison["high"]) if ahead else (-comparison["high"], -comparison["low"])
+        ends = (comparison["low"], comparison["high"]) if is_ahead else (-comparison["high"], -comparison["low"])
         decimals = decimals_of([comparison["value"] or 0, *ends])
         size = estimate_text(
             Estimate(abs(comparison["value"] or 0), low=ends[0], high=ends[1]), f"{{:.{decimals}f}}".format
         )
-        many = comparison["items"]
+        count = comparison["items"]
         cell = ", ".join(f"{axis} {value}" for axis, value in (comparison.get("by") or {}).items())
         where = f"{comparison['name']} [{cell}]" if cell else comparison["name"]
         if comparison["settled"]:
-            text = f"{first} is above {other} by {size} in {where}, after {many:,} items"
+            text = f"{first} is above {other} by {size} in {where}, after {count:,} items"
             yield Remark("settled", text)
         else:
-            yield Remark("settled", f"{first} and {other} are not distinguished in {where}, after {many:,} items")
+            yield Remark("settled", f"{first} and {other} are not distinguished in {where}, after {count:,} items")
     if len(comparisons) > MOST_SETTLED:
         yield Remark(
             "settled", f"{len(comparisons) - MOST_SETTLED:,} more comparisons of models, in the column `settled`"
@@ -285,7 +291,7 @@ def _settled(run: RunRecord) -> Iterator[Remark]:
 
 
 def _shown(connection: Connection, run: RunRecord, only: ArmSelection) -> Iterator[Remark]:
-    """Yield how many of the run's items the report covers, if a user left some out."""
+    """Yield the number of the run's items that the report covers, if it is restricted to some."""
     if not only:
         return
     text = " ".join(f"--only {name}={','.join(values)}" for name, values in only.items())
@@ -300,9 +306,9 @@ def _treatments(plan: Plan, only: ArmSelection) -> Iterator[Remark]:
 
 
 def _left_out(connection: Connection, plan: Plan, schema: str) -> Iterator[Remark]:
-    """Yield scores that a condition on a reply leaves out: the reply decides what the model is scored on. A reply
-    counts once, regardless of the number of judges, elements or scores of one name, and is left out if none applies;
-    rows that are ruled out by the item alone are not counted."""
+    """Yield the number of replies that a condition on what they say leaves out of a score, so that the reply decides
+    what the model is scored on. A reply counts once, regardless of the number of judges, elements or scores of one
+    name, and is left out if none of them applies; rows that are ruled out by the item alone are not counted."""
     conditional: dict[tuple[str, str], None] = {}
     for scenario in plan.scenarios:
         for treatment in scenario.treatments:
@@ -338,6 +344,7 @@ def _counted(plan: Plan, run: RunRecord, key: str) -> str:
 
 
 def _cut_off(connection: Connection, plan: Plan, run: RunRecord, schema: str) -> Iterator[Remark]:
+    """Yield the number of replies of each model that were cut off."""
     replies = _counted(plan, run, "sample_id")
     cut_off = sql.texts(finish_reasons_of(Ending.LENGTH))
     counts = _rows(
@@ -364,6 +371,7 @@ def _unknown_endings(connection: Connection, plan: Plan, run: RunRecord, schema:
 
 
 def _clusters(connection: Connection, plan: Plan) -> Iterator[Remark]:
+    """Yield which items were drawn together, or that the run does not say so although the spec does."""
     yield from (Remark("clusters", clustering.sentence) for clustering in clusterings_of(connection, plan))
     if lacks_clusters(connection, plan):
         text = "nothing says which items were drawn together, so intervals cluster by item"
@@ -371,7 +379,7 @@ def _clusters(connection: Connection, plan: Plan) -> Iterator[Remark]:
 
 
 def _uneven(connection: Connection, schema: str) -> Iterator[Remark]:
-    """Yield metrics with more items for one model than for another; failed scores count."""
+    """Yield metrics with more items for one model than for another; items whose score failed count too."""
     counts = _rows(
         connection,
         f"""with counted as (
@@ -385,7 +393,8 @@ def _uneven(connection: Connection, schema: str) -> Iterator[Remark]:
 
 
 def _one_value(connection: Connection, schema: str) -> Iterator[Remark]:
-    """Yield scores that are equal for every reply, and judges that give every reply the same grade."""
+    """Yield metrics whose scores are equal for every reply, and judges that give every reply the same grade on a
+    metric."""
     counts = _rows(
         connection,
         f"""with alike as (
@@ -406,7 +415,7 @@ def _one_value(connection: Connection, schema: str) -> Iterator[Remark]:
 
 
 def _copies(connection: Connection, plan: Plan, run: RunRecord, schema: str) -> Iterator[Remark]:
-    """Yield models whose samples of an item are the same reply several times."""
+    """Yield models whose samples of an item are the same reply, for every item."""
     sampled = f"{schema}.samples where role = {sql.text(run.compared_role)}"
     several = (
         f"select 1 from {sampled} group by model, hash(item_id), hash(step, fingerprint) having count(*) > 1 limit 1"
@@ -444,18 +453,18 @@ def _near_items(connection: Connection, run: RunRecord, schema: str) -> Iterator
     if near:
         text = ", ".join(f"{item} ({other})" for item, other in list(near.items())[:3])
         more = f" and {len(near) - 3:,} more" if len(near) > 3 else ""
-        many = f"{len(near):,} item{' is' if len(near) == 1 else 's are'}"
-        yield Remark("items", f"{many} nearly the same as another, which stands in brackets: {text}{more}")
+        count = f"{len(near):,} item{' is' if len(near) == 1 else 's are'}"
+        yield Remark("items", f"{count} nearly the same as another, which stands in brackets: {text}{more}")
 
 
 def _outdated(connection: Connection, run: RunRecord, schema: str) -> Iterator[Remark]:
-    """Yield people whose grades of the run's replies belong to an earlier rubric, which no figure uses any more. A
-    grade is written anew for every plan that asks the same, so it is identified by its content and not by its name; one
-    of the same step belongs to what another model made of the reply."""
+    """Yield the people with grades of the run's replies under an earlier rubric, which no figure uses. A grade is
+    written again for every plan that asks the same, so it is identified by its content and not by its id. A grade of a
+    step of the run that its views do not show is not outdated: it depends on other models in other roles."""
     key = "sample_id, evaluator, metric, coalesce(round, 1)"
     by_people = f"status = 'scored' and starts_with(evaluator, {sql.text(HUMAN)})"
     if connection.execute(f"select 1 from main.scores where {by_people} limit 1").fetchone() is None:
-        return  # the query below holds the names of all replies in memory
+        return  # the query below needs memory for the ids of all replies
     counts = _rows(
         connection,
         f"""select evaluator, count(*) from (

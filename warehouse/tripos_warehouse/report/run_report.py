@@ -1,7 +1,7 @@
 """The report of a run: samples, scores and comparisons by status, every measure with intervals, and generation yields.
 
-A generation yield says how much of what a model wrote for a generated data set was accepted: by data set, and by each
-axis of its context.
+A generation yield is the share of what a model wrote for a generated data set that was accepted: by data set, and by
+each axis of its context.
 """
 
 from __future__ import annotations
@@ -42,14 +42,11 @@ from tripos_warehouse.store.schemas import HUMAN
 from tripos_warehouse.tables.values import NULL_TEXT
 from tripos_warehouse.views.benchmark_views import clusterings_of, separate_people
 from tripos_warehouse.views.connect import copied_scores
-from tripos_warehouse.views.dimensions import shows_several_times
+from tripos_warehouse.views.dimensions import LANGUAGE, shows_several_times
 from tripos_warehouse.views.runs import RunRecord
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-
-LANGUAGE = "language"
 
 
 @dataclass(frozen=True)
@@ -83,19 +80,22 @@ class GenerationYield:
 
 
 def generation_yields(connection: Connection, plan: Plan, run: RunRecord) -> tuple[GenerationYield, ...]:
-    """Return the yield of every generated data set with decided slots, for what the author of the run wrote: in total,
-    then by each axis of its context, or of the rows that it is made from, in plan order."""
-    return tuple(yield_ for dataset in plan.made for yield_ in _of(connection, plan, run, dataset))
+    """Return the yields of every generated data set with decided slots, from what the author of the run wrote: in
+    total, then by each axis of its context, or of the rows that it is made from, in plan order."""
+    return tuple(yield_ for dataset in plan.made for yield_ in _yields_of(connection, plan, run, dataset))
 
 
-def _of(connection: Connection, plan: Plan, run: RunRecord, made: GeneratedDataset) -> Iterator[GenerationYield]:
-    source = f"from {sql.name(run.benchmark)}.slots where dataset = {sql.text(made.name)}"
-    carried = [
+def _yields_of(
+    connection: Connection, plan: Plan, run: RunRecord, dataset: GeneratedDataset
+) -> Iterator[GenerationYield]:
+    """Yield the total yield of a generated data set, then the yields by its axes."""
+    source = f"from {sql.name(run.benchmark)}.slots where dataset = {sql.text(dataset.name)}"
+    axis_fields = [
         data_field.name
-        for data_field in made.fields
+        for data_field in dataset.fields
         if data_field.type.kind == "choice" and data_field.type.axis == data_field.name
     ]
-    for axis in (None, *(name for name in dict.fromkeys((*made.axes, *carried)) if name != LANGUAGE)):
+    for axis in (None, *(name for name in dict.fromkeys((*dataset.axes, *axis_fields)) if name != LANGUAGE)):
         value = "NULL" if axis is None else sql.name(axis)
         counts = connection.execute(
             f"""select {value}::varchar, count(*), count(*) filter (status = 'made'), sum(attempts)::bigint
@@ -109,12 +109,12 @@ def _of(connection: Connection, plan: Plan, run: RunRecord, made: GeneratedDatas
             )
             group by all order by times desc, reason"""
         ).fetchall()
-        known = {of: (slots, filled, attempts) for of, slots, filled, attempts in counts}
+        by_value = {of: (slots, filled, attempts) for of, slots, filled, attempts in counts}
         for name in [None] if axis is None else [axis_value.name for axis_value in plan.axis(axis).values]:
-            if name in known:
+            if name in by_value:
                 why = {reason: times for of, reason, times in reasons if of == name}
-                slots, filled, attempts = known[name]
-                yield GenerationYield(made.name, axis, name, slots, filled, attempts, why)
+                slots, filled, attempts = by_value[name]
+                yield GenerationYield(dataset.name, axis, name, slots, filled, attempts, why)
 
 
 MOCK = "mock/"
@@ -130,8 +130,8 @@ _LAST = {row_column.key: row_column.type for row_column in ROW_COLUMNS}
 
 @dataclass(frozen=True)
 class Report:
-    """The contents of a report. `samples`, `scores` and `comparisons` are counts by status: the good status first, then
-    by frequency."""
+    """The contents of a report. `samples`, `scores` and `comparisons` are counts by status: the status of a result with
+    a value first, then by frequency."""
 
     plan: Plan
     run: RunRecord
@@ -152,11 +152,11 @@ class Report:
     gaps: tuple[MissingResults, ...] = ()
     """Undefined scores, and calls that could not be made, each with its reason."""
     not_computed: Mapping[str, str] = field(default_factory=dict)
-    """By the name of a measure without rows: why, if the run has not computed what it reads."""
+    """Why a measure has no rows, if the run has not computed what it reads, by the name of the measure."""
     remarks: tuple[Remark, ...] = ()
-    """What makes a figure mean less than it seems to."""
+    """Facts because of which a figure means less than it seems to."""
     design_advice: tuple[DesignAdvice, ...] = ()
-    """By headline measure: what would have reduced its error most for the same money."""
+    """What would reduce the error of each headline measure most for a tenth more money."""
     only: ArmSelection = field(default_factory=dict)
     """The values of axes and arms that the report is restricted to, in addition to the restrictions of the run."""
     clusterings: tuple[Clustering, ...] = ()
@@ -172,7 +172,7 @@ class Report:
     @property
     def mocked(self) -> bool:
         """True if a mock model took part: its figures mean nothing, so no expectation fails the run."""
-        return any(model.startswith(MOCK) for models in self._filling() for model in models)
+        return any(model.startswith(MOCK) for model in self._all_models())
 
     @property
     def passed(self) -> bool:
@@ -181,14 +181,13 @@ class Report:
 
     @property
     def cost_shown(self) -> str:
-        """Its cost as text, split into batches and live calls if there were batches."""
-        whole, batch = self.run.cost_usd, self.batch_cost_usd
-        if whole is None or batch is None:
-            return NULL_TEXT if whole is None else f"{usd(whole)} USD"
-        live = (
-            0.0 if math.isclose(whole, batch, rel_tol=1e-9) else max(0.0, whole - batch)
-        )  # sums may differ in the last bit
-        return localized(f"{usd(whole)} USD: {usd(batch)} in batches, {usd(live)} live")
+        """The cost of the run as text, split into batches and live calls if there were batches."""
+        total, batch = self.run.cost_usd, self.batch_cost_usd
+        if total is None or batch is None:
+            return NULL_TEXT if total is None else f"{usd(total)} USD"
+        is_all_batch = math.isclose(total, batch, rel_tol=1e-9)  # sums may differ in the last bit
+        live = 0.0 if is_all_batch else max(0.0, total - batch)
+        return localized(f"{usd(total)} USD: {usd(batch)} in batches, {usd(live)} live")
 
     @property
     def failed(self) -> bool:
@@ -198,7 +197,7 @@ class Report:
     @property
     def uses_stand_in_models(self) -> bool:
         """True if a model took part that stands in for a real one."""
-        return any(model.startswith(STAND_IN_PREFIXES) for models in self._filling() for model in models)
+        return any(model.startswith(STAND_IN_PREFIXES) for model in self._all_models())
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as JSON values; times are UTC in ISO 8601. The rows of a measure whose SQL failed are
@@ -268,50 +267,51 @@ class Report:
         named = dict.fromkeys(name for table in self.measures for name in table.measure.by)
         dimensions = {name: "string" for name in named if name not in {*_FIRST, *_LAST}}
         rows: list[dict[str, Any]] = [row for table in self.measures for row in table.to_rows()]
-        beside = (
+        further = (
             dict.fromkeys(CORRECTION_COLUMNS, "float64") if any(CORRECTION_COLUMNS[0] in row for row in rows) else {}
         )
-        beside |= UNREAD_COLUMNS if any("unread" in row for row in rows) else {}
+        further |= UNREAD_COLUMNS if any("unread" in row for row in rows) else {}
         columns = {
             name: pa.array([_text(row.get(name)) if name in dimensions else row.get(name) for row in rows], type_)
-            for name, type_ in {**_FIRST, **dimensions, **_LAST, **beside}.items()
+            for name, type_ in {**_FIRST, **dimensions, **_LAST, **further}.items()
         }
         return pa.table(columns)
 
     def to_export(self) -> pa.Table:
-        """Return the table of `to_arrow` for a file that is read without the report: with the rows of people who are
-        kept separate, whose names are in `of`, the baseline that a value is `no_better_than`, and the text of `notes`.
+        """Return the table of `to_arrow` for a file that is read without the report. It also has the rows of people who
+        are kept separate, whose names are in `of`, the baseline that a value is `no_better_than`, and the text of
+        `notes`.
         """
         import pyarrow as pa
 
         people = replace(self, measures=tuple(self.by_people.values())).to_arrow()
-        whole = pa.concat_tables([self.to_arrow(), people], promote_options="default")
-        reached = {
+        table = pa.concat_tables([self.to_arrow(), people], promote_options="default")
+        baselines = {
             (table.measure.name, baseline.row.by, baseline.row.model): baseline.baseline
             for table in self.measures
             for baseline in below_baseline(table)
         }
         rows = [(table, row) for table in self.measures for row in table.rows]
         rows += [(table, row) for table in self.by_people.values() for row in table.rows]
-        own = whole.num_rows - people.num_rows
+        count = table.num_rows - people.num_rows
         columns = {
             "no_better_than": [
-                reached.get((table.measure.name, row.by, row.model)) if place < own else None
-                for place, (table, row) in enumerate(rows)
+                baselines.get((of.measure.name, row.by, row.model)) if place < count else None
+                for place, (of, row) in enumerate(rows)
             ],
-            "lower_is_better": [table.measure.lower_is_better for table, _ in rows],
-            "of": ["models" if place < own else f"people: {', '.join(self.apart)}" for place in range(len(rows))],
+            "lower_is_better": [of.measure.lower_is_better for of, _ in rows],
+            "of": ["models" if place < count else f"people: {', '.join(self.apart)}" for place in range(len(rows))],
             "notes": [" | ".join(self.notes())] * len(rows),
         }
         for name, values in columns.items():
-            whole = whole.append_column(
+            table = table.append_column(
                 name, pa.array(values, pa.bool_() if name == "lower_is_better" else pa.string())
             )
-        return whole
+        return table
 
     def notes(self) -> list[str]:
-        """Return why its figures mean less than they seem to: an unfinished run, left out items, remarks, measures
-        without values, expectations that did not hold, and stand-in models."""
+        """Return the reasons why its figures mean less than they seem to: an unfinished run, items that were left out,
+        remarks, measures without values, expectations that did not hold, and stand-in models."""
         texts = [] if self.run.ended else [f"the run is {self.run.status}, so some is missing"]
         texts += [self.run.partial] if self.run.partial is not None else []
         texts += [remark.text for remark in self.remarks]
@@ -336,8 +336,9 @@ class Report:
             for row in table.rows
         ]
 
-    def _filling(self) -> list[tuple[str, ...]]:
-        return [self.run.models, *self.run.roles.values()]
+    def _all_models(self) -> set[str]:
+        """Return the models of all roles of the run."""
+        return {model for models in (self.run.models, *self.run.roles.values()) for model in models}
 
 
 def _text(value: Any) -> str | None:
@@ -345,18 +346,19 @@ def _text(value: Any) -> str | None:
 
 
 def report(connection: Connection, plan: Plan, run: RunRecord, only: ArmSelection = MappingProxyType({})) -> Report:
-    """Return the report of `run`, over what `connection` shows of its benchmark: open it with the run's id, and with
-    `only` if the report is restricted to some values of axes and arms. A measure whose SQL fails has an error and no
-    rows."""
+    """Return the report of `run`, from the rows of its benchmark in the views of `connection`, which must be opened
+    with the run's id, and with `only` if the report is restricted to some values of axes and arms. A measure whose SQL
+    fails has an error and no rows."""
     with copied_scores(connection, run.benchmark, replies=True):
-        return _reported(connection, plan, run, only)
+        return _report(connection, plan, run, only)
 
 
 MOST_NAMED = 5
 """The most measures that one remark names."""
 
 
-def _reported(connection: Connection, plan: Plan, run: RunRecord, only: ArmSelection) -> Report:
+def _report(connection: Connection, plan: Plan, run: RunRecord, only: ArmSelection) -> Report:
+    """Return the report of `run` (`report`), once its scores and replies are copied into tables."""
     schema = sql.name(run.benchmark)
     compared = f"where role = {sql.text(run.compared_role)}"
     several = shows_several_times(plan, run.compared_role)
@@ -378,7 +380,7 @@ def _reported(connection: Connection, plan: Plan, run: RunRecord, only: ArmSelec
         comparisons=_by_status(connection, f"{schema}.comparisons", "comparison_id" if several else None, "scored"),
         made=generation_yields(connection, plan, run),
         gaps=find_missing(connection, run.benchmark),
-        not_computed=_unworked(connection, plan, run, tables),
+        not_computed=_not_computed(connection, plan, run, tables),
         remarks=(
             *unread_remarks(tables),
             *cut_remarks(tables),
@@ -394,14 +396,16 @@ def _reported(connection: Connection, plan: Plan, run: RunRecord, only: ArmSelec
 
 
 def _with_unread(connection: Connection, plan: Plan, tables: Sequence[MeasureTable]) -> Iterator[MeasureTable]:
-    """Yield tables; those of headline measures with what they would be if unreadable replies counted as wrong."""
-    first = {measure.name for measure in headlines(plan)}
+    """Yield the tables; those of headline measures also say what their values would be if unreadable replies counted as
+    wrong."""
+    names = {measure.name for measure in headlines(plan)}
     for table in tables:
-        yield with_unread(connection, plan, table) if table.measure.name in first else table
+        yield with_unread(connection, plan, table) if table.measure.name in names else table
 
 
 def _batch_cost(connection: Connection, run: RunRecord) -> float | None:
-    """Return what the run paid in batches. A conversation costs what its turns cost, and is no call itself."""
+    """Return what the run paid in batches, in USD; None without batches, or if a price is unknown. A conversation costs
+    what its turns cost, and is not a call itself."""
     if run.cost_usd is None or connection.execute("select 1 from main.batches limit 1").fetchone() is None:
         return None
     calls = " union all by name ".join(
@@ -413,31 +417,34 @@ def _batch_cost(connection: Connection, run: RunRecord) -> float | None:
     return float(paid) if count and count == priced else None
 
 
-def _unworked(connection: Connection, plan: Plan, run: RunRecord, tables: Sequence[MeasureTable]) -> dict[str, str]:
+def _not_computed(connection: Connection, plan: Plan, run: RunRecord, tables: Sequence[MeasureTable]) -> dict[str, str]:
+    """Return why measures have no rows, if the run has not computed what they read, by the name of the measure."""
     empty = [table.measure for table in tables if not table.rows and table.error is None]
     if not empty:
         return {}
     query = "select fingerprints from main.runs where run_id = ?"
-    kept = {each for (found,) in connection.execute(query, [run.run_id]).fetchall() for each in found}
-    told = ((measure.name, why_not_computed(plan, kept, measure)) for measure in empty)
-    return {name: why for name, why in told if why is not None}
+    rows = connection.execute(query, [run.run_id]).fetchall()
+    computed = {fingerprint for (fingerprints,) in rows for fingerprint in fingerprints}
+    reasons = ((measure.name, why_not_computed(plan, computed, measure)) for measure in empty)
+    return {name: why for name, why in reasons if why is not None}
 
 
 def _too_few_tries(tables: Sequence[MeasureTable]) -> Iterator[Remark]:
-    """Yield the number of items behind a chance of several tries, if some have too few samples with a value."""
+    """Yield the number of items behind a chance of several tries, if other items have too few samples with a value."""
     for table in tables:
         for row in table.rows:
             if row.counted_items is not None and row.counted_items[0] < row.counted_items[1]:
                 cell = ", ".join([row.model, *(str(value) for value in row.by)])
-                counted, every = row.counted_items
-                text = f"`{table.measure.name}` of {cell} stands on {counted:,} of {every:,} items"
+                counted, total = row.counted_items
+                text = f"`{table.measure.name}` of {cell} stands on {counted:,} of {total:,} items"
                 yield Remark("tries", f"{text}: the others have too few samples with a value")
 
 
 def _judges_alone(plan: Plan, by_people: Mapping[str, object]) -> Iterator[Remark]:
-    """Yield that people graded replies whose measures are of judges alone, and that people could correct them."""
+    """Yield that people graded replies whose measures use the scores of judges alone, and that people could correct
+    these measures."""
     measures = measures_of(plan)
-    found = [
+    correctable = [
         name
         for name in by_people
         if not (measure := measures[name]).corrected
@@ -447,13 +454,16 @@ def _judges_alone(plan: Plan, by_people: Mapping[str, object]) -> Iterator[Remar
             for aggregate in aggregates_of(measure.figure, measures)
         )
     ]
-    if found:
-        names = ", ".join([*(f"`{name}`" for name in found[:MOST_NAMED]), *("…" for _ in found[MOST_NAMED:][:1])])
+    if correctable:
+        more = ["…"] if len(correctable) > MOST_NAMED else []
+        names = ", ".join([*(f"`{name}`" for name in correctable[:MOST_NAMED]), *more])
         text = f"people graded too, and judges alone make {names}: `corrected by people` makes one figure of both"
         yield Remark("judges", text)
 
 
 def _by_people(connection: Connection, plan: Plan, run: RunRecord) -> dict[str, MeasureTable]:
+    """Return the values of measures by people whose scores are kept separate, by the name of the measure, for those
+    with a score."""
     plain = [measure.model_copy(update={"corrected": False}) for measure in plan.measures]
     measures = [measure for measure in plain if has_separate_people(plan, measure)]
     tables = [
@@ -464,17 +474,19 @@ def _by_people(connection: Connection, plan: Plan, run: RunRecord) -> dict[str, 
 
 
 def _people(connection: Connection, schema: str) -> dict[str, int]:
-    found = connection.execute(
+    """Return the number of scores by each person."""
+    counts = connection.execute(
         f"""select evaluator, count(distinct score_id) from {schema}.scores
         where starts_with(evaluator, {sql.text(HUMAN)}) group by all order by all"""
     ).fetchall()
-    return dict(found)
+    return dict(counts)
 
 
 def _by_status(connection: Connection, source: str, key: str | None, good: str) -> dict[str, int]:
-    """Return the number of rows of each status. With `key`, rows with the same key count once."""
+    """Return the number of rows of each status, the status `good` first. With `key`, rows with the same key count
+    once."""
     order = f"status <> {sql.text(good)}, count(*) desc, status"
-    found = f"select distinct {key}, status from {source}" if key is not None else f"from {source}"
+    rows = f"select distinct {key}, status from {source}" if key is not None else f"from {source}"
     return dict(
-        connection.execute(f"select status, count(*) from ({found}) group by status order by {order}").fetchall()
+        connection.execute(f"select status, count(*) from ({rows}) group by status order by {order}").fetchall()
     )

@@ -18,6 +18,7 @@ from tripos_compiler.plan import Aggregate, Constant, Expectation, Measure, Plan
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.measures.figure_sql import graders_of
 from tripos_warehouse.measures.measure_rows import ROW_COLUMNS, MeasureRow, MeasureTable
+from tripos_warehouse.measures.query import PAIR
 from tripos_warehouse.report.remarks import STAND_IN_NOTE, unread_remarks
 from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.tables.model import Cell, Column, Table, number_of
@@ -35,19 +36,20 @@ if TYPE_CHECKING:
     from tripos_warehouse.report.leaderboard import Board, BoardEntry
     from tripos_warehouse.report.run_report import GenerationYield, Report
 
-PAIR = "pair"
 ALL_MODELS = "all models"
+"""The name of the model of a figure of all models."""
 NO_SCORES = "no scores"
 JUDGE_INTERVAL = "the interval speaks of the judge, and not of people"
 BestValue = tuple[str, tuple[Any, ...], str]
-"""The name of a measure, a cell of it, and the best model there."""
+"""A measure, a cell of it, and a model whose value stands out there as the best."""
 COUNT_COLUMNS = tuple(row_column for row_column in ROW_COLUMNS if row_column.is_count)
 """The columns of a row that tables show after its value."""
 
 
 # Measures
 def report_tables(report: Report, best: Collection[BestValue] = ()) -> list[Table]:
-    """Return a table for each measure that a report shows, and one for people who are kept separate."""
+    """Return a table for each measure that a report shows, after it the figures of the judge alone if people correct
+    it, and the values by people who are kept separate. The values in `best` stand out."""
     tables = []
     for table in report.measures:
         if has_one_evaluator(table):
@@ -72,6 +74,7 @@ def _report_table(
     name: str,
     caption: str,
 ) -> Table:
+    """Return the table of a measure with its notes, or with the reason why there are no values."""
     if table.error is not None:
         return Table((), name, caption, (f"No values: {table.error}",))
     if not table.rows:
@@ -86,13 +89,14 @@ def _report_table(
 
 
 def _unread(table: MeasureTable) -> Iterable[str]:
-    """Yield what values of a headline measure would be if unreadable replies counted as wrong."""
+    """Yield notes on what values of a headline measure would be if unreadable replies counted as wrong."""
     for remark in unread_remarks([table]):
         yield f"{remark.text}."
 
 
 def warnings_of(report: Report) -> Iterable[str]:
-    """Yield why figures do not cover everything that the benchmark plans, and that stand-in models took part."""
+    """Yield notes on why figures do not cover everything that the benchmark plans, and that stand-in models took
+    part."""
     if not report.run.ended:
         yield f"The run is {report.run.status}, so not all that was planned is here."
     for remark in report.remarks:
@@ -105,7 +109,7 @@ def warnings_of(report: Report) -> Iterable[str]:
 
 
 def reading_notes(rows: Sequence[MeasureRow]) -> Iterable[str]:
-    """Yield the scores and items behind values, and why some values are missing."""
+    """Yield notes on the numbers of scores and items behind values, and on why some values are missing."""
     yield f"{counts_of(rows)}."
     missing = [row for row in rows if row.value is None and row.reason]
     for reason in dict.fromkeys(row.reason for row in missing):
@@ -133,20 +137,20 @@ def title_of(table: MeasureTable) -> str:
 
 
 def models_of(table: MeasureTable, order: Sequence[str]) -> list[str]:
-    """Return the models of a table: first those in `order`."""
+    """Return the models of a table: those in `order` first, then the others by name."""
     models = [model for model in order if any(row.model == model for row in table.rows)]
     return models + sorted({row.model for row in table.rows} - set(models))
 
 
 def comparable_measures(report: Report, table: MeasureTable) -> list[MeasureTable]:
-    """Return the measures that may be the mean of a table's cells: a measure without people is no mean of cells with
-    them."""
+    """Return the measures that may be the mean of a table's cells: a measure without scores by people is not the mean
+    of cells with them."""
     graders = graders_of(table.measure)
     return [other for other in report.measures if not report.apart or graders_of(other.measure) == graders]
 
 
 def has_one_evaluator(table: MeasureTable) -> bool:
-    """Return true if a measure would put evaluators side by side, and there is only one."""
+    """Return true if a measure has a value for each evaluator or each pair of them, and there is only one evaluator."""
     by = table.measure.by
     if "evaluator" in by:
         place = by.index("evaluator")
@@ -204,6 +208,7 @@ def label_columns(
 
 
 def _heading(plan: Plan, name: str, language: str | None) -> dict[str, Any]:
+    """Return the heading of the column of a dimension, as arguments of `Column`."""
     heading = name.replace("_", " ") if language is None else dimension_heading(plan, name, language)
     return {"heading": heading, "is_name": True}
 
@@ -217,11 +222,11 @@ def value_column(
 
 
 def count_columns(rows: Sequence[Sequence[MeasureRow]]) -> list[Column]:
-    """Return the columns of counts, for the values of each line."""
+    """Return the columns of counts. `rows` has the values of each line."""
     return [
         Column(
             count_column.key,
-            tuple(_whole([count_column.of(row) for row in line]) for line in rows),
+            tuple(_number_or_range([count_column.of(row) for row in line]) for line in rows),
             count_column.kind,
             is_count=True,
         )
@@ -229,8 +234,8 @@ def count_columns(rows: Sequence[Sequence[MeasureRow]]) -> list[Column]:
     ]
 
 
-def _whole(numbers: Sequence[Any]) -> Cell:
-    """Return the only number of a line, or the range of several."""
+def _number_or_range(numbers: Sequence[Any]) -> Cell:
+    """Return the number of a line, or the range of different ones; None if there is no number."""
     ends = Range.of(numbers)
     return None if ends is None else ends.low if ends.low == ends.high else ends
 
@@ -238,8 +243,8 @@ def _whole(numbers: Sequence[Any]) -> Cell:
 # Models side by side
 @dataclass(frozen=True)
 class PivotLine:
-    """A line of a pivot table: its labels, and the values by heading. `is_cell` is true for a cell of the measure, and
-    false for a mean of cells."""
+    """A line of a pivot table: its labels, and the values by the heading of their column. `is_cell` is true for a cell
+    of the measure, and false for a mean of cells."""
 
     labels: tuple[str, ...]
     cells: Mapping[str, MeasureRow]
@@ -256,7 +261,7 @@ def pivot_table(
     language: str | None = None,
 ) -> Table | None:
     """Return a table with models, or pairs of evaluators, side by side; None if there is nothing to put side by side.
-    Means of the cells follow them, if one of `others` is such a mean."""
+    If a measure in `others` is the mean of some cells, its value follows these cells."""
     pooled = is_pooled(table.measure.figure, measures_of(plan))
     rest = tuple(dim for dim in table.measure.by if dim != PAIR) if pooled else table.measure.by
     if not rest or (pooled and PAIR not in table.measure.by) or (not pooled and len(models) < 2):
@@ -307,10 +312,10 @@ def _is_mean(other: MeasureTable, table: MeasureTable) -> bool:
     if figure.of != table.measure.figure.model_copy(update={"by": table.measure.by}):
         return False
     dimensions = tuple(dim for dim in table.measure.by if dim != PAIR)
-    kept = tuple(dim for dim in other.measure.by if dim != PAIR)
+    others = tuple(dim for dim in other.measure.by if dim != PAIR)
     return (
-        len(kept) < len(dimensions)
-        and dimensions[: len(kept)] == kept
+        len(others) < len(dimensions)
+        and dimensions[: len(others)] == others
         and (PAIR in table.measure.by) == (PAIR in other.measure.by)
     )
 
@@ -323,7 +328,8 @@ def _lines(
     only: str | None,
     language: str | None,
 ) -> Iterator[PivotLine]:
-    """Yield the lines, each mean after the cells that it averages."""
+    """Yield the lines of a pivot table, each mean after the cells that it averages. `rest` are the dimensions of the
+    lines, and `only` is the model whose rows are taken for a figure of all models."""
     cells = _by_key(table, rest, only)
     tables = [
         _by_key(measure_table, tuple(d for d in measure_table.measure.by if d != PAIR), only) for measure_table in means
@@ -333,19 +339,20 @@ def _lines(
         labels = tuple(dimension_label(plan, dim, value, language) for dim, value in zip(rest, key, strict=True))
         yield PivotLine(labels, cells[key])
         following = keys[place + 1] if place + 1 < len(keys) else None
-        for values in sorted(tables, key=lambda each: -len(next(iter(each), ()))):
+        for values in sorted(tables, key=lambda values: -len(next(iter(values), ()))):
             length = len(next(iter(values), ()))
-            ends = following is None or following[:length] != key[:length]
-            if ends and key[:length] in values:
-                rest_of_it = [""] * (len(rest) - length - 1)
-                mean = (*labels[:length], localized("mean", language or "en"), *rest_of_it)
+            is_last = following is None or following[:length] != key[:length]
+            if is_last and key[:length] in values:
+                empty = [""] * (len(rest) - length - 1)
+                mean = (*labels[:length], localized("mean", language or "en"), *empty)
                 yield PivotLine(mean, values[key[:length]], is_cell=False)
 
 
 def _by_key(
     table: MeasureTable, rest: tuple[str, ...], only: str | None
 ) -> dict[tuple[Any, ...], dict[str, MeasureRow]]:
-    """Return the rows by their dimensions except that of pairs, and then by heading."""
+    """Return the rows of a table by the dimensions `rest`, and then by the heading of their column: the model, or for
+    the rows of `only` one model the pair of evaluators."""
     by = table.measure.by
     rows: dict[tuple[Any, ...], dict[str, MeasureRow]] = {}
     for row in table.rows:
@@ -357,21 +364,22 @@ def _by_key(
 
 
 def _order(table: MeasureTable, dim: str) -> list[Any]:
+    """Return the values of a dimension in a table, in the order of their texts."""
     place = table.measure.by.index(dim)
     return sorted({row.by[place] for row in table.rows}, key=str)
 
 
 # Headlines
 def measures_table(tables: Sequence[MeasureTable], models: Sequence[str]) -> Table:
-    """Return a table with a line for each measure without dimensions, and a column for each model; of a single model,
+    """Return a table with a line for each measure without dimensions, and a column for each model; for a single model,
     a column of values."""
     rows = [{row.model: row for row in table.rows} for table in tables]
-    decimals = tuple(decimals_of([row.value for row in of.values()]) for of in rows)
+    decimals = tuple(decimals_of([row.value for row in by_model.values()]) for by_model in rows)
     several = len(models) > 1
     values = [
         Column(
             model if several else "value",
-            tuple(of.get(model) for of in rows),
+            tuple(by_model.get(model) for by_model in rows),
             "number",
             heading=model if several else None,
             is_name=several,
@@ -379,7 +387,7 @@ def measures_table(tables: Sequence[MeasureTable], models: Sequence[str]) -> Tab
         )
         for model in models
     ]
-    counts = count_columns([list(of.values()) for of in rows])
+    counts = count_columns([list(by_model.values()) for by_model in rows])
     return Table((Column("measure", tuple(measure_title(table.measure) for table in tables)), *values, *counts))
 
 
@@ -407,28 +415,28 @@ def board_table(board: Board, notes: Sequence[str] = (), published: Sequence[tup
     from tripos_warehouse.report.leaderboard import is_short
 
     others = "".join(entry.letters for entry in board.entries[1:])
-    is_apart = bool(others) and not set(board.entries[0].letters) & set(others)
-    more: list[None] = [None] * len(published)
+    is_distinct = bool(others) and not set(board.entries[0].letters) & set(others)
+    empty: list[None] = [None] * len(published)
     values = [*board.entries, *(Estimate(value, "a published figure") for _, value in published)]
     coverage = [None if entry.total == 0 else entry.n / entry.total for entry in board.entries]
     is_partial = any(map(is_short, board.entries))
     columns = (
-        Column("rank", (*map(rank_text, board.entries), *more)),
+        Column("rank", (*map(rank_text, board.entries), *empty)),
         Column("model", (*(entry.model for entry in board.entries), *(model for model, _ in published)), max_width=32),
         Column(
             "value",
             tuple(values),
             "number",
             decimals=value_decimals(board.measure),
-            emphasis={0: 1} if is_apart else {},
+            emphasis={0: 1} if is_distinct else {},
         ),
-        Column("items", (*(entry.items for entry in board.entries), *more), "count"),
-        Column("n", (*(entry.n for entry in board.entries), *more), "count"),
-        *([Column("coverage", (*coverage, *more), "share")] if is_partial else []),
-        Column("group", (*(entry.letters for entry in board.entries), *["published" for _ in more])),
+        Column("items", (*(entry.items for entry in board.entries), *empty), "count"),
+        Column("n", (*(entry.n for entry in board.entries), *empty), "count"),
+        *([Column("coverage", (*coverage, *empty), "share")] if is_partial else []),
+        Column("group", (*(entry.letters for entry in board.entries), *["published" for _ in empty])),
     )
-    turned = " (lower is better)" if board.measure.lower_is_better else ""
-    caption = f"{board.benchmark} {board.version}: {board.measure.name}{turned}"
+    direction = " (lower is better)" if board.measure.lower_is_better else ""
+    caption = f"{board.benchmark} {board.version}: {board.measure.name}{direction}"
     return Table(columns, f"{board.benchmark}-{board.measure.name}", caption, tuple(notes))
 
 
@@ -443,7 +451,7 @@ def rank_text(entry: BoardEntry) -> str:
 
 
 def people_board_table(board: Board) -> Table:
-    """Return the values by people who are not part of a board."""
+    """Return a table of the values by people whose scores are not part of a board."""
     rows = board.by_people
     columns = (
         Column("model", tuple(row.model for row in rows), max_width=32),
@@ -473,7 +481,7 @@ def comparison_tables(comparison: Comparison, caption: str, a: str, b: str) -> l
 
 
 def section_table(section: Section, tests: int) -> Table:
-    """Return the rows of a section of a comparison with their verdicts; each is one of `tests` tests."""
+    """Return a table of the rows of a section of a comparison with their verdicts; each is one of `tests` tests."""
     from tripos_warehouse.report.comparison import verdicts
 
     rows = section.rows
@@ -494,7 +502,7 @@ def section_table(section: Section, tests: int) -> Table:
 
 # Expectations, generated data sets, histories
 def expectation_table(plan: Plan, gate: CheckedExpectation, language: str | None = None) -> Table:
-    """Return the outcomes of an expectation: each figure, and by how much it holds or misses."""
+    """Return a table of the outcomes of an expectation: each figure, and its distance from the expected number."""
     rows = [outcome.row for outcome in gate.outcomes]
     ends = [end for row in rows for end in (row.value, row.low, row.high)]
     key = "value" if gate.expectation.difference is None else "difference"
@@ -507,6 +515,7 @@ def expectation_table(plan: Plan, gate: CheckedExpectation, language: str | None
 
 
 def _outcome_text(expectation: Expectation, outcome: ExpectationOutcome) -> str:
+    """Return the outcome of an expectation in words."""
     if outcome.margin is None:
         return localized("undefined" if outcome.row.value is None else "no interval")
     if not outcome.covered:
@@ -517,19 +526,19 @@ def _outcome_text(expectation: Expectation, outcome: ExpectationOutcome) -> str:
 
 
 def too_few(expectation: Expectation, outcome: ExpectationOutcome) -> str:
-    """Return that a figure has fewer scores than the expectation asks for."""
+    """Return the text that a figure has fewer scores than the expectation asks for."""
     row = outcome.scored_row
     return f"{row.n:,} of {row.total:,} scores, below {percent(expectation.least_coverage)}"
 
 
 def yield_table(plan: Plan, yields: Sequence[GenerationYield], language: str | None = None) -> Table:
-    """Return the yields of generated data sets: in total, then by the axes of their contexts."""
+    """Return a table of the yields of generated data sets: in total, then by the axes of their contexts."""
 
-    def context(each: GenerationYield) -> str:
-        if each.by is None:
+    def context(yielded: GenerationYield) -> str:
+        if yielded.by is None:
             return "all"
-        heading = dimension_heading(plan, each.by, language or "en")
-        return f"{heading} {dimension_label(plan, each.by, each.value, language)}"
+        heading = dimension_heading(plan, yielded.by, language or "en")
+        return f"{heading} {dimension_label(plan, yielded.by, yielded.value, language)}"
 
     return Table((
         Column("dataset", tuple(yielded.dataset for yielded in yields), heading="data set", hides_repeats=True),
@@ -542,7 +551,8 @@ def yield_table(plan: Plan, yields: Sequence[GenerationYield], language: str | N
 
 
 def history_table(line: HistoryLine) -> Table:
-    """Return the values of a model over the runs, with sentences where the meaning of a value changes."""
+    """Return a table of the values of a model over the runs, with sentences between them if the meaning of a value
+    changes."""
     rows = [point.row for point in line.points]
     ends = [end for row in rows for end in (row.value, row.low, row.high)]
     separators: dict[int, tuple[str, ...]] = {}
@@ -560,13 +570,14 @@ def history_table(line: HistoryLine) -> Table:
 
 
 def _causes(point: HistoryPoint) -> Iterator[str]:
-    """Yield what broke a line before this value."""
+    """Yield the sentences above a value that does not mean the same as the one before."""
     if point.causes:
         yield "another meaning from here on:"
         yield from (cause.text for cause in point.causes)
 
 
 def _remarks(point: HistoryPoint) -> Iterator[str]:
+    """Yield the sentences below a value."""
     if not point.run.ended:
         yield f"the run is {point.run.status}: it is no part of the line"
     elif point.row.value is None and point.row.reason:
@@ -580,7 +591,7 @@ def _version(point: HistoryPoint) -> str:
 
 # Judges
 def judge_tables(metric: JudgedMetric) -> dict[str, Table]:
-    """Return what is known of the judges of a metric as tables, by subject; those without rows are left out."""
+    """Return the tables about the judges of a metric, by subject; those without rows are left out."""
     tables = {
         "raters": _raters(metric),
         "panel": _panel(metric),
@@ -621,10 +632,10 @@ def _stability(metric: JudgedMetric) -> Table:
     stability = metric.stability.values()
     return Table((
         Column("judge", tuple(metric.stability), heading="asked again"),
-        Column("replies", tuple(judge_stability.stable.n for judge_stability in stability), "count"),
+        Column("replies", tuple(judge.stable.n for judge in stability), "count"),
         Column("stable", tuple(judge.stable for judge in stability), "share", heading="always the same"),
-        Column("flips", tuple(judge_stability.flips for judge_stability in stability), "share", heading="two differ"),
-        Column("SD", tuple(judge_stability.spread for judge_stability in stability), "number", decimals=2),
+        Column("flips", tuple(judge.flips for judge in stability), "share", heading="two differ"),
+        Column("SD", tuple(judge.spread for judge in stability), "number", decimals=2),
     ))  # fmt: skip
 
 
@@ -635,7 +646,7 @@ def _calibration(metric: JudgedMetric) -> Table:
         Column("replies", tuple(calibration.n for calibration in calibrations), "count"),
         Column("bias", tuple(calibration.bias for calibration in calibrations), "number", decimals=2, signed=True),
         Column("slope", tuple(calibration.slope for calibration in calibrations), "number", decimals=2),
-        Column("miscalibrated", tuple(judge.miscalibration for judge in calibrations), "number", decimals=2),
+        Column("miscalibrated", tuple(judged.miscalibration for judged in calibrations), "number", decimals=2),
         Column("tells", tuple(calibration.discrimination for calibration in calibrations), "number", decimals=2),
         Column("of", tuple(calibration.uncertainty for calibration in calibrations), "number", decimals=2),
     ))  # fmt: skip
@@ -653,7 +664,7 @@ def _curves(metric: JudgedMetric) -> Table:
 
 
 def _range_of(low: float, high: float) -> str:
-    """Return the scores of a bin, which have as many digits as they need."""
+    """Return the range of a bin as text, with at most four significant digits."""
     return range_text(Range(low, high), "{:.4g}".format)
 
 
@@ -682,6 +693,7 @@ def _drifts(metric: JudgedMetric) -> Table:
 
 # Behind figures
 MISSING = "no value"
+"""The heading of the replies without a class."""
 
 
 def confusion_table(confusion: ConfusionTable) -> Table:
@@ -710,7 +722,7 @@ def reliability_table(reliability: ReliabilityTable) -> Table:
 
 
 def item_table(items: Sequence[AnalysedItem]) -> Table:
-    """Return the statistics of items. A column without values is left out."""
+    """Return a table of the statistics of items. A column without values is left out."""
     from tripos_warehouse.measures.items import short_id
 
     correlation = [Estimate(item.discrimination, "too few models", item.low, item.high) for item in items]

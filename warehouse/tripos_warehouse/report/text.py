@@ -1,6 +1,6 @@
 """Reports, headlines, histories and judges as text for a terminal: readable at 80 columns, with labels of any script.
 
-The headline is the end of a run in a few lines: the measures that stand for the benchmark, with the figures of the
+The headline is the end of a run in a few lines: the measures that represent the benchmark, with the figures of the
 report, and what a reader must know about them.
 """
 
@@ -68,6 +68,7 @@ if TYPE_CHECKING:
 
 
 MOCKED = "mock models took part: no expectation fails this run"
+"""The note on expectations that do not hold for mock models."""
 
 
 def expectation_status(gate: CheckedExpectation) -> str:
@@ -75,8 +76,8 @@ def expectation_status(gate: CheckedExpectation) -> str:
     n, total = gate.scores
     if not total:
         return localized("held" if gate.held else "did not hold")
-    some = f"{n:,} of {total:,} scores"
-    return localized(f"held on {some}" if gate.held else f"did not hold on {some}")
+    scores = f"{n:,} of {total:,} scores"
+    return localized(f"held on {scores}" if gate.held else f"did not hold on {scores}")
 
 
 def partial_lines(gates: Sequence[CheckedExpectation]) -> list[str]:
@@ -97,51 +98,52 @@ def why_undecided(outcome: ExpectationOutcome) -> str:
 
 
 def baseline_lines(plan: Plan, table: MeasureTable, width: int) -> list[str]:
-    """Return a line for each model that is not better than a baseline: where, and which."""
+    """Return a line for each model that is not better than a baseline, with the cells and the baselines."""
     decimals = decimals_of([row.value for row in table.rows])
     lines: list[str] = []
     below = below_baseline(table)
     for model in dict.fromkeys(baseline.row.model for baseline in below):
-        texts = [
-            _expectation_line(plan, table, baseline, decimals) for baseline in below if baseline.row.model == model
-        ]
+        texts = [_baseline_text(plan, table, baseline, decimals) for baseline in below if baseline.row.model == model]
         lines.append(wrapped(localized(f"not clear of a baseline: {model}, {'; '.join(texts)}"), width))
     return lines
 
 
-def _expectation_line(plan: Plan, table: MeasureTable, each: BelowBaseline, decimals: int) -> str:
-    row, language = each.row, reader_language()
+def _baseline_text(plan: Plan, table: MeasureTable, below: BelowBaseline, decimals: int) -> str:
+    """Return a value that is not better than a baseline, with that of the baseline and the cell of both."""
+    row, language = below.row, reader_language()
     cell = [dimension_label(plan, name, value, language) for name, value in zip(table.measure.by, row.by, strict=True)]
     where = f"{', '.join(cell)}: " if cell else ""
-    own = estimate_text(row, f"{{:.{decimals}f}}".format)
-    text = localized(f"{own} to {each.baseline_value:.{decimals}f} of {each.baseline}")
+    value = estimate_text(row, f"{{:.{decimals}f}}".format)
+    text = localized(f"{value} to {below.baseline_value:.{decimals}f} of {below.baseline}")
     return f"{where}{text}"
 
 
 STYLES = {True: "green", False: "red"}
+"""The style of a line, by whether an expectation holds."""
 
 
 def expectation_lines(
     plan: Plan, gates: Sequence[CheckedExpectation], width: int, table_width: int
 ) -> Iterator[tuple[str, str]]:
-    """Yield lines of at most `width` cells, each with its style: how many expectations hold, then a line and a table
-    for each."""
+    """Yield lines of at most `width` cells, those of tables of at most `table_width`, each with its style: how many
+    expectations hold, then a line and a table for each."""
     failed = sum(not gate.held for gate in gates)
     count = f"{len(gates) - failed} held" + (f", {failed} did not" if failed else "")
     yield localized(f"expectations: {count}"), "bold"
     for gate in gates:
         words = f"{expectation_status(gate)}{localized(': ')}{gate.expectation.shown}"
         first, *more = wrap(words, width - 2)
-        for line in (first, *(f"  {each}" for each in more)):
+        for line in (first, *(f"  {continued}" for continued in more)):
             yield line, STYLES[gate.held]
         for line in table_lines(expectation_table(plan, gate, reader_language()), table_width - 2):
             yield f"  {line}", ""
-        for fromkey in dict.fromkeys(why_undecided(outcome) for outcome in gate.outcomes if outcome.margin is None):
-            for line in wrap(localized(fromkey), width - 2):
+        for reason in dict.fromkeys(why_undecided(outcome) for outcome in gate.outcomes if outcome.margin is None):
+            for line in wrap(localized(reason), width - 2):
                 yield f"  {line}", ""
 
 
 LONGEST_ERROR = 240
+"""The most characters shown of an error of the database."""
 REPORT_IT = "please report it with the spec; the other measures do not rest on it"
 MOST_GAPS = 3
 """The most reasons printed for undefined scores, and for calls that were not made; `--json` has all."""
@@ -164,9 +166,9 @@ def render_report(
         text.append("\n" + wrapped(localized(STAND_IN_NOTE), width) + "\n", style="yellow")
     for remark in report.remarks:
         text.append(wrapped(localized("note") + localized(": ") + localized(remark.text), width) + "\n", style="yellow")
-    alone = [table for table in report.measures if has_one_evaluator(table)]
+    of_one_evaluator = [table for table in report.measures if has_one_evaluator(table)]
     for table in report.measures:
-        if table in alone:
+        if table in of_one_evaluator:
             continue
         text.append(f"\n{shown_title(report.plan, table)}\n", style="bold")
         lines = measure_lines(report.plan, table, report.run.models, comparable_measures(report, table), table_width)
@@ -176,22 +178,20 @@ def render_report(
         for line in baseline_lines(report.plan, table, width):
             text.append(line + "\n", style="yellow")
         if table.measure.corrected and table.rows:
-            told = shown_title(report.plan, table.judge_table) + localized(" of the judge alone") + localized(": ")
-            text.append("\n" + wrapped(told + localized(JUDGE_INTERVAL), width) + "\n", style="bold")
+            title = shown_title(report.plan, table.judge_table) + localized(" of the judge alone") + localized(": ")
+            text.append("\n" + wrapped(title + localized(JUDGE_INTERVAL), width) + "\n", style="bold")
             lines = measure_lines(report.plan, table.judge_table, report.run.models, (), table_width)
             text.append("\n".join([*lines, *reason_lines(report.plan, table.judge_table, width)]) + "\n")
-        if (measure_table := report.by_people.get(table.measure.name)) is not None:
-            told = f"{shown_title(report.plan, measure_table)}{localized(', of people: ')}{', '.join(report.apart)}"
-            text.append("\n" + wrapped(told, width) + "\n", style="bold")
-            lines = measure_lines(
-                report.plan, measure_table, report.run.models, tuple(report.by_people.values()), table_width
-            )
-            text.append("\n".join([*lines, *reason_lines(report.plan, measure_table, width)]) + "\n")
-    if alone:
-        told = f"Of several evaluators, and here is one: {', '.join(table.measure.name for table in alone)}."
-        text.append("\n" + wrapped(localized(told), width) + "\n")
-    for told in filter(None, (" ".join(map(localized, advice.sentences)) for advice in report.design_advice)):
-        text.append("\n" + wrapped(told, width) + "\n")
+        if (people := report.by_people.get(table.measure.name)) is not None:
+            title = f"{shown_title(report.plan, people)}{localized(', of people: ')}{', '.join(report.apart)}"
+            text.append("\n" + wrapped(title, width) + "\n", style="bold")
+            lines = measure_lines(report.plan, people, report.run.models, tuple(report.by_people.values()), table_width)
+            text.append("\n".join([*lines, *reason_lines(report.plan, people, width)]) + "\n")
+    if of_one_evaluator:
+        names = ", ".join(table.measure.name for table in of_one_evaluator)
+        text.append("\n" + wrapped(localized(f"Of several evaluators, and here is one: {names}."), width) + "\n")
+    for advice in filter(None, (" ".join(map(localized, design.sentences)) for design in report.design_advice)):
+        text.append("\n" + wrapped(advice, width) + "\n")
     if report.made:
         text.append(f"\n{localized('made data sets')}\n", style="bold")
         text.append("\n".join(yield_lines(report.plan, report.made, width, table_width)) + "\n")
@@ -207,11 +207,12 @@ def render_report(
 
 
 def _header(report: Report, width: int) -> list[str]:
+    """Return the title of a report, and a line for each fact about the run."""
     run, benchmark = report.run, report.plan.benchmark
-    called = report.plan.title_of("benchmark", benchmark.name, reader_language()) or benchmark.title
-    title = f"{run.benchmark} {run.version}" + (f" · {called}" if called else "")
+    name_of_benchmark = report.plan.title_of("benchmark", benchmark.name, reader_language()) or benchmark.title
+    title = f"{run.benchmark} {run.version}" + (f" · {name_of_benchmark}" if name_of_benchmark else "")
     lines = [wrapped(title, width)]
-    told = {
+    facts = {
         "run": f"{run.run_id}  {run.started_at:%Y-%m-%d %H:%M} UTC  {_ending(run.status)}",
         run.compared_role: ", ".join(run.identities.get(name, name) for name in run.models),
         **{
@@ -229,35 +230,36 @@ def _header(report: Report, width: int) -> list[str]:
         **({"comparisons": _statuses(report.comparisons)} if report.comparisons else {}),
     }
     roles = (run.compared_role, *run.evaluators)
-    shown = {name: name if name in roles else localized(name) for name in told}
-    room = max(map(cell_len, shown.values()))
-    for name, value in told.items():
-        indent = " " * (room + len(GAP))
+    shown = {name: name if name in roles else localized(name) for name in facts}
+    widest = max(map(cell_len, shown.values()))
+    for name, value in facts.items():
+        indent = " " * (widest + len(GAP))
         begin = shown[name] + indent[cell_len(shown[name]) :]
         lines.append((begin + wrapped(value, width - len(indent)).replace("\n", "\n" + indent)).rstrip())
     return lines
 
 
 def _gaps(report: Report, width: int) -> list[str]:
-    """Return what is undefined and what was not asked: the most frequent reasons of each."""
+    """Return the lines of undefined scores and of calls that were not made: the most frequent reasons of each."""
     lines: list[str] = []
     for kind in dict.fromkeys(gap.kind for gap in report.gaps):
-        resultses = [gap for gap in report.gaps if gap.kind == kind]
+        gaps = [gap for gap in report.gaps if gap.kind == kind]
         begin = f"! {localized(kind)}{localized(': ')}"
-        lines += [wrapped(begin + localized(gap.shown), width) for gap in resultses[:MOST_GAPS]]
-        if len(resultses) > MOST_GAPS:
-            left = sum(gap.count for gap in resultses[MOST_GAPS:])
-            more = f"{left:,} more, for {len(resultses) - MOST_GAPS:,} other reasons"
+        lines += [wrapped(begin + localized(gap.shown), width) for gap in gaps[:MOST_GAPS]]
+        if len(gaps) > MOST_GAPS:
+            left = sum(gap.count for gap in gaps[MOST_GAPS:])
+            more = f"{left:,} more, for {len(gaps) - MOST_GAPS:,} other reasons"
             lines.append(wrapped(begin + localized(more), width))
     return lines
 
 
 def _ending(status: str) -> str:
-    """Return how a run ended, and whether something is missing for that reason."""
+    """Return the status of a run, and that something is missing unless the run is finished."""
     return localized(status if status == "finished" else f"{status}, so not all that was planned is here")
 
 
 def _people(counts: Mapping[str, int], separate_people: Sequence[str]) -> str:
+    """Return the people who graded, with their numbers of scores."""
     text = ", ".join(
         f"{name} ({localized(f'{count:,} score' if count == 1 else f'{count:,} scores')})"
         for name, count in counts.items()
@@ -266,6 +268,7 @@ def _people(counts: Mapping[str, int], separate_people: Sequence[str]) -> str:
 
 
 def _statuses(counts: Mapping[str, int]) -> str:
+    """Return the number of results, and the number and the share of each status."""
     total = sum(counts.values())
     if not total:
         return localized("none")
@@ -290,7 +293,8 @@ def shown_title(plan: Plan, table: MeasureTable) -> str:
 def measure_lines(
     plan: Plan, table: MeasureTable, models: Sequence[str], others: Sequence[MeasureTable], width: int
 ) -> list[str]:
-    """Return the table of a measure: models side by side if there is room, otherwise one below the other."""
+    """Return the table of a measure: models side by side if there is room, otherwise one below the other. Measures in
+    `others` that are means of its cells are included in it."""
     if table.error is not None:
         return [
             wrapped(localized(f"no values: {shorten(table.error, LONGEST_ERROR, placeholder=' …')}"), width),
@@ -307,27 +311,28 @@ def measure_lines(
 
 def reason_lines(plan: Plan, table: MeasureTable, width: int) -> list[str]:
     """Return why values or their intervals are missing: one line per reason. A figure of all models counts once."""
-    once = is_pooled(table.measure.figure, measures_of(plan))
-    rows = [row for row in table.rows if not once or row.model == table.rows[0].model]
-    found: dict[str, int] = {}
+    pooled = is_pooled(table.measure.figure, measures_of(plan))
+    rows = [row for row in table.rows if not pooled or row.model == table.rows[0].model]
+    counts: dict[str, int] = {}
     for row in rows:
         if row.reason is not None:
             what = "value" if row.value is None else "interval"
             text = f"no {what}: {row.reason}"
-            found[text] = found.get(text, 0) + 1
-    lines = (f"{told} ({count} cells)" if count > 1 else told for told, count in found.items())
+            counts[text] = counts.get(text, 0) + 1
+    lines = (f"{text} ({count} cells)" if count > 1 else text for text, count in counts.items())
     return [wrapped(localized(line), width) for line in lines]
 
 
 def _footer(report: Report, sql: bool, where: str) -> list[str]:
+    """Return the lines below a report: the SQL of its figures, if `sql`, and commands that show more."""
     gates = [
         (f"expect {gate.expectation.shown}", expectation_measure(gate.expectation)) for gate in report.expectations
     ]
-    said = [*((table.measure.name, table.measure) for table in report.measures), *gates]
-    lines = sql_lines(report.plan, said) if sql else []
+    figures = [*((table.measure.name, table.measure) for table in report.measures), *gates]
+    lines = sql_lines(report.plan, figures) if sql else []
     schema = report.run.benchmark
     command = f"tripos sql {where}".rstrip()
-    made = [yield_.dataset for yield_ in report.made if yield_.made < yield_.attempts]
+    has_rejected = any(yield_.made < yield_.attempts for yield_ in report.made)
     judged = any(scorer.gives is None for scorer in report.plan.scorers)
     return [
         *lines,
@@ -339,7 +344,7 @@ def _footer(report: Report, sql: bool, where: str) -> list[str]:
             if judged
             else []
         ),
-        *([f'  {command} "from {schema}.slots where attempts > 1 limit 5"'] if made else []),
+        *([f'  {command} "from {schema}.slots where attempts > 1 limit 5"'] if has_rejected else []),
     ]
 
 
@@ -353,7 +358,7 @@ def sql_lines(plan: Plan, measures: Sequence[tuple[str, Measure]]) -> list[str]:
 
 
 def further_query(report: Report) -> str:
-    """Return a query to begin with, none of whose rows mixes different kinds of scores."""
+    """Return a first query for a reader, none of whose rows mixes different kinds of scores."""
     if report.comparisons and not report.scores:
         columns = "first_model, second_model, step, evaluator, avg(value)"
         return f"select {columns} from {report.run.benchmark}.comparisons group by all"
@@ -361,8 +366,9 @@ def further_query(report: Report) -> str:
 
 
 MOST_LINES = 20
+"""The most lines of a headline."""
 LEAST_TABLE = 16
-"""Notes are dropped before the first lines of the table."""
+"""The number of lines that the table gets before notes get any."""
 VALUED = ("ok", "scored", "not_applicable")
 """Statuses of results that have a value, or need none."""
 FEW = 5
@@ -371,9 +377,9 @@ MOST_NAMED = 3
 """The most expectations, and groups of models, that are named."""
 
 TableLines = tuple[list[str], list[str]]
-"""The lines of a table, and what is left out of it."""
+"""The lines of a table, and texts such as "2 more models" for what is left out of it."""
 Block = tuple[list[str], str]
-"""Lines, and their style."""
+"""Lines that are shown together, and their style."""
 
 
 def render_headline(report: Report, width: int = 80, table_width: int | None = None, sql: bool = False) -> Text:
@@ -384,33 +390,32 @@ def render_headline(report: Report, width: int = 80, table_width: int | None = N
     """
     width, table_width = max(width, 1), table_width or width
     tables = headline_tables(report)
-    first = wrapped(_title(report), width).split("\n"), "bold"
-    must, notes = list(_required(report, tables, width)), list(_notes(report, width))
-    room = MOST_LINES - 2 - sum(len(lines) for lines, _ in (first, *must))
-    wanted = room - sum(len(lines) for lines, _ in notes)
-    texts, rest = _shown(report, tables, table_width, max(wanted, min(room, LEAST_TABLE)))
-    kept: list[Block] = []
+    title = wrapped(_title(report), width).split("\n"), "bold"
+    required, notes = list(_required(report, tables, width)), list(_notes(report, width))
+    room = MOST_LINES - 2 - sum(len(lines) for lines, _ in (title, *required))
+    without_notes = room - sum(len(lines) for lines, _ in notes)
+    shown_lines, left_out = _shown(report, tables, table_width, max(without_notes, min(room, LEAST_TABLE)))
+    shown_notes: list[Block] = []
     for note in notes:
-        if sum(len(lines) for lines, _ in (*kept, note)) <= room - len(texts):
-            kept.append(note)
-    left = len(notes) - len(kept)
-    told = [*rest, *_left_out(left, "note")]
-    last = ([localized("in the report: ") + ", ".join(told)] if told else []), "dim"
+        if sum(len(lines) for lines, _ in (*shown_notes, note)) <= room - len(shown_lines):
+            shown_notes.append(note)
+    left_out = [*left_out, *_left_out(len(notes) - len(shown_notes), "note")]
+    last = ([localized("in the report: ") + ", ".join(left_out)] if left_out else []), "dim"
     text = Text()
-    for lines, style in (first, ([""], ""), (texts, ""), last, *must, *kept):
+    for lines, style in (title, ([""], ""), (shown_lines, ""), last, *required, *shown_notes):
         text.append("".join(f"{line}\n" for line in lines), style=style)
     if sql:
-        said = [(table.measure.name, table.measure) for table in tables]
-        text.append("\n".join([*sql_lines(report.plan, said), ""]), style="dim")
+        figures = [(table.measure.name, table.measure) for table in tables]
+        text.append("\n".join([*sql_lines(report.plan, figures), ""]), style="dim")
     return text
 
 
 def headline_tables(report: Report) -> list[MeasureTable]:
-    """Return the measures that stand for the benchmark; the first one if none has one value per model."""
-    wanted = {measure.name for measure in headlines(report.plan)}
+    """Return the measures that represent the benchmark, those with values if there are any; otherwise the first one
+    with rows, or the first one."""
     order = [measure.name for measure in headlines(report.plan)]
     tables = sorted(
-        (table for table in report.measures if table.measure.name in wanted),
+        (table for table in report.measures if table.measure.name in order),
         key=lambda table: order.index(table.measure.name),
     )
     with_values = [table for table in tables if table.rows or table.error is not None]
@@ -418,6 +423,7 @@ def headline_tables(report: Report) -> list[MeasureTable]:
 
 
 def _title(report: Report) -> str:
+    """Return the first line of a headline: the benchmark, the numbers of results, and the cost."""
     run = report.run
     ended = "" if run.ended else f"{localized(', ')}{localized(run.status)}"
     counts = [localized(f"{sum(report.samples.values()):,} replies")]
@@ -425,15 +431,15 @@ def _title(report: Report) -> str:
         counts.append(localized(f"{sum(report.scores.values()):,} scores"))
     if report.comparisons:
         counts.append(localized(f"{sum(report.comparisons.values()):,} comparisons"))
-    every = (report.samples, report.scores, report.comparisons)
-    bad = sum(count for each in every for status, count in each.items() if status not in VALUED)
+    by_status = [item for kind in (report.samples, report.scores, report.comparisons) for item in kind.items()]
+    without_value = sum(count for status, count in by_status if status not in VALUED)
     cost = localized("cost unknown") if run.cost_usd is None else f"{usd(run.cost_usd)} USD"
-    texts = [*counts, *([localized(f"{bad:,} without a value")] if bad else []), cost]
+    texts = [*counts, *([localized(f"{without_value:,} without a value")] if without_value else []), cost]
     return f"{run.benchmark} {run.version}{ended}{localized(': ')}{localized(', ').join(texts)}"
 
 
-def _shown(report: Report, tables: Sequence[MeasureTable], width: int, room: int) -> tuple[list[str], list[str]]:
-    """Return the lines of the tables, at most `room`, and what is left out of them."""
+def _shown(report: Report, tables: Sequence[MeasureTable], width: int, room: int) -> TableLines:
+    """Return the lines of the tables of a headline, at most `room`."""
     if not tables:
         return [localized("no measures")], []
     models = [model for model in report.run.models if any(row.model == model for table in tables for row in table.rows)]
@@ -444,9 +450,7 @@ def _shown(report: Report, tables: Sequence[MeasureTable], width: int, room: int
     return _matrix(tables, models, width, room)
 
 
-def _one_measure(
-    report: Report, table: MeasureTable, models: Sequence[str], width: int, room: int
-) -> tuple[list[str], list[str]]:
+def _one_measure(report: Report, table: MeasureTable, models: Sequence[str], width: int, room: int) -> TableLines:
     """Return the table of a measure as in the report, without the last rows if they do not fit."""
     if not table.measure.by and table.rows and not fits(rows_table(report.plan, table, models), width):
         return _matrix([table], models, width, room)
@@ -454,8 +458,8 @@ def _one_measure(
     places = list(dict.fromkeys(row.by if table.measure.by else row.model for row in ranked.rows))
     count = len(places)
     while True:
-        kept = set(places[:count])
-        rows = tuple(row for row in ranked.rows if (row.by if table.measure.by else row.model) in kept)
+        shown = set(places[:count])
+        rows = tuple(row for row in ranked.rows if (row.by if table.measure.by else row.model) in shown)
         measure_table = replace(table, rows=rows)
         lines = [
             shown_title(report.plan, table),
@@ -496,15 +500,15 @@ def _required(report: Report, tables: Sequence[MeasureTable], width: int) -> Ite
             "red",
         )
     if report.expectations:
-        wrong = [gate.expectation.shown for gate in report.expectations if not gate.held]
-        count = f"{len(report.expectations) - len(wrong)} held" + (f", {len(wrong)} did not" if wrong else "")
-        text = localized(f"expectations: {count}") + (localized(": ") + _first_names(wrong) if wrong else "")
+        not_held = [gate.expectation.shown for gate in report.expectations if not gate.held]
+        count = f"{len(report.expectations) - len(not_held)} held" + (f", {len(not_held)} did not" if not_held else "")
+        text = localized(f"expectations: {count}") + (localized(": ") + _first_names(not_held) if not_held else "")
         lines = wrapped(text, width).split("\n")
         for line in partial_lines(report.expectations)[:MOST_NAMED]:
             lines += wrapped(line, width).split("\n")
-        if wrong and report.mocked:
+        if not_held and report.mocked:
             lines += wrapped(localized(MOCKED), width).split("\n")
-        yield lines, STYLES[not wrong or report.mocked]
+        yield lines, STYLES[not not_held or report.mocked]
     if report.uses_stand_in_models:
         yield wrapped(localized(STAND_IN_NOTE), width).split("\n"), "yellow"
 
@@ -522,28 +526,29 @@ def _notes(report: Report, width: int) -> Iterator[Block]:
 def baseline_sentence(report: Report, tables: Sequence[MeasureTable], longest: int) -> str | None:
     """Return which models are not better than a baseline, and in which measures; None if there are none. If the
     sentence exceeds `longest` characters, it gives only their number."""
-    found = {table.measure.name: below_baseline(table) for table in report.measures}
+    by_measure = {table.measure.name: below_baseline(table) for table in report.measures}
     groups: dict[tuple[str, ...], list[str]] = {}
     for table in tables:
-        models = tuple(dict.fromkeys(baseline.row.model for baseline in found[table.measure.name]))
+        models = tuple(dict.fromkeys(below.row.model for below in by_measure[table.measure.name]))
         if models:
             groups.setdefault(models, []).append(table.measure.name)
-    names = [name for name, matches in found.items() if matches]
+    names = [name for name, below_ in by_measure.items() if below_]
     if not names:
         return None
     compared = [model for model in report.run.models if not is_baseline(model)]
     others = len(names) - sum(map(len, groups.values()))
-    parts = [f"{_every(models, compared)} in {_first_names(measures)}" for models, measures in groups.items()]
+    parts = [f"{_model_names(models, compared)} in {_first_names(measures)}" for models, measures in groups.items()]
     parts += _left_out(others, "measure")
     text = localized(f"not clear of a baseline: {'; '.join(parts)}")
     if cell_len(text) <= longest:
         return text
-    below = {match.row.model for matches in found.values() for match in matches}
-    some = f"{len(below)} of {len(compared)} models in {len(names)} of {len(found)} measures"
-    return localized(f"not clear of a baseline: {some}")
+    models_below = {below.row.model for of_measure in by_measure.values() for below in of_measure}
+    counts = f"{len(models_below)} of {len(compared)} models in {len(names)} of {len(by_measure)} measures"
+    return localized(f"not clear of a baseline: {counts}")
 
 
-def _every(models: Sequence[str], compared: Sequence[str]) -> str:
+def _model_names(models: Sequence[str], compared: Sequence[str]) -> str:
+    """Return the names of models, or "every model" if they are all that are compared."""
     return "every model" if len(compared) > 1 and set(models) >= set(compared) else _first_names(models)
 
 
@@ -553,8 +558,8 @@ def _first_names(names: Sequence[str]) -> str:
     >>> _first_names(["a", "b", "c", "d", "e"]), _first_names(["a"])
     ('a, b, c and 2 more', 'a')
     """
-    left = len(names) - MOST_NAMED
-    return ", ".join(names) if left <= 0 else f"{', '.join(names[:MOST_NAMED])} and {left} more"
+    others = len(names) - MOST_NAMED
+    return ", ".join(names) if others <= 0 else f"{', '.join(names[:MOST_NAMED])} and {others} more"
 
 
 def _measures_below(tables: Sequence[MeasureTable], width: int, room: int) -> TableLines:
@@ -572,15 +577,15 @@ def _measures_below(tables: Sequence[MeasureTable], width: int, room: int) -> Ta
 def _matrix(tables: Sequence[MeasureTable], models: Sequence[str], width: int, room: int) -> TableLines:
     """Return a table of several measures of several models, in at most `room` lines. Models are side by side if they
     fit, otherwise as many measures as fit; the best models by the first measure come first."""
-    whole = measures_table(tables, models)
-    for table in (whole, without_counts(whole)):
+    full = measures_table(tables, models)
+    for table in (full, without_counts(full)):
         if fits(table, width):
-            lines = [*table_lines(table, width), *([] if table is whole else [counts_note(whole)])]
+            lines = [*table_lines(table, width), *([] if table is full else [counts_note(full)])]
             if len(lines) <= room:
                 return lines, []
     ordered = _best_first(tables[0], models)
     shown = len(tables)
-    while shown > 1 and not any(fits(models_table(tables[:shown], ordered), width, each) for each in ("ci", "pm")):
+    while shown > 1 and not any(fits(models_table(tables[:shown], ordered), width, form) for form in ("ci", "pm")):
         shown -= 1
     counted = counts_note(measures_table(tables[:shown], models))
     count = len(ordered)
@@ -592,12 +597,14 @@ def _matrix(tables: Sequence[MeasureTable], models: Sequence[str], width: int, r
 
 
 def _best_first(table: MeasureTable, models: Sequence[str]) -> list[str]:
+    """Return models from the best value to the worst; those without a value are last."""
     sign = 1.0 if table.measure.lower_is_better else -1.0
     values = {row.model: sign * row.value for row in table.rows if row.value is not None}
     return sorted(models, key=lambda model: values.get(model, float("inf")))
 
 
 def _left_out(count: int, noun: str) -> list[str]:
+    """Return the text "2 more models" for a number of things that are not shown; empty for none."""
     return [localized(f"{count:,} more {noun}" if count == 1 else f"{count:,} more {noun}s")] if count else []
 
 
@@ -634,10 +641,10 @@ def render_judges(report: JudgeReport, plan: Plan, width: int, table_width: int)
         tables = judge_tables(metric)
         lines += [*([""] if lines else []), title]
         for name in JUDGE_PARTS:
-            found = [*_before(metric, name, table_width)]
-            found += table_lines(tables[name], table_width) if name in tables else []
-            found += [*_after(metric, name, table_width)]
-            lines += [*([""] if found and name != "raters" else []), *found]
+            part = [*_before(metric, name, table_width)]
+            part += table_lines(tables[name], table_width) if name in tables else []
+            part += [*_after(metric, name, table_width)]
+            lines += [*([""] if part and name != "raters" else []), *part]
     for use in report.cascades:
         lines += ["", *_cascade(use, width)]
     for threshold in report.thresholds:
@@ -655,7 +662,8 @@ JUDGE_PARTS = ("raters", "panel", "stability", "noise", "calibration", "curves",
 
 
 def _before(metric: JudgedMetric, part: str, width: int) -> Iterator[str]:
-    """Yield the sentences above the table of a part: the components of the variance of a score, and chance."""
+    """Yield the sentences above the table of a part: for a panel the components of the variance of a score, for noise
+    the share of the disagreement of judges that is chance."""
     if part == "noise" and metric.noise is not None and metric.noise.share.value is not None:
         share = estimate_text(metric.noise.share, percent)
         yield wrapped(localized(f"of the disagreement of judges, chance within a judge: {share}"), width)
@@ -665,9 +673,9 @@ def _before(metric: JudgedMetric, part: str, width: int) -> Iterator[str]:
     if study.reason is not None:
         yield wrapped(localized(f"nothing is known of panels of judges like these: {study.reason}"), width)
         return
-    whole = sum(study.components.values())
-    if whole > 0:
-        replies, judges, rest = (percent(component / whole) for component in study.components.values())
+    total = sum(study.components.values())
+    if total > 0:
+        replies, judges, rest = (percent(component / total) for component in study.components.values())
         text = f"of the variance of a score: replies {replies}, judges {judges}, the rest {rest}"
         yield wrapped(localized(text), width)
 
@@ -682,6 +690,7 @@ def _after(metric: JudgedMetric, part: str, width: int) -> Iterator[str]:
 
 
 def _cascade(use: CascadeUse, width: int) -> Iterator[str]:
+    """Yield the sentences about the calls of a cascade."""
     share = estimate_text(use.escalated, percent)
     text = f"{use.scorer}, unsure below {use.unsure_below:g}: {share} of {use.escalated.n:,} replies were escalated"
     yield wrapped(localized(text), width)
@@ -692,6 +701,7 @@ def _cascade(use: CascadeUse, width: int) -> Iterator[str]:
 
 
 def _threshold(threshold: ScorerThreshold, width: int) -> Iterator[str]:
+    """Yield the sentences about a learned threshold."""
     learned = threshold.learned
     if learned.threshold is None:
         yield wrapped(localized(f"{threshold.scorer}: no threshold is learned: {learned.reason}"), width)
@@ -699,11 +709,10 @@ def _threshold(threshold: ScorerThreshold, width: int) -> Iterator[str]:
     below, level = _rounded_down(learned.threshold), percent(threshold.level)
     text = f"{threshold.scorer}: `unsure below {below}` agrees with people in {level} or more"
     yield wrapped(localized(text), width)
-    last = next(
-        tested_threshold for tested_threshold in learned.tested if tested_threshold.threshold == learned.threshold
-    )
-    share, least = percent(last.agreed / last.n), percent(last.least)
-    yield wrapped(localized(f"of {last.n:,} graded items that are as sure {share} agree, {least} at the least"), width)
+    chosen = next(tested for tested in learned.tested if tested.threshold == learned.threshold)
+    share, least = percent(chosen.agreed / chosen.n), percent(chosen.least)
+    items = f"of {chosen.n:,} graded items that are as sure {share} agree, {least} at the least"
+    yield wrapped(localized(items), width)
     yield wrapped(localized(f"it saves the stronger judge {percent(learned.trusted)} of the replies"), width)
 
 
@@ -732,13 +741,13 @@ def render_comparison(comparison: Comparison, width: int = 80) -> list[str]:
 
 
 MOST_VALUES = 8
-"""The printed report has axes with at most this many values; its JSON has all of them."""
+"""The most values of an axis by which the printed report has yields; its JSON has all of them."""
 
 
 def yield_lines(plan: Plan, yields: Sequence[GenerationYield], width: int, width_of_table: int) -> list[str]:
     """Return a table of yields, by axes of few values, and below it a line for each data set with rejected attempts."""
-    many = {axis.name for axis in plan.axes if len(axis.values) > MOST_VALUES}
-    yields = [yielded for yielded in yields if yielded.by not in many]
+    long_axes = {axis.name for axis in plan.axes if len(axis.values) > MOST_VALUES}
+    yields = [yielded for yielded in yields if yielded.by not in long_axes]
     texts = [
         _yield_line(yielded)
         for yielded in yields
@@ -748,21 +757,22 @@ def yield_lines(plan: Plan, yields: Sequence[GenerationYield], width: int, width
     return [*lines, *(wrapped(line, width) for line in texts)]
 
 
-def _yield_line(each: GenerationYield) -> str:
+def _yield_line(yielded: GenerationYield) -> str:
     """Return why attempts were rejected, and the number of slots given up.
 
     >>> from tripos_warehouse.report.run_report import GenerationYield
     >>> _yield_line(GenerationYield("item", None, None, 4, 3, 6, {"verify": 2, "too_near": 1}))
     'item: 1 given up; rejected: verify 2, too_near 1'
     """
-    parts = [localized(f"{each.slots - each.made:,} given up")] if each.made < each.slots else []
-    if each.reasons:
+    given_up = yielded.slots - yielded.made
+    parts = [localized(f"{given_up:,} given up")] if given_up > 0 else []
+    if yielded.reasons:
         parts.append(
             localized("rejected")
             + localized(": ")
-            + ", ".join(f"{reason} {count:,}" for reason, count in each.reasons.items())
+            + ", ".join(f"{reason} {count:,}" for reason, count in yielded.reasons.items())
         )
-    return f"{each.dataset}: {'; '.join(parts)}"
+    return f"{yielded.dataset}: {'; '.join(parts)}"
 
 
 def figure_tables_text(tables: Sequence[FigureTable], width: int) -> str:
@@ -771,6 +781,7 @@ def figure_tables_text(tables: Sequence[FigureTable], width: int) -> str:
 
 
 def _figure_table_lines(table: FigureTable, width: int) -> Iterator[str]:
+    """Yield the lines of one table behind a figure."""
     if isinstance(table, ReliabilityTable):
         text = f"{table.measure}, {table.model}: probabilities, and the share that came true"
         yield wrapped(localized(text), width)
@@ -796,6 +807,7 @@ def items_text(items: Sequence[AnalysedItem], benchmark: str, width: int) -> str
 
 
 def _item_lines(metric: str, items: Sequence[AnalysedItem], benchmark: str, width: int) -> Iterator[str]:
+    """Yield the lines of the items of one metric."""
     counts = item_counts(items, metric)
     text = localized(f"{metric}: {counted(len(items), 'item')}")
     parts = {
@@ -805,7 +817,7 @@ def _item_lines(metric: str, items: Sequence[AnalysedItem], benchmark: str, widt
         "against the rest": counts["wrong_key"],
         "nearly another": counts["near"],
     }
-    yield wrapped("; ".join([text, *(f"{localized(name)} {many:,}" for name, many in parts.items() if many)]), width)
+    yield wrapped("; ".join([text, *(f"{localized(name)} {count:,}" for name, count in parts.items() if count)]), width)
     first = items[:SHOWN]
     yield from table_lines(item_table(first), width)
     if len(items) > len(first):

@@ -71,8 +71,8 @@ MOST_CUBED = 2_000_000
 
 
 def kendall_w_without(matrix: Floats, groups: Ints, count: int) -> list[float | None]:
-    """Return Kendall's W of complete ratings (raters, items) without the items of each of `count` groups, without its
-    test; None if every rater ties all items. Items with a negative group are never left out.
+    """Return Kendall's W of complete ratings of the shape (raters, items), once without the items of each of `count`
+    groups; None if every rater ties all remaining items. Items with a negative group are never left out.
 
     >>> ratings = np.array([[1, 2, 2, 4, 5, 3], [1, 3, 2, 4, 4, 5], [2, 2, 2, 5, 4, 5.0]])
     >>> [round(w, 6) for w in kendall_w_without(ratings, np.array([1, -1, -1, -1, -1, 1]), 2)]
@@ -84,24 +84,24 @@ def kendall_w_without(matrix: Floats, groups: Ints, count: int) -> list[float | 
     for row in codes[1:]:
         columns = np.unique(columns * (int(row.max(initial=0)) + 1) + row, return_inverse=True)[1]
     _, first, columns = np.unique(columns, return_index=True, return_inverse=True)
-    of_columns, whole = codes[:, first], np.bincount(columns, minlength=len(first))
-    left = (whole - np.bincount(columns[groups == each], minlength=len(first)) for each in range(count))
-    return [_w(of_columns, each) for each in left]
+    distinct, counts = codes[:, first], np.bincount(columns, minlength=len(first))
+    remaining = (counts - np.bincount(columns[groups == group], minlength=len(first)) for group in range(count))
+    return [_w(distinct, remaining_counts) for remaining_counts in remaining]
 
 
 def _w(codes: Ints, counts: Ints) -> float | None:
-    """Return Kendall's W of columns with multiplicities; `codes` are the ranks of distinct ratings within each
-    rater."""
+    """Return Kendall's W of columns with multiplicities `counts`. `codes` has a row per rater, with the index of each
+    rating among that rater's distinct ratings in ascending order."""
     raters, items = len(codes), int(counts.sum())
     sums, ties = np.zeros(codes.shape[1]), 0
     for row in codes:
         # Like `scipy.stats.rankdata`, whose import takes a second: equal values share their mean rank.
         tied = np.bincount(row, counts).astype(np.int64)
         sums += (np.cumsum(tied) - (tied - 1) / 2)[row]
-        ties += int((tied**3 - tied).sum()) if items <= MOST_CUBED else sum(each**3 - each for each in tied.tolist())
-    most = raters**2 * (items**3 - items) - raters * ties
+        ties += int((tied**3 - tied).sum()) if items <= MOST_CUBED else sum(size**3 - size for size in tied.tolist())
+    maximum = raters**2 * (items**3 - items) - raters * ties
     squares = float((counts * (sums - raters * (items + 1) / 2) ** 2).sum())
-    return None if most == 0 else min(1.0, 12 * squares / most)
+    return None if maximum == 0 else min(1.0, 12 * squares / maximum)
 
 
 def mid_ranks(values: Floats) -> Floats:
@@ -117,12 +117,12 @@ def mid_ranks(values: Floats) -> Floats:
 
 
 def kendall_tau_b(first: Values, second: Values, *, confidence: float = 0.95) -> Estimate:
-    """Return Kendall's τ_b of two raters: concordant less discordant pairs of items, −1 to 1.
+    """Return Kendall's τ_b of two raters, −1 to 1: the number of concordant pairs of items less that of discordant
+    ones, divided by the geometric mean of the two raters' numbers of untied pairs (Kendall 1945).
 
-    It is relative to the geometric mean of the two raters' numbers of untied pairs (Kendall 1945). Items that one of
-    them left out do not count. `p` is that of `scipy.stats.kendalltau`, exact for few items without ties. The interval
-    is on Fisher's scale, tanh(artanh τ ± z √(0.437 / (n − 4))) (Fieller, Hartley and Pearson 1957): accurate for |τ| <
-    0.8.
+    Items that one of them left out do not count. `p` is that of `scipy.stats.kendalltau`, exact for few items without
+    ties. The interval is on Fisher's scale, tanh(artanh τ ± z √(0.437 / (n − 4))) (Fieller, Hartley and Pearson 1957):
+    accurate for |τ| < 0.8.
 
     >>> round(kendall_tau_b([1, 2, 3, 4, 5], [1, 3, 2, 4, 4]).value, 4)
     0.7379
@@ -132,9 +132,9 @@ def kendall_tau_b(first: Values, second: Values, *, confidence: float = 0.95) ->
     pair = _pair(first, second)
     if isinstance(pair, Estimate):
         return pair
-    left, right, left_out = pair
-    n = len(left)
-    result = kendalltau(left, right)
+    first_ratings, second_ratings, left_out = pair
+    n = len(first_ratings)
+    result = kendalltau(first_ratings, second_ratings)
     estimate = Estimate(_bounded(result.statistic), p=float(result.pvalue), n=n, left_out=left_out)
     return _fisher(estimate, math.sqrt(0.437 / (n - 4)) if n > 4 else None, 4, confidence)
 
@@ -156,11 +156,11 @@ def spearman_rho(first: Values, second: Values, *, confidence: float = 0.95) -> 
     pair = _pair(first, second)
     if isinstance(pair, Estimate):
         return pair
-    left, right, left_out = pair
-    n = len(left)
-    result = spearmanr(left, right)
+    first_ratings, second_ratings, left_out = pair
+    n = len(first_ratings)
+    result = spearmanr(first_ratings, second_ratings)
     value = _bounded(result.statistic)
-    # With two items only ±1 is possible, which means nothing.
+    # With two items the correlation is always ±1, and scipy's p-value is NaN.
     p = float(result.pvalue) if math.isfinite(result.pvalue) else 1.0
     error = math.sqrt((1 + value**2 / 2) / (n - 3)) if n > 3 else None
     return _fisher(Estimate(value, p=p, n=n, left_out=left_out), error, 3, confidence)
@@ -182,12 +182,13 @@ def _bounded(value: float) -> float:
     return max(-1.0, min(1.0, float(value)))
 
 
-def _fisher(result: Estimate, error: float | None, least: int, confidence: float) -> Estimate:
-    """Return a correlation with the interval from its standard error on Fisher's scale."""
+def _fisher(result: Estimate, error: float | None, too_few: int, confidence: float) -> Estimate:
+    """Return a correlation with the interval from its standard error on Fisher's scale, which is None for `too_few`
+    items or fewer."""
     z = z_quantile(two_sided(confidence))
     value = result.value or 0.0
     if error is None:
-        return result.without_interval(f"an interval needs more than {least} items")
+        return result.without_interval(f"an interval needs more than {too_few} items")
     if abs(value) > 1 - 1e-12:
         return result.without_interval("the orders are the same or opposite: nothing shows how far they may differ")
     middle = math.atanh(value)
@@ -211,8 +212,8 @@ def cohen_kappa(
     chance.
 
     Weighted, two categories that are d of the K − 1 steps apart agree by 1 − d / (K − 1) (`linear`) or by 1 − (d / (K −
-    1))² (`quadratic`). `categories` are those of the rubric, from low to high; without them, those in use, in order, so
-    an unused level is no step. Items that one rater left out do not count. The error is the asymptotic one of Fleiss,
+    1))² (`quadratic`). `categories` are those of the rubric, from low to high; by default, those in use, so that unused
+    levels do not count as steps. Items that one rater left out do not count. The error is the asymptotic one of Fleiss,
     Cohen and Everitt (1969); the interval is κ ± z times it, cut at ±1 (Cohen 1960, 1968).
 
     >>> first, second = [1, 2, 3, 4, 5, 3, 2, 1, 4, 5], [1, 2, 3, 3, 5, 4, 2, 2, 4, 4]
@@ -249,8 +250,8 @@ def cohen_kappa(
     if variance <= 1e-14:
         return result.without_interval("the raters agree, or differ, throughout: nothing shows how far κ may vary")
     error = math.sqrt(variance / n) / (1 - by_chance)
-    half = z_quantile(two_sided(confidence)) * error
-    low, high = max(-1.0, value - half), min(1.0, value + half)
+    half_width = z_quantile(two_sided(confidence)) * error
+    low, high = max(-1.0, value - half_width), min(1.0, value + half_width)
     return Estimate(value, low=low, high=high, standard_error=error, n=n, left_out=left_out)
 
 
@@ -272,8 +273,8 @@ def percent_agreement(ratings: Ratings, *, tolerance: float = 0.0, confidence: f
     """Return the share of pairs of raters that give an item the same rating, or one within `tolerance`: 0 to 1.
 
     `ratings` has one row per rater, text or numbers. Every item with two ratings or more counts, as the mean over its
-    pairs, so an item with many ratings weighs no more. Two raters have Wilson's interval, more raters that of Student's
-    t over items, cut at 0 and 1. Chance is not subtracted: see κ and α for that.
+    pairs, so an item with many ratings weighs no more. The interval is the exact one for two raters, and that of a
+    `bounded` mean over items for more. There is no correction for chance, unlike in κ and α.
 
     >>> round(percent_agreement([[1, 2, 3, None], [1, 2, 2, 1], [1, 3, 2, 1]]).value, 4)
     0.6667
@@ -296,7 +297,7 @@ def percent_agreement(ratings: Ratings, *, tolerance: float = 0.0, confidence: f
 
 
 def _share(result: Estimate, left_out: int) -> Estimate:
-    """Return a share without a test."""
+    """Return a share with its interval, but without the test and the number of clusters."""
     low, high, error = result.low, result.high, result.standard_error
     return Estimate(
         result.value, result.reason, low=low, high=high, standard_error=error, n=result.n, left_out=left_out
@@ -315,11 +316,11 @@ def gwet_ac(
 
     `ratings` has one row per rater. p_a is the probability that two raters of an item agree, over items with two
     ratings or more. Chance agreement is limited to raters who guess: p_e = Σ π (1 − π) / (q − 1), with the share π of
-    each of q categories; with weights w, times Σ w / q. So if nearly all items are of one class, where κ is near 0 in
-    spite of high agreement, AC1 stays near p_a. Weights are those of numbers, 1 − d / D (`linear`) or 1 − (d / D)²
-    (`quadratic`) for categories d apart of at most D. `categories` are those of the rubric, including unused ones: they
-    make chance agreement less likely, and D greater (Gwet 2014, section 2.2, where q is the number of categories that a
-    rater may choose). Without them, those in use count.
+    each of q categories; with weights w, this is multiplied by Σ w / q. So if nearly all items are of one class, where
+    κ is near 0 in spite of high agreement, AC1 stays near p_a. The weight of two numbers at a distance d is 1 − d / D
+    (`linear`) or 1 − (d / D)² (`quadratic`), with D the greatest distance of two categories. `categories` are those of
+    the rubric, including unused ones, which make chance agreement less likely and D greater (Gwet 2014, section 2.2,
+    where q is the number of categories that a rater may choose); by default, those in use.
 
     The error is Gwet's for many raters (2008, section 4; 2014, chapter 5), and the interval Student's t over items.
 
@@ -331,7 +332,7 @@ def gwet_ac(
     used = np.unique(matrix[~np.isnan(matrix)])
     if not len(used):
         return Estimate.undefined("no item has two ratings", left_out=matrix.shape[1])
-    counts = np.stack([(matrix == each).sum(axis=0) for each in used], axis=1).astype(float).reshape(-1, len(used))
+    counts = np.stack([(matrix == value).sum(axis=0) for value in used], axis=1).astype(float).reshape(-1, len(used))
     counts = counts[counts.sum(axis=1) > 0]
     left_out, size = matrix.shape[1] - len(counts), len(scale_values)
     ratings_per_item = counts.sum(axis=1)
@@ -345,12 +346,12 @@ def gwet_ac(
     weight = _weights(used, weights, span)
     agreeing = (counts * (counts @ weight - 1)).sum(axis=1)
     agreed = np.divide(agreeing, ratings_per_item * (ratings_per_item - 1), out=np.zeros(n), where=several)
-    seen = float(agreed[several].mean())
+    observed = float(agreed[several].mean())
     shares = counts / ratings_per_item[:, None]
     scale = _weight_of_all(scale_values, weights, span) / (size * (size - 1))
     prior = shares.mean(axis=0)
     chance = scale * float((prior * (1 - prior)).sum())
-    value = (seen - chance) / (1 - chance)
+    value = (observed - chance) / (1 - chance)
     result = Estimate(value, n=n, left_out=left_out)
     if n < 2:
         return result.without_interval("one item says nothing about the error")
@@ -360,8 +361,8 @@ def gwet_ac(
     error = math.sqrt(float((influences**2).sum()) / (n * (n - 1)))
     if error <= 1e-12:
         return result.without_interval("items do not differ: nothing shows the error")
-    reach = (t_quantile(two_sided(confidence), n - 1) or math.inf) * error
-    low, high = max(-1.0, value - reach), min(1.0, value + reach)
+    half_width = (t_quantile(two_sided(confidence), n - 1) or math.inf) * error
+    low, high = max(-1.0, value - half_width), min(1.0, value + half_width)
     return Estimate(value, low=min(low, value), high=high, standard_error=error, df=n - 1, n=n, left_out=left_out)
 
 
@@ -375,9 +376,9 @@ def _read(ratings: Ratings, categories: Sequence[Hashable] | None) -> tuple[Floa
         return read_ratings(ratings, categories), np.arange(len(categories), dtype=np.float64)
     values = np.unique(np.array(categories, dtype=np.float64))
     matrix = read_ratings(ratings)
-    strange = ~np.isin(matrix, values) & ~np.isnan(matrix)
-    if len(values) < len(categories) or strange.any():
-        read_ratings(ratings, categories)  # raises the error that names the rating
+    is_unknown = ~np.isin(matrix, values) & ~np.isnan(matrix)
+    if len(values) < len(categories) or is_unknown.any():
+        read_ratings(ratings, categories)  # raises `ValueError` with the category or rating
     return matrix, values
 
 
@@ -395,16 +396,16 @@ def _weights(used: Floats, weights: Weights, span: float) -> Floats:
 
 
 def _weight_of_all(values: Floats, weights: Weights, span: float) -> float:
-    """Return the sum of the weights of every two of all categories, in order, without their matrix: a scale may have
-    thousands of levels of which few are in use."""
+    """Return the sum of the weights of all pairs of categories, in ascending order, without computing their matrix: a
+    scale may have thousands of levels, of which few are in use."""
     size = len(values)
     if weights == "none":
         return float(size)
     if weights == "linear":  # Σ |a - b|: the k-th value is the greater of k pairs, and the smaller of the others
-        apart = 2 * float((values * (2 * np.arange(size) - size + 1)).sum()) / span
+        distances = 2 * float((values * (2 * np.arange(size) - size + 1)).sum()) / span
     else:
-        apart = 2 * size * float(((values - values.mean()) ** 2).sum()) / span**2
-    return size**2 - apart
+        distances = 2 * size * float(((values - values.mean()) ** 2).sum()) / span**2
+    return size**2 - distances
 
 
 # Intraclass correlations
@@ -436,7 +437,7 @@ class Squares:
         columns = n * float(((matrix.mean(axis=1) - grand) ** 2).sum())
         rest = float(((matrix - matrix.mean(axis=0) - matrix.mean(axis=1)[:, None] + grand) ** 2).sum())
         negligible = 1e-24 * float((matrix**2).sum())
-        rows, columns, rest = (0.0 if each <= negligible else each for each in (rows, columns, rest))
+        rows, columns, rest = (0.0 if square <= negligible else square for square in (rows, columns, rest))
         return cls(
             n, k, rows / (n - 1), (columns + rest) / (n * (k - 1)), columns / (k - 1), rest / ((n - 1) * (k - 1))
         )
@@ -450,10 +451,11 @@ def intraclass(
     `ratings` has one row per rater; only items that every rater rated count. The first part of the form is the design:
     `1` different raters for each item, `2` the same raters, drawn from a population (agreement), `3` these raters only
     (consistency, so a rater who is always strict does no harm). The second part is the unit: the reliability of one
-    rating (`1`), or of the mean of all (`k`). `statistic` is the F against no correlation, `df` that of its numerator.
-    The maximum is 1; below 0, ratings of one item differ more than ratings of several. Intervals are by McGraw and Wong
-    (1996), whose names are ICC(1), ICC(A,1), ICC(C,1), and likewise with k. Items of one of `clusters` count as one in
-    the degrees of freedom, as if they were equal, so the interval is conservative.
+    rating (`1`), or of the mean of all (`k`). `statistic` is the F of the test that ratings of an item are
+    uncorrelated, `df` the degrees of freedom of its numerator. The maximum is 1; a negative value means that ratings of
+    one item differ more than ratings of different items. Intervals are by McGraw and Wong (1996), who call the
+    coefficients ICC(1), ICC(A,1), ICC(C,1), and likewise with k. The items of a cluster count as one item in the
+    degrees of freedom, as if they were equal, so the interval is conservative.
 
     >>> judges = [[9, 6, 8, 7, 10, 6], [2, 1, 4, 1, 5, 2], [5, 3, 6, 2, 6, 4], [8, 2, 8, 6, 9, 7]]
     >>> [round(intraclass(judges, form).value, 2) for form in ("1,1", "2,1", "3,1", "1,k", "2,k", "3,k")]
@@ -461,11 +463,11 @@ def intraclass(
     """
     if form not in get_args(Form):
         raise ValueError(f"the form is one of {', '.join(get_args(Form))}, not {form!r}")
-    every = read_ratings(ratings)
-    matrix, left_out = complete_items(every)
+    all_ratings = read_ratings(ratings)
+    matrix, left_out = complete_items(all_ratings)
     raters, items = matrix.shape
-    kept = cluster_codes(clusters, every.shape[1])[~np.isnan(every).any(axis=0)]
-    units = len(np.unique(kept))
+    codes = cluster_codes(clusters, all_ratings.shape[1])[~np.isnan(all_ratings).any(axis=0)]
+    units = len(np.unique(codes))
     if raters < 2:
         return Estimate.undefined("fewer than two raters", n=items, left_out=left_out)
     if items < 2:
@@ -474,15 +476,16 @@ def intraclass(
     model, of_one = form[0], form[2] == "1"
     error = squares.within if model == "1" else squares.rest
     shift = squares.judges - squares.rest if model == "2" else 0.0
+    # Numerator and denominator of the coefficient are both multiplied by the number of raters.
     if of_one:
-        whole = squares.between + (raters - 1) * error + raters * shift / items
+        total = squares.between + (raters - 1) * error + raters * shift / items
     else:
-        whole = squares.between + shift / items
+        total = squares.between + shift / items
     if squares.between == 0:
         return Estimate.undefined("the items do not differ in their mean rating", n=items, left_out=left_out)
-    if whole <= 0:
+    if total <= 0:
         return Estimate.undefined("the items differ less than the error allows", n=items, left_out=left_out)
-    value = (squares.between - error) / whole
+    value = (squares.between - error) / total
     result = Estimate(value, n=items, clusters=units, left_out=left_out)
     if units < 2:
         return result.without_interval("one item says nothing about the error")
@@ -490,14 +493,14 @@ def intraclass(
         return result.without_interval("the ratings leave no error to base an interval on")
     from scipy.special import fdtrc
 
-    free = units * (raters - 1) if model == "1" else (units - 1) * (raters - 1)
+    error_df = units * (raters - 1) if model == "1" else (units - 1) * (raters - 1)
     ratio = squares.between / error
     low, high = (
         _agreement_bounds(squares, units, confidence)
         if model == "2"
-        else _bounds(ratio, units, free, raters, confidence)
+        else _bounds(ratio, units, error_df, raters, confidence)
     )
-    p = float(fdtrc(units - 1, free, ratio))
+    p = float(fdtrc(units - 1, error_df, ratio))
     result = replace(result, statistic=ratio, df=units - 1, p=p)
     if of_one and not low <= value <= high:
         return result.without_interval("the approximation of the interval fails for so few ratings")
@@ -510,31 +513,31 @@ def intraclass(
     return replace(result, low=low, high=high)
 
 
-def _bounds(ratio: float, items: int, free: int, raters: int, confidence: float) -> tuple[float, float]:
-    """Return the interval of a single rating, from the F ratio."""
+def _bounds(ratio: float, units: int, error_df: int, raters: int, confidence: float) -> tuple[float, float]:
+    """Return the interval of the reliability of one rating by the designs `1` and `3`, from the F ratio."""
     from scipy.special import fdtri
 
     upper = two_sided(confidence)
-    low = ratio / float(fdtri(items - 1, free, upper))
-    high = ratio * float(fdtri(free, items - 1, upper))
+    low = ratio / float(fdtri(units - 1, error_df, upper))
+    high = ratio * float(fdtri(error_df, units - 1, upper))
     return (low - 1) / (low + raters - 1), (high - 1) / (high + raters - 1)
 
 
 def _agreement_bounds(squares: Squares, units: int, confidence: float) -> tuple[float, float]:
-    """Return the interval of a single rating by raters drawn from a population, with Satterthwaite's degrees of freedom
+    """Return the interval of the reliability of one rating by the design `2`, with Satterthwaite's degrees of freedom
     for `units` independent units."""
     from scipy.special import fdtri
 
     n, k = squares.items, squares.raters
     error = squares.rest
-    whole = squares.between + (k - 1) * error + k * (squares.judges - error) / n
-    rho = (squares.between - error) / whole
+    total = squares.between + (k - 1) * error + k * (squares.judges - error) / n
+    rho = (squares.between - error) / total
     weight = n * (1 + (k - 1) * rho) - k * rho
     f = squares.judges / error
     m = units
-    free = (k - 1) * (m - 1) * (k * rho * f + weight) ** 2 / ((m - 1) * (k * rho * f) ** 2 + weight**2)
+    df = (k - 1) * (m - 1) * (k * rho * f + weight) ** 2 / ((m - 1) * (k * rho * f) ** 2 + weight**2)
     upper = two_sided(confidence)
-    f_low, f_high = float(fdtri(m - 1, free, upper)), float(fdtri(free, m - 1, upper))
+    f_low, f_high = float(fdtri(m - 1, df, upper)), float(fdtri(df, m - 1, upper))
     rest = k * squares.judges + (k * n - k - n) * error
     low = n * (squares.between - f_low * error) / (f_low * rest + n * squares.between)
     high = n * (f_high * squares.between - error) / (rest + n * f_high * squares.between)
@@ -549,20 +552,23 @@ AT_ONCE = 10_000
 
 @dataclass(frozen=True)
 class TauByItem:
-    """`figures` has one number per item, NaN if undefined; `value` is the mean of the others."""
+    """The statistic of `tau_by_item`: `figures` has a number per item, NaN if it is undefined for the item, and `value`
+    is the mean of the others."""
 
     value: float | None
     figures: Floats
     reason: str | None = None
+    """Why `value` is undefined."""
 
 
 def tau_by_item(items: Sequence[Floats]) -> TauByItem:
     """Return (τ_b + 1) / 2 of every two raters over the replies to an item, averaged over pairs and then over items.
 
-    Each of `items` is a matrix with a row per rater and a column per reply, with NaN if missing; a pair uses the
-    replies that both rated. It is undefined if a rater gave all replies to an item one score; such a pair is left out,
-    and so is an item without defined pairs. Random orders give 0.5, not 0: this is the statistic that arXiv:2505.16160
-    reports, and no coefficient of concordance such as Kendall's W. τ_b is that of Kendall 1945.
+    Each of `items` is a matrix with a row per rater and a column per reply, with NaN if missing; a pair of raters uses
+    the replies that both rated. τ_b (Kendall 1945) is undefined if one of the two gave all these replies the same
+    score; such a pair is left out, and so is an item without any other pair. Random orders have the expectation 0.5,
+    not 0. This is the statistic that arXiv:2505.16160 reports; it is not a coefficient of concordance such as Kendall's
+    W.
 
     >>> one = np.array([[1, 2, 3, 4, 5], [2, 1, 3, 4, 5.0]])
     >>> other = np.array([[5, 4, 3, 2, 1], [1, 2, 3, 4, 5.0]])
@@ -575,13 +581,13 @@ def tau_by_item(items: Sequence[Floats]) -> TauByItem:
     for place, ratings in enumerate(items):
         shapes.setdefault(ratings.shape, []).append(place)
     return stacked_tau_by_item(
-        [(np.array(places), np.stack([items[each] for each in places])) for places in shapes.values()]
+        [(np.array(places), np.stack([items[place] for place in places])) for places in shapes.values()]
     )
 
 
 def stacked_tau_by_item(stacks: Sequence[tuple[Ints, Floats]]) -> TauByItem:
-    """Return the same for stacked items: the positions of items whose matrices have one shape, and these as one array
-    (items, raters, replies).
+    """Return `tau_by_item` of stacked items. A stack has the positions of items whose matrices have the same shape, and
+    these matrices as one array of the shape (items, raters, replies).
 
     >>> one = np.array([[[1, 2, 3, 4, 5], [2, 1, 3, 4, 5.0]]])
     >>> stacked_tau_by_item([(np.array([1]), one), (np.array([0]), one[:, :, :1])]).figures.round(6).tolist()
@@ -599,7 +605,7 @@ def stacked_tau_by_item(stacks: Sequence[tuple[Ints, Floats]]) -> TauByItem:
 
 
 def _figures(ratings: Floats) -> Floats:
-    """Return the statistic of each item of (items, raters, replies)."""
+    """Return the statistic of each item, from an array of the shape (items, raters, replies)."""
     differences = np.sign(ratings[:, :, :, None] - ratings[:, :, None, :])
     taus = []
     for one, other in combinations(range(ratings.shape[1]), 2):
@@ -609,9 +615,9 @@ def _figures(ratings: Floats) -> Floats:
         untied = np.sqrt((first**2).sum(axis=(1, 2)) * (second**2).sum(axis=(1, 2)))
         shared = (first * second).sum(axis=(1, 2))
         taus.append(np.divide(shared, untied, out=np.full(len(untied), np.nan), where=untied > 0))
-    every = np.stack(taus)
-    known = (~np.isnan(every)).sum(axis=0)
-    return np.where(known > 0, (np.nansum(every, axis=0) / np.maximum(known, 1) + 1) / 2, np.nan)
+    tau = np.stack(taus)
+    defined = (~np.isnan(tau)).sum(axis=0)
+    return np.where(defined > 0, (np.nansum(tau, axis=0) / np.maximum(defined, 1) + 1) / 2, np.nan)
 
 
 # Intervals over items
@@ -628,10 +634,10 @@ def over_items(
     seed: int = 0,
     confidence: float = 0.95,
 ) -> Estimate:
-    """Return an agreement coefficient with an interval that generalises to more items of the same kind.
+    """Return an agreement coefficient with an interval for the population of items; the raters are fixed.
 
-    `statistic` takes ratings of the shape (raters, items); items, or `clusters` of them (one per item), are resampled
-    or left out as columns. `n` and `left_out` are those of the statistic. The raters are fixed. The interval ends at 1
+    `statistic` takes ratings of the shape (raters, items). Items are resampled or left out as columns; with `clusters`,
+    the cluster of each item, whole clusters are. `n` and `left_out` are those of the statistic. The interval ends at 1
     at most, the maximum of all such coefficients.
 
     >>> from tripos_warehouse.statistics.agreement import krippendorff_alpha
@@ -672,13 +678,14 @@ Level = Literal["nominal", "ordinal", "interval", "ratio"]
 def krippendorff_alpha(
     ratings: Ratings, level: Level = "interval", categories: Sequence[Hashable] | None = None
 ) -> Estimate:
-    """Return α = 1 − D_o / D_e, the disagreement within items relative to that of all ratings shuffled: 1 is agreement,
-    0 chance.
+    """Return α = 1 − D_o / D_e, with D_o the mean disagreement of two ratings of the same item, and D_e that of any two
+    ratings: 1 is perfect agreement, 0 that of chance.
 
     `ratings` has one row per rater. An item with fewer than two ratings does not count, and is in `left_out`; `n` is
-    the number of items that count. `level` is the distance of two ratings: `nominal` 1 if they differ, `ordinal` the
-    ranks between them, `interval` the difference, `ratio` the difference over the sum, each squared. With `categories`,
-    from low to high, a rating is its index in them (Krippendorff 2011, "Computing Krippendorff's alpha-reliability").
+    the number of items that count. `level` chooses the disagreement of two ratings, which is the square of a distance:
+    for `nominal` it is 1 if they differ, for `ordinal` the number of ranks between them, for `interval` their
+    difference, for `ratio` their difference divided by their sum. With `categories`, from low to high, a rating is its
+    index in them (Krippendorff 2011, "Computing Krippendorff's alpha-reliability").
 
     For an interval, pass this function to `over_items`.
 
@@ -713,41 +720,43 @@ def krippendorff_alpha(
 
 
 def _nominal(values: Floats, items: Ints) -> tuple[float, float]:
-    """Return the distances of all pairs within items, each divided by its item's number of ratings less one; and those
-    of all pairs."""
+    """Return two sums of disagreements over ordered pairs of ratings: over pairs within items, each divided by its
+    item's number of ratings less one; and over all pairs."""
     _, codes = np.unique(values, return_inverse=True)
-    given = np.bincount(items)
+    per_item = np.bincount(items)
     (pairs, counts) = np.unique(np.stack([items, codes]), axis=1, return_counts=True)
-    same = np.bincount(pairs[0], weights=counts.astype(np.float64) ** 2)
-    every = np.bincount(codes).astype(np.float64)
-    return float(((given**2 - same) / (given - 1)).sum()), float(len(values) ** 2 - every @ every)
+    equal = np.bincount(pairs[0], weights=counts.astype(np.float64) ** 2)
+    totals = np.bincount(codes).astype(np.float64)
+    return float(((per_item**2 - equal) / (per_item - 1)).sum()), float(len(values) ** 2 - totals @ totals)
 
 
 def _interval(values: Floats, items: Ints) -> tuple[float, float]:
-    """Like `_nominal`; the squared distances of all pairs add up to 2 n times the squares about the mean."""
-    given = np.bincount(items)
-    means = np.bincount(items, weights=values) / given
+    """Return the two sums of `_nominal` for squared differences: over all ordered pairs of n values these add up to 2 n
+    times the sum of squares about the mean."""
+    per_item = np.bincount(items)
+    means = np.bincount(items, weights=values) / per_item
     squares = np.bincount(items, weights=(values - means[items]) ** 2)
     total = float(((values - values.mean()) ** 2).sum())
-    return float((2 * given * squares / (given - 1)).sum()), 2 * len(values) * total
+    return float((2 * per_item * squares / (per_item - 1)).sum()), 2 * len(values) * total
 
 
 def _ratio(values: Floats, items: Ints) -> tuple[float, float]:
-    """Like `_nominal`, value by value, since this distance has no sum in closed form."""
+    """Return the two sums of `_nominal` for a ratio scale, value by value, since they have no closed form."""
     levels, codes = np.unique(values, return_inverse=True)
-    every = np.bincount(codes).astype(np.float64)
-    given = np.bincount(items)
+    totals = np.bincount(codes).astype(np.float64)
+    per_item = np.bincount(items)
     (pairs, counts) = np.unique(np.stack([items, codes]), axis=1, return_counts=True)
-    expected = sum(float(every[at] * (_ratios(levels[at], levels) @ every)) for at in range(len(levels)))
+    expected = sum(float(totals[index] * (_ratios(levels[index], levels) @ totals)) for index in range(len(levels)))
     observed = 0.0
     ends = np.cumsum(np.bincount(pairs[0]))
     for item, (start, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
-        inside, times = levels[pairs[1, start:end]], counts[start:end]
-        observed += float(times @ _ratios(inside[:, None], inside) @ times) / (given[item] - 1)
+        item_levels, item_counts = levels[pairs[1, start:end]], counts[start:end]
+        observed += float(item_counts @ _ratios(item_levels[:, None], item_levels) @ item_counts) / (per_item[item] - 1)
     return observed, expected
 
 
 def _ratios(first: Floats, second: Floats) -> Floats:
+    """Return the squared quotient of the difference and the sum of values; 0 for two zeros."""
     total = first + second
     return ((first - second) / np.where(total == 0, 1, total)) ** 2
 
@@ -770,7 +779,7 @@ def pairwise(
     ratings: Ratings,
     categories: Sequence[Hashable] | None = None,
 ) -> Pairwise:
-    """Return the mean of a statistic of two raters over every pair of raters for which it is defined.
+    """Return the mean of a statistic of two raters over all pairs of raters for which it is defined.
 
     `ratings` has one row per rater. With `categories` the statistic gets indices in them, from 0. For the interval of
     the mean, pass `lambda ratings: pairwise(…, ratings).mean` to `over_items`.

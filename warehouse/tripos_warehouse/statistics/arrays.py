@@ -63,7 +63,7 @@ def z_tails(z: float) -> float:
 
 
 def two_sided(confidence: float) -> float:
-    """Return the quantile at the end of an interval of `confidence`, such as 0.975 for 0.95.
+    """Return the probability below the upper end of a two-sided interval of `confidence`, such as 0.975 for 0.95.
 
     Raises `ValueError` unless `confidence` lies between 0 and 1.
 
@@ -125,6 +125,7 @@ def is_missing(rating: Any) -> bool:
 
 
 def _places(categories: Sequence[Hashable]) -> dict[Hashable, int]:
+    """Return the index of each category. Raises `ValueError` if one is named twice."""
     places = {category: place for place, category in enumerate(categories)}
     if len(places) < len(categories):
         raise ValueError(f"a category is named twice: {list(categories)}")
@@ -132,6 +133,7 @@ def _places(categories: Sequence[Hashable]) -> dict[Hashable, int]:
 
 
 def _place(rating: Any, places: dict[Hashable, int]) -> int | None:
+    """Return the index of a rating; `None` if it is missing. Raises `ValueError` if it is not a category."""
     if is_missing(rating):
         return None
     if rating not in places:
@@ -146,8 +148,8 @@ def complete_items(ratings: Floats) -> tuple[Floats, int]:
     >>> matrix.tolist(), left_out
     ([[1.0, 2.0], [1.0, 3.0]], 1)
     """
-    whole = ~np.isnan(ratings).any(axis=0)
-    return ratings[:, whole], int((~whole).sum())
+    complete = ~np.isnan(ratings).any(axis=0)
+    return ratings[:, complete], int((~complete).sum())
 
 
 def read_values(values: Values) -> Floats:

@@ -1,6 +1,6 @@
-"""A figure with its ends: the one type of a value that has an error, or the reason why it has none.
+"""The result of a statistic: a value with its interval, or the reason why there is none.
 
-It is a module of its own because tables import it, and every command that prints one; numpy is loaded elsewhere.
+The module is separate from the statistics since every command that prints a table imports it; it does not load numpy.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class Estimate:
     reason: str | None = None
     """Why `value` is missing; if it is present, why its interval is missing."""
     low: float | None = None
-    """The lower end of the 95 % interval."""
+    """The lower end of the interval: of 95 %, unless the function was passed another confidence."""
     high: float | None = None
-    """The upper end of the 95 % interval."""
+    """The upper end of the interval."""
     standard_error: float | None = None
     statistic: float | None = None
     """The test statistic: a t, z, χ² or F, as the function documents."""

@@ -8,8 +8,8 @@ standard error s from m units. The interval is the union of two:
 
 s′² = s² + p (1 - p) (1 - 2p)² / m²: few units near an end hide values far from it, so one more of them is added. In the
 middle of the scale, and with many units, nothing changes. If all units are alike, s is 0 and says nothing. A kind of
-unit that none of m showed has at most the share 1 - (α/2)^(1/m), and may lie at either end. If all units are at one
-end, this is the interval of Clopper and Pearson.
+unit that does not occur among m units has at most the share 1 - (α/2)^(1/m), and may lie at either end. If all units
+are at one end, this is the interval of Clopper and Pearson.
 
 Means of cells (`cell_means`). A leaf cell is a weighted mean D = Σ w d of m units (items, or clusters of items). With
 the weight w_i of unit i (Σ w_i = 1), S_k = Σ w_i^k and the influence r_i = Σ w d − w_i D of the unit's values d:
@@ -24,8 +24,8 @@ A figure is Σ_c g_c D_c. A unit may be in several cells, and its influences add
 Its degrees of freedom follow Satterthwaite (1946), by unit: (Σ s_i)² / Σ t_i² with s_i = Σ_c g_c² v_ic and t_i = Σ_c
 g_c² v_ic √κ_c, where v_ic = σ_c² w_ic² and κ_c = S2² / (S4 df_c). For one cell that is df_c, and for cells that share
 no unit (Σ V_c)² / Σ (V_c² / df_c). The units of a small cell may be alike by chance, which hides that its error is the
-largest; so the smaller is taken of this, and of the same as if all cells had one variance per unit, which follows from
-their weights alone. Degrees of freedom are at least 1, and not rounded.
+largest. So a second number is computed as if all cells had the same variance per unit, which follows from their weights
+alone, and the smaller of the two is used. Degrees of freedom are at least 1, and need not be integers.
 
 A cell whose units are all alike shows no error, although it has one. On a scale of length L one more unit is added,
 half of it at each end: σ² = L² q, with the variance q of m units at their share x of the scale and half a unit at 0 and
@@ -99,8 +99,8 @@ MAX_FLIPPED_UNITS = 12
 
 
 def sign_flip_p(contributions: Floats) -> float | None:
-    """Return the p-value of a difference from the contributions of units, by all sign flips; None if more than 12 of
-    them differ from 0. Contributions of 0 change nothing.
+    """Return the p-value of a difference from the contributions of units, by all sign flips; None if more than
+    `MAX_FLIPPED_UNITS` of them differ from 0. Contributions of 0 do not matter.
 
     >>> sign_flip_p(np.array([1.0, 1.0, 1.0])), sign_flip_p(np.array([3.0, -2.0, 1.0, 0.0])), sign_flip_p(np.zeros(4))
     (0.25, 0.75, 1.0)
@@ -146,7 +146,7 @@ classes."""
 
 
 def shares_between(share: Floats, error: Floats, df: Floats, units: Floats, confidence: float = 0.95) -> list[Floats]:
-    """Return the low and the high ends of intervals of shares, with their errors, degrees of freedom and numbers of
+    """Return the low and the high ends of the intervals of shares, from their errors, degrees of freedom and numbers of
     units.
 
     All are arrays of one shape. If an error is 0, the units are taken to be alike.
@@ -185,9 +185,9 @@ def bounded(
     """Return a figure with the interval that its standard error gives between two `ends`, and the test of Student's t
     against `null`.
 
-    The number of units is `clusters` of `found`, or `units` if their weights differ. The test uses s′ as the error; if
-    it is significant, the interval excludes `null`. If the error is 0 there is an interval and no test; without degrees
-    of freedom there is neither. An end that the value exceeds is ignored.
+    The number of units is `clusters` of `result`, or `units` if their weights differ. The test uses s′ as the error; if
+    it is significant, the interval excludes `null`. If the error is 0 there is an interval and no test. Without degrees
+    of freedom, or if the value is not between the ends, there is neither.
 
     >>> eight = bounded(Estimate(9.6, clusters=8), 0.2, 7, (1, 10))
     >>> round(eight.low, 2), round(eight.high, 2)
@@ -202,14 +202,14 @@ def bounded(
         return result
     length = high - low
     share = min(1.0, max(0.0, (result.value - low) / length))
-    at, errors, freedom, many = (np.array([each]) for each in (share, error / length, df, units))
-    bottom, top = (low + length * float(end[0]) for end in shares_between(at, errors, freedom, many, confidence))
+    shares, errors, dfs, counts = (np.array([number]) for number in (share, error / length, df, units))
+    bottom, top = (low + length * float(end[0]) for end in shares_between(shares, errors, dfs, counts, confidence))
     # Rounding must not exclude the value from its interval.
     bottom, top = min(bottom, result.value), max(top, result.value)
     with_interval = replace(result, low=bottom, high=top, standard_error=error, df=df)
     if null is None or error / length <= ROUNDING:
         return with_interval
-    statistic = (result.value - null) / (length * float(_error_with_unseen_unit(at, errors, many)[0]))
+    statistic = (result.value - null) / (length * float(_error_with_unseen_unit(shares, errors, counts)[0]))
     return with_test(
         replace(with_interval, statistic=statistic), t_tails(statistic, df), null=null, confidence=confidence
     )
@@ -249,39 +249,44 @@ def share_sum_reach(
     """
     below = above = 0.0
     for sign in (1.0, -1.0):
-        own = [each for each in zip(weights, shares, items, strict=True) if each[0] * sign > 0]
-        if own:
-            down, up = _one_signed_reach([(abs(weight), share, count) for weight, share, count in own], confidence)
+        of_sign = [
+            (abs(weight), share, count)
+            for weight, share, count in zip(weights, shares, items, strict=True)
+            if weight * sign > 0
+        ]
+        if of_sign:
+            down, up = _one_signed_reach(of_sign, confidence)
             down, up = (down, up) if sign > 0 else (up, down)
             below, above = math.hypot(below, down), math.hypot(above, up)
     return below, above
 
 
 def _one_signed_reach(shares: Sequence[tuple[float, float, int]], confidence: float) -> tuple[float, float]:
-    """Return the distances for shares whose weights have one sign."""
-    whole = math.fsum(weight for weight, _, _ in shares)
-    share = min(1.0, math.fsum(weight * each for weight, each, _ in shares) / whole)
-    many = whole**2 / math.fsum(weight**2 / count for weight, _, count in shares)
-    reaches = [(weight, each, _exact(each, count, confidence)) for weight, each, count in shares]
-    down = math.hypot(*(weight * (each - low) for weight, each, (low, _) in reaches))
-    up = math.hypot(*(weight * (high - each) for weight, each, (_, high) in reaches))
-    low, high = _exact(share, many, confidence)
-    return max(down, whole * (share - low)), max(up, whole * (high - share))
+    """Return how far the interval reaches below and above the sum, for `shares` with positive weights: their weights,
+    values and numbers of items."""
+    total = math.fsum(weight for weight, _, _ in shares)
+    mean_share = min(1.0, math.fsum(weight * share for weight, share, _ in shares) / total)
+    effective = total**2 / math.fsum(weight**2 / count for weight, _, count in shares)
+    intervals = [(weight, share, _exact(share, count, confidence)) for weight, share, count in shares]
+    down = math.hypot(*(weight * (share - low) for weight, share, (low, _) in intervals))
+    up = math.hypot(*(weight * (high - share) for weight, share, (_, high) in intervals))
+    low, high = _exact(mean_share, effective, confidence)
+    return max(down, total * (mean_share - low)), max(up, total * (high - mean_share))
 
 
-def _exact(share: float, many: float, confidence: float) -> tuple[float, float]:
-    """Return the ends of the interval of Clopper and Pearson, with counts rounded to integers if they differ by
-    rounding only."""
-    successes = share * many
+def _exact(share: float, n: float, confidence: float) -> tuple[float, float]:
+    """Return the ends of the interval of Clopper and Pearson for a share of `n` items. A number of successes that
+    differs from an integer by rounding only becomes that integer."""
+    successes = share * n
     near = round(successes)
-    successes = near if abs(successes - near) <= ROUNDING * many else successes
-    estimate = clopper_pearson(min(successes, many), many, confidence=confidence)
+    successes = near if abs(successes - near) <= ROUNDING * n else successes
+    estimate = clopper_pearson(min(successes, n), n, confidence=confidence)
     return estimate.low or 0.0, 1.0 if estimate.high is None else estimate.high
 
 
 def class_mean_ends(shares: Sequence[float], items: Sequence[int]) -> tuple[float, float]:
-    """Return the ends for a mean of the shares of classes, some with few `items`: the means of each class's exact ends.
-    They are far apart, and valid for any classes.
+    """Return the ends of an interval of a mean of the shares of classes, some with few `items`: the means of the ends
+    of the exact intervals of the classes. The interval is wide, and valid for any classes.
 
     >>> [round(end, 3) for end in class_mean_ends([1.0, 0.5], [8, 2])]
     [0.322, 0.994]
@@ -295,7 +300,7 @@ def class_mean_ends(shares: Sequence[float], items: Sequence[int]) -> tuple[floa
 
 
 def _error_with_unseen_unit(share: Floats, error: Floats, units: Floats) -> Floats:
-    """Return the error enlarged for one unobserved unit."""
+    """Return s′ of the module's docstring: the error, enlarged for one unobserved unit."""
     found: Floats = np.sqrt(error**2 + share * (1 - share) * (1 - 2 * share) ** 2 / units**2)
     return found
 
@@ -303,7 +308,8 @@ def _error_with_unseen_unit(share: Floats, error: Floats, units: Floats) -> Floa
 def wilson(successes: float, n: float, *, confidence: float = 0.95) -> Estimate:
     """Return a share with the interval of Wilson (1927), which stays between 0 and 1 and is accurate for few rows too.
 
-    Both arguments may be fractions, as a design effect makes them. Raises `ValueError` unless 0 ≤ `successes` ≤ `n`.
+    Both arguments may be fractions, as after a correction by a design effect. Raises `ValueError` unless 0 ≤
+    `successes` ≤ `n`.
 
     >>> share = wilson(8, 10)
     >>> share.value, round(share.low, 3), round(share.high, 3)
@@ -325,7 +331,8 @@ def wilson(successes: float, n: float, *, confidence: float = 0.95) -> Estimate:
 def clopper_pearson(successes: float, n: float, *, confidence: float = 0.95) -> Estimate:
     """Return a share with the exact interval of Clopper and Pearson (1934), whose coverage is at least nominal.
 
-    Both arguments may be fractions, as ratios of sums make them. Raises `ValueError` unless 0 ≤ `successes` ≤ `n`.
+    Both arguments may be fractions, such as an effective number of items. Raises `ValueError` unless 0 ≤ `successes` ≤
+    `n`.
 
     >>> share = clopper_pearson(8, 10)
     >>> share.value, round(share.low, 3), round(share.high, 3)
@@ -365,7 +372,7 @@ ROUNDING_OF_VALUES = 1e-12
 
 @dataclass(frozen=True)
 class CellMeans:
-    """The mean of the means of cells, or another sum of them. `standard_error` and `df` are 0 if nothing shows them."""
+    """The mean of the means of cells, or another sum of them. `standard_error` and `df` are 0 if they are unknown."""
 
     value: float
     standard_error: float
@@ -377,7 +384,7 @@ class CellMeans:
     effective: float
     """The number of units of equal weight with the same precision (Kish 1965)."""
     all_equal: bool
-    """True if all units of all cells are alike, and no cell has a negative coefficient."""
+    """True if all units of all cells have one value, and the coefficients of all cells are positive."""
 
 
 def cell_means(
@@ -424,10 +431,11 @@ def cell_means(
         enlarged = np.sqrt(s2 / expected)
     alike = ~(variance > least**2)
     value = float(means.mean()) if times is None else float(g @ means)
-    same = bool(alike.all()) and float(np.ptp(means)) <= least and bool((g > 0).all())
-    weighed = np.bincount(of_unit, np.abs(g[of_cell]) * w, units)
-    result = CellMeans(value, 0.0, 0.0, contributions, m, float(weighed.sum() ** 2 / np.square(weighed).sum()), same)
-    if m.min() < 2 or same or (ends is None and alike.any()):
+    all_equal = bool(alike.all()) and float(np.ptp(means)) <= least and bool((g > 0).all())
+    unit_weights = np.bincount(of_unit, np.abs(g[of_cell]) * w, units)
+    effective = float(unit_weights.sum() ** 2 / np.square(unit_weights).sum())
+    result = CellMeans(value, 0.0, 0.0, contributions, m, effective, all_equal)
+    if m.min() < 2 or all_equal or (ends is None and alike.any()):
         return result
     hidden = np.zeros(cells)
     if ends is not None:
@@ -437,9 +445,9 @@ def cell_means(
     total_variance = float(np.square(np.bincount(of_unit, p, units)).sum() + (g**2 * hidden * s2).sum())
     root_of_kappa = np.sqrt(s2**2 / (s4 * np.where(alike, np.maximum(m - 1.0, 1.0), df)))
     observed, equal = np.where(alike, hidden, variance), np.ones(cells)
-    df_of_all = min(_freedom(g**2 * each, w, root_of_kappa, of_cell, of_unit) for each in (observed, equal))
-    of_units = np.sqrt(np.bincount(of_unit, observed[of_cell] * np.square(w * g[of_cell]), units))
-    result = replace(result, effective=float(of_units.sum() ** 2 / np.square(of_units).sum()))
+    df_of_all = min(_freedom(g**2 * per_unit, w, root_of_kappa, of_cell, of_unit) for per_unit in (observed, equal))
+    unit_errors = np.sqrt(np.bincount(of_unit, observed[of_cell] * np.square(w * g[of_cell]), units))
+    result = replace(result, effective=float(unit_errors.sum() ** 2 / np.square(unit_errors).sum()))
     # Integers may be off by a rounding error.
     return replace(result, standard_error=float(np.sqrt(total_variance)), df=max(round(df_of_all, 9), 1.0))
 
@@ -604,12 +612,12 @@ def _with_interval(
     confidence: float,
     null: float = 0.0,
 ) -> Estimate:
-    """Return the mean of so many cells with its interval, and Student's t against `null`."""
+    """Return a mean of `parts` cells with its interval between `ends`, and Student's t against `null`."""
     number, fewest = result.clusters or 0, int(means.units.min())
     if fewest < 2:
         return result.without_interval(SINGLE_ITEM if number < 2 else SINGLE_ITEM_CELL)
     if ends is not None:
-        # If all are alike, the smallest cell bounds the share of other units.
+        # If all units are alike, the smallest cell bounds the share of units that do not occur.
         units = means.effective if means.standard_error else min(means.effective, number, fewest * parts)
         df, error = means.df or max(units - 1, 1.0), means.standard_error
         return bounded(result, error, df, ends, units=units, null=null, confidence=confidence)
@@ -632,22 +640,22 @@ def _numbered(names: Sequence[object] | Ints) -> tuple[Ints, int]:
 # Medians
 
 FEW_ROWS = 2000
-"""Up to this many rows are summed one by one. A matrix product is as fast only if its threads pay off."""
+"""For up to this many rows, weights are summed row by row; a matrix product would be faster only with many threads."""
 
 FEW_VALUES = 100
-"""With more rows and up to this many distinct values, weights are summed per value."""
+"""For more rows with up to this many distinct values, weights are summed by value."""
 
 CELLS = 4_000_000
 """The most numbers in memory at a time."""
 
 
 def weighted_medians(values: Floats, codes: Ints, weights: Floats) -> Floats:
-    """Return the median of rows for every row of `weights`, of the shape (draws, clusters): the integer multiplicity of
-    each cluster's rows.
+    """Return the median of the values in every draw. `weights`, of the shape (draws, clusters), has the number of times
+    that the rows of a cluster are in a draw.
 
-    `codes` has the cluster of each of `values`, from 0. The result is NaN if all weights are 0. Weights are summed in
-    the order of the values. The median of a draw is near that of all rows, so rows far from it are summed by cluster
-    and not one by one.
+    `codes` has the cluster of each of `values`, from 0. The median is NaN if all weights of a draw are 0. Weights are
+    summed in the order of the values. The median of a draw is near that of all rows, so rows far from it are summed by
+    cluster and not one by one.
 
     >>> drawn = np.array([[1.0, 1.0, 1.0], [2.0, 0.0, 1.0], [0.0, 2.0, 0.0], [0.0, 0.0, 0.0]])
     >>> weighted_medians(np.array([5.0, 1.0, 2.0, 4.0]), np.array([0, 1, 1, 2]), drawn).tolist()
@@ -673,6 +681,7 @@ def _targets(totals: Floats) -> Floats:
 
 
 def _middle(pairs: Floats, totals: Floats) -> Floats:
+    """Return the mean of the two middle values of every draw; NaN for an empty draw."""
     found: Floats = pairs.mean(axis=1)
     found[totals == 0] = np.nan
     return found
@@ -691,27 +700,27 @@ def _by_row(codes: Ints, weights: Floats, targets: Floats) -> Ints:
     n, groups = len(codes), weights.shape[1]
     below = np.bincount(codes, (np.arange(n) < n / 2) - 0.5, minlength=groups)
     reach = 6 * math.ceil(math.sqrt(float((below**2).sum()))) + 50
-    found = np.zeros(targets.shape, dtype=np.int64)
-    waiting = np.arange(len(weights))
-    while len(waiting):
+    places = np.zeros(targets.shape, dtype=np.int64)
+    pending = np.arange(len(weights))
+    while len(pending):
         start, end = max(0, n // 2 - reach), min(n, n // 2 + reach)
         before = np.bincount(codes[:start], minlength=groups)
-        missed: list[Ints] = []
+        outside: list[Ints] = []
         size = max(1, CELLS // (end - start))
-        for first in range(0, len(waiting), size):
-            part = waiting[first : first + size]
-            passed = weights[part] @ before
-            sums = passed[:, None] + np.cumsum(weights[part][:, codes[start:end]], axis=1)
-            found[part] = start + _reached(sums, targets[part])
-            whole = end - start == n
-            missed.append(part[~(whole | ((passed < targets[part, 0]) & (sums[:, -1] >= targets[part, 1])))])
-        waiting = np.concatenate(missed)
+        for first in range(0, len(pending), size):
+            draws = pending[first : first + size]
+            sums_before = weights[draws] @ before
+            sums = sums_before[:, None] + np.cumsum(weights[draws][:, codes[start:end]], axis=1)
+            places[draws] = start + _reached(sums, targets[draws])
+            is_inside = (sums_before < targets[draws, 0]) & (sums[:, -1] >= targets[draws, 1])
+            outside.append(draws[~(is_inside | (end - start == n))])
+        pending = np.concatenate(outside)
         reach *= 8
-    return found
+    return places
 
 
 def _reached(sums: Floats, targets: Floats) -> Ints:
-    """Return the positions at which growing `sums` first reach the two targets of each draw."""
+    """Return the positions at which the cumulative `sums` of each draw first reach its two targets."""
     places = np.stack([(sums < targets[:, middle][:, None]).sum(axis=1) for middle in (0, 1)], axis=1)
     found: Ints = np.minimum(places, sums.shape[1] - 1)
     return found
@@ -723,25 +732,25 @@ Statistic = Callable[[Ints], float | None]
 """A statistic of some of the rows: takes their indices, which may repeat, and returns None if undefined."""
 
 BATCH = 4_000_000
-"""The most cells that a bootstrap has in memory at a time."""
+"""The most indices of drawn clusters that a bootstrap has in memory at a time."""
 DRAWS_ALIKE = "all samples drawn again give the same value: nothing shows the error"
 
 
 def jackknife(statistic: Statistic, n: int, clusters: Clusters = None, *, confidence: float = 0.95) -> Estimate:
     """Return any statistic of `n` rows, with the error from leaving out each cluster in turn.
 
-    √((G − 1) / G · Σ (θ₋g − θ̄)²), and Student's t with G − 1 degrees of freedom (Tukey 1958; Efron and Stein 1981).
-    For smooth statistics only: for a median or another quantile, use `bootstrap`.
+    The error is √((G − 1) / G · Σ (θ₋g − θ̄)²), and the interval that of Student's t with G − 1 degrees of freedom
+    (Tukey 1958; Efron and Stein 1981). For smooth statistics only: for a median or another quantile, use `bootstrap`.
 
     >>> values = np.array([1.0, 2.0, 3.0, 4.0])
     >>> round(jackknife(lambda rows: values[rows].mean(), 4).standard_error, 4)
     0.6455
     """
-    estimate, codes, groups = _whole(statistic, n, clusters)
+    estimate, codes, groups = _of_all_rows(statistic, n, clusters)
     if estimate.value is None or estimate.reason:
         return estimate
     without = [statistic(np.flatnonzero(codes != group)) for group in range(groups)]
-    undefined = sum(each is None for each in without)
+    undefined = sum(value is None for value in without)
     if undefined:
         return estimate.without_interval(f"undefined without one of the clusters, for {undefined} of {groups}")
     parts = np.array(without, dtype=np.float64)
@@ -773,7 +782,7 @@ def bootstrap(
     >>> found.value, found.low, found.high
     (3.0, 1.0, 10.0)
     """
-    estimate, codes, groups = _whole(statistic, n, clusters)
+    estimate, codes, groups = _of_all_rows(statistic, n, clusters)
     if estimate.value is None or estimate.reason:
         return estimate
     members = rows_of(codes)
@@ -826,9 +835,9 @@ def bootstrap_mean(
     return _draw(estimate, resampled, samples, method, resamples, seed, confidence, lambda: 0, vectorized=True)
 
 
-def _whole(statistic: Statistic, n: int, clusters: Clusters) -> tuple[Estimate, Ints, int]:
-    """Return the statistic of all rows, with a reason if there is no interval; the cluster of each row; their
-    number."""
+def _of_all_rows(statistic: Statistic, n: int, clusters: Clusters) -> tuple[Estimate, Ints, int]:
+    """Return the statistic of all rows, with a reason if there is no interval; the code of the cluster of each row; and
+    the number of clusters."""
     codes = cluster_codes(clusters, n)
     groups = int(codes.max()) + 1 if n else 0
     value = statistic(np.arange(n)) if n else None
@@ -851,7 +860,7 @@ def _strata(codes: Ints, groups: int, strata: Clusters) -> list[Ints]:
 
 
 def _draw(
-    whole: Estimate,
+    estimate: Estimate,
     resampled: Callable[..., Any],
     samples: list[Ints],
     method: str,
@@ -862,11 +871,13 @@ def _draw(
     *,
     vectorized: bool,
 ) -> Estimate:
+    """Return an estimate with the interval of a bootstrap over `samples`, the clusters of each stratum. `undefined`
+    returns the number of draws in which the statistic `resampled` was undefined."""
     from scipy.stats import bootstrap as scipy_bootstrap
 
     two_sided(confidence)
     if any(len(sample) < 2 for sample in samples):
-        return whole.without_interval("a stratum has one cluster: nothing shows how far its clusters differ")
+        return estimate.without_interval("a stratum has one cluster: nothing shows how far its clusters differ")
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         drawn = scipy_bootstrap(
@@ -880,14 +891,14 @@ def _draw(
             rng=np.random.default_rng(seed),
         )
     if undefined():
-        return whole.without_interval(f"undefined in {undefined()} of the samples drawn again")
+        return estimate.without_interval(f"undefined in {undefined()} of the samples drawn again")
     error = float(drawn.standard_error)
-    if error <= 1e-12 * abs(whole.value or 0):
-        return replace(whole, standard_error=None, df=None, statistic=None, p=None).without_interval(DRAWS_ALIKE)
+    if error <= 1e-12 * abs(estimate.value or 0):
+        return replace(estimate, standard_error=None, df=None, statistic=None, p=None).without_interval(DRAWS_ALIKE)
     low, high = (float(bound) for bound in drawn.confidence_interval)
     if not (math.isfinite(low) and math.isfinite(high)):
-        return whole.without_interval("all samples drawn again lie on one side: the correction for bias is infinite")
-    return replace(whole, low=low, high=high, standard_error=error, df=None, statistic=None, p=None)
+        return estimate.without_interval("all samples drawn again lie on one side: the correction for bias is infinite")
+    return replace(estimate, low=low, high=high, standard_error=error, df=None, statistic=None, p=None)
 
 
 # Means across facets
@@ -903,7 +914,7 @@ def generalized(
 ) -> Estimate:
     """Return a mean with an interval that generalises to other levels of some facets, and not only to other items.
 
-    `found` is the mean with its interval over items, and each of `facets` the same mean with its error over the levels
+    `result` is the mean with its interval over items, and each of `facets` the same mean with its error over the levels
     of a facet, such as judges, in place of items (`mean_of_cells`). Items, judges and prompts are independent samples,
     so their variances add up (two-way clusters: Cameron, Gelbach and Miller 2011). Each has the degrees of freedom of
     its own levels, which may be two; so the half-widths of the intervals are added as squares, Σ t² V, since a single t
@@ -933,10 +944,10 @@ def generalized(
         reaches.append(t * facet.standard_error)
     low = result.value - math.hypot(result.value - result.low, *reaches)
     high = result.value + math.hypot(result.high - result.value, *reaches)
-    error = math.sqrt(sum((each or 0.0) ** 2 for each, _ in parts))
+    error = math.sqrt(sum((part or 0.0) ** 2 for part, _ in parts))
     wide = replace(bare, low=low, high=high, standard_error=error)
     if null is not None:
-        freedom = sum((each or 0.0) ** 4 / df for each, df in parts if df)
+        freedom = sum((part or 0.0) ** 4 / df for part, df in parts if df)
         df = error**4 / freedom
         t = t_quantile(two_sided(confidence), df)
         half = result.value - low if result.value > null else high - result.value
@@ -952,7 +963,8 @@ def generalized(
 
 DIVISOR_MAY_BE_0 = "the divisor may be 0: its interval holds 0"
 MAX_LOG_REACH = 300.0
-"""The farthest that the interval of a standard deviation reaches on this scale, beyond any practical bound."""
+"""The largest distance that the interval of a standard deviation reaches on the scale of logarithms, beyond any
+practical bound."""
 
 
 @dataclass(frozen=True)
@@ -971,7 +983,7 @@ class Factor:
 
     @property
     def lower(self) -> float:
-        """The distance from the power to the lower end of its interval, on the scale of logarithms."""
+        """The distance from the power of the figure to the lower end of its interval, on the scale of logarithms."""
         return abs(self.power) * (self._below if self.power > 0 else self._above)
 
     @property
@@ -994,8 +1006,8 @@ def product_interval(
     """Return the interval of `constant` times a product of powers of figures, with its `value` and standard `error`; or
     the reason why there is none.
 
-    None if the intervals of the factors do not determine it: two of them may have either sign, one with another power
-    than 1 may, or items differ in the factors and not in the product.
+    None if the intervals of the factors do not determine it: two of them include both signs, or one whose power is not
+    1 does, or items differ in the factors and not in the product.
 
     >>> twice, once = Factor(0.2, 0.077, 0.386, 0.074), Factor(0.1, 0.021, 0.265, 0.056, -1)
     >>> [round(end, 2) for end in product_interval(1, [twice, once], 2.0, 1.34)]
@@ -1034,12 +1046,12 @@ def _positive(factors: Sequence[Factor], value: float, error: float | None) -> t
         # A factor is 0: its upper end and those of all others may coincide.
         ends = [factor.high if factor.power > 0 else factor.low for factor in factors]
         return 0.0, math.prod(end**factor.power for end, factor in zip(ends, factors, strict=True))
-    shared = _shared(
+    shared = _variance_ratio(
         sum((factor.power * (factor.error or 0.0) / factor.value) ** 2 for factor in factors), error, value
     )
     if shared is None:
         return None
-    below, above = (math.sqrt(shared * sum(each**2 for each in side)) for side in _sides(factors))
+    below, above = (math.sqrt(shared * sum(reach**2 for reach in side)) for side in _log_reaches(factors))
     return value * math.exp(-below), value * math.exp(above)
 
 
@@ -1049,9 +1061,9 @@ def _signed(factor: Factor, others: Sequence[Factor], value: float, error: float
     if any(other.value <= 0 for other in others):
         return None
     times = math.prod(other.value**other.power for other in others)
-    below, above = (times * math.sqrt(sum(each**2 for each in side)) for side in _reaches(others))
+    below, above = (times * math.sqrt(sum(reach**2 for reach in side)) for side in _relative_reaches(others))
     spread = sum((other.power * (other.error or 0.0) / other.value) ** 2 for other in others)
-    shared = _shared((times * (factor.error or 0.0)) ** 2 + value**2 * spread, error, 1.0)
+    shared = _variance_ratio((times * (factor.error or 0.0)) ** 2 + value**2 * spread, error, 1.0)
     if shared is None:
         return None
     first, second = (below, above) if factor.value > 0 else (above, below)
@@ -1060,9 +1072,9 @@ def _signed(factor: Factor, others: Sequence[Factor], value: float, error: float
     return value - down, value + up
 
 
-def _shared(independent: float, error: float | None, value: float) -> float | None:
-    """Return the ratio of the variance of the product to that of independent factors, `apart`; None if the product has
-    no variance and its factors have some."""
+def _variance_ratio(independent: float, error: float | None, value: float) -> float | None:
+    """Return the ratio of the relative variance of a product, (error / value)², to that of independent factors,
+    `independent`; None if the product has no variance and its factors have some."""
     if independent <= ROUNDING**2:
         return 1.0
     if error is None or error <= ROUNDING:
@@ -1070,14 +1082,15 @@ def _shared(independent: float, error: float | None, value: float) -> float | No
     return (error / value) ** 2 / independent
 
 
-def _sides(factors: Sequence[Factor]) -> tuple[list[float], list[float]]:
+def _log_reaches(factors: Sequence[Factor]) -> tuple[list[float], list[float]]:
+    """Return the distances of each factor's interval below and above it, on the scale of logarithms."""
     return [factor.lower for factor in factors], [factor.upper for factor in factors]
 
 
-def _reaches(factors: Sequence[Factor]) -> tuple[list[float], list[float]]:
-    """Return how far each factor alone lets the product reach down and up, relative to the product."""
-    below, above = _sides(factors)
-    return [1 - math.exp(-each) for each in below], [math.exp(each) - 1 for each in above]
+def _relative_reaches(factors: Sequence[Factor]) -> tuple[list[float], list[float]]:
+    """Return the same distances as shares of the factors."""
+    below, above = _log_reaches(factors)
+    return [1 - math.exp(-reach) for reach in below], [math.exp(reach) - 1 for reach in above]
 
 
 def deviation_interval(
@@ -1114,6 +1127,7 @@ class _Tail(NamedTuple):
     skew: float
 
     def quantile(self, level: float) -> float:
+        """Return the value above which the truth lies with the probability `level`."""
         from scipy.special import gammainccinv, ndtr
 
         t = t_quantile(1 - level, self.df)
@@ -1124,6 +1138,7 @@ class _Tail(NamedTuple):
         return self.middle + self.error * t
 
     def above(self, limit: float) -> float:
+        """Return the probability that the truth lies above a limit."""
         from scipy.special import gammaincc, ndtri, stdtr
 
         reached = (limit - self.middle) / self.error
@@ -1134,16 +1149,19 @@ class _Tail(NamedTuple):
 
 
 class _Alike(NamedTuple):
-    """The same for `units` that are all alike: `gap` is the distance from their value to the end of the scale."""
+    """The distribution of the truth above a figure whose `units` are all alike: `gap` is the distance from their value
+    to the end of the scale."""
 
     value: float
     gap: float
     units: float
 
     def quantile(self, level: float) -> float:
+        """Return the value above which the truth lies with the probability `level`."""
         return self.value + self.gap * -math.expm1(math.log(level) / self.units)
 
     def above(self, limit: float) -> float:
+        """Return the probability that the truth lies above a limit."""
         if limit <= self.value:
             return 1.0
         return max(0.0, 1 - (limit - self.value) / self.gap) ** self.units if self.gap > 0 else 0.0
@@ -1155,8 +1173,8 @@ def upper_bound(
     """Return the value above which the truth lies with a probability of at most `level`; None for a figure without an
     error.
 
-    `farthest` is the largest observed distance of a unit from 0, and `end` the end of the scale. Without `farthest` the
-    bound is that of Student's t, and without `end` units that are all alike have none.
+    `farthest` is the largest observed distance of a unit from 0, and `end` the upper end of the scale. Without
+    `farthest` the bound is that of Student's t; without `end` there is none for units that are all alike.
 
     >>> few = Estimate(0.05, standard_error=0.0284, df=59)
     >>> round(upper_bound(few, 0.05), 3), round(upper_bound(few, 0.05, farthest=1), 3)
@@ -1190,25 +1208,25 @@ def negated(result: Estimate) -> Estimate:
     -0.9
     """
     value, low, high, statistic = (
-        None if each is None else -each for each in (result.value, result.high, result.low, result.statistic)
+        None if number is None else -number for number in (result.value, result.high, result.low, result.statistic)
     )
     return replace(result, value=value, low=low, high=high, statistic=statistic)
 
 
 def _tails(result: Estimate, farthest: float | None, end: float | None) -> Iterator[_Tail | _Alike]:
-    """Yield the distributions whose farthest bound counts; none for a figure without an error."""
+    """Yield the distributions of which the one with the highest bound applies; none for a figure without an error."""
     value, error, df = result.value, result.standard_error, result.df
     if value is None or error is None or df is None or df < 1:
         return
-    many = df + 1
+    n = df + 1
     if error <= ROUNDING:
         if end is not None:
-            yield _Alike(value, max(0.0, end - value), many)
+            yield _Alike(value, max(0.0, end - value), n)
         return
     yield _Tail(value, error, df, 0.0)
     if farthest is not None and farthest > value:
         gap = farthest - value
-        middle = value + gap / (many + 1)
-        squares = error**2 * many * (many - 1) + gap**2 * many / (many + 1)
-        error = math.sqrt(squares / (many * (many + 1)))
-        yield _Tail(middle, error, df, (farthest - middle) / ((many + 1) * error))
+        middle = value + gap / (n + 1)
+        squares = error**2 * n * (n - 1) + gap**2 * n / (n + 1)
+        error = math.sqrt(squares / (n * (n + 1)))
+        yield _Tail(middle, error, df, (farthest - middle) / ((n + 1) * error))

@@ -62,6 +62,7 @@ class Paired:
     only_first: int
     """The number of items with a score in the first run only."""
     only_second: int
+    """The number of items with a score in the second run only."""
 
 
 def compare_paired(
@@ -169,10 +170,10 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     """
     present = sorted((p, index) for index, p in enumerate(p_values) if p is not None)
     corrected: list[float | None] = [None] * len(p_values)
-    least = 0.0
+    running_max = 0.0
     for place, (p, index) in enumerate(present):
-        least = min(1.0, max(least, (len(present) - place) * p))
-        corrected[index] = least
+        running_max = min(1.0, max(running_max, (len(present) - place) * p))
+        corrected[index] = running_max
     return corrected
 
 

@@ -13,19 +13,19 @@ design from a pilot study is underpowered on average.
 
 Unequal weights (`MeanDesign`). A mean of cells is Σ_c g_c Σ_i w_ic d_i: g_c is the weight of cell c in the mean, and
 w_ic the weight within the cell of unit i, an item or a cluster of items. Units are independent. If every unit has the
-variance σ², the mean has A σ² with A = Σ_i (Σ_c g_c
-w_ic)², and 1 / A is the effective number of units (Kish 1965). For one cell the error has the degrees of freedom of
-Bell and McCaffrey 2002 ("Bias reduction in standard errors for linear regression with multi-stage samples"), for
-several those of Satterthwaite 1946: (Σ 1 / n_c)² / Σ (1 / n_c²) / (n_c - 1) if items of a cell have equal weights. A
-test estimates the variance of each cell, and its degrees of freedom from these. In cells of two or three items these
-estimates vary so much that the power of a noncentral t with their expectations is wrong by up to 15 percentage points.
-So power is averaged over `DRAWS` simulated draws of these estimates.
+variance σ², the variance of the mean is A σ² with A = Σ_i (Σ_c g_c w_ic)², and 1 / A is the effective number of units
+(Kish 1965). For one cell the error has the degrees of freedom of Bell and McCaffrey 2002 ("Bias reduction in standard
+errors for linear regression with multi-stage samples"), for several those of Satterthwaite 1946: (Σ 1 / n_c)² / Σ 1
+/ (n_c² (n_c - 1)) for cells of equal weight with n_c items of equal weight. A test estimates the variance of each cell,
+and its degrees of freedom from these estimates. In cells of two or three items they vary so much that the power of a
+noncentral t with their expectations is wrong by up to 15 percentage points. So power is averaged over `DRAWS` simulated
+draws of the estimates.
 
-A design has a number of items, samples of each model's reply, judges, repeats of each grading, and labels by people.
-Its variance follows from the components of a difference (`DifferenceComponents`), its cost from prices. The search
-tries every combination of these levers up to a maximum, each with the fewest sufficient items (Cochran 1977, "Sampling
-Techniques", section 10.6, has the optimum of two stages in closed form: more samples the more expensive an item and the
-larger σ²_samples / σ²_items).
+A design has a number of items, of samples of each model's reply, of judges, of repeats of each grading, and of labels
+by people. Its variance follows from the components of a difference (`DifferenceComponents`), its cost from prices. The
+search tries every combination of the choices other than the number of items (`Levers`) up to a maximum, each with the
+fewest sufficient items (Cochran 1977, "Sampling Techniques", section 10.6, has the optimum of two stages in closed
+form: the more expensive an item is relative to a sample, and the larger σ²_samples / σ²_items, the more samples).
 
 An expectation of a benchmark may require that a limit of a confidence interval lies beyond a number.
 `least_shown_share` and `least_shown_mean` return the least true value at which the lower limit does so with a given
@@ -145,6 +145,7 @@ def design_effect(size: float, correlation: float, *, variation: float = 0.0) ->
 
 
 def _quantile(level: float, sides: int) -> float:
+    """Return the critical value of a z test. Raises `ValueError` for an invalid level or number of sides."""
     if not 0 < level < 1:
         raise ValueError(f"a level lies between 0 and 1, not at {level}")
     if sides not in {1, 2}:
@@ -153,12 +154,15 @@ def _quantile(level: float, sides: int) -> float:
 
 
 def _power_quantile(power: float, level: float) -> float:
+    """Return the normal quantile of a power. Raises `ValueError` unless it lies between the level and 1."""
     if not level < power < 1:
         raise ValueError(f"a power lies between the level, {level}, and 1, not at {power}")
     return z_quantile(power)
 
 
 def _error(items: float, variance: float, effect: float) -> float | None:
+    """Return the standard error of a mean over items; `None` for no items. Raises `ValueError` for a negative
+    argument."""
     if variance < 0 or effect < 0 or items < 0:
         raise ValueError(f"no {items} items with a variance of {variance} and a design effect of {effect}")
     return math.sqrt(effect * variance / items) if items else None
@@ -167,6 +171,7 @@ def _error(items: float, variance: float, effect: float) -> float | None:
 # Estimated variances
 
 POWER, LEVEL = 0.8, 0.05
+"""The default power and level of tests."""
 VARIANCE_QUANTILES = 32
 """The number of quantiles of χ² that represent the distribution of a variance."""
 NORMAL_DF = 2000
@@ -260,9 +265,9 @@ def _rejection_probability(noncentrality: Floats, df: float, level: float) -> Fl
         return normal
     # For large noncentralities the series of the noncentral t does not converge, and the power is 1 to double
     # precision.
-    far = noncentrality > 30 * max(1.0, critical / 2)
-    near = np.where(far, 0.0, noncentrality)
-    probability: Floats = np.where(far, 1.0, 1 - nctdtr(df, near, critical) + nctdtr(df, near, -critical))
+    is_large = noncentrality > 30 * max(1.0, critical / 2)
+    small = np.where(is_large, 0.0, noncentrality)
+    probability: Floats = np.where(is_large, 1.0, 1 - nctdtr(df, small, critical) + nctdtr(df, small, -critical))
     return probability
 
 
@@ -290,7 +295,7 @@ class CellDesign:
 
     @cached_property
     def sums(self) -> tuple[float, float, float, float]:
-        """Return Σ w², Σ w³, Σ w⁴ and Σ w⁵."""
+        """Σ w², Σ w³, Σ w⁴ and Σ w⁵."""
         w = np.array(self.weights)
         second, third, fourth, fifth = (float((w**power).sum()) for power in (2, 3, 4, 5))
         return second, third, fourth, fifth
@@ -301,27 +306,27 @@ class CellDesign:
         return max(self.weights) - min(self.weights) <= 1e-12
 
     @property
-    def left(self) -> float:
-        """Return the expected sum of squares of the residuals w_i (d_i - Σ w d), for a variance of 1 per unit."""
+    def expected_squares(self) -> float:
+        """The expected sum of squares of the residuals w_i (d_i - Σ w d), for a variance of 1 per unit."""
         second, third, _, _ = self.sums
         return second - 2 * third + second**2
 
     @property
     def df(self) -> float:
-        """Return Bell and McCaffrey's degrees of freedom; m - 1 for m units of equal weight."""
+        """Bell and McCaffrey's degrees of freedom; m - 1 for m units of equal weight."""
         m = len(self.weights)
         if m < 2 or self.even:
             return float(m - 1)
         second, third, fourth, fifth = self.sums
         spread = second**4 + 2 * second * fourth - 4 * second**2 * third + 2 * third**2
-        return self.left**2 / (spread + fourth * (1 + 2 * second) - 4 * fifth)
+        return self.expected_squares**2 / (spread + fourth * (1 + 2 * second) - 4 * fifth)
 
     def resized(self, ratio: float) -> CellDesign:
         """Return the cell with `ratio` times as many units, at least one, with the same distribution of weights."""
         count = max(1, round(ratio * len(self.weights)))
-        order = np.sort(np.array(self.weights))
-        taken = order[((np.arange(count) + 0.5) / count * len(order)).astype(int)]
-        return replace(self, units=tuple(range(count)), weights=tuple((taken / taken.sum()).tolist()))
+        ascending = np.sort(np.array(self.weights))
+        weights = ascending[((np.arange(count) + 0.5) / count * len(ascending)).astype(int)]
+        return replace(self, units=tuple(range(count)), weights=tuple((weights / weights.sum()).tolist()))
 
 
 @dataclass(frozen=True)
@@ -345,14 +350,14 @@ class MeanDesign:
 
     @property
     def effective(self) -> float:
-        """Kish's effective number of units: as many units of equal weight have the same precision."""
+        """Kish's effective number of units: the number of units of equal weight with the same precision."""
         return 1 / self.variance
 
     @cached_property
     def shares(self) -> tuple[float, ...]:
         """The share of each cell in the variance of the mean, ignoring covariances of cells that share units."""
-        own = [cell.gain**2 * cell.sums[0] for cell in self.cells]
-        return tuple(part / sum(own) for part in own)
+        variances = [cell.gain**2 * cell.sums[0] for cell in self.cells]
+        return tuple(variance / sum(variances) for variance in variances)
 
     @property
     def single(self) -> list[int]:
@@ -377,13 +382,13 @@ class MeanDesign:
             for unit, weight in zip(cell.units, cell.weights, strict=True):
                 expected[unit] += (cell.gain * weight) ** 2
                 terms[unit] += (cell.gain * weight) ** 2 * scale
-        return sum(expected.values()) ** 2 / sum(each**2 for each in terms.values())
+        return sum(expected.values()) ** 2 / sum(term**2 for term in terms.values())
 
     def least(self, pilot_items: int | None = None, *, power: float = POWER, level: float = LEVEL) -> float:
         """Return the least true difference that a test detects with probability `power`, in standard deviations of a
         unit.
 
-        With `pilot_items`, this deviation is an estimate from so many units. Infinite if a cell has one unit.
+        With `pilot_items`, this standard deviation is an estimate from as many units. Infinite if a cell has one unit.
 
         >>> even, uneven = mean_design(range(24)), mean_design(range(333), ["a"] * 3 + ["b"] * 30 + ["c"] * 300)
         >>> round(uneven.effective, 1), round(uneven.df, 2), round(uneven.shares[0], 2)
@@ -413,7 +418,7 @@ class MeanDesign:
         below = 2
         while (above := below + max(1, below // 8)) <= units:
             below = above
-        low, high = (self._least_in_errors_at(each, pilot_items, power, level) for each in (below, above))
+        low, high = (self._least_in_errors_at(point, pilot_items, power, level) for point in (below, above))
         return low if math.isinf(low) else high + (low - high) * (1 / units - 1 / above) / (1 / below - 1 / above)
 
     def _least_in_errors_at(self, units: int, pilot_items: int | None, power: float, level: float) -> float:
@@ -524,21 +529,21 @@ def _chi_square(df: float) -> Floats:
 def _draw_units(cells: Sequence[CellDesign], random: np.random.Generator) -> ErrorDraws:
     """Draw the units of cells that share units or have unequal weights. The unweighted mean of the units is subtracted,
     since it is independent of the variance estimates; `MeanDesign` adds its variance."""
-    place = {unit: number for number, unit in enumerate(sorted({unit for cell in cells for unit in cell.units}))}
-    drawn = random.standard_normal((DRAWS, len(place)))
+    column_of = {unit: number for number, unit in enumerate(sorted({unit for cell in cells for unit in cell.units}))}
+    drawn = random.standard_normal((DRAWS, len(column_of)))
     drawn -= drawn.mean(axis=1, keepdims=True)
     dependent_error = np.zeros(DRAWS)
     influence, expected, terms = (np.zeros_like(drawn) for _ in range(3))
     for cell in cells:
-        columns: Ints = np.array([place[unit] for unit in cell.units])
+        columns: Ints = np.array([column_of[unit] for unit in cell.units])
         weights = np.array(cell.weights)
         values = drawn[:, columns]
         mean = values @ weights
         residuals = weights * (values - mean[:, None])
-        variance = (residuals**2).sum(axis=1, keepdims=True) / cell.left
+        variance = (residuals**2).sum(axis=1, keepdims=True) / cell.expected_squares
         square = cell.gain**2 * variance * weights**2
         dependent_error += cell.gain * mean
-        influence[:, columns] += cell.gain * residuals * math.sqrt(cell.sums[0] / cell.left)
+        influence[:, columns] += cell.gain * residuals * math.sqrt(cell.sums[0] / cell.expected_squares)
         expected[:, columns] += square
         terms[:, columns] += square * math.sqrt(cell.sums[0] ** 2 / cell.df / cell.sums[2])
     return dependent_error, (influence**2).sum(axis=1), expected.sum(axis=1), (terms**2).sum(axis=1)
@@ -549,8 +554,8 @@ def mean_design(
 ) -> MeanDesign:
     """Return the design of a mean over rows, or of the mean of the means of `cells`.
 
-    All arguments have one entry per row: its unit, its cell, and its weight in the cell, 1 by default. Rows of one unit
-    are dependent. Cells with equal units and weights, such as arms that include all items, are merged.
+    All arguments have one entry per row: its unit, its cell, and its weight in the cell, 1 by default. Rows of the same
+    unit are dependent. Cells with equal units and weights, such as arms that include all items, are merged.
 
     >>> design = mean_design(["x"] * 4 + ["y", "z"])
     >>> round(design.effective, 1), round(design.df, 2)
@@ -574,8 +579,9 @@ def mean_design(
 # The cheapest design
 
 MOST_SAMPLES, MOST_REPEATS = 5, 3
+"""The most samples, and the most repeats of a grading, that are tried by default."""
 MOST_ITEMS = 1_000_000
-"""The most items that are tried if the number of items is unlimited."""
+"""The most items that are tried by default."""
 FEWEST_LABELS = 10
 """The fewest labelled items of a design with labels, if it has as many items."""
 
@@ -587,9 +593,9 @@ class Prices:
     replies: float
     """For a reply of each model to one item."""
     judgements: tuple[float, ...]
-    """By judge, for grading these two replies once."""
+    """By judge, for grading the two replies once."""
     labels: float | None = None
-    """For a person who grades these two; `None` if no people grade."""
+    """For the two grades by a person; `None` if no people grade."""
     batch: float | None = None
     """The price of batched calls as a share of the full price; `None` if calls cannot be batched."""
 
@@ -615,7 +621,9 @@ class Levers:
     judges: int = 1
     repeats: int = 1
     labels: bool = False
+    """Whether people grade some of the replies."""
     batch: bool = False
+    """Whether calls are batched."""
 
 
 @dataclass(frozen=True)
@@ -636,13 +644,14 @@ class Design:
 
 @dataclass(frozen=True)
 class Space:
-    """The designs to choose from: with labels only if `labels` is set, and with at most `most_items` items."""
+    """The designs to choose from, each with at most `most_items` items. There are designs with labels only if `labels`
+    and their price are given."""
 
     components: DifferenceComponents
     prices: Prices
     labels: LabelComponents | None = None
     only_labelled: bool = False
-    """True for a figure that people correct: then every design has labels."""
+    """If true, every design has labels: for a figure that is corrected by people's grades."""
     most_items: int = MOST_ITEMS
     planned: MeanDesign | None = None
     """The weights of the planned items in the mean, or `None` if they are equal. Designs with other numbers of items
@@ -653,46 +662,45 @@ class Space:
     level: float = LEVEL
 
     def levers(self) -> Iterator[Levers]:
-        """Yield every combination of levers. A lever whose effect the components do not separate keeps its observed
-        value."""
-        parts = self.components
-        samples, judges, repeats = parts.observed
+        """Yield every combination of levers. A lever without a component of its own keeps its observed value."""
+        separated = self.components.separated
+        samples, judges, repeats = self.components.observed
         panel = len(self.prices.judgements)
         yield from (
             Levers(*combination)
             for combination in product(
-                range(1, self.most_samples + 1) if "samples" in parts.separated else (samples,),
-                range(1, panel + 1) if "judges" in parts.separated and panel else (min(judges, panel) if panel else 1,),
-                range(1, self.most_repeats + 1) if "repeats" in parts.separated and panel else (repeats,),
+                range(1, self.most_samples + 1) if "samples" in separated else (samples,),
+                range(1, panel + 1) if "judges" in separated and panel else (min(judges, panel) if panel else 1,),
+                range(1, self.most_repeats + 1) if "repeats" in separated and panel else (repeats,),
                 self._label_options(),
                 (False, True) if self.prices.batch is not None else (False,),
             )
         )
 
     def _label_options(self) -> tuple[bool, ...]:
+        """Return the values of the lever `labels`."""
         if self.labels is None or self.prices.labels is None:
             return (False,)
         return (True,) if self.only_labelled else (False, True)
 
     def per_item(self, levers: Levers) -> float:
         """Return the cost of an item, without labels by people."""
-        judgements = levers.repeats * sum(self.prices.judgements[place] for place in self.panel(levers.judges))
-        share = self.prices.batch if levers.batch and self.prices.batch is not None else 1.0
-        return share * levers.samples * (self.prices.replies + judgements)
+        judgements = levers.repeats * sum(self.prices.judgements[judge] for judge in self.panel(levers.judges))
+        discount = self.prices.batch if levers.batch and self.prices.batch is not None else 1.0
+        return discount * levers.samples * (self.prices.replies + judgements)
 
     def panel(self, judges: int) -> tuple[int, ...]:
         """Return the indices of the cheapest judges."""
-        order = sorted(range(len(self.prices.judgements)), key=lambda place: (self.prices.judgements[place], place))
+        order = sorted(range(len(self.prices.judgements)), key=lambda judge: (self.prices.judgements[judge], judge))
         return tuple(sorted(order[:judges]))
 
     def variance(self, levers: Levers, items: int, labels: int) -> float:
         """Return the variance of the mean difference."""
-        parts = self.components
-        all_samples = parts.variance(levers.samples, levers.judges, levers.repeats)
+        all_samples = self.components.variance(levers.samples, levers.judges, levers.repeats)
         if not levers.labels:
             return all_samples / items
         assert self.labels is not None
-        one_sample = parts.variance(1, levers.judges, levers.repeats)
+        one_sample = self.components.variance(1, levers.judges, levers.repeats)
         if labels < 4:
             return math.inf
         # λ is estimated from the labels: it costs a degree of freedom, and its error adds to that of the figure.
@@ -718,12 +726,14 @@ class Space:
 def corrected_variance(
     labels: LabelComponents, all_samples: float, one_sample: float, samples: int, items: float, labelled: float
 ) -> float:
-    """Return the variance of a prediction-powered difference: a judge grades all `items`, people `labelled` of them.
+    """Return the variance of a prediction-powered difference: a judge grades all `items`, and people a number of them,
+    `labelled`.
 
     H + λ (J - L) with the optimal λ has the variance Var H - c² / Var(J - L), with c the covariance of H and L - J
-    (Angelopoulos, Duchi and Zrnic 2023, PPI++, section 6). People grade one sample of each model, the judge grades
-    `samples` of each: `all_samples` is the judge's variance of an item's difference averaged over these, `one_sample`
-    that of one of them.
+    (Angelopoulos, Duchi and Zrnic 2023, PPI++, section 6). H, L and J are the means over labelled replies of people's
+    grades and of the judge's, and that of the judge over all replies. People grade one sample of each model, the judge
+    grades `samples` of each: `all_samples` is the variance of the judge's difference of an item averaged over these,
+    `one_sample` that of one of them.
 
     >>> labels = LabelComponents(people=1.0, items=0.8)
     >>> round(corrected_variance(labels, 1.0, 1.0, 1, 1000, 100), 5), corrected_variance(labels, 1.0, 1.0, 1, 100, 100)
@@ -752,14 +762,15 @@ def cheapest(space: Space, difference: float) -> list[Design]:
         raise ValueError(f"a difference that a design detects is above 0, not {difference}")
     return sorted(
         (
-            (_cheapest_labelled if lever.labels else _cheapest_unlabelled)(space, lever, difference)
-            for lever in space.levers()
+            (_cheapest_labelled if levers.labels else _cheapest_unlabelled)(space, levers, difference)
+            for levers in space.levers()
         ),
         key=_by_cost,
     )
 
 
 def _by_cost(design: Design) -> tuple[object, ...]:
+    """Return the sort key of `cheapest`: designs that do not detect the difference are ordered by what they detect."""
     levers = design.levers
     rank = design.cost if design.reaches else design.detects
     return not design.reaches, rank, -levers.judges, levers.repeats, levers.samples, levers.batch
@@ -821,10 +832,11 @@ def least_whole(holds: Callable[[int], bool], low: int, high: int) -> int | None
 
 
 def sharpest(space: Space, money: float) -> list[Design]:
-    """Return, for every combination of levers, the most precise design that a budget pays; the most precise first.
+    """Return, for every combination of levers, the most precise design that costs at most `money`; the most precise
+    first.
 
-    Combinations of which the budget pays fewer than two items are left out, so the list may be empty. Raises
-    `ValueError` unless the sum is above 0.
+    Combinations are left out if the money is too little for two items, or for the fewest items with labels
+    (`FEWEST_LABELS`), so the list may be empty. Raises `ValueError` unless the sum is above 0.
 
     >>> parts = DifferenceComponents(items=0.04, samples=0.08, judges=0.02, gradings=0.06)
     >>> found = sharpest(Space(parts, Prices(replies=0.001, judgements=(0.01, 0.002))), 2.5)[0]
@@ -893,10 +905,10 @@ def least_shown_share(
     if not shows(items):
         best = clopper_pearson(items, items, confidence=confidence).low
         return Estimate(None, "even all right do not show it", low=best, n=items)
-    few, enough = -1, items
-    while enough - few > 1:  # bisection: the lower limit rises with the count
-        middle = (few + enough) // 2
-        few, enough = (few, middle) if shows(middle) else (middle, enough)
+    too_few, enough = -1, items
+    while enough - too_few > 1:  # bisection: the lower limit rises with the count
+        middle = (too_few + enough) // 2
+        too_few, enough = (too_few, middle) if shows(middle) else (middle, enough)
     if enough == 0:
         return Estimate(0.0, n=items)
     from scipy.special import betaincinv
@@ -921,9 +933,9 @@ def least_shown_mean(
         raise ValueError(f"{number} does not lie between {low} and {high}")
     if items < 1:
         return Estimate.undefined("no items")
-    scale, above = high - low, number - low
-    # The greater root x of (x − above)² = reach · x · (scale − x), with x the mean above `low`.
-    reach = (z_quantile(two_sided(confidence)) + z_quantile(power)) ** 2 / items
-    half = above + reach * scale / 2
-    root = math.sqrt(max(half**2 - (1 + reach) * above**2, 0.0))
-    return Estimate(low + (half + root) / (1 + reach), n=items)
+    length, distance = high - low, number - low
+    # The greater root x of (x − distance)² = factor · x · (length − x), with x the mean less `low`.
+    factor = (z_quantile(two_sided(confidence)) + z_quantile(power)) ** 2 / items
+    half = distance + factor * length / 2
+    root = math.sqrt(max(half**2 - (1 + factor) * distance**2, 0.0))
+    return Estimate(low + (half + root) / (1 + factor), n=items)

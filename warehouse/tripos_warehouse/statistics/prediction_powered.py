@@ -26,6 +26,7 @@ from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.intervals import ROUNDING, bounded, mean, with_t_interval
 
 FOLDS = 10
+"""The number of folds of clusters, each with its own λ."""
 FEWEST_GRADED = 3
 """With fewer clusters that people graded, the error cannot be estimated."""
 
@@ -235,6 +236,7 @@ def _with_interval(
     ends: tuple[float, float] | None,
     confidence: float,
 ) -> Estimate:
+    """Return a mean with the interval from the influences of its clusters, of which `units` have grades."""
     base = Estimate(value, n=n, clusters=units, left_out=left_out)
     if df < 1:
         return base.without_interval("too few items are graded: nothing shows the error")

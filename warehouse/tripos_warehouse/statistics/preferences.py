@@ -1,8 +1,8 @@
 """Pairwise preferences: Bradley–Terry strengths, win rates, position bias, severity, and self-preference of judges.
 
 A verdict names the preferred one of two replies, or a tie. Strengths follow Bradley and Terry's model with Davidson's
-ties; they exist only if no group of models wins everything against the others. Judges that saw both orders of the same
-replies show a position bias if their verdict depends on the order.
+ties; finite strengths exist only if no group of models won every comparison with the others. A judge of both orders of
+the same replies has a position bias if its verdicts depend on the order.
 """
 
 from __future__ import annotations
@@ -35,12 +35,13 @@ from tripos_warehouse.statistics.intervals import clopper_pearson, mean
 
 
 def why_no_strengths(models: Sequence[str], wins: Floats, ties: Floats) -> str | None:
-    """Return why no finite strengths maximise the likelihood; `None` if some do.
+    """Return why no finite strengths maximise the likelihood; `None` if there are such strengths.
 
     `wins[i, j]` is how often i beat j, `ties` how often they tied. Without ties the condition is Ford's (1957): from
     every model a chain of wins leads to every other. A tie is a link in both directions. With Davidson's tie parameter
-    there is another way to diverge: if strengths exist such that every win is of a model at least 1 stronger and every
-    tie between models at most 1 apart, scaling them and the tie parameter together never makes a verdict less likely.
+    the fit may also diverge in another way: if there are log strengths such that the winner of every comparison is
+    stronger by at least 1, and tied models differ by at most 1, then multiplying them and log ν by a growing factor
+    makes no verdict less likely.
 
     >>> why_no_strengths(["a", "b"], np.array([[0, 3], [0, 0]]), np.zeros((2, 2)))
     '`a` never lost to or tied with any of the others: no finite strength fits best'
@@ -63,8 +64,8 @@ def why_no_strengths(models: Sequence[str], wins: Floats, ties: Floats) -> str |
 
 
 def _one_way(models: Sequence[str], linked: Floats, parts: int, part_of: Ints) -> str:
-    """Return the reason for a group of models that nobody outside beat or tied with: there is one, since components are
-    partially ordered."""
+    """Return the reason that names a group of models that no other model beat or tied with. There is such a group,
+    since strongly connected components are partially ordered."""
     for part in range(parts):
         inside = part_of == part
         if not linked[np.ix_(~inside, inside)].any():
@@ -91,7 +92,8 @@ def _follows_one_order(wins: Flags, ties: Flags) -> bool:
 
 
 def _named(models: Sequence[str], chosen: Flags) -> str:
-    names = [f"`{model}`" for model, taken in zip(models, chosen, strict=True) if taken]
+    """Return the names of the chosen models, of more than three the first three."""
+    names = [f"`{model}`" for model, is_chosen in zip(models, chosen, strict=True) if is_chosen]
     return ", ".join(names) if len(names) <= 3 else f"{', '.join(names[:3])} and {len(names) - 3} more"
 
 
@@ -102,7 +104,7 @@ def _named(models: Sequence[str], chosen: Flags) -> str:
 class Preference:
     """A judge's verdict on two models' replies.
 
-    Raises `ValueError` if a model meets itself or the winner is neither.
+    Raises `ValueError` if both models are the same, or the winner is neither of them.
 
     >>> Preference("a", "b", "b").score_of("a"), Preference("a", "b", None).score_of("a")
     (0.0, 0.5)
@@ -114,7 +116,8 @@ class Preference:
     winner: str | None
     """`None` for a tie."""
     item: Hashable = None
-    """What the replies answer; verdicts on the same item are not independent. `None`: a separate item."""
+    """The item that the replies answer; verdicts on the same item are not independent. With `None`, the verdict counts
+    as the only one on its item."""
     judge: str | None = None
 
     def __post_init__(self) -> None:
@@ -147,8 +150,8 @@ def item_codes(verdicts: Sequence[Preference]) -> Ints:
 def win_rate(
     verdicts: Sequence[Preference], model: str, opponent: str | None = None, *, confidence: float = 0.95
 ) -> Estimate:
-    """Return the share of its comparisons that a model won, 0 to 1, with a tie counting half; with `opponent`, of those
-    with it.
+    """Return the share of its comparisons that a model won, 0 to 1; a tie counts half. With `opponent`, only the
+    comparisons with that model count.
 
     The interval is the exact one if there are no ties and every item has one verdict, otherwise that of a `bounded`
     mean over items.
@@ -167,8 +170,8 @@ def win_rate(
 
 def share(parts: Sequence[float], items: Ints, confidence: float) -> Estimate:
     """Return the mean of numbers from 0 to 1 with its interval: `n` is their number, `clusters` that of their items."""
-    alone = len(np.unique(items)) == len(parts)
-    if alone and all(part in {0, 1} for part in parts):
+    are_independent = len(np.unique(items)) == len(parts)
+    if are_independent and all(part in {0, 1} for part in parts):
         return clopper_pearson(sum(parts), len(parts), confidence=confidence)
     estimate = mean(parts, items, confidence=confidence, ends=(0.0, 1.0))
     return replace(estimate, statistic=None, df=None, p=None)
@@ -176,10 +179,10 @@ def share(parts: Sequence[float], items: Ints, confidence: float) -> Estimate:
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """Verdicts as arrays: `first` and `second` are indices in `models`, in alphabetical order and not in the order
-    shown.
+    """Verdicts as arrays, with an element per verdict.
 
-    `outcome` is 1 if the first won, −1 if the second did, 0 for a tie.
+    `first` and `second` are the indices in `models` of the two models in alphabetical order, not in the order shown.
+    `outcome` is 1 if the first of these won, −1 if the second did, 0 for a tie. `item` has the codes of the items.
     """
 
     models: tuple[str, ...]
@@ -238,10 +241,11 @@ def both_orders(verdicts: Sequence[Preference]) -> list[tuple[Preference, Prefer
 
 
 def flip_rate(verdicts: Sequence[Preference], *, ties: bool = False, confidence: float = 0.95) -> Estimate:
-    """Return the share of pairs of orders in which the judge prefers one model in one order and the other in the other.
+    """Return the share of replies judged in both orders on which the judge prefers a different model in each order.
 
-    With `ties`, a tie in only one order also counts as a flip. `n` is the number of pairs, `left_out` that of verdicts
-    without a counterpart. Wilson's interval if every item has one pair, otherwise Student's t over items.
+    With `ties`, a tie in only one order also counts as a flip. `n` is the number of pairs of verdicts (`both_orders`),
+    `left_out` that of verdicts without a counterpart. The interval is the exact one if every item has one pair,
+    otherwise that of a `bounded` mean over items.
 
     >>> flipped = [Preference("a", "b", "a", 1), Preference("b", "a", "b", 1)]
     >>> same = [Preference("a", "b", "a", 2), Preference("b", "a", "a", 2)]
@@ -252,19 +256,19 @@ def flip_rate(verdicts: Sequence[Preference], *, ties: bool = False, confidence:
     left_out = len(verdicts) - 2 * len(pairs)
     if not pairs:
         return Estimate.undefined("no item was judged in both orders", left_out=left_out)
-    turned = [
+    flips = [
         float(one.winner != other.winner and (ties or None not in {one.winner, other.winner})) for one, other in pairs
     ]
-    return replace(share(turned, item_codes([one for one, _ in pairs]), confidence), left_out=left_out)
+    return replace(share(flips, item_codes([one for one, _ in pairs]), confidence), left_out=left_out)
 
 
 def position_bias(verdicts: Sequence[Preference], *, confidence: float = 0.95) -> Estimate:
     """Return the share of verdicts for the reply shown first less the share for the one shown second: −1 to 1, 0 is
     unbiased.
 
-    Only replies judged in both orders count, so that neither position has better replies. `n` is the number of such
-    pairs, `left_out` that of verdicts without a counterpart. The interval is that of a `bounded` mean over items,
-    tested against 0.
+    Only replies judged in both orders count, so that neither position has better replies. `n` is the number of pairs of
+    verdicts (`both_orders`), `left_out` that of verdicts without a counterpart. The interval is that of a `bounded`
+    mean over items, tested against 0.
 
     >>> position_bias([Preference("a", "b", "a", 1), Preference("b", "a", "b", 1)]).value
     1.0
@@ -273,8 +277,8 @@ def position_bias(verdicts: Sequence[Preference], *, confidence: float = 0.95) -
     left_out = len(verdicts) - 2 * len(pairs)
     if not pairs:
         return Estimate.undefined("no item was judged in both orders", left_out=left_out)
-    leaning = [one.score_of(one.first) + other.score_of(other.first) - 1 for one, other in pairs]
-    estimate = mean(leaning, item_codes([one for one, _ in pairs]), confidence=confidence, ends=(-1.0, 1.0))
+    biases = [one.score_of(one.first) + other.score_of(other.first) - 1 for one, other in pairs]
+    estimate = mean(biases, item_codes([one for one, _ in pairs]), confidence=confidence, ends=(-1.0, 1.0))
     return replace(estimate, left_out=left_out)
 
 
@@ -295,12 +299,12 @@ def judge_severity(ratings: Ratings, clusters: Clusters = None, *, confidence: f
     [1.0, 0.0, -1.0]
     """
     matrix = read_ratings(ratings)
-    there = ~np.isnan(matrix)
-    given = there.sum(axis=0)
-    panel = np.where(there, matrix, 0).sum(axis=0) / np.maximum(1, given)
+    present = ~np.isnan(matrix)
+    counts = present.sum(axis=0)
+    panel = np.where(present, matrix, 0).sum(axis=0) / np.maximum(1, counts)
     estimates = []
     for row in matrix:
-        distance = mean(np.where(given >= 2, row - panel, np.nan), clusters, confidence=confidence)
+        distance = mean(np.where(counts >= 2, row - panel, np.nan), clusters, confidence=confidence)
         estimates.append(
             distance if distance.value is not None else replace(distance, reason="no item that another judge rated")
         )
@@ -310,13 +314,13 @@ def judge_severity(ratings: Ratings, clusters: Clusters = None, *, confidence: f
 def self_preference(
     verdicts: Sequence[Preference], own: Mapping[str, str] | None = None, *, confidence: float = 0.95
 ) -> dict[str, Estimate]:
-    """Return, by judge, how much more often it prefers its own model than the other judges do, on the same replies: −1
-    to 1.
+    """Return, by judge, how much more often it prefers its own model than other judges do, on the same replies: −1 to
+    1.
 
-    `own` maps a judge to its own model; by default, the model of its name. A verdict counts if it involves the judge's
-    model and there are verdicts of other judges on the comparison whose own model is not involved. A comparison is an
-    item and two models; ties count half. `n` is the number of comparisons, `left_out` that of comparisons that nobody
-    else judged. Student's t over items.
+    `own` maps a judge to its own model; by default, it is the model with the judge's name. A comparison is an item and
+    two models. It counts if it involves the judge's model, and other judges, whose own models it does not involve, also
+    judged it. Ties count half. `n` is the number of comparisons, `left_out` that of comparisons that no such judge
+    judged. The interval is that of a `bounded` mean over items.
 
     >>> mine = [Preference("gpt", "other", "gpt", item, "gpt") for item in range(3)]
     >>> theirs = [Preference("gpt", "other", "other", item, "neutral") for item in range(3)]
@@ -328,18 +332,18 @@ def self_preference(
     estimates = {}
     taking_part = {model for verdict in verdicts for model in verdict.models}
     for judge in judges:
-        mine = models.get(judge)
-        if mine is None or mine not in taking_part:
+        own_model = models.get(judge)
+        if own_model is None or own_model not in taking_part:
             continue
-        fond = family_bias(verdicts, mine, [judge], lambda other, model: models.get(other) == model)
-        estimates[judge] = _over_items(fond.biases, fond.items, fond.left_out, NO_OTHER_JUDGE, confidence, (-1.0, 1.0))
+        bias = family_bias(verdicts, own_model, [judge], lambda other, model: models.get(other) == model)
+        estimates[judge] = _over_items(bias.biases, bias.items, bias.left_out, NO_OTHER_JUDGE, confidence, (-1.0, 1.0))
     return estimates
 
 
 @dataclass(frozen=True)
 class FamilyBias:
-    """The bias of the judges of a model's family, −1 to 1, for every comparison, with the item of each. `left_out`
-    counts comparisons that nobody else judged."""
+    """The bias of the judges of a model's family in each comparison, −1 to 1, and the item of each comparison.
+    `left_out` is the number of comparisons that no other judge judged."""
 
     biases: list[float]
     items: list[Hashable]
@@ -349,10 +353,11 @@ class FamilyBias:
 def family_bias(
     verdicts: Sequence[Preference], model: str, judges: Collection[str], is_own: Callable[[str, str], bool]
 ) -> FamilyBias:
-    """Return how much more often `judges`, whose own `model` is, prefer it than other judges do, for each comparison.
+    """Return, for each comparison of `model`, how much more often `judges` prefer it than other judges do.
 
-    `is_own` says whether a model is a judge's own. Of the `judges` only those count for whom the other model is not
-    their own too, and of the other judges only those for whom neither is. A judge with more verdicts weighs no more.
+    `model` is the own model of all `judges`; `is_own(judge, model)` is true if a model is a judge's own. Those of
+    `judges` for whom the other model of the comparison is their own too do not count, nor do other judges for whom
+    either model is. A judge with more verdicts on a comparison weighs no more.
 
     >>> preferred = [("a", "mine"), ("b", "x"), (None, "y")]
     >>> verdicts = [Preference("a", "b", model, 1, judge) for model, judge in preferred]
@@ -366,24 +371,28 @@ def family_bias(
     result = FamilyBias([], [], 0)
     left_out = 0
     for (item, pair), group in by_pair.items():
-        own = {
+        own_count = {
             str(preference.judge): [is_own(str(preference.judge), side) for side in pair].count(True)
             for preference in group
         }
-        mine = _by_judge(
-            [preference for preference in group if preference.judge in judges and own[str(preference.judge)] == 1],
+        family = _by_judge(
+            [
+                preference
+                for preference in group
+                if preference.judge in judges and own_count[str(preference.judge)] == 1
+            ],
             model,
         )
-        others = _by_judge([preference for preference in group if own[str(preference.judge)] == 0], model)
-        if mine and others:
-            result.biases.append(sum(mine) / len(mine) - sum(others) / len(others))
+        others = _by_judge([preference for preference in group if own_count[str(preference.judge)] == 0], model)
+        if family and others:
+            result.biases.append(sum(family) / len(family) - sum(others) / len(others))
             result.items.append(item)
-        left_out += bool(mine and not others)
+        left_out += bool(family and not others)
     return replace(result, left_out=left_out)
 
 
 def _by_judge(verdicts: Sequence[Preference], model: str) -> list[float]:
-    """Return the mean score of a model by each judge, so that a judge with more verdicts weighs no more."""
+    """Return the mean score of a model for each judge, so that a judge with more verdicts weighs no more."""
     scores: dict[str | None, list[float]] = defaultdict(list)
     for verdict in verdicts:
         scores[verdict.judge].append(verdict.score_of(model))
@@ -391,16 +400,17 @@ def _by_judge(verdicts: Sequence[Preference], model: str) -> list[float]:
 
 
 def _over_items(
-    excesses: Sequence[float],
+    biases: Sequence[float],
     items: Sequence[Hashable],
     left_out: int,
     reason: str,
     confidence: float,
     ends: tuple[float, float] | None = None,
 ) -> Estimate:
-    if not excesses:
+    """Return the mean of the biases, with the interval over items; undefined for `reason` if there are none."""
+    if not biases:
         return Estimate.undefined(reason, left_out=left_out)
-    return replace(mean(excesses, items, confidence=confidence, ends=ends), left_out=left_out)
+    return replace(mean(biases, items, confidence=confidence, ends=ends), left_out=left_out)
 
 
 # Strengths
@@ -410,7 +420,7 @@ NOTHING_VARIES = "nothing shows how far it may vary"
 STEPS = 100
 """The most Newton steps. From equal strengths it takes 5 to 10."""
 LONGEST_STEP = 2.0
-"""On the scale of log odds. If the likelihood is nearly flat, Newton's step would overflow."""
+"""The longest Newton step, on the scale of log odds: if the likelihood is nearly flat, the step would overflow."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -421,7 +431,7 @@ class Strengths:
     by_model: dict[str, Estimate]
     """The log strength of each; times 400 / ln 10 it is on the scale of Elo."""
     ties: Estimate
-    """Davidson's ν: two equal models tie ν times as often as one of them wins."""
+    """Davidson's ν: two models of equal strength tie ν times as often as a given one of them wins."""
     covariance: Floats | None = None
     """The covariance of the log strengths, of the shape (models, models); `None` if there are none."""
     df: float | None = None
@@ -470,10 +480,11 @@ def bradley_terry(
 ) -> Strengths:
     """Return the maximum likelihood strengths π of models, given pairwise verdicts.
 
-    i wins over j with the odds π_i : π_j, and they tie with the weight ν √(π_i π_j) (Bradley and Terry 1952; Davidson
-    1970). Without ties ν is 0. If no finite strengths fit best, `reason` of each says why: two groups that were never
-    compared, or a model that always won. `prior_sd` makes them finite: log strengths (and log ν) then have a normal
-    prior around 0 with this standard deviation, and the result is the posterior mode, shrunk towards 0; 2 is weak.
+    The probabilities that i wins, that j wins, and of a tie are proportional to π_i, π_j and ν √(π_i π_j) (Bradley and
+    Terry 1952; Davidson 1970). Without ties ν is 0. If no finite strengths maximise the likelihood, all strengths are
+    undefined for the same `reason`, such as two groups of models that were never compared, or a model that always won.
+    `prior_sd` makes them finite: log strengths (and log ν) then have a normal prior around 0 with this standard
+    deviation, and the result is the posterior mode, shrunk towards 0; a standard deviation of 2 shrinks weakly.
 
     `errors` come from the observed `information`, as if all verdicts were independent; from the variance between
     `items` (sandwich: Huber 1967, White 1982), with Student's t; or from a `bootstrap` of items, with its percentiles.
@@ -505,43 +516,46 @@ def bradley_terry(
     ridge = 0.0 if prior_sd is None else prior_sd**-2
     fitted = _fit(counts.wins(), counts.ties(), ridge)
     items = int(counts.item.max()) + 1
-    covariance, df, draws, trouble = _inverse(fitted.information, size), None, None, None
+    covariance, df, draws, problem = _inverse(fitted.information, size), None, None, None
     influences: Floats | None = None
     if errors == "items":
         influences = _influences(counts, fitted, covariance, items)
         covariance, df = _sandwich(influences, covariance), items - 1.0
     elif errors == "bootstrap" and items > 1:
-        draws, trouble = _drawn(counts, fitted, items, ridge, resamples, seed)
-        covariance = np.cov(draws.T) if trouble is None else covariance
+        draws, problem = _drawn(counts, fitted, items, ridge, resamples, seed)
+        covariance = np.cov(draws.T) if problem is None else covariance
     if errors != "information" and items < 2:
-        trouble = "all verdicts are on one item: nothing shows how far items differ"
+        problem = "all verdicts are on one item: nothing shows how far items differ"
     involved = np.bincount(np.concatenate([counts.first, counts.second]), minlength=size)
     parts = []
     for at in range(len(fitted.values)):
         n = int(involved[at]) if at < size else len(verdicts)
-        result = Estimate(float(fitted.values[at]), trouble, n=n, clusters=items)
-        if trouble is None:
+        result = Estimate(float(fitted.values[at]), problem, n=n, clusters=items)
+        if problem is None:
             column = None if draws is None else draws[:, at]
             result = _with_error(result, math.sqrt(max(0.0, float(covariance[at, at]))), df, column, confidence)
         parts.append(result)
     by_model = dict(zip(models, parts[:size], strict=True))
-    kept = None if draws is None else draws[:, :size]
+    strength_draws = None if draws is None else draws[:, :size]
     if len(parts) == size:
         ties = Estimate(0.0, "there are no ties", n=len(verdicts))
-    elif draws is None or trouble:
+    elif draws is None or problem:
         ties = _exponential(parts[size])
     else:
-        ties = replace(parts[size], value=math.exp(fitted.values[size]))
-    own = None if influences is None else influences[:, :size]
-    return Strengths(models, by_model, ties, covariance[:size, :size], df, kept, confidence, own)
+        ties = replace(parts[size], value=math.exp(fitted.values[size]))  # the draws are of ν, not of its logarithm
+    strength_influences = None if influences is None else influences[:, :size]
+    return Strengths(
+        models, by_model, ties, covariance[:size, :size], df, strength_draws, confidence, strength_influences
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """The best fit: log strengths and, if there are ties, log ν as the last of `values`."""
+    """The parameters that maximise the likelihood: log strengths and, if there are ties, log ν as the last one."""
 
     values: Floats
     information: Floats
+    """The observed information matrix: minus the second derivatives of the log-likelihood."""
 
 
 def _fit(wins: Floats, ties: Floats, ridge: float, start: Floats | None = None) -> Fit:
@@ -551,119 +565,123 @@ def _fit(wins: Floats, ties: Floats, ridge: float, start: Floats | None = None) 
     tied = bool(ties.any())
     values = np.zeros(size + tied) if start is None else start
     # Strengths are defined up to a constant: a penalty on their sum, which is 0 anyway, makes the matrix regular.
-    level = np.zeros((size + tied, size + tied))
-    level[:size, :size] = 1.0
-    height, gradient, information = _climb(values, wins, ties, ridge)
+    penalty = np.zeros((size + tied, size + tied))
+    penalty[:size, :size] = 1.0
+    likelihood, gradient, information = _derivatives(values, wins, ties, ridge)
     for _ in range(STEPS):
-        step = np.linalg.solve(information + level, gradient)
-        size_of_step = float(np.abs(step).max())
-        if size_of_step < 1e-10:
+        step = np.linalg.solve(information + penalty, gradient)
+        step_length = float(np.abs(step).max())
+        if step_length < 1e-10:
             break
-        step *= min(1.0, LONGEST_STEP / size_of_step)
+        step *= min(1.0, LONGEST_STEP / step_length)
         for _ in range(60):
-            new = _climb(values + step, wins, ties, ridge)
-            if new[0] >= height - 1e-12 * abs(height):
+            new = _derivatives(values + step, wins, ties, ridge)
+            if new[0] >= likelihood - 1e-12 * abs(likelihood):
                 break
             step = step / 2
-        values, (height, gradient, information) = values + step, new
+        values, (likelihood, gradient, information) = values + step, new
     return Fit(values, information)
 
 
-def _climb(values: Floats, wins: Floats, ties: Floats, ridge: float) -> tuple[float, Floats, Floats]:
-    """Return the log-likelihood less the penalty, its gradient, and the information: minus its second derivatives."""
+def _derivatives(values: Floats, wins: Floats, ties: Floats, ridge: float) -> tuple[float, Floats, Floats]:
+    """Return the log-likelihood less the penalty of the prior, its gradient, and its information: minus its second
+    derivatives."""
     size = len(wins)
     tied = len(values) > size
-    up, level = _probabilities(values, size)
-    down = up.T
+    win, tie = _probabilities(values, size)
+    lose = win.T
     games = wins + wins.T + ties
     with np.errstate(divide="ignore"):
-        height = float((wins * np.log(np.where(wins > 0, up, 1))).sum())
-        height += float((ties * np.log(np.where(ties > 0, level, 1))).sum()) / 2
+        likelihood = float((wins * np.log(np.where(wins > 0, win, 1))).sum())
+        likelihood += float((ties * np.log(np.where(ties > 0, tie, 1))).sum()) / 2
     gradient = np.zeros_like(values)
-    gradient[:size] = (wins + ties / 2 - games * (up + level / 2)).sum(axis=1)
+    gradient[:size] = (wins + ties / 2 - games * (win + tie / 2)).sum(axis=1)
     information = np.zeros((len(values), len(values)))
-    spread = games * (up + down - (up - down) ** 2) / 4
+    spread = games * (win + lose - (win - lose) ** 2) / 4
     np.fill_diagonal(spread, 0)
     information[:size, :size] = np.diag(spread.sum(axis=1)) - spread
     if tied:
-        gradient[size] = float((ties - games * level).sum()) / 2
-        information[size, size] = float((games * level * (1 - level)).sum()) / 2
-        shared = -(games * level * (up - down)).sum(axis=1) / 2
-        information[:size, size] = information[size, :size] = shared
-    height -= ridge * float(values @ values) / 2
-    return height, gradient - ridge * values, information + ridge * np.eye(len(values))
+        gradient[size] = float((ties - games * tie).sum()) / 2
+        information[size, size] = float((games * tie * (1 - tie)).sum()) / 2
+        mixed = -(games * tie * (win - lose)).sum(axis=1) / 2
+        information[:size, size] = information[size, :size] = mixed
+    likelihood -= ridge * float(values @ values) / 2
+    return likelihood, gradient - ridge * values, information + ridge * np.eye(len(values))
 
 
 def _probabilities(values: Floats, size: int) -> tuple[Floats, Floats]:
     """Return the probabilities that the model of a row beats that of a column, and that they tie."""
     strengths = values[:size]
     gap = strengths[:, None] - strengths[None, :]
-    draw = np.exp(values[size]) if len(values) > size else 0.0
+    nu = np.exp(values[size]) if len(values) > size else 0.0
     # Dividing by the larger of the odds e^±gap/2 prevents an overflow.
     scale = np.abs(gap) / 2
-    for_, against, level = np.exp(gap / 2 - scale), np.exp(-gap / 2 - scale), draw * np.exp(-scale)
-    total = for_ + against + level
-    return for_ / total, level / total
+    win, lose, tie = np.exp(gap / 2 - scale), np.exp(-gap / 2 - scale), nu * np.exp(-scale)
+    total = win + lose + tie
+    return win / total, tie / total
 
 
 def _inverse(information: Floats, size: int) -> Floats:
-    """Return the covariance of parameters whose first `size` add up to 0."""
+    """Return the covariance of the parameters, the inverse of the information if the first `size` add up to 0."""
     total = len(information)
-    level = np.zeros((total, total))
-    level[:size, :size] = 1.0
-    centred = np.eye(total)
-    centred[:size, :size] -= 1 / size
-    found: Floats = centred @ np.linalg.inv(information + level) @ centred
-    return found
+    penalty = np.zeros((total, total))
+    penalty[:size, :size] = 1.0
+    centring = np.eye(total)
+    centring[:size, :size] -= 1 / size
+    covariance: Floats = centring @ np.linalg.inv(information + penalty) @ centring
+    return covariance
 
 
-def _sandwich(influences: Floats, bread: Floats) -> Floats:
-    """Return the covariance estimated from the variance of the items' influences."""
+def _sandwich(influences: Floats, inverse: Floats) -> Floats:
+    """Return the covariance estimated from the variance of the items' influences; that of the `inverse` information if
+    there is one item."""
     items = len(influences)
     if items < 2:
-        return bread
-    found: Floats = items / (items - 1) * (influences.T @ influences)
-    return found
+        return inverse
+    covariance: Floats = items / (items - 1) * (influences.T @ influences)
+    return covariance
 
 
-def _influences(counts: Counts, fitted: Fit, bread: Floats, items: int) -> Floats:
-    """Return the first-order influence of every item on each parameter."""
+def _influences(counts: Counts, fitted: Fit, inverse: Floats, items: int) -> Floats:
+    """Return the first-order influence of every item on each parameter, given the `inverse` of the information."""
     size = len(counts.models)
-    up, level = _probabilities(fitted.values, size)
-    win, lose, tie = (table[counts.first, counts.second] for table in (up, up.T, level))
+    wins, ties = _probabilities(fitted.values, size)
+    win, lose, tie = (table[counts.first, counts.second] for table in (wins, wins.T, ties))
     residual = counts.weight * (counts.outcome - (win - lose)) / 2
     scores = np.zeros((items, len(fitted.values)))
     np.add.at(scores, (counts.item, counts.first), residual)
     np.add.at(scores, (counts.item, counts.second), -residual)
     if len(fitted.values) > size:
         np.add.at(scores, (counts.item, np.full(len(residual), size)), counts.weight * ((counts.outcome == 0) - tie))
-    found: Floats = scores @ bread
-    return found
+    influences: Floats = scores @ inverse
+    return influences
 
 
 def _drawn(
     counts: Counts, fitted: Fit, items: int, ridge: float, resamples: int, seed: int
 ) -> tuple[Floats, str | None]:
-    """Return log strengths, with ν last, of bootstrap samples of items; and the reason if they are of no use."""
+    """Return the log strengths, and ν as the last column, of bootstrap samples of items; and why they give no interval:
+    some samples have no finite strengths."""
     random = np.random.default_rng(seed)
-    found, lost, size = [], 0, len(counts.models)
+    rows, undefined, size = [], 0, len(counts.models)
     for _ in range(resamples):
         times = np.bincount(random.integers(0, items, items), minlength=items)
-        again = replace(counts, weight=times[counts.item].astype(np.float64))
-        wins, ties = again.wins(), again.ties()
+        resampled = replace(counts, weight=times[counts.item].astype(np.float64))
+        wins, ties = resampled.wins(), resampled.ties()
         if ridge == 0 and why_no_strengths(counts.models, wins, ties):
-            lost += 1
+            undefined += 1
             continue
         tied = bool(ties.any())
         values = _fit(wins, ties, ridge, fitted.values[: size + tied]).values
-        found.append(np.append(values[:size], math.exp(values[size]) if tied else 0.0))
-    if lost:
-        return np.array(found), f"no finite strengths in {lost} of {resamples} samples drawn again"
-    return np.array(found), None
+        rows.append(np.append(values[:size], math.exp(values[size]) if tied else 0.0))
+    if undefined:
+        return np.array(rows), f"no finite strengths in {undefined} of {resamples} samples drawn again"
+    return np.array(rows), None
 
 
 def _with_error(result: Estimate, error: float, df: float | None, draws: Floats | None, confidence: float) -> Estimate:
-    """Return the figure with its interval: the percentiles of draws, or that of t or the normal distribution."""
+    """Return the figure with its interval: the percentiles of `draws`, otherwise that of Student's t with `df`, or of
+    the normal distribution without `df`."""
     upper = two_sided(confidence)
     value = result.value or 0.0
     if draws is not None:
@@ -688,7 +706,7 @@ def _with_error(result: Estimate, error: float, df: float | None, draws: Floats 
 
 
 def _exponential(result: Estimate) -> Estimate:
-    """Return the exponential of a figure; its error by the delta method."""
+    """Return the exponential of a figure, with its standard error by the delta method."""
     value, low, high = (None if each is None else math.exp(each) for each in (result.value, result.low, result.high))
     error = None if result.standard_error is None or value is None else value * result.standard_error
     return Estimate(
@@ -697,6 +715,7 @@ def _exponential(result: Estimate) -> Estimate:
 
 
 def _expit(value: float) -> float:
+    """Return the probability with these log odds."""
     from scipy.special import expit
 
     return float(expit(value))

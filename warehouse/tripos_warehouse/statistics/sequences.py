@@ -33,19 +33,19 @@ population bets grow with the share drawn, so the first may be smaller."""
 MOST_STAKED = 0.9
 """The most of the capital that a value can lose."""
 GUESSED_VALUES, GUESSED_VARIANCE = 5, 1 / 16
-"""The prior of the variance: its weight in values, and its value on a scale from 0 to 1."""
+"""The prior of the variance: the number of values that it counts as, and the variance on a scale from 0 to 1."""
 STEPS = 1000
 """The number of candidate means on the scale. An end of an interval is the last candidate that is ruled out, so the
 interval is up to one step longer than necessary."""
 SHRINKAGE = 3.0
-"""The shrinkage towards a ruled-out value of a mean that stopped: this over z², where z is its distance in standard
-errors."""
+"""A mean whose sequence stopped because a value was ruled out is moved towards that value by this over z² of their
+distance, where z is the distance in standard errors."""
 
 
 class BettingSequence:
     """The confidence sequence of a mean of values between two `ends`, by betting.
 
-    With values x and a mean m as shares of the way between the ends, the capital after t values is
+    With values x and a mean m rescaled so that the ends are 0 and 1, the capital after t values is
 
         K⁺(m) = Σ over bets g of w_g Π (1 + λ_i (x_i − m_i)),  λ_i = min(g / s_i, 0.9 / m_i),  w_g ~ 1 / g
 
@@ -57,8 +57,8 @@ class BettingSequence:
     smaller, so there g is N / (N − i + 1) times as bold. m is ruled out at a level α once K⁺ or K⁻ has reached 2/α
     (Ville 1939), or if the known values leave no room for it.
 
-    A missing value counts as the low end for the low end of the interval, and as the high end for the high one, so the
-    interval is valid whatever it was.
+    For the low end of the interval a missing value counts as the low end of the scale, for the high end as the high
+    one, so the interval is valid whatever the missing values are.
 
     >>> sequence = BettingSequence((0, 1), population=4)
     >>> for value in (1, 0, 1, 1):
@@ -108,8 +108,9 @@ class BettingSequence:
         if self.p(null) <= level and mean != null:
             error = width * self._deviation / math.sqrt(self.n - self.missing)
             mean = null + (mean - null) * max(0.0, 1 - shrinkage * (error / (mean - null)) ** 2)
-        inside = min(width / (len(self._means) + 1), high - low) / 2  # the ends are candidate means that were ruled out
-        return min(max(mean, low + inside), high - inside)
+        # Half a step inside the interval, whose ends are candidate means that were ruled out.
+        margin = min(width / (len(self._means) + 1), high - low) / 2
+        return min(max(mean, low + margin), high - margin)
 
     def add(self, value: float | None) -> None:
         """Add the next value. Raises `ValueError` for a value outside the ends, and for one too many."""
@@ -138,13 +139,13 @@ class BettingSequence:
 
     @property
     def _deviation(self) -> float:
-        """The standard deviation of the values so far, as a share of the scale."""
+        """The standard deviation of the values so far and of the prior, as a share of the scale."""
         known = self.n - self.missing
-        about = max(0.0, self._squares - self._total**2 / known) if known else 0.0
-        return math.sqrt((GUESSED_VALUES * GUESSED_VARIANCE + about) / (GUESSED_VALUES + known))
+        sum_of_squares = max(0.0, self._squares - self._total**2 / known) if known else 0.0
+        return math.sqrt((GUESSED_VALUES * GUESSED_VARIANCE + sum_of_squares) / (GUESSED_VALUES + known))
 
     def _bet(self, capital: Floats, most: Floats, seen: float, bets: Floats, means: Floats, total: float) -> None:
-        """Add the win of a value against each mean to the logarithms of the capital."""
+        """Add the logarithm of the factor by which a value multiplies each capital, and update the maxima `most`."""
         if self.population is not None:  # the mean that the rest would need
             means = np.clip((self.population * means - total) / (self.population - self.n), 1e-12, None)
         # A mean for which the rest would need an impossible one is ruled out by `interval`; bets on it do not count.
@@ -153,15 +154,16 @@ class BettingSequence:
         np.maximum(most, self._mixed(capital), out=most)
 
     def _mixed(self, capital: Floats) -> Floats:
-        """Return the logarithm of the mean capital over bets, in which the smallest bet weighs most."""
+        """Return the logarithm of the weighted mean over bets of the capital; the smallest bet has the greatest
+        weight."""
         most = capital.max(axis=1)
         mixed: Floats = most + np.log(np.exp(capital - most[:, None]) @ self._weights)
         return mixed
 
     def interval(self, level: float = 0.05) -> tuple[float, float]:
         """Return the ends of the interval, at most those of the scale."""
-        wanted = math.log(2 / level)
-        below, above = np.nonzero(self._most_up >= wanted)[0], np.nonzero(self._most_down >= wanted)[0]
+        threshold = math.log(2 / level)
+        below, above = np.nonzero(self._most_up >= threshold)[0], np.nonzero(self._most_down >= threshold)[0]
         bottom = float(self._means[below[-1]]) if len(below) else 0.0
         top = float(self._means[above[0]]) if len(above) else 1.0
         if self.population is not None:
@@ -180,13 +182,14 @@ class BettingSequence:
         if not 0 <= share <= 1:
             return 0.0
         if self.population is not None:
-            left = self.population - self.n + self.missing
-            if not self._total - 1e-9 <= share * self.population <= self._total + left + 1e-9:
+            unknown = self.population - self.n + self.missing
+            if not self._total - 1e-9 <= share * self.population <= self._total + unknown + 1e-9:
                 return 0.0
         # Against a mean between two candidates, the capital is at least the smaller of theirs.
-        at = np.searchsorted(self._means, share - 1e-9), np.searchsorted(self._means, share + 1e-9, side="right") - 1
-        up = float(self._most_up[at[0]]) if at[0] < len(self._means) else 0.0
-        down = float(self._most_down[at[1]]) if at[1] >= 0 else 0.0
+        above = np.searchsorted(self._means, share - 1e-9)
+        below = np.searchsorted(self._means, share + 1e-9, side="right") - 1
+        up = float(self._most_up[above]) if above < len(self._means) else 0.0
+        down = float(self._most_down[below]) if below >= 0 else 0.0
         return min(1.0, 2 * math.exp(-max(up, down)))
 
 
@@ -200,6 +203,6 @@ def bets_of(planned: int | None, least: float = LEAST_PLANNED) -> Floats:
     [0.126, 0.252, 0.502, 1.0]
     """
     least = LEAST_BET if planned is None else min(0.7, max(LEAST_BET, least / math.sqrt(max(planned, 1))))
-    many = 1 + max(1, round(math.log(BOLDEST_BET / least) / math.log(BETS_APART)))
-    bets: Floats = np.geomspace(least, BOLDEST_BET, many)
+    count = 1 + max(1, round(math.log(BOLDEST_BET / least) / math.log(BETS_APART)))
+    bets: Floats = np.geomspace(least, BOLDEST_BET, count)
     return bets

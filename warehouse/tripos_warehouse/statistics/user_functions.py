@@ -1,9 +1,10 @@
 """User-defined aggregates: Python functions that measures of a plan call with all values.
 
-A store may come from anybody, so nothing in it is executed by default. A function is executed in two cases only: the
-user ran the benchmark, or named its spec. Then the text of its file is stored in a folder of the user, by its SHA-256
-and the function's name, and plans name both. Whoever reads a store finds it there. Another function of that file, or an
-imported file, is not executed: the plan of a stranger's store may name any.
+A store may come from anybody, so nothing in it is executed by default. A function is executed only if the user ran the
+benchmark on this machine, or named its spec: both store the text of the function's file in a folder of the user, by the
+SHA-256 of the text and the function's name (`admit_python`). The plan of a store names both, and a report finds the
+text in that folder. Other functions of the file, and of files that it imports, are refused, since the plan of a
+stranger's store may name any.
 """
 
 from __future__ import annotations
@@ -28,11 +29,13 @@ FAILED = "S0211"
 NOT_ADMITTED = "S0212"
 """The code if nothing on this machine allows a function to be executed."""
 LONGEST_REASON = 200
+"""The maximum length, in characters, of the reason why a function failed; a longer one is cut."""
 Computed = Callable[[Sequence[list[Any]]], float]
+"""A loaded function: it takes one list per parameter, with one value per row, and returns the number."""
 
 
 class NoFigure(Exception):
-    """A function has no value; the message has the reason, with a code."""
+    """Raised if a function returns no number or cannot be executed; the message has the reason, with a code."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,7 @@ class UserFunction:
         return compute
 
     def _module(self) -> ModuleType:
+        """Return the module of the function's file, after executing it."""
         if _is_untrusted():
             raise NoFigure(f"`--untrusted` refuses the Python of the benchmark: `{self.name}` (R0270)")
         text = _text_of(self.version, self.function)
@@ -81,6 +85,7 @@ class UserFunction:
             raise NoFigure(self._message(f"cannot be loaded: {type(error).__name__}: {error}")) from error
 
     def _message(self, reason: str) -> str:
+        """Return the message for a failure of the function."""
         short = reason if len(reason) <= LONGEST_REASON else f"{reason[:LONGEST_REASON]}…"
         return f"`{self.name}` {short} ({FAILED})"
 
@@ -103,28 +108,29 @@ def admit_python(text: str, function: str) -> str:
 
 
 def _folder() -> Path:
-    """Return the folder of the user, which no benchmark writes."""
+    """Return the folder of admitted texts in the user's state folder: benchmarks do not write there."""
     base = os.environ.get("XDG_STATE_HOME") or os.environ.get("LOCALAPPDATA") or Path.home() / ".local" / "state"
     return Path(base) / "tripos" / "aggregates"
 
 
 def _file_of(version: str, function: str) -> str:
-    """Return the name of the stored file. A digest of both, since a Python name may be longer than a file name."""
+    """Return the name of the stored file: a digest of both, since a Python name may be too long for a file name."""
     return f"{hashlib.sha256(f'{version} {function}'.encode()).hexdigest()}.py"
 
 
 def _text_of(version: str, function: str) -> str | None:
+    """Return the text of the file that a function may be executed from; `None` if the function was not admitted."""
     if (version, function) in _admitted:
         return _admitted[version, function]
     try:
         text = (_folder() / _file_of(version, function)).read_bytes().decode()
-    except (OSError, UnicodeDecodeError, RuntimeError):  # without a home
+    except (OSError, UnicodeDecodeError, RuntimeError):  # RuntimeError: the user has no home folder
         return None
     return text if hashlib.sha256(text.encode()).hexdigest() == version else None
 
 
 _refusing: list[bool] = []
-"""One entry for every running command of this process: whether it refuses Python."""
+"""One entry for each active context of `python_refused`: whether it refuses Python."""
 
 
 @contextlib.contextmanager
@@ -138,6 +144,7 @@ def python_refused(refused: bool) -> Iterator[None]:
 
 
 def _is_untrusted() -> bool:
+    """Return true if a context or the environment refuses the Python of benchmarks."""
     return any(_refusing) or os.environ.get("TRIPOS_UNTRUSTED", "").strip().casefold() not in (
         "",
         "0",
@@ -149,8 +156,9 @@ def _is_untrusted() -> bool:
 
 @lru_cache(maxsize=64)
 def _executed(version: str, text: str, path: str) -> ModuleType:
+    """Execute a text as a module, once per process, and return the module."""
     module = ModuleType(f"_tripos_aggregate_{version}")
-    sys.modules[module.__name__] = module  # dataclasses and the like look their module up there
+    sys.modules[module.__name__] = module  # dataclasses look up their module there
     try:
         with contextlib.redirect_stdout(sys.stderr):
             exec(compile(text.removeprefix("\ufeff"), path, "exec"), module.__dict__)

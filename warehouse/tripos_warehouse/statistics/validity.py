@@ -67,9 +67,11 @@ from tripos_warehouse.statistics.intervals import bounded, clopper_pearson, mean
 MOST_VALUES = 11
 """Up to this many distinct scores, each is a bin."""
 BINS = 10
+"""The number of bins for more distinct scores."""
 FEWEST_REPLIES = 10
 """With fewer graded replies there is no curve."""
 NOTHING = Estimate(None, "too few replies are graded")
+"""The bias and slope of a judge without a calibration."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,9 @@ class Calibration:
     uncertainty: float | None = None
     """The variance of people's grades."""
     n: int = 0
+    """The number of replies with both scores."""
     reason: str | None = None
+    """Why there is no calibration."""
 
 
 def calibrate(
@@ -180,11 +184,13 @@ def _bin_members(f: Floats, score_index: Ints, scores: int) -> list[Ints]:
 def _bin(
     f: Floats, y: Floats, codes: Ints, members: Ints, ends: tuple[float, float] | None, confidence: float
 ) -> CalibrationBin:
+    """Return the bin of the replies with the indices `members`."""
     scores, people = f[members], mean(y[members], codes[members], ends=ends, confidence=confidence)
     return CalibrationBin(float(scores.min()), float(scores.max()), float(scores.mean()), people)
 
 
 def _slope(f: Floats, y: Floats, codes: Ints, confidence: float) -> Estimate:
+    """Return the least-squares slope of people's grades `y` on the judge's scores `f`, tested against 1."""
     deviations = f - f.mean()
     sum_of_squares = float(deviations @ deviations)
     if sum_of_squares <= 0:
@@ -216,7 +222,9 @@ class CorrectedPrevalence:
     apparent: Estimate
     """The uncorrected share that the judge calls good, with its own interval."""
     sensitivity: Estimate
+    """The share of good replies that the judge calls good."""
     specificity: Estimate
+    """The share of bad replies that the judge calls bad."""
 
 
 def corrected_prevalence(
@@ -231,9 +239,9 @@ def corrected_prevalence(
     """Return the share of good replies among those `judged` 1 or 0 by a judge, given its `verdicts` on other replies
     and people's `labels` of those.
 
-    If replies come in clusters, such as the replies to one item, their number is divided by the design effect: the
-    ratio of the clustered variance of the share to its variance for independent replies (Rao and Scott 1992, "A simple
-    method for the analysis of clustered binary data").
+    `clusters` and `label_clusters` are the clusters of the former and the latter replies, such as their items. The
+    number of clustered replies is divided by the design effect: the ratio of the clustered variance of the share to its
+    variance for independent replies (Rao and Scott 1992, "A simple method for the analysis of clustered binary data").
 
     >>> judged = [1] * 30 + [0] * 70
     >>> verdicts, labels = [1] * 18 + [0] * 2 + [1] * 3 + [0] * 27, [1] * 20 + [0] * 30
@@ -301,7 +309,7 @@ class JudgeRates:
 
     @property
     def informedness(self) -> float:
-        """Return Youden's J: 0 for a judge that decides by chance."""
+        """Youden's J: 0 for a judge that decides by chance."""
         return round(self.sensitivity + self.specificity - 1, 12)
 
     @property
@@ -316,7 +324,7 @@ class JudgeRates:
 
     @property
     def _shrunk_rates(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        """Return each rate and its variance, after adding one success and one failure (a Beta(1, 1) prior)."""
+        """Each rate and its variance, after adding one success and one failure (a Beta(1, 1) prior)."""
 
         def shrunk(rate: float, n: float | None) -> tuple[float, float]:
             if n is None:
@@ -411,8 +419,8 @@ def _effective(share: Estimate) -> float:
 
 @dataclass(frozen=True)
 class TestedThreshold:
-    """The test of a threshold on the `n` labelled replies at or above it, of which `agreed` have a
-    label equal to the verdict."""
+    """The test of a threshold on the labelled replies whose confidence reaches it: `n` replies, of which `agreed` have
+    a label equal to the verdict."""
 
     threshold: float
     n: int
@@ -428,8 +436,9 @@ class LearnedThreshold:
 
     threshold: float | None
     tested: tuple[TestedThreshold, ...]
+    """The tests, in descending order of thresholds, up to the first that failed."""
     trusted: float
-    """The share of the labelled replies at or above it, which need no stronger judge."""
+    """The share of the labelled replies whose confidence reaches the threshold, so that they need no stronger judge."""
     reason: str | None = None
 
 
@@ -656,7 +665,8 @@ def judge_drift(before: Values, after: Values, clusters: Clusters = None, *, con
 # Items
 
 NEAR_ONE = 1 - 1e-6
-"""The greatest absolute correlation that is used, since the Fisher transform of 1 is infinite."""
+"""The maximum absolute value of a correlation, since the Fisher transform of 1 is infinite; a greater one is replaced
+by it."""
 FEW = "fewer than four models have it and another item: nothing shows how it goes with the rest"
 NO_VARIATION = "all models have the same on it, or on the rest: nothing goes with anything"
 
@@ -681,6 +691,8 @@ def item_discrimination(scores: Ratings, *, confidence: float = 0.95) -> list[Es
 
 
 def _discrimination(scores: Floats, totals: Floats, counts: Floats, confidence: float) -> Estimate:
+    """Return the discrimination of an item from the models' scores on it, and the sums and numbers of all their
+    scores."""
     models = ~np.isnan(scores) & (counts > 1)
     n, left_out = int(models.sum()), int((~models).sum())
     if n < 4:

@@ -4,25 +4,25 @@ A score is a fixed mean of its group, plus a random effect for its level of each
 Z_f u_f + e. Groups are not sampled, such as a model with a judge in a cell. With the projection M that subtracts the
 group mean, the sum of squares of the level totals of a factor, y′ M Z_f Z_f′ M y, has the expectation Σ_g tr(M Z_f Z_f′
 M Z_g Z_g′) σ²_g, one equation per component: MIVQUE(0) (Hartley, Rao and LaMotte 1978; Searle, Casella and McCulloch
-1992, "Variance Components", section 11.3). It is valid for any pattern of missing values, crossed or nested, and for
-any distribution of the scores. If nothing is missing it is the analysis of variance, as in generalizability theory
-(Brennan 2001), and equal to REML as long as no estimate is negative.
+1992, "Variance Components", section 11.3). The estimates are unbiased for crossed or nested factors, any pattern of
+missing values, and any distribution of the scores. If nothing is missing they are those of the analysis of variance, as
+in generalizability theory (Brennan 2001), and of REML as long as none is negative.
 
 For a paired difference, both models answer the same items, each reply is graded by the same judges, and the difference
 is taken by item. With S samples, J judges and R repeats of each grading, the difference of an item has the variance
 
     items + samples / S + judges / J + gradings / (S J) + repeats / (S J R),
 
-which generalizability theory calls the relative error of a decision study (Brennan 2001, sections 4.1 and 5.1), with
-unnested items and a fixed panel. The mean over items has this variance divided by their number.
+which generalizability theory calls the relative error variance of a decision study (Brennan 2001, sections 4.1 and
+5.1), for items that are not nested and a fixed panel. The mean over items has this variance divided by their number.
 
 In generalizability theory, a score of an object p under conditions of facets is a sum of effects, whose variances
 `variance_components` estimates. The mean over n conditions of each facet has the universe score variance σ²(p), and two
-errors. The relative error σ²(δ) is the sum of the interactions of p with facets, each divided by its number of
-conditions: it changes the order of objects. The absolute error σ²(Δ) also has the facets' main effects and their
-interactions: it moves objects relative to a fixed mark. So the generalizability coefficient G, Eρ² = σ²(p) / (σ²(p) +
-σ²(δ)), is for rankings, and the index of dependability D, Φ = σ²(p) / (σ²(p) + σ²(Δ)), for the scores themselves
-(Shavelson and Webb 1991, chapters 2 and 6; Brennan 2001, section 1.1.2 and chapter 4).
+error variances. The relative one, σ²(δ), is the sum of the interactions of p with facets, each divided by its number of
+conditions: this error changes the order of objects. The absolute one, σ²(Δ), also has the facets' main effects and
+their interactions: this error also shifts the scores of all objects. So the generalizability coefficient G, Eρ² = σ²(p)
+/ (σ²(p) + σ²(δ)), is for rankings, and the index of dependability D, Φ = σ²(p) / (σ²(p) + σ²(Δ)), for the scores
+themselves (Shavelson and Webb 1991, chapters 2 and 6; Brennan 2001, section 1.1.2 and chapter 4).
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ from tripos_warehouse.statistics.estimate import Estimate
 # Components by factor
 
 RESIDUAL = "residual"
-"""The name of the component that no factor explains."""
+"""The name of the component of the variance that no factor explains."""
 DENSE = 1_000_000
-"""Tables of levels by group are dense up to this many cells: sparse ones are slower if they are small."""
+"""Up to this many cells, the table of levels by group is a dense array, which is faster than a sparse one."""
 
 
 @dataclass(frozen=True)
@@ -60,18 +60,20 @@ class VarianceComponents:
     """The variances of the effects of factors, in the squared unit of the scores."""
 
     raw: Mapping[str, float]
-    """The estimates, which may be negative if the truth is near 0."""
+    """The estimates, which may be negative if the true variance is near 0."""
     fitted: Mapping[str, float] = field(default_factory=dict)
-    """The non-negative estimates, with the others fixed at 0."""
+    """The estimates after negative ones were set to 0, and the others estimated without them. Components that may be
+    negative, the argument `signed`, keep their sign."""
     missing: Mapping[str, str] = field(default_factory=dict)
     """Why a factor has no component."""
     levels: Mapping[str, int] = field(default_factory=dict)
+    """The number of levels of each factor that occur."""
     n: int = 0
     """The number of scores that count."""
 
     def __getitem__(self, name: str) -> float:
-        """Return a component, 0 if its estimate is negative: the others are then estimated without it (Thompson 1962;
-        Searle, Casella and McCulloch 1992, section 4.4)."""
+        """Return a component of `fitted`: 0 if its raw estimate is negative, and the others are then estimated without
+        it (Thompson 1962; Searle, Casella and McCulloch 1992, section 4.4). Raises `KeyError` if there is none."""
         return self.fitted.get(name, 0.0) if name in self.raw else self.raw[name]
 
     def __contains__(self, name: str) -> bool:
@@ -90,9 +92,11 @@ def variance_components(
 ) -> VarianceComponents:
     """Return the variance component of each factor and of the `residual`, by MIVQUE(0) (module docstring).
 
-    `factors` have a level for each value, `groups` have a fixed mean each (a single one by default); missing values are
-    left out. A factor has no component if it splits the values as another factor does, if all its levels are unique, or
-    if it does not vary within groups; `missing` has the reason, and its variance is included in the other component.
+    `factors` have a level for each value, `groups` the group of each value (by default all are in one); each group has
+    a fixed mean. Missing values are left out. A factor has no component if another factor splits the values in the same
+    way, if each value has its own level, or if it does not vary within groups; `missing` has the reason. In the first
+    two cases its variance is included in the other factor's component, or in the residual. Components named in `signed`
+    may be negative: they are covariances.
 
     Raises `ValueError` if the sequences differ in length, or a factor is called `residual`.
 
@@ -113,40 +117,43 @@ def variance_components(
     codes = {name: _numbered(levels) for name, levels in codes.items()}
     group = _numbered(group)
     codes, missing = _estimable_factors(codes, group)
-    every = {**codes, RESIDUAL: np.arange(len(y))}
-    levels = {name: int(each.max()) + 1 if len(each) else 0 for name, each in every.items()}
+    all_codes = {**codes, RESIDUAL: np.arange(len(y))}
+    levels = {name: int(code.max()) + 1 if len(code) else 0 for name, code in all_codes.items()}
     if len(y) == 0 or levels[RESIDUAL] <= int(group.max()) + 1:
         reason = "no values" if len(y) == 0 else "no group has two values"
-        return VarianceComponents({}, {}, {**missing, **dict.fromkeys(every, reason)}, levels, len(y))
+        return VarianceComponents({}, {}, {**missing, **dict.fromkeys(all_codes, reason)}, levels, len(y))
     sizes = np.bincount(group).astype(float)
     centred = y - (np.bincount(group, weights=y) / sizes)[group]
-    squares = np.array([float((np.bincount(each, weights=centred) ** 2).sum()) for each in every.values()])
-    expected = _expected(list(every.values()), group, sizes)
-    # On the scale of correlations, so that a factor with few large levels does not hide one with many small ones.
+    squares = np.array([float((np.bincount(code, weights=centred) ** 2).sum()) for code in all_codes.values()])
+    expected = _expected(list(all_codes.values()), group, sizes)
+    # The rank is that of the matrix scaled to a diagonal of 1: unscaled, entries of factors with few large levels are
+    # so much larger that a factor with many small levels would seem to be inseparable.
     scale = np.sqrt(np.diag(expected))
     if np.linalg.matrix_rank(expected / np.outer(scale, scale), tol=1e-9) < len(scale):
         reason = "factors cannot be separated: too little is crossed"
-        return VarianceComponents({}, {}, {**missing, **dict.fromkeys(every, reason)}, levels, len(y))
+        return VarianceComponents({}, {}, {**missing, **dict.fromkeys(all_codes, reason)}, levels, len(y))
     raw = _solved(expected, squares, scale)
-    kept = np.ones(len(scale), dtype=bool)
-    free = np.array([name in signed for name in every])
+    is_fitted = np.ones(len(scale), dtype=bool)
+    may_be_negative = np.array([name in signed for name in all_codes])
     fitted = raw
     # Remove one component at a time, the most negative one.
-    while ((fitted < 0) & ~free).any() and kept.sum() > 1:
-        kept[np.where(free, 0.0, fitted * scale).argmin()] = False
+    while ((fitted < 0) & ~may_be_negative).any() and is_fitted.sum() > 1:
+        is_fitted[np.where(may_be_negative, 0.0, fitted * scale).argmin()] = False
         fitted = np.zeros(len(scale))
-        fitted[kept] = _solved(expected[np.ix_(kept, kept)], squares[kept], scale[kept])
-    fitted = np.where(free, fitted, np.maximum(fitted, 0.0))
-    by_name = [dict(zip(every, each.tolist(), strict=True)) for each in (raw, fitted)]
+        fitted[is_fitted] = _solved(expected[np.ix_(is_fitted, is_fitted)], squares[is_fitted], scale[is_fitted])
+    fitted = np.where(may_be_negative, fitted, np.maximum(fitted, 0.0))
+    by_name = [dict(zip(all_codes, estimates.tolist(), strict=True)) for estimates in (raw, fitted)]
     return VarianceComponents(by_name[0], by_name[1], missing, levels, len(y))
 
 
 def _solved(expected: Floats, squares: Floats, scale: Floats) -> Floats:
-    found: Floats = np.linalg.solve(expected / np.outer(scale, scale), squares / scale) / scale
-    return found
+    """Return the components for which the `expected` sums of squares are equal to `squares`."""
+    components: Floats = np.linalg.solve(expected / np.outer(scale, scale), squares / scale) / scale
+    return components
 
 
 def _numbered(codes: Ints) -> Ints:
+    """Return codes without gaps, in the same order."""
     return np.unique(codes, return_inverse=True)[1].astype(np.int64)
 
 
@@ -157,59 +164,60 @@ def _joined(first: Ints, second: Ints) -> Ints:
 
 def _estimable_factors(codes: Mapping[str, Ints], group: Ints) -> tuple[dict[str, Ints], dict[str, str]]:
     """Return the factors whose component can be estimated, and the reasons why others have none."""
-    kept: dict[str, Ints] = {}
+    estimable: dict[str, Ints] = {}
     missing: dict[str, str] = {}
     for name, code in codes.items():
-        many = int(code.max()) + 1 if len(code) else 0
-        if many == len(code):
+        levels = int(code.max()) + 1 if len(code) else 0
+        if levels == len(code):
             missing[name] = "no two values are alike in it"
         elif int(_joined(code, group).max()) == int(group.max()):
             missing[name] = "each group has one level of it"
         else:
-            twin = next((other for other, its in kept.items() if _same(code, its)), None)
-            if twin is None:
-                kept[name] = code
+            same = next((other for other, other_code in estimable.items() if _same(code, other_code)), None)
+            if same is None:
+                estimable[name] = code
             else:
-                missing[name] = f"it parts values as `{twin}` does"
-    return kept, missing
+                missing[name] = f"it parts values as `{same}` does"
+    return estimable, missing
 
 
 def _same(first: Ints, second: Ints) -> bool:
+    """Return true if two factors split the values in the same way."""
     return int(first.max()) == int(second.max()) == int(_joined(first, second).max())
 
 
 def _expected(codes: Sequence[Ints], group: Ints, sizes: Floats) -> Floats:
     """Return tr(M V_f M V_g) for every two factors, with V = Z Z′ and M = I - P, P the mean of the group.
 
-    tr(V_f V_g) is the sum of squares of the joint counts; tr(P V_f V_g) and tr(P V_f P V_g) come from the counts of
-    levels by group, which are sparse.
+    The product is tr(V_f V_g) - 2 tr(P V_f V_g) + tr(P V_f P V_g). The first term is the sum of squares of the joint
+    counts of levels; the others are computed from the counts of levels by group.
     """
     shapes = [(int(code.max()) + 1, len(sizes)) for code in codes]
     by_group = [_by_group(code, group, sizes, shape) for code, shape in zip(codes, shapes, strict=True)]
     inner = [counts.T @ counts for counts in by_group]
-    found = np.zeros((len(codes), len(codes)))
+    expected = np.zeros((len(codes), len(codes)))
     for f, first in enumerate(codes):
         for g in range(f + 1):
             second = codes[g]
             pairs = first * shapes[g][0] + second
-            _, where, counts = np.unique(pairs, return_index=True, return_counts=True)
-            whole = float((counts.astype(float) ** 2).sum())
-            rows = (by_group[f][first[where]] * by_group[g][second[where]]).sum(axis=1)
-            once = float((counts * np.asarray(rows).ravel()).sum())
-            twice = float((inner[f] * inner[g]).sum())
-            found[f, g] = found[g, f] = whole - 2 * once + twice
-    return found
+            _, occurrence, counts = np.unique(pairs, return_index=True, return_counts=True)
+            product = float((counts.astype(float) ** 2).sum())
+            rows = (by_group[f][first[occurrence]] * by_group[g][second[occurrence]]).sum(axis=1)
+            projected_once = float((counts * np.asarray(rows).ravel()).sum())
+            projected_twice = float((inner[f] * inner[g]).sum())
+            expected[f, g] = expected[g, f] = product - 2 * projected_once + projected_twice
+    return expected
 
 
-def _by_group(own: Ints, group: Ints, sizes: Floats, shape: tuple[int, int]) -> Any:
+def _by_group(code: Ints, group: Ints, sizes: Floats, shape: tuple[int, int]) -> Any:
     """Return the counts of levels by group, divided by the roots of the group sizes."""
     if len(group) * len(sizes) <= DENSE:
-        counts = np.bincount(own * shape[1] + group, minlength=shape[0] * shape[1]).reshape(shape)
+        counts = np.bincount(code * shape[1] + group, minlength=shape[0] * shape[1]).reshape(shape)
         return counts / np.sqrt(sizes)
     from scipy import sparse
 
-    whole = sparse.csr_array((np.ones(len(group)), (own, group)), shape=shape)
-    return whole @ sparse.diags_array(1 / np.sqrt(sizes))
+    sparse_counts = sparse.csr_array((np.ones(len(group)), (code, group)), shape=shape)
+    return sparse_counts @ sparse.diags_array(1 / np.sqrt(sizes))
 
 
 # Components of a difference
@@ -220,7 +228,7 @@ CORRELATION = 0.5
 
 @dataclass(frozen=True)
 class DifferenceComponents:
-    """The components of the variance of an item's difference of two models; a component that cannot be separated is
+    """The variance components of the difference of two models on an item; a component that cannot be separated is
     included in another.
 
     >>> parts = DifferenceComponents(items=0.04, samples=0.08, judges=0.02, gradings=0.06)
@@ -229,33 +237,34 @@ class DifferenceComponents:
     """
 
     items: float
-    """The part that any number of samples and judges leaves."""
+    """The variance between items, which no number of samples or judges reduces."""
     samples: float = 0.0
-    """The part of a reply of each model, for all judges."""
+    """The variance between samples of the models' replies to the same item, common to all judges."""
     judges: float = 0.0
-    """The part of a judge on the item's replies, in contrast to other judges."""
+    """The variance between judges of the difference on the same item, common to all samples."""
     gradings: float = 0.0
-    """The part of a judge on a single reply."""
+    """The variance between judges that is specific to a single reply."""
     repeats: float = 0.0
-    """The part of a repeated grading of the same reply by the same judge."""
+    """The variance between repeated gradings of the same reply by the same judge."""
     shared: float = 0.0
     """The variance of the mean of both models on an item, which a paired difference does not have."""
     panel: float | None = None
     """The variance between judges of the difference over all items: no noise for a fixed panel, and not reduced by more
     items. `None` if unknown."""
     separated: frozenset[str] = frozenset({"samples", "judges", "repeats"})
-    """The levers whose effect is known: `samples`, `judges`, `repeats`."""
+    """Which of `samples`, `judges` and `repeats` have a separate component, so that the effect of their number is
+    known."""
     learned_from: int | None = None
-    """The number of items behind the estimates; `None` if they are given."""
+    """The number of items from which the components were estimated; `None` if they were not estimated."""
     observed: tuple[int, int, int] = (1, 1, 1)
-    """The samples, judges and repeats of most items."""
+    """The numbers of samples, judges and repeats that are the most frequent in the data."""
     models: int = 2
-    """The number of models behind the estimates; for one model, `CORRELATION` says how two correlate."""
+    """The number of models from which the components were estimated; from one model, with `CORRELATION`."""
 
     def variance(self, samples: float = 1, judges: float = 1, repeats: float = 1) -> float:
         """Return the variance of the difference of one item; numbers of samples and judges may be fractions."""
-        graded = self.gradings + self.repeats / repeats
-        return self.items + self.samples / samples + self.judges / judges + graded / (samples * judges)
+        per_grading = self.gradings + self.repeats / repeats
+        return self.items + self.samples / samples + self.judges / judges + per_grading / (samples * judges)
 
     def scaled(self, times: float) -> DifferenceComponents:
         """Return the components multiplied by a number.
@@ -268,16 +277,17 @@ class DifferenceComponents:
 
     def correlation(self, samples: int = 1, judges: int = 1, repeats: int = 1) -> float:
         """Return the correlation of the scores of two models on an item; 0 if nothing varies."""
-        whole = self.shared + self.variance(samples, judges, repeats) / 2
-        return self.shared / whole if whole else 0.0
+        total = self.shared + self.variance(samples, judges, repeats) / 2
+        return self.shared / total if total else 0.0
 
 
 @dataclass(frozen=True)
 class NotEstimable:
-    """Components that cannot be estimated, and why."""
+    """The reason why components cannot be estimated."""
 
     reason: str
     missing: dict[str, str] = field(default_factory=dict)
+    """Why single factors have no component."""
 
 
 FEWEST_ITEMS = 8
@@ -294,10 +304,11 @@ def difference_components(
 ) -> DifferenceComponents | NotEstimable:
     """Return the components of a difference of two models, as the mean over all pairs of models.
 
-    A value is a grade of a reply to an item by a model, the `samples`-th, by a judge; values that agree in all four are
-    repeats. Items are averaged within `cells`: then differences between cells are not noise. The means of models,
-    judges and cells are fixed effects (`variance_components`), and the components are twice those of one model: σ² of
-    item × model, reply, item × judge × model, and reply × judge.
+    Each value is a judge's grade of a reply; `items`, `models`, `samples` and `judges` have its item, model, sample and
+    judge, and values that agree in all four are repeats. With `cells`, the cell of each value, differences between
+    cells are not noise, as for a mean of cells. Every combination of model, judge and cell has a fixed mean
+    (`variance_components`), and the components are twice those of one model: σ² of item × model, reply, item × judge ×
+    model, and reply × judge.
 
     >>> import numpy as np
     >>> draws = np.random.default_rng(1)
@@ -314,18 +325,18 @@ def difference_components(
     item, model, judge = (cluster_codes(each, len(present))[present] for each in (items, models, judges))
     sample = cluster_codes(samples, len(present))[present]
     cell = np.zeros(len(y), dtype=np.int64) if cells is None else cluster_codes(cells, len(present))[present]
-    many = _distinct(item)
-    if many < FEWEST_ITEMS:
-        return NotEstimable(f"{many} items have scores: it takes {FEWEST_ITEMS}")
-    both = _distinct(model) > 1
+    item_count = _distinct(item)
+    if item_count < FEWEST_ITEMS:
+        return NotEstimable(f"{item_count} items have scores: it takes {FEWEST_ITEMS}")
+    several_models = _distinct(model) > 1
     reply = _together(item, model, sample)
     grading = _together(reply, judge)
-    factors = {"items": item, "items x models": _together(item, model)} if both else {"items": item}
+    factors = {"items": item, "items x models": _together(item, model)} if several_models else {"items": item}
     factors |= {"items x judges": _together(item, judge)}
-    factors |= {"items x judges x models": _together(item, judge, model)} if both else {}
+    factors |= {"items x judges x models": _together(item, judge, model)} if several_models else {}
     factors |= {"replies": reply, "gradings": grading}
-    # The part of an item that both models share is their covariance.
-    signed = ("items", "items x judges") if both else ()
+    # The effects of an item that models share are covariances of models, which may be negative.
+    signed = ("items", "items x judges") if several_models else ()
     components = variance_components(y, factors, _together(model, judge, cell), signed)
     if RESIDUAL not in components:
         return NotEstimable(components.missing[RESIDUAL], dict(components.missing))
@@ -334,73 +345,80 @@ def difference_components(
         _usual(item, _together(item, judge)),
         _usual(grading, np.arange(len(y))),
     )
-    known = frozenset(name for name, count in zip(("samples", "judges", "repeats"), counts, strict=True) if count > 1)
-    panel = _between_judges(y, model, judge, factors) if both and "judges" in known else None
-    return _of_difference(components, both, known, counts, panel, many, _distinct(model))
+    separated = frozenset(
+        name for name, count in zip(("samples", "judges", "repeats"), counts, strict=True) if count > 1
+    )
+    panel = _between_judges(y, model, judge, factors) if several_models and "judges" in separated else None
+    return _of_difference(components, several_models, separated, counts, panel, item_count, _distinct(model))
 
 
 def _of_difference(
     components: VarianceComponents,
-    both: bool,
-    known: frozenset[str],
+    several_models: bool,
+    separated: frozenset[str],
     counts: tuple[int, int, int],
     panel: float | None,
     items: int,
     models: int,
 ) -> DifferenceComponents | NotEstimable:
-    """Return twice the components of one model. What cannot be separated is in the residual, or in the items."""
+    """Return the components of a difference: twice those of one model.
 
-    rest = 2 * components[RESIDUAL]
-    replies, graded, repeated = 2 * components.get("replies"), 2 * components.get("gradings"), 0.0
-    if "repeats" in known:
-        repeated = rest
-    elif "judges" in known:
-        graded += rest
+    Without repeats, the residual is the component of gradings; without several judges too, that of replies; without
+    several samples too, that of items.
+    """
+    residual = 2 * components[RESIDUAL]
+    replies, gradings, repeats = 2 * components.get("replies"), 2 * components.get("gradings"), 0.0
+    if "repeats" in separated:
+        repeats = residual
+    elif "judges" in separated:
+        gradings += residual
     else:
-        replies += rest
-    if both:
-        own, by_judge, shared = (
+        replies += residual
+    if several_models:
+        by_item, by_judge, shared = (
             2 * components.get("items x models"),
             2 * components.get("items x judges x models"),
             components.get("items"),
         )
     else:
-        own, shared = 2 * (1 - CORRELATION) * components.get("items"), CORRELATION * components.get("items")
+        by_item, shared = 2 * (1 - CORRELATION) * components.get("items"), CORRELATION * components.get("items")
         by_judge = 2 * components.get("items x judges")
-    if "samples" not in known:
+    if "samples" not in separated:
         # With one reply per model, replies cannot be separated from items.
-        own, replies = own + replies, 0.0
-    if own + replies + by_judge + graded + repeated == 0:
+        by_item, replies = by_item + replies, 0.0
+    if by_item + replies + by_judge + gradings + repeats == 0:
         return NotEstimable("all differences are alike", dict(components.missing))
-    return DifferenceComponents(own, replies, by_judge, graded, repeated, shared, panel, known, items, counts, models)
+    return DifferenceComponents(
+        by_item, replies, by_judge, gradings, repeats, shared, panel, separated, items, counts, models
+    )
 
 
 def _distinct(codes: Ints) -> int:
-    """Return the number of distinct codes. `np.unique` would import masked arrays: 10 ms."""
+    """Return the number of distinct codes. `np.unique` without further arguments would import masked arrays, which
+    takes 10 ms."""
     return int(np.count_nonzero(np.bincount(codes)))
 
 
 def _together(*codes: Ints) -> Ints:
-    """Return a code for every combination that occurs."""
-    found = codes[0]
-    for more in codes[1:]:
-        joined = found * (int(more.max()) + 1 if len(more) else 1) + more
-        found = np.unique(joined, return_inverse=True)[1].astype(np.int64)
-    return found
+    """Return the combination of levels of each value as a code; codes are the combinations that occur, in order."""
+    combined = codes[0]
+    for code in codes[1:]:
+        combined = _joined(combined, code)
+    return combined
 
 
 def _usual(outer: Ints, inner: Ints) -> int:
     """Return the most frequent number of `inner` levels per `outer` level; for ties, the smallest."""
     pairs = np.unique(np.stack([outer, inner]), return_index=True, axis=1)[0][0]  # with indices: see `_distinct`
-    per = np.unique(pairs, return_counts=True)[1]
-    sizes, times = np.unique(per, return_counts=True)
-    return int(sizes[times.argmax()])
+    numbers = np.unique(pairs, return_counts=True)[1]
+    sizes, frequencies = np.unique(numbers, return_counts=True)
+    return int(sizes[frequencies.argmax()])
 
 
 def _between_judges(y: Values, model: Ints, judge: Ints, factors: dict[str, Ints]) -> float | None:
-    """Return the variance between judges of their difference of two models."""
-    more = {**factors, "models": model, "judges": judge, "judges x models": _together(judge, model)}
-    components = variance_components(y, more)
+    """Return the variance between judges of the difference of two models over all items; `None` if unknown."""
+    all_factors = {**factors, "models": model, "judges": judge, "judges x models": _together(judge, model)}
+    components = variance_components(y, all_factors)
     return 2 * components["judges x models"] if "judges x models" in components else None
 
 
@@ -423,20 +441,20 @@ class Generalizability:
 
     @property
     def relative(self) -> float | None:
-        """Return Eρ², the generalizability coefficient G: 0 to 1, None if nothing varies."""
+        """Eρ², the generalizability coefficient G: 0 to 1, None if nothing varies."""
         return _share(self.universe, self.relative_error)
 
     @property
     def absolute(self) -> float | None:
-        """Return Φ, the index of dependability D: 0 to 1, at most G, None if nothing varies."""
+        """Φ, the index of dependability D: 0 to 1, at most G, None if nothing varies."""
         return _share(self.universe, self.absolute_error)
 
 
 def generalizability(components: VarianceComponents, of: str, counts: Mapping[str, int]) -> Generalizability:
-    """Return the generalizability of the mean over `counts` conditions of each facet, for the objects called `of`: a
-    D-study.
+    """Return the generalizability of the mean over `counts` conditions of each facet (a D-study); `of` is the name of
+    the objects.
 
-    A component has the names of its facets, with ` x ` between those of an interaction; a facet nested in another
+    A component's name is that of its facets, with ` x ` between those of an interaction; a facet nested in another
     (raters in tasks) is an interaction of the two. The residual is the interaction of the objects with all facets.
     Components that could not be estimated count as 0.
 
@@ -450,8 +468,8 @@ def generalizability(components: VarianceComponents, of: str, counts: Mapping[st
     >>> [(round(each.relative, 2), round(each.absolute, 2)) for each in designs]
     [(0.71, 0.29), (0.91, 0.62)]
     """
-    if strange := [name for name, count in counts.items() if count < 1]:
-        raise ValueError(f"a mean is over 1 condition at least, and not over {counts[strange[0]]} of `{strange[0]}`")
+    if invalid := [name for name, count in counts.items() if count < 1]:
+        raise ValueError(f"a mean is over 1 condition at least, and not over {counts[invalid[0]]} of `{invalid[0]}`")
     universe = relative = absolute = 0.0
     for name in components.raw:
         facets = {of, *counts} if name == RESIDUAL else set(name.split(CROSSED))
@@ -477,12 +495,12 @@ class PanelDesign:
 
 @dataclass(frozen=True)
 class PanelStudy:
-    """The variance components of one score of a panel, and the dependability of panels of several sizes."""
+    """The variance components of a single score of a panel of judges, and the dependability of panels by their size."""
 
     components: dict[str, float]
     """The variances of `replies`, of `judges`, and of the `residual`."""
     designs: tuple[PanelDesign, ...]
-    """This panel, and panels of 1, 2, 3 and 5 judges like these, by size."""
+    """The designs with 1, 2, 3 and 5 judges and with the panel's own number, by number."""
     reason: str | None = None
     """Why there is no result."""
 
@@ -511,33 +529,34 @@ def panel_study(
     )
     if missing is not None:
         return PanelStudy({}, (), missing)
-    one = [intraclass(matrix, form, clusters, confidence=confidence) for form in ("3,1", "2,1")]
+    of_one_judge = [intraclass(matrix, form, clusters, confidence=confidence) for form in ("3,1", "2,1")]
     if np.isnan(matrix).any():
-        gaps = "not every judge scored every reply"
-        one = [
-            estimate.without_interval(gaps) if estimate.value is not None else replace(estimate, reason=gaps)
-            for estimate in one
+        reason = "not every judge scored every reply"
+        of_one_judge = [
+            estimate.without_interval(reason) if estimate.value is not None else replace(estimate, reason=reason)
+            for estimate in of_one_judge
         ]
     designs = []
     for count in sorted({*PANELS, len(matrix)}):
         study = generalizability(components, REPLIES, {JUDGES: count})
         values = (study.relative, study.absolute)
-        designs.append(PanelDesign(count, *map(_of_panel, values, one, [count] * 2)))
+        designs.append(PanelDesign(count, *map(_of_panel, values, of_one_judge, [count] * 2)))
     return PanelStudy({name: components[name] for name in (REPLIES, JUDGES, RESIDUAL)}, tuple(designs))
 
 
 def _share(universe: float, error: float) -> float | None:
+    """Return the share of the universe score variance in its sum with an error variance; `None` if both are 0."""
     return universe / (universe + error) if universe + error > 0 else None
 
 
-def _of_panel(value: float | None, one: Estimate, judges: int) -> Estimate:
-    """Return a coefficient for a number of judges, with the interval that follows from that of one."""
+def _of_panel(value: float | None, of_one: Estimate, judges: int) -> Estimate:
+    """Return a coefficient for a number of judges, with the interval that follows from the interval of one judge."""
     if value is None:
-        return Estimate.undefined("all scores are the same", n=one.n)
-    estimate = Estimate(value, n=one.n, clusters=one.clusters, left_out=one.left_out)
-    if one.low is None or one.high is None:
-        return estimate.without_interval(one.reason or "nothing shows the error")
-    low, high = (_stepped_up(max(end, 0.0), judges) for end in (one.low, one.high))
+        return Estimate.undefined("all scores are the same", n=of_one.n)
+    estimate = Estimate(value, n=of_one.n, clusters=of_one.clusters, left_out=of_one.left_out)
+    if of_one.low is None or of_one.high is None:
+        return estimate.without_interval(of_one.reason or "nothing shows the error")
+    low, high = (_stepped_up(max(end, 0.0), judges) for end in (of_one.low, of_one.high))
     return replace(estimate, low=min(low, value), high=max(high, value))
 
 

@@ -29,8 +29,8 @@ twice.
 """
 COMMITS = "commits"
 CHANGE_COUNTER = "ticks"
-"""A file that grows by a byte with every commit and every new journal segment. Its length tells whether something
-changed.
+"""The name of a file that grows by a byte with every commit and every new journal segment, so that a changed length
+means that there is something new.
 """
 
 CHECKPOINT, MOST_LISTED = 1024, 4096
@@ -60,8 +60,8 @@ class ParquetPart:
 class Commit:
     """Parts that became visible together.
 
-    `repeated`: a commit of this name existed before. `replaces`: commits whose rows are in these parts and which no
-    longer count.
+    `repeated`: a commit of this name existed before. `replaces`: the names of commits that this one replaces, since
+    their rows are in these parts.
     """
 
     name: str
@@ -82,6 +82,7 @@ def number_of(name: str) -> int:
 
 
 def _number(file: str) -> int:
+    """Return the number of a compaction by its file name; 0 for any other commit."""
     return number_of(file.removesuffix(".json")) if file.startswith("compaction-") else 0
 
 
@@ -136,6 +137,7 @@ class _Listed(BaseModel):
 
     @model_validator(mode="after")
     def _lies_in_the_store(self) -> Self:
+        """Raise `ValueError` if the path is not that of a part."""
         part_path(self.table, self.path)
         return self
 
@@ -156,8 +158,9 @@ class _Body(_Format):
     replaces: list[_Name] = []
 
     @model_validator(mode="after")
-    def _replaces_what_was_before(self) -> Self:
-        if any(number_of(each) >= number_of(self.name) for each in self.replaces):
+    def _replaces_earlier_commits(self) -> Self:
+        """Raise `ValueError` if a commit replaces others and is no compaction, or replaces a later one."""
+        if any(number_of(name) >= number_of(self.name) for name in self.replaces):
             raise ValueError("only a compaction replaces commits, and only earlier ones")
         return self
 
@@ -194,12 +197,14 @@ def read_commit(path: Path) -> Commit:
     return Commit(body.name, written_at, parts, replaces=tuple(body.replaces))
 
 
-def _check_format(path: Path, found: str) -> None:
-    if found not in (COMMIT_FORMAT, REPLACING_FORMAT):
-        raise StoreError("S0104", f"`{path}` has the format `{found}`", "update Tripos: this store is newer than it")
+def _check_format(path: Path, format_: str) -> None:
+    """Raise `StoreError` S0104 for an unknown format."""
+    if format_ not in (COMMIT_FORMAT, REPLACING_FORMAT):
+        raise StoreError("S0104", f"`{path}` has the format `{format_}`", "update Tripos: this store is newer than it")
 
 
 def _damaged(path: Path, why: str) -> StoreError:
+    """Return the error of a commit file that cannot be read."""
     return StoreError(
         "S0402",
         f"the commit `{path}` is unreadable ({why})",
@@ -216,46 +221,49 @@ class CommitFiles:
         """The commits that were read, by file name."""
 
     def live(self, skip: Callable[[StoreError], None]) -> list[Commit]:
-        """Return every commit that no other replaces, oldest first. `leave_out` is called with the error of an
-        unreadable commit and may raise it.
+        """Return every commit that no other replaces, oldest first. `skip` is called with the error of each unreadable
+        commit and may raise it.
 
-        Only compactions replace commits. The replaced commits, which may be many times more, are not read.
+        Only compactions replace commits. The replaced commits, which may be many, are not read.
         """
         return self._live(self._listed(), skip)
 
     def _live(self, files: Sequence[str], skip: Callable[[StoreError], None]) -> list[Commit]:
+        """Return the commits of `live` among these files."""
         compactions = self._read([file for file in files if _number(file)], skip)
         replaced = {f"{name}.json" for commit in compactions for name in commit.replaces}
         return self._read([file for file in files if file not in replaced], skip)
 
     def all(self, skip: Callable[[StoreError], None]) -> list[Commit]:
-        """Return every commit, oldest first. `leave_out` is called as by `live`."""
+        """Return every commit, oldest first. `skip` is called as by `live`."""
         return self._read(self._listed(), skip)
 
     def checkpoint(self, skip: Callable[[StoreError], None]) -> Commit | None:
-        """Return an unpublished compaction that lists the parts of the oldest commits unchanged; None if there are few
-        commits. It does not replace other compactions, so its size is bounded.
+        """Return an unpublished compaction that lists the parts of the oldest commits unchanged; None if fewer than
+        `CHECKPOINT` commits would be replaced. It does not replace other compactions, so its size is bounded.
         """
         files = self._listed()
         if len(files) < CHECKPOINT:
             return None
-        latest = max(map(_number, files))  # a second process that starts now fails to publish
-        single = [commit for commit in self._live(files, skip) if not number_of(commit.name)][:MOST_LISTED]
-        if len(single) < CHECKPOINT:
+        latest = max(map(_number, files))  # of two processes that use the next number, one fails to publish
+        to_replace = [commit for commit in self._live(files, skip) if not number_of(commit.name)][:MOST_LISTED]
+        if len(to_replace) < CHECKPOINT:
             return None
-        parts = tuple(part for commit in single for part in commit.parts)
-        replaces = tuple(commit.name for commit in single)
-        return Commit(f"compaction-{latest + 1:06d}", single[-1].written_at, parts, replaces=replaces)
+        parts = tuple(part for commit in to_replace for part in commit.parts)
+        replaces = tuple(commit.name for commit in to_replace)
+        return Commit(f"compaction-{latest + 1:06d}", to_replace[-1].written_at, parts, replaces=replaces)
 
     def _listed(self) -> list[str]:
-        there = self._folder.is_dir()
-        return [entry.name for entry in os.scandir(self._folder) if entry.name.endswith(".json")] if there else []
+        """Return the names of all commit files."""
+        exists = self._folder.is_dir()
+        return [entry.name for entry in os.scandir(self._folder) if entry.name.endswith(".json")] if exists else []
 
     def _read(self, files: Sequence[str], skip: Callable[[StoreError], None]) -> list[Commit]:
+        """Return the commits in files, oldest first."""
         commits = []
         for name in files:
             if name not in self.commits:
-                # Only replaced commits are ever removed, and the replacing commit is older than this listing.
+                # Only replaced commits are ever removed; the commit that replaces this one is among the files.
                 try:
                     self.commits[name] = read_commit(self._folder / name)
                 except FileNotFoundError:
@@ -268,7 +276,7 @@ class CommitFiles:
 
 
 def raised(error: StoreError) -> None:
-    """Raise the error: the listener of readers that skip nothing."""
+    """Raise the error: the argument `skip` of readers that skip nothing."""
     raise error
 
 
@@ -282,7 +290,7 @@ def publish(root: Path, commit: Commit) -> Commit:
     try:
         obstore.put(LocalStore(prefix=root), f"{COMMITS}/{commit.name}.json", to_json(commit), mode="create")
     except AlreadyExistsError:
-        bump_change_counter(root)  # its publisher may have died before it could
+        bump_change_counter(root)  # the process that published it may have died before it did this
         return replace(read_commit(path), repeated=True)
     sync(path)
     sync(path.parent)
@@ -291,7 +299,7 @@ def publish(root: Path, commit: Commit) -> Commit:
 
 
 def bump_change_counter(root: Path) -> None:
-    """Tell every process that has the store open that something changed. Raises `OSError`."""
+    """Increment the change counter, by which other processes notice that something changed. Raises `OSError`."""
     handle = os.open(root / CHANGE_COUNTER, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         os.write(handle, b".")

@@ -1,7 +1,8 @@
 """Files of a store that are derived from its parts, and can be rebuilt: objects in JSON, larger files, and indexes.
 
-A file that is missing, damaged, made for another state or cannot be written costs time and nothing else. Files are
-written atomically. Each has a digest of its content, in the file or in its name, which is compared at every reading.
+If a file is missing, damaged, of another state or cannot be written, its content is computed again, which only takes
+time. Files are written atomically. Each has a digest of its content, in the file or in its name, which is compared
+whenever the file is read.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, Recursio
 
 @dataclass(frozen=True)
 class DerivedFiles:
-    """The objects in JSON that are derived from the store at `root`. Each holds for one state of it."""
+    """The JSON objects that are derived from the store at `root`. Each is valid for one state of the store, a text."""
 
     root: Path
 
     def read(self, name: str, state: str, load: Callable[[dict[str, Any]], Value]) -> Value | None:
-        """Return the value that `load` makes of an object; `None` if there is none for this state, if it is damaged, or
-        if `load` cannot make sense of it.
+        """Return what `load` returns for the object of a name; `None` if there is none for this state, if it is
+        damaged, or if `load` raises one of `UNREADABLE`.
         """
         try:
             check_links(self.root)
@@ -44,7 +45,7 @@ class DerivedFiles:
             return None
 
     def write(self, name: str, state: str, body: Mapping[str, Any]) -> None:
-        """Write an object for a state. If it does not fit in JSON or the disk refuses, nothing is written."""
+        """Write an object for a state. If it is no JSON or the file cannot be written, nothing happens."""
         path = self.root / CACHE / name
         with suppress(OSError, ValueError, TypeError):
             for folder in (self.root / CACHE, path.parent):
@@ -77,6 +78,7 @@ INDEX_CACHE_SUFFIX = ".npz"
 UNUSED_S = 30 * 24 * 3600.0
 """An index that was not read for this long is removed."""
 MOST_BYTES = 4 * 2**30
+"""The size limit of an index that is read."""
 _DIGEST_BYTES = 32
 
 
@@ -86,33 +88,33 @@ class StoredIndexes:
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     shelf = StoredIndexes(Path(folder))
-    ...     shelf.put("bm25-0a", b"index")
-    ...     shelf.get("bm25-0a"), shelf.get("bm25-0b")
+    ...     indexes = StoredIndexes(Path(folder))
+    ...     indexes.put("bm25-0a", b"index")
+    ...     indexes.get("bm25-0a"), indexes.get("bm25-0b")
     (b'index', None)
     """
 
     root: Path
 
     def get(self, name: str) -> bytes | None:
-        """Return the content of a name; None if there is none or it is damaged."""
+        """Return the content of an index; None if there is none or it is damaged."""
         path = self.root / INDEX_FOLDER / f"{name}{INDEX_CACHE_SUFFIX}"
         try:
-            kept = read_plain(path, MOST_BYTES)
+            stored = read_plain(path, MOST_BYTES)
         except OSError:
             return None
-        kept, digest = kept[:-_DIGEST_BYTES], kept[-_DIGEST_BYTES:]
-        if hashlib.sha256(kept).digest() != digest:
+        content, digest = stored[:-_DIGEST_BYTES], stored[-_DIGEST_BYTES:]
+        if hashlib.sha256(content).digest() != digest:
             return None
         with suppress(OSError):
             os.utime(path)  # marks it as used
-        return kept
+        return content
 
-    def put(self, name: str, kept: bytes) -> None:
-        """Store the content of a name. If the disk refuses, nothing is stored."""
+    def put(self, name: str, content: bytes) -> None:
+        """Store the content of an index. If the file cannot be written, nothing is stored."""
         folder = self.root / INDEX_FOLDER
         try:
             folder.mkdir(exist_ok=True)
-            write_atomically(folder / f"{name}{INDEX_CACHE_SUFFIX}", kept + hashlib.sha256(kept).digest())
+            write_atomically(folder / f"{name}{INDEX_CACHE_SUFFIX}", content + hashlib.sha256(content).digest())
         except OSError:
             return

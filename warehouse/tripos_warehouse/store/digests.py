@@ -24,7 +24,7 @@ SEAL = "sha256"
 
 
 class HashingFile:
-    """A file that is hashed while it is written from beginning to end, so that it need not be read again."""
+    """A file whose SHA-256 is computed while it is written from beginning to end, so that it need not be read again."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -83,7 +83,7 @@ def unsealed(content: bytes, *, required: bool = True) -> dict[str, Any]:
     """Return the object in a sealed JSON file, without its seal.
 
     Files of earlier versions have no seal; a missing seal is an error only if it is `required`. Raises `ValueError` if
-    the bytes hold no object, or if the object does not match its seal.
+    the bytes are no JSON object, or if the object does not match its seal.
     """
     body = orjson.loads(content)
     if not isinstance(body, dict):
@@ -95,4 +95,5 @@ def unsealed(content: bytes, *, required: bool = True) -> dict[str, Any]:
 
 
 def _seal(body: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of an object as JSON with sorted keys."""
     return hashlib.sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest()

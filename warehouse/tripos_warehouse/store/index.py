@@ -1,9 +1,10 @@
-"""The index of a table: its rows by name (status and location), sorted in memory or, from a million rows on, on disk.
+"""The index of a table: the status and location of each row by its name, sorted in memory or, from a million rows on,
+on disk.
 
-A name becomes a number of 128 bits, which sorts as the name does. On disk, sorted rows are divided into blocks, and
-only the first name of each block is in memory. The file has no name, so it disappears with the process. It is written
-by an external sort: pieces are sorted in memory and written; then the rows whose names share their first bytes are
-collected from all pieces, sorted and appended.
+A row's name is its key, such as a `sample_id`. It is stored as a number of 128 bits, by which rows are sorted. On disk,
+sorted rows are divided into blocks, and only the first name of each block is in memory. The file has no name, so it
+disappears with the process. It is written by an external sort: pieces are sorted in memory and written; then the rows
+whose names have their first bytes in a range are collected from all pieces, sorted and appended.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ Halves = npt.NDArray[np.uint64]
 """Upper or lower 64 bits of names."""
 
 SIZE = 16
-"""Bytes of a packed name."""
+"""The number of bytes of a packed name."""
 _DIGITS = 2 * SIZE
 _HEX = re.compile(r"[0-9a-f]{32}")
 
@@ -67,7 +68,7 @@ def pack_column(column: pa.Array[Any]) -> bytes:
 
 
 def halves(packed: bytes) -> tuple[Halves, Halves]:
-    """Return packed names as two arrays, upper and lower halves, which sort as the names do."""
+    """Return packed names as two arrays: the upper and the lower halves of their numbers."""
     pairs = np.frombuffer(packed, dtype=">u8").reshape(-1, 2)
     return pairs[:, 0].astype(np.uint64), pairs[:, 1].astype(np.uint64)
 
@@ -86,6 +87,7 @@ def _unhex(text: str, count: int) -> bytes | None:
 
 
 def _pack(name: str) -> bytes:
+    """Return the packed form of one name."""
     if _HEX.fullmatch(name):
         return bytes.fromhex(name)
     return blake2b(name.encode("utf-8", "surrogatepass"), digest_size=SIZE).digest()
@@ -110,7 +112,10 @@ class IndexedRows:
 
 @dataclass(frozen=True)
 class SortedRows:
-    """Rows with unique names, sorted by name. `places`: the number of the part, then 32 bits of the row in it."""
+    """Rows with unique names, sorted by name: the halves of the names, the codes of the statuses, and the locations.
+
+    A location has the number of the part in its upper 32 bits, and the number of the row in the part in the lower ones.
+    """
 
     high: Halves
     low: Halves
@@ -128,31 +133,31 @@ class SortedRows:
     def find(self, high: Halves, low: Halves) -> IndexedRows:
         """Return the entries of these names."""
         codes, places = np.full(len(high), ABSENT, np.uint8), np.zeros(len(high), np.uint64)
-        at = _search(self, high, low)
-        there = at >= 0
-        codes[there], places[there] = self.codes[at[there]], self.places[at[there]]
+        positions = _search(self, high, low)
+        found = positions >= 0
+        codes[found], places[found] = self.codes[positions[found]], self.places[positions[found]]
         return IndexedRows(codes, places)
 
 
 class GrowingRows:
-    """Rows as they are read, in arrays that grow. Many small arrays would leave as much memory unused as they took."""
+    """Rows as they are read, in arrays that grow, since many small arrays would fragment the memory."""
 
     def __init__(self) -> None:
         self._columns: list[npt.NDArray[Any]] = [
-            np.empty(0, each) for each in (np.uint64, np.uint64, np.uint8, np.uint64)
+            np.empty(0, dtype) for dtype in (np.uint64, np.uint64, np.uint8, np.uint64)
         ]
         self._count = 0
 
     def add(self, rows: SortedRows) -> None:
         """Append rows."""
         end = self._count + len(rows)
-        for place, more in enumerate(rows.columns):
-            column = self._columns[place]
+        for number, added in enumerate(rows.columns):
+            column = self._columns[number]
             if end > len(column):
                 column = np.empty(max(end, 2 * len(column)), column.dtype)
-                column[: self._count] = self._columns[place][: self._count]
-                self._columns[place] = column
-            column[self._count : end] = more
+                column[: self._count] = self._columns[number][: self._count]
+                self._columns[number] = column
+            column[self._count : end] = added
         self._count = end
 
     def __len__(self) -> int:
@@ -168,16 +173,17 @@ class GrowingRows:
 
 def _search(run: SortedRows, high: Halves, low: Halves) -> npt.NDArray[np.int64]:
     """Return the position of each name in a run; -1 if it is absent."""
-    at = np.searchsorted(run.high, high)
-    at[at == len(run)] = 0
-    there = (run.high[at] == high) & (run.low[at] == low)
-    # Names that share an upper half follow each other.
-    for each in np.flatnonzero(~there & (run.high[at] == high)).tolist():
-        end = int(np.searchsorted(run.high, high[each], side="right"))
-        spot = int(at[each]) + int(np.searchsorted(run.low[at[each] : end], low[each]))
-        if spot < end and run.low[spot] == low[each]:
-            at[each], there[each] = spot, True
-    found: npt.NDArray[np.int64] = np.where(there, at, -1)
+    positions = np.searchsorted(run.high, high)
+    positions[positions == len(run)] = 0
+    is_found = (run.high[positions] == high) & (run.low[positions] == low)
+    # Rows with equal upper halves are adjacent, and sorted by their lower halves.
+    for index in np.flatnonzero(~is_found & (run.high[positions] == high)).tolist():
+        start = int(positions[index])
+        end = int(np.searchsorted(run.high, high[index], side="right"))
+        position = start + int(np.searchsorted(run.low[start:end], low[index]))
+        if position < end and run.low[position] == low[index]:
+            positions[index], is_found[index] = position, True
+    found: npt.NDArray[np.int64] = np.where(is_found, positions, -1)
     return found
 
 
@@ -190,8 +196,8 @@ def sort_rows(columns: list[npt.NDArray[Any]]) -> SortedRows:
     high, low, codes, places = (_taken(columns, order) for _ in range(4))
     if bool((high[1:] == high[:-1]).any()):
         # Within equal upper halves, sort by the lower half, and failures first.
-        below = np.lexsort((codes != FAILED_CODE, low, high))
-        low, codes, places = low[below], codes[below], places[below]
+        order = np.lexsort((codes != FAILED_CODE, low, high))
+        low, codes, places = low[order], codes[order], places[order]
         last = np.ones(len(order), bool)
         last[:-1] = (high[1:] != high[:-1]) | (low[1:] != low[:-1])
         high, low, codes, places = high[last], low[last], codes[last], places[last]
@@ -199,7 +205,9 @@ def sort_rows(columns: list[npt.NDArray[Any]]) -> SortedRows:
 
 
 def _taken(columns: list[npt.NDArray[Any]], order: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-    """Remove the first column and return it in an order. With ten million rows a column takes 80 MB."""
+    """Remove the first column and return it in an order, so that its memory is free for the next: of ten million rows a
+    column takes 80 MB.
+    """
     column = columns.pop(0)
     return column[order]
 
@@ -208,11 +216,13 @@ def _taken(columns: list[npt.NDArray[Any]], order: npt.NDArray[np.int64]) -> npt
 LEAST_ROWS = 2**20
 """Fewer rows stay in memory, where a lookup takes half the time."""
 PIECE_ROWS = 2**18
+"""The most rows that are sorted at once, unless more have the same first byte."""
 BLOCK = 32
-"""The rows of a block."""
+"""The number of rows of a block."""
 NAMES_AT_ONCE = 4096
-_BEGINNINGS = 256
-"""Rows are grouped by the first byte of their names; groups of several bytes are sorted together."""
+"""The number of names that are looked up at once."""
+_FIRST_BYTES = 256
+"""The number of groups of rows, by the first byte of their names; small adjacent groups are sorted together."""
 _ROW = np.dtype([("high", "<u8"), ("low", "<u8"), ("code", "u1"), ("place", "<u8")])
 
 Rows = npt.NDArray[np.void]
@@ -232,44 +242,45 @@ class DiskRows:
         codes, places = np.full(len(high), ABSENT, np.uint8), np.zeros(len(high), np.uint64)
         order = np.argsort(high)
         for start in range(0, len(order), NAMES_AT_ONCE):
-            some = order[start : start + NAMES_AT_ONCE]
-            rows = self._around(high[some])
+            indices = order[start : start + NAMES_AT_ONCE]
+            rows = self._read_blocks(high[indices])
             if len(rows):
-                indexed_rows = rows.find(high[some], low[some])
-                codes[some], places[some] = indexed_rows.codes, indexed_rows.places
+                indexed_rows = rows.find(high[indices], low[indices])
+                codes[indices], places[indices] = indexed_rows.codes, indexed_rows.places
         return IndexedRows(codes, places)
 
-    def _around(self, high: Halves) -> SortedRows:
+    def _read_blocks(self, high: Halves) -> SortedRows:
         """Return the rows of the blocks that may contain names with these upper halves, which must be sorted."""
         # Names with this upper half may begin at the end of the block before.
         begin = np.maximum(np.searchsorted(self._firsts, high, side="left") - 1, 0)
         end = np.searchsorted(self._firsts, high, side="right")
         blocks = np.arange(0)
-        for more in range(int((end - begin).max(initial=0))):
-            blocks = np.union1d(blocks, (begin + more)[begin + more < end])
+        for offset in range(int((end - begin).max(initial=0))):
+            blocks = np.union1d(blocks, (begin + offset)[begin + offset < end])
         breaks = np.flatnonzero(np.diff(blocks) > 1) + 1
         starts = blocks[np.concatenate(([0], breaks))] if len(blocks) else blocks
         ends = blocks[np.concatenate((breaks - 1, [len(blocks) - 1]))] + 1 if len(blocks) else blocks
-        stretches = zip((starts * BLOCK).tolist(), np.minimum(ends * BLOCK, self._count).tolist(), strict=True)
-        return _columns(self._file.read([*stretches]))
+        ranges = zip((starts * BLOCK).tolist(), np.minimum(ends * BLOCK, self._count).tolist(), strict=True)
+        return _columns(self._file.read([*ranges]))
 
 
 class RowWriter:
-    """Receives rows in the order of their commits and returns them sorted. The file is in the first writable one of
-    `folders`. All methods raise `OSError`.
+    """An external sort of rows, which are added in the order of their commits. Its files are in the first writable one
+    of `folders`; `None` is the folder of temporary files. All methods raise `OSError`.
     """
 
     def __init__(self, folders: Sequence[Path | None]) -> None:
         self._folders = folders
         self._pieces = _RowFile(folders)
         self._bounds: list[list[int]] = []
+        """By piece, the positions in the file at which its groups of rows begin, and its end."""
         self._count = 0
 
     def add(self, columns: list[npt.NDArray[Any]]) -> None:
         """Add a piece and empty its list of columns."""
         piece = sort_rows(columns)
-        beginnings = np.arange(1, _BEGINNINGS, dtype=np.uint64) << np.uint64(56)
-        bounds = [0, *np.searchsorted(piece.high, beginnings).tolist(), len(piece)]
+        group_starts = np.arange(1, _FIRST_BYTES, dtype=np.uint64) << np.uint64(56)
+        bounds = [0, *np.searchsorted(piece.high, group_starts).tolist(), len(piece)]
         self._bounds.append([self._count + bound for bound in bounds])
         self._pieces.write(piece)
         self._count += len(piece)
@@ -287,15 +298,15 @@ class RowWriter:
         return DiskRows(file, np.concatenate(firsts), count)
 
     def _sort_ranges(self) -> Iterator[tuple[int, int]]:
-        """Yield the ranges of first bytes that are sorted together."""
-        sizes = np.diff(np.array(self._bounds), axis=1).sum(axis=0).tolist()
+        """Yield the ranges of first bytes whose rows are sorted together."""
+        group_sizes = np.diff(np.array(self._bounds), axis=1).sum(axis=0).tolist()
         begin = size = 0
-        for place, more in enumerate(sizes):
-            if size and size + more > PIECE_ROWS:
-                yield begin, place
-                begin, size = place, 0
-            size += more
-        yield begin, len(sizes)
+        for first_byte, group_size in enumerate(group_sizes):
+            if size and size + group_size > PIECE_ROWS:
+                yield begin, first_byte
+                begin, size = first_byte, 0
+            size += group_size
+        yield begin, len(group_sizes)
 
 
 class _RowFile:
@@ -311,21 +322,22 @@ class _RowFile:
         """Append rows."""
         packed = np.empty(len(rows), _ROW)
         packed["high"], packed["low"], packed["code"], packed["place"] = rows.columns
-        left = memoryview(packed.tobytes())
-        while left:
-            left = left[self._write(left) :]
+        unwritten = memoryview(packed.tobytes())
+        while unwritten:
+            unwritten = unwritten[self._write(unwritten) :]
 
-    def read(self, stretches: Sequence[tuple[int, int]]) -> Rows:
+    def read(self, ranges: Sequence[tuple[int, int]]) -> Rows:
         """Return the rows of several ranges, concatenated."""
         size = _ROW.itemsize
         read = partial(os.pread, self._number)
-        data = b"".join([read(size * (end - begin), size * begin) for begin, end in stretches])
-        if len(data) != size * sum(end - begin for begin, end in stretches):
+        data = b"".join([read(size * (end - begin), size * begin) for begin, end in ranges])
+        if len(data) != size * sum(end - begin for begin, end in ranges):
             raise OSError("a file of the index ends before its rows do")
         return np.frombuffer(data, _ROW)
 
 
 def _unnamed(folders: Sequence[Path | None]) -> FileIO:
+    """Return a temporary file without a name in the first writable folder. Raises `OSError` if none is writable."""
     for folder in folders[:-1]:
         with suppress(OSError):
             return tempfile.TemporaryFile(dir=folder, buffering=0)
@@ -340,8 +352,8 @@ def _columns(rows: Rows) -> SortedRows:
 
 # The index of a table
 FAILED = PROVIDER_ERROR
-"""The status of a unit that may be tried again; any other row of the same key counts before it. A row with another
-status fails too if its reply was cut off (`failed_condition`).
+"""The status of a row that failed: any other row with the same key counts before it. A row with another status failed
+too if its reply ended with an error (`failed_condition`).
 """
 RETRIED_STATUSES = RETRIED_NEXT_RUN
 """The statuses that a later run does not accept as a result."""
@@ -371,8 +383,9 @@ def has_failed(row: Mapping[str, Any]) -> bool:
 
 
 def winner_order(columns: Collection[str], committed: str = "file_index") -> str:
-    """Return the SQL order of the rows of one key, given the columns of their table: the first counts. That is a row
-    that did not fail, and of several the one committed last. `committed` is the order of the parts.
+    """Return the SQL `order by` of rows with the same key, of which the first counts, given the columns of their table.
+    Rows that did not fail come first, and among them the one that was committed last. `committed` is the SQL of the
+    number of the row's part, in the order of commits.
 
     >>> winner_order(["item_id"])
     '(false), file_index desc, file_row_number desc'
@@ -381,7 +394,7 @@ def winner_order(columns: Collection[str], committed: str = "file_index") -> str
 
 
 def still_counts(row: Mapping[str, Any] | None, later: Mapping[str, Any]) -> bool:
-    """Return true if a row, or none, counts although a later one has its key, as `winner_order` defines."""
+    """Return true if a row counts although a later one has the same key, as `winner_order` defines; false for None."""
     return row is not None and has_failed(later) and not has_failed(row)
 
 
@@ -399,14 +412,17 @@ class RowIndex:
             self.table.key[0],
             *(name for name in ("fingerprint", "status", "finish_reason") if name in names),
         ]
-        wanted = fingerprints if "fingerprint" in names else None
-        self._fingerprints = None if wanted is None else pa.array(sorted(wanted), type=pa.string())
+        selected = fingerprints if "fingerprint" in names else None
+        self._fingerprints = None if selected is None else pa.array(sorted(selected), type=pa.string())
         self._folders = (None,) if folder is None else (folder, None)
         self.statuses: list[str | None] = [None, *RETRIED_STATUSES]
+        """The status of each code; `ABSENT` has none."""
         self.parts: list[Path] = []
+        """The parts whose rows are in the index, in the order of their commits."""
         self.fingerprints: set[str] = set()
         """The fingerprints of the indexed rows."""
         self._runs: list[SortedRows | DiskRows] = []
+        """Sorted runs of rows, those of later commits last."""
 
     def __len__(self) -> int:
         return sum(map(len, self._runs))
@@ -436,6 +452,7 @@ class RowIndex:
         return writer.rows()
 
     def _chunks(self, first: int) -> Iterator[SortedRows]:
+        """Yield the rows of the parts from number `first` on, batch by batch, unsorted."""
         for number, path in enumerate(self.parts[first:], first):
             with open_part(path) as file:
                 row = 0
@@ -465,6 +482,7 @@ class RowIndex:
         return self.parts[place >> _ROW_BITS], place & (2**_ROW_BITS - 1)
 
     def _chunk(self, batch: pa.RecordBatch, part: int, first: int) -> SortedRows:
+        """Return the rows of a batch, unsorted; `first` is the number of its first row in the part."""
         import pyarrow.compute as pc
 
         rows = np.arange(first, first + batch.num_rows, dtype=np.uint64)
@@ -484,17 +502,20 @@ class RowIndex:
         return SortedRows(high, low, codes, rows | np.uint64(part << _ROW_BITS))
 
     def _codes(self, column: pa.Array[Any]) -> Codes:
-        told = column.dictionary_encode()
-        codes = np.array([self._code(status) for status in told.dictionary.to_pylist()] or [ABSENT], np.uint8)
-        taken: Codes = codes[told.indices.to_numpy(zero_copy_only=False)]
-        return taken
+        """Return the codes of statuses."""
+        encoded = column.dictionary_encode()
+        dictionary = np.array([self._code(status) for status in encoded.dictionary.to_pylist()] or [ABSENT], np.uint8)
+        codes: Codes = dictionary[encoded.indices.to_numpy(zero_copy_only=False)]
+        return codes
 
     def _code(self, status: str) -> int:
+        """Return the code of a status, after adding the status if it is new."""
         if status not in self.statuses:
             self.statuses.append(status)
         return self.statuses.index(status)
 
     def _add(self, run: SortedRows | DiskRows) -> None:
+        """Append a run, merged with earlier ones in memory that are less than twice as long, so that there are few."""
         if not len(run):
             return
         while isinstance(run, SortedRows) and self._runs:
@@ -502,8 +523,8 @@ class RowIndex:
             if not isinstance(before, SortedRows) or len(before) >= 2 * len(run):
                 break
             self._runs.pop()
-            both: Iterable[tuple[Any, Any]] = zip(before.columns, run.columns, strict=True)
-            run = sort_rows([np.concatenate((one, other)) for one, other in both])
+            pairs: Iterable[tuple[Any, Any]] = zip(before.columns, run.columns, strict=True)
+            run = sort_rows([np.concatenate((earlier, later)) for earlier, later in pairs])
         self._runs.append(run)
 
 
@@ -518,32 +539,32 @@ def rows_by_part(index: RowIndex, found: IndexedRows) -> dict[Path, list[int]]:
 
 def has_all(indexes: Iterable[RowIndex], packed: bytes) -> bool:
     """Return true if every packed name is in one of the indexes with a status that needs no retry."""
-    left = packed
+    missing = packed
     for index in indexes:
-        codes = index.find(left).codes
+        codes = index.find(missing).codes
         if bool(((codes > ABSENT) & (codes <= len(RETRIED_STATUSES))).any()):
             return False
-        left = np.frombuffer(left, dtype=f"V{SIZE}")[codes == ABSENT].tobytes()
-        if not left:
+        missing = np.frombuffer(missing, dtype=f"V{SIZE}")[codes == ABSENT].tobytes()
+        if not missing:
             return True
-    return not left
+    return not missing
 
 
 def rows_by_id(
     table: TableSchema, paths: Iterable[Path], ids: Iterable[str], columns: Sequence[str] | None
 ) -> dict[str, dict[str, Any]]:
-    """Return whole rows of parts by id, as `Store.rows` does."""
+    """Return rows of parts by id, as `Store.rows` does."""
     import pyarrow.compute as pc
 
     (key,) = table.key
     names = list(columns if columns is not None else table.schema.names)
-    deciding = [name for name in ("status", "finish_reason") if name in table.schema.names]
-    needed = list(dict.fromkeys([*names, key, *deciding]))
-    wanted = pa.array(sorted(set(ids)), type=pa.string())
+    for_order = [name for name in ("status", "finish_reason") if name in table.schema.names]
+    needed = list(dict.fromkeys([*names, key, *for_order]))
+    id_values = pa.array(sorted(set(ids)), type=pa.string())
     found: dict[str, dict[str, Any]] = {}
     for path in paths:
         with open_part(path) as file:
-            hits = pc.is_in(file.read([key])[key], value_set=wanted)
+            hits = pc.is_in(file.read([key])[key], value_set=id_values)
             if not pc.any(hits).as_py():
                 continue
             content = file.read(needed).filter(hits)

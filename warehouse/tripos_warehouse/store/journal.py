@@ -1,9 +1,9 @@
 """The journal: rows that are written but not committed yet, so that they survive a crash of the process.
 
-A segment is a file of lines. The first says who wrote it; every other holds rows that were written together, with their
-checksum. A line is written by one system call before `keep` returns, so it survives the process. An incomplete last
-line was never acknowledged, unless the file was truncated later. The name of a segment is the name of its future
-commit.
+A segment is a file of lines. The first has the format and the versions of the tables; every other has rows that were
+written together, with their checksum. A line is written to the file before `Ledger.keep` returns, so it survives the
+process. An incomplete last line was never acknowledged, unless the file was truncated later. The name of a segment is
+the name of its future commit.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ RESERVE_BYTES = 8 * 2**20
 MOST_BYTES = 2**31
 """The size limit when a segment is read. Segments are committed long before they reach it."""
 REJECTED = "rejected"
-"""The folder below the journal for lines that fit no table, so that they are neither lost nor retried forever."""
+"""The folder below the journal for lines that fit no table, so that they are neither lost nor tried again forever."""
 
 _LINE = re.compile(rb'\{"crc32":"([0-9a-f]{8})","rows":(.*)\}', re.DOTALL)
 
@@ -60,8 +60,8 @@ class JournalSegment:
             raise
 
     def append(self, line: bytes) -> None:
-        """Write a whole line or nothing. Raises `OSError`; if truncating a partial line failed too, nothing may be
-        appended any more.
+        """Write a complete line or nothing. Raises `OSError`; a partial line may remain if truncating the file fails
+        too, and then nothing may be appended any more.
         """
         try:
             written = os.write(self._file, line)
@@ -86,21 +86,22 @@ class JournalSegment:
 
 
 class Reserve:
-    """Disk space reserved for the journal, so that a full disk can still take the replies to calls in flight.
+    """Disk space reserved for the journal, so that the replies to calls in flight can be stored even if the disk is
+    full.
 
-    It is held by a file without a name, which disappears with the process.
+    The space is that of a file without a name, which disappears with the process.
     """
 
     def __init__(self, root: Path) -> None:
-        """Reserve half of the free space, and at most `RESERVE_BYTES`; nothing if the disk refuses."""
+        """Reserve half of the free space, and at most `RESERVE_BYTES`; nothing if the file cannot be written."""
         self._file: IO[bytes] | None = None
         try:
-            room = min(RESERVE_BYTES, shutil.disk_usage(root).free // 2)
+            size = min(RESERVE_BYTES, shutil.disk_usage(root).free // 2)
             file = self._file = tempfile.TemporaryFile(dir=root / JOURNAL, buffering=0)  # noqa: SIM115 - until `free`
             if hasattr(os, "posix_fallocate"):
-                os.posix_fallocate(file.fileno(), 0, max(1, room))
+                os.posix_fallocate(file.fileno(), 0, max(1, size))
             else:
-                for _ in range(room // 2**16):
+                for _ in range(size // 2**16):
                     file.write(bytes(2**16))
         except OSError:
             self.free()
@@ -118,8 +119,8 @@ class JournalContent:
     """The content of a segment.
 
     `lines`: rows that were written together, by table. `raw`: the same lines as bytes. `damaged`: lines that are not
-    rows by table, or do not match their checksum. `newer`: a newer Tripos wrote the segment, and this one leaves it
-    alone. `breaks_off`: the last line is incomplete, or there is none.
+    rows by table, or do not match their checksum. `newer`: the segment was written by a newer Tripos, and its lines are
+    not read. `breaks_off`: the last line is incomplete, or there is none.
     """
 
     lines: tuple[dict[str, list[Row]], ...]
@@ -150,7 +151,7 @@ def segments(root: Path) -> list[str]:
 
 
 def to_line(rows: Mapping[str, Sequence[Row]]) -> bytes:
-    """Return the line with `rows`. Raises `StoreError` S0105 if they fit no table.
+    """Return the line with `rows`. Raises `StoreError` S0105 if they do not fit their tables.
 
     >>> to_line({"run_items": [{"run_id": "r", "scenario": "QA", "item_id": "1"}]})
     b'{"crc32":"17b2574a","rows":{"run_items":[{"run_id":"r","scenario":"QA","item_id":"1"}]}}\\n'
@@ -174,9 +175,9 @@ def parse_segment(content: bytes) -> JournalContent:
     *lines, rest = content.split(b"\n")
     if not lines:
         return JournalContent((), breaks_off=True)
-    # The last line may lack its line feed, or have another byte there.
-    whole = next((line for line in (rest, rest[:-1]) if _rows_of(line) is not None), None)
-    first, *lines = lines if whole is None else [*lines, whole]
+    # The last line may lack its line feed, or have another byte in its place.
+    last = next((line for line in (rest, rest[:-1]) if _rows_of(line) is not None), None)
+    first, *lines = lines if last is None else [*lines, last]
     header = _object(first)
     if header is not None and isinstance(header.get("format"), str):
         if header["format"] != JOURNAL_FORMAT or _is_newer(header.get("versions")):
@@ -186,12 +187,12 @@ def parse_segment(content: bytes) -> JournalContent:
         damaged = [first]
     rows, raw = [], []
     for line in lines:
-        if (found := _rows_of(line)) is None:
+        if (by_table := _rows_of(line)) is None:
             damaged.append(line)
         else:
-            rows.append({table: _with_times(table, batch) for table, batch in found.items()})
+            rows.append({table: _with_times(table, batch) for table, batch in by_table.items()})
             raw.append(line)
-    return JournalContent(tuple(rows), tuple(raw), tuple(damaged), breaks_off=bool(rest) and whole is None)
+    return JournalContent(tuple(rows), tuple(raw), tuple(damaged), breaks_off=bool(rest) and last is None)
 
 
 def _rows_of(line: bytes) -> dict[str, list[Any]] | None:
@@ -220,12 +221,14 @@ def set_aside(root: Path, name: str, lines: Sequence[bytes]) -> None:
 
 
 def _mapping_as_dict(value: Any) -> Any:
+    """Return a mapping as a dictionary. Raises `TypeError` for any other value."""
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(type(value).__name__)
 
 
 def _object(line: bytes) -> dict[str, Any] | None:
+    """Return a JSON object; None if the line is not one."""
     try:
         found = orjson.loads(line)
     except orjson.JSONDecodeError:
@@ -234,10 +237,12 @@ def _object(line: bytes) -> dict[str, Any] | None:
 
 
 def _is_batch(batch: Any) -> bool:
+    """Return true for a list of objects."""
     return isinstance(batch, list) and all(isinstance(row, dict) for row in batch)
 
 
 def _is_newer(versions: Any) -> bool:
+    """Return true if a segment has a table, or a version of one, that this Tripos does not know."""
     if not isinstance(versions, dict):
         return True
     return any(
@@ -247,6 +252,7 @@ def _is_newer(versions: Any) -> bool:
 
 
 def _with_times(table: str, batch: list[Any]) -> list[Row]:
+    """Convert the times of rows from text, in place, and return the rows."""
     if table not in TABLES:
         return batch
     times = [field.name for field in TABLES[table].schema if pa.types.is_timestamp(field.type)]
@@ -256,5 +262,5 @@ def _with_times(table: str, batch: list[Any]) -> list[Row]:
                 try:
                     row[name] = datetime.fromisoformat(text)
                 except ValueError:
-                    continue  # it fits no table, which is reported at the commit
+                    continue  # the row does not fit its table, which is reported at the commit
     return batch

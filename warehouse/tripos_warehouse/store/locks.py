@@ -26,7 +26,8 @@ from tripos_warehouse.store.journal import segments
 
 
 class Claims:
-    """Claims of work by key. A released claim is freed by `let_go`, when other processes can read its results."""
+    """Claims of pieces of work by key. A claim that was released is freed by the next `let_go`, which is called when
+    other processes can read the results."""
 
     def __init__(self, locks: Locks) -> None:
         self._locks = locks
@@ -39,10 +40,10 @@ class Claims:
         """
         if key in self._held_locks:
             return True
-        place = lock_offset(CLAIM, key)
-        if not self._locks.hold(place):
+        offset = lock_offset(CLAIM, key)
+        if not self._locks.hold(offset):
             return False
-        self._held_locks[key] = place
+        self._held_locks[key] = offset
         return True
 
     def release(self, key: str) -> None:
@@ -52,11 +53,11 @@ class Claims:
 
     def let_go(self) -> None:
         """Free the claims that were released. Raises `OSError`."""
-        # The kernel scans the locks of a file in order, so the lowest is found first.
-        places = sorted({(self._held_locks[key], key) for key in self._released if key in self._held_locks})
-        for place, key in places:
+        # The kernel scans the locks of a file in ascending order, so each time the lowest is found at once.
+        claims = sorted({(self._held_locks[key], key) for key in self._released if key in self._held_locks})
+        for offset, key in claims:
             del self._held_locks[key]
-            self._locks.free(place)
+            self._locks.free(offset)
         self._released.clear()
 
 
@@ -89,43 +90,48 @@ class Peers:
         self._root = root
         self._locks = locks
         self._ticks = ticks
-        self._segments = -1
-        self._places: dict[str, int] = {}
-        self._stuck: set[str] = set()
+        self._last_count = -1
+        """The count of changes when the segments were listed."""
+        self._offsets: dict[str, int] = {}
+        """The byte of the lock of each segment of other processes."""
+        self._unrecoverable: set[str] = set()
+        """Segments that still exist after their recovery was tried."""
         self._dead: set[str] = set()
+        """The segments without a living owner that the last call of `has_dead_owner` found."""
 
     def has_dead_owner(self, own: frozenset[str]) -> bool:
-        """Return true if a segment, except for those in `own`, has no living owner: its rows are not committed.
+        """Return true if a segment other than those in `own` has no living owner, so that its rows are not committed.
 
-        A process that dies frees its claims and its segments at the same moment, and a segment with rows was announced
-        by a tick before. So a process that gets a claim and then calls this misses nothing.
+        A process that dies frees the locks of its claims and its segments at the same moment, and the change counter
+        was incremented when the segment was created. So if a process gets a claim and then calls this, it notices the
+        segments of the claim's earlier owner.
         """
         if not self._locks.real:
             return False
-        if (count := self._ticks.count()) != self._segments:
-            self._segments = count
+        if (count := self._ticks.count()) != self._last_count:
+            self._last_count = count
             names = segments(self._root)
-            self._stuck.intersection_update(names)
-            self._places = {name: lock_offset(SEGMENT, name) for name in names if name not in own}
+            self._unrecoverable.intersection_update(names)
+            self._offsets = {name: lock_offset(SEGMENT, name) for name in names if name not in own}
         others_hold = self._locks.others_hold
-        stuck = self._stuck
-        self._dead = {name for name, place in self._places.items() if name not in stuck and not others_hold(place)}
+        ignored = self._unrecoverable
+        self._dead = {name for name, offset in self._offsets.items() if name not in ignored and not others_hold(offset)}
         return bool(self._dead)
 
     def recovered(self) -> None:
         """Note that recovery was tried. Segments that `has_dead_owner` found and that still exist are not reported
         again; later deaths are.
         """
-        self._stuck |= self._dead.intersection(segments(self._root))
+        self._unrecoverable |= self._dead.intersection(segments(self._root))
         self._dead = set()
-        self._segments = -1
+        self._last_count = -1
 
 
 CLAIMS = "claims"
 CLAIM, SEGMENT, PARTS_LOCK, LIST = "claim", "segment", "parts", "list"
 COMPACTION, IMPORT, SHOWN = "compaction", "import", "shown"
-"""Kinds of locks: a piece of work, a journal segment, the parts of a commit, a list of names, the right to compact, the
-right to import scores, and what models are shown (shared by those who show it).
+"""Kinds of locks: for a piece of work, for a journal segment, for the parts of a commit, for a list of names, for
+compaction, for the import of scores, and for what models are shown (a shared lock).
 """
 
 _HALF = 2**62
@@ -139,11 +145,13 @@ else:
 
 
 class Locks:
-    """The locks of one owner in a store or another folder. Two owners exclude each other, also within one process."""
+    """The locks of one owner in a store or another folder; a lock is identified by its `place`, a byte of the lock file
+    (`lock_offset`). Two owners exclude each other, also within one process."""
 
     def __init__(self, root: Path, name: str = CLAIMS) -> None:
         """Open the lock file of that name, and create it if needed. Raises `OSError` if that is not allowed."""
         self.real = fcntl is not None
+        """False if the system or the file system has no locks: then every lock succeeds."""
         self._owned = sys.platform == "linux"
         self._locks: set[int] = set()
         self._file: int = -1
@@ -153,7 +161,7 @@ class Locks:
             self._process = _OfProcess.of(root / name)
 
     def __del__(self) -> None:
-        # A store keeps its locks for its lifetime, and stores are never closed.
+        # A store has its locks as long as it lives, and has no method to close it.
         if getattr(self, "_file", -1) >= 0:
             os.close(self._file)
 
@@ -208,8 +216,8 @@ class Locks:
         if not self.real:
             return True
         if self._owned:
-            asked = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, place, 1, 0)
-            return bool(_FLOCK.unpack(fcntl.fcntl(self._file, fcntl.F_OFD_GETLK, asked))[0] != fcntl.F_UNLCK)
+            query = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, place, 1, 0)
+            return bool(_FLOCK.unpack(fcntl.fcntl(self._file, fcntl.F_OFD_GETLK, query))[0] != fcntl.F_UNLCK)
         if place in self._locks:
             return False
         if self.hold(place):
@@ -218,6 +226,7 @@ class Locks:
         return True
 
     def _set(self, kind: int, place: int) -> bool:
+        """Change a lock to this kind; false if another owner prevents it."""
         try:
             fcntl.fcntl(self._file, fcntl.F_OFD_SETLK, _FLOCK.pack(kind, os.SEEK_SET, place, 1, 0))
         except OSError as error:
@@ -242,13 +251,15 @@ class _OfProcess:
 
     @classmethod
     def of(cls, path: Path) -> _OfProcess:
+        """Return the locks of this process in a file."""
         if path not in cls._instances:
             cls._instances[path] = cls(path)
         return cls._instances[path]
 
     def take(self, owner: Locks, place: int) -> bool:
-        if (has := self._owners.get(place)) is not None:
-            return has is owner
+        """Take an exclusive lock for an owner; false if another owner or process has it."""
+        if (current := self._owners.get(place)) is not None:
+            return current is owner
         try:
             fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
         except OSError as error:
@@ -262,6 +273,7 @@ class _OfProcess:
         return True
 
     def free(self, place: int) -> None:
+        """Free a lock."""
         if self._owners.pop(place, None) is not None:
             fcntl.lockf(self._file, fcntl.LOCK_UN, 1, place)
 

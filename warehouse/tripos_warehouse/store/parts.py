@@ -1,8 +1,8 @@
 """Parts: Parquet files that hold the rows of one table, from rows to Arrow to a checked file and back.
 
-A part is written whole, never changed, and read with the current schema. An Arrow schema cannot require that lists have
-no nulls and that JSON has the right shape. These are checked in rows that this process did not make: those of a journal
-that another process left, and those of parts in `tripos store check` and after a reader failed.
+A part is written once, never changed, and read with the current schema. An Arrow schema cannot require that lists have
+no nulls and that JSON has the right shape. Both are checked in rows that this process did not make: those in the
+journal of another process, and those of parts in `tripos store check` and after a reader failed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tripos_warehouse.store.schemas import COMPRESSION, COMPRESSION_LEVEL, TABLE
 
 PARTS = "parts"
 GROUP_ROWS = 4096
-"""Rows of a row group. Texts are long, and reading one row decompresses the texts of its whole group."""
+"""The number of rows of a row group. Texts are long, and reading one row decompresses all texts of its group."""
 
 FORMER = {("runs", "items_of"): "run_id"}
 """The column of an earlier schema version that has the values of a newer column."""
@@ -58,7 +58,7 @@ class NewPart:
 def new_part(root: Path, table: str, stem: str) -> Iterator[NewPart]:
     """Open a new part of `table`. At the end it is synced and made read-only; after a failure it is removed.
 
-    `stem` is the name of the commit that will list it, so that the owner of an unlisted file is known.
+    `stem` is the name of the commit that will list the part, so that it is known which process writes an unlisted part.
     """
     path = f"{PARTS}/{table}/{stem}.{uuid.uuid4().hex[:12]}.parquet"
     full = root / path
@@ -76,7 +76,7 @@ def new_part(root: Path, table: str, stem: str) -> Iterator[NewPart]:
 
 
 def write_part(root: Path, table: str, stem: str, content: pa.Table) -> ParquetPart:
-    """Write a part and return its description. Raises `OSError` if the disk refuses; the file is then removed."""
+    """Write a part and return its description. Raises `OSError` if it cannot be written; the file is then removed."""
     with new_part(root, table, stem) as part:
         pq.write_table(content, part.file, row_group_size=GROUP_ROWS, **layout(table))
     return part.finish(content.num_rows)
@@ -88,25 +88,26 @@ def layout(table: str) -> dict[str, Any]:
     Nullable texts without a dictionary have no statistics. If a row group has one value and nulls, DuckDB 2.0 takes the
     column for a constant by its statistics, and `error is null` keeps every row.
     """
-    bare = _without_statistics(table)
+    without = _without_statistics(table)
     return {
         "compression": COMPRESSION,
         "compression_level": COMPRESSION_LEVEL,
         "use_dictionary": list(TABLES[table].repeating),
         "write_page_checksum": True,
-        "write_statistics": [name for name in TABLES[table].schema.names if name not in bare],
+        "write_statistics": [name for name in TABLES[table].schema.names if name not in without],
     }
 
 
 def has_wrong_statistics(table: str, file: pq.ParquetFile) -> bool:
     """Return true if a part has the statistics that `layout` leaves out; earlier versions of Tripos wrote them."""
-    bare = _without_statistics(table)
+    without = _without_statistics(table)
     groups = (file.metadata.row_group(number) for number in range(file.num_row_groups))
-    columns = (group.column(place) for group in groups for place in range(group.num_columns))
-    return any(column.path_in_schema in bare and column.is_stats_set for column in columns)
+    columns = (group.column(number) for group in groups for number in range(group.num_columns))
+    return any(column.path_in_schema in without and column.is_stats_set for column in columns)
 
 
 def _without_statistics(table: str) -> set[str]:
+    """Return the columns whose statistics are not written: nullable texts without a dictionary."""
     schema, repeating = TABLES[table].schema, TABLES[table].repeating
     return {field.name for field in schema if field.nullable and pa.types.is_string(field.type)}.difference(repeating)
 
@@ -142,18 +143,19 @@ def check_part(root: Path, part: ParquetPart, commit: Commit) -> Path:
             "update Tripos",
         )
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except OSError as error:
         raise unreadable_part(path, f"commit `{commit.name}` lists it: {error.strerror}") from error
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise unreadable_part(path, f"commit `{commit.name}` lists it, and it is no regular file")
-    if found.st_size != part.size:
-        raise unreadable_part(path, f"commit `{commit.name}` says {part.size} bytes, the file has {found.st_size}")
+    if status.st_size != part.size:
+        raise unreadable_part(path, f"commit `{commit.name}` says {part.size} bytes, the file has {status.st_size}")
     return path
 
 
 def verify_part(root: Path, part: ParquetPart, commit: Commit) -> Path:
-    """Return the path of a committed part, after its content was read and compared with the digest in its commit.
+    """Return the path of a committed part, after its content was compared with the digest in its commit, if there is
+    one.
 
     Raises what `check_part` does, and `StoreError` S0103 if the content has changed.
     """
@@ -169,8 +171,8 @@ def verify_part(root: Path, part: ParquetPart, commit: Commit) -> Path:
 
 @contextmanager
 def open_part(path: Path) -> Iterator[pq.ParquetFile]:
-    """Open a part. Raises `StoreError` S0103 if it is damaged, also if a page does not match its checksum while it is
-    read.
+    """Open a part. Raises `StoreError` S0103 if it is damaged; also inside the context, if a page does not match its
+    checksum.
     """
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
@@ -189,6 +191,7 @@ def conform(table: str, columns: Sequence[str], content: pa.Table) -> pa.Table:
 
 
 def _column(table: str, field: pa.Field[Any], content: pa.Table) -> Any:
+    """Return a column of a part with the current or an earlier schema version."""
     for name in (field.name, FORMER.get((table, field.name))):
         if name in content.schema.names:
             return content[name]
@@ -219,20 +222,20 @@ def count_rows(paths: Iterable[Path], column: str, text: str) -> int:
     count = 0
     for path in paths:
         with open_part(path) as file:
-            place = file.schema_arrow.get_field_index(column)
+            index = file.schema_arrow.get_field_index(column)
             for number in range(file.num_row_groups):
-                known = file.metadata.row_group(number).column(place).statistics
-                if known is not None and known.has_min_max and not known.min <= text <= known.max:
+                statistics = file.metadata.row_group(number).column(index).statistics
+                if statistics is not None and statistics.has_min_max and not statistics.min <= text <= statistics.max:
                     continue
-                found = file.read_row_group(number, [column])[column]
-                count += pc.sum(pc.equal(found, pa.scalar(text))).as_py() or 0
+                values = file.read_row_group(number, [column])[column]
+                count += pc.sum(pc.equal(values, pa.scalar(text))).as_py() or 0
     return count
 
 
 # Rows to Arrow
 Row = Mapping[str, Any]
 
-_ARROW_REFUSES = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError, ValueError, OverflowError)
+_ARROW_ERRORS = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError, ValueError, OverflowError)
 _NONE = type(None)
 
 
@@ -259,15 +262,15 @@ def to_arrow(table: str, rows: Sequence[Row]) -> pa.Table:
     """
     schema = get_table(table).schema
     names = set(schema.names)
-    whole = True
+    are_complete = True
     for row in rows:
         if row.keys() != names:
             check_columns(table, row)
-            whole = False
+            are_complete = False
     columns = []
     for field in schema:
         name = field.name
-        values = list(map(itemgetter(name), rows)) if whole else [row.get(name) for row in rows]
+        values = list(map(itemgetter(name), rows)) if are_complete else [row.get(name) for row in rows]
         columns.append(_to_arrow_column(table, field, values))
     return pa.Table.from_arrays(columns, schema=schema)
 
@@ -283,6 +286,7 @@ def check_columns(table: str, row: Row) -> None:
 
 
 def _to_arrow_column(table: str, field: pa.Field[Any], values: list[Any]) -> pa.Array[Any]:
+    """Return the values of a column as an Arrow array. Raises `StoreError` S0105 for a value that does not fit."""
     # The set of types in a column decides whether its values must be checked one by one.
     types = set(map(type, values))
     if pa.types.is_timestamp(field.type):
@@ -303,22 +307,24 @@ def _to_arrow_column(table: str, field: pa.Field[Any], values: list[Any]) -> pa.
         array = pa.array(values, type=field.type)
     except UnicodeEncodeError:
         array = pa.array([encodable(value) for value in values], type=field.type)
-    except _ARROW_REFUSES:
+    except _ARROW_ERRORS:
         _refuse(table, field, values, lambda value: not _fits(value, field.type))
         raise
     return array
 
 
 def _refuse(table: str, field: pa.Field[Any], values: list[Any], is_wrong: Callable[[Any], bool]) -> None:
+    """Raise `StoreError` S0105 with the first wrong value, if there is one."""
     for value in values:
         if value is not None and is_wrong(value):
             raise StoreError("S0105", f"`{table}.{field.name}` takes {field.type}, not `{_show(value)}`")
 
 
 def _fits(value: Any, type: pa.DataType) -> bool:
+    """Return true if Arrow takes a value for a type."""
     try:
         pa.array([value], type=type)
-    except _ARROW_REFUSES:
+    except _ARROW_ERRORS:
         return False
     return True
 
@@ -335,6 +341,7 @@ def encodable(value: Any) -> Any:
 
 
 def _show(value: Any) -> str:
+    """Return the beginning of a value's representation, for a message."""
     text = repr(value)
     return text if len(text) <= 60 else text[:59] + "…"
 
@@ -342,6 +349,7 @@ def _show(value: Any) -> str:
 # Validation of rows that this process did not make
 _BATCH = 16384
 _FIRST_US, _LAST_US = -62_135_596_800_000_000, 253_402_300_799_999_999
+"""The first and the last microsecond of the years 1 to 9999, relative to 1970."""
 
 
 class _Options(TypedDict, total=False):
@@ -400,9 +408,9 @@ def check_rows(table: str, path: Path) -> None:
 def check_schema(table: str, path: Path, schema: pa.Schema) -> None:
     """Raise `StoreError` S0103 if a part has a column that its table lacks."""
     known = TABLES[table].schema
-    for each in schema:
-        if each.name not in known.names or known.field(each.name).type != each.type:
-            raise unreadable_part(path, f"it has a column `{each.name}` of {each.type}, which `{table}` has not")
+    for field in schema:
+        if field.name not in known.names or known.field(field.name).type != field.type:
+            raise unreadable_part(path, f"it has a column `{field.name}` of {field.type}, which `{table}` has not")
 
 
 def fits(table: str, content: pa.Table) -> None:
@@ -420,6 +428,7 @@ def _is_of_a_calendar(column: Any) -> bool:
 
 
 def _text_problem(table: str, name: str, text: str) -> str | None:
+    """Return what is wrong with the text of a JSON column; None if it is valid."""
     try:
         _adapter(table, name).validate_python(orjson.loads(text))
     except orjson.JSONDecodeError:
@@ -433,12 +442,13 @@ def _text_problem(table: str, name: str, text: str) -> str | None:
 
 @cache
 def _adapter(table: str, name: str) -> TypeAdapter[Any]:
+    """Return the validator of a JSON column."""
     shape = _SHAPES[table][name]
     return TypeAdapter(shape, config=None if shape is _Options else ConfigDict(strict=True))
 
 
 INVALID_ROWS = (StoreError, pa.ArrowException, TypeError, ValueError, OverflowError)
-"""The errors that rows raise which do not fit their table."""
+"""The errors that are raised for rows that do not fit their tables."""
 
 
 def valid_tables(rows: Mapping[str, Sequence[Row]]) -> dict[str, pa.Table]:
@@ -451,9 +461,9 @@ def valid_tables(rows: Mapping[str, Sequence[Row]]) -> dict[str, pa.Table]:
 
 def valid_lines(lines: Sequence[dict[str, list[Row]]]) -> set[int]:
     """Return the indices of the journal lines that fit their tables."""
-    found = set()
-    for place, line in enumerate(lines):
+    valid = set()
+    for number, line in enumerate(lines):
         with suppress(*INVALID_ROWS):
             valid_tables(line)
-            found.add(place)
-    return found
+            valid.add(number)
+    return valid

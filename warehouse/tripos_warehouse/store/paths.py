@@ -21,14 +21,14 @@ import orjson
 from tripos_warehouse.errors import StoreError
 
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.*)", re.DOTALL)
-"""A scheme has at least two letters, since one letter is a drive, as in `C:/results`. A `Path` keeps only one of two
-slashes.
+"""An address: a scheme of at least two letters, since a single one is a drive, as in `C:/results`; then one or more
+slashes, since a `Path` keeps only one of two.
 """
 
 
-# Places that are not folders of this machine
+# Addresses where a folder is expected
 def why_no_folder(place: str) -> tuple[str, str] | None:
-    """Return why a place is not a folder or file of this machine, and a hint; None if it is one.
+    """Return why a place is not a path of this machine, and a hint; None if it is one.
 
     >>> why_no_folder("s3://bucket/results")
     ('`s3://bucket/results` is an address of `s3`, which is not served', 'give a folder or file of this machine')
@@ -56,16 +56,18 @@ def why_no_folder(place: str) -> tuple[str, str] | None:
 MARKER = "tripos-store.json"
 """The file that makes a folder or a bucket a store."""
 SUMS, KEYS, VALUES = "cache/sums", "cache/keys", "cache/values"
-"""Folders of what is derived from large parts: sums of scores, hashes of keys, values of enumerations
+"""Folders of files that are derived from large parts: sums of scores, hashes of keys, values of enumerations
 (`views/derived.py`).
 """
 FOLDERS = (
     *("parts", "commits", "journal", "journal/rejected", "works", "indexes", "media", "annotations", "cache"),
     *(SUMS, KEYS, VALUES),
 )
+"""The folders of a store that must not be links."""
 FILES = ("tripos-store.json", "claims", "ticks")
+"""The files of a store that must not be links."""
 MOST_BYTES = 64 * 2**20
-"""The size limit of a file that is read whole. Parts and lists of names are read piece by piece."""
+"""The size limit of a file that is read at once. Parts and lists of names are read piece by piece."""
 
 _PART = re.compile(r"parts/([a-z][a-z0-9_]{0,63})/[A-Za-z0-9][A-Za-z0-9._-]{0,250}\.parquet")
 _OPENING = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -126,7 +128,7 @@ def check_marker(folder: Path, name: str, known: str) -> None:
 
 
 def lies_in(root: Path, path: Path) -> bool:
-    """Return true if `path` lies below the resolved folder `root` after links in its parent folders are followed."""
+    """Return true if the parent folder of `path`, with all links resolved, lies in the resolved folder `root`."""
     return path.parent.resolve().is_relative_to(root)
 
 
@@ -155,6 +157,7 @@ def read_plain(path: Path, most: int = MOST_BYTES) -> bytes:
 
 
 def _check(path: Path, *, is_folder: bool) -> None:
+    """Raise `StoreError` S0107 if a path exists and is not a folder, or not a regular file."""
     try:
         mode = path.lstat().st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -170,6 +173,7 @@ def _check(path: Path, *, is_folder: bool) -> None:
 
 
 SCHEMES = ("s3", "gs", "az")
+"""The schemes of addresses on object stores."""
 _STORE_ADDRESS = re.compile(rf"({'|'.join(SCHEMES)}):/+([^/].*?)/*", re.DOTALL)
 
 

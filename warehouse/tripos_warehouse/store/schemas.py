@@ -1,9 +1,9 @@
 """The tables of the warehouse: Arrow schemas with versions, keys and disk layout, and the meaning of every column.
 
-Every part is written with the current schema. A change of a schema raises its version, and a reader refuses a part with
-a newer one. Columns called JSON hold JSON text. Repetitive columns are dictionary encoded on disk only; in Arrow and
-SQL they are plain text, so every reader sees strings. `docs/reference/tables.md` is generated from the meanings of the
-columns.
+Every part is written with the current schema. A changed schema gets a higher version, and a reader refuses a part with
+a newer version than its own. Columns called JSON have JSON text. Repetitive columns are dictionary encoded on disk
+only; in Arrow and SQL they are plain text, so every reader sees strings. `docs/reference/tables.md` is generated from
+the meanings of the columns.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class _NoPandas:
             raise ImportError("pandas is not imported here")
 
 
-def _leave_pandas() -> None:
-    """Make pyarrow look for pandas once and find none. Otherwise its first conversion of a list imports pandas: 30 MB
-    and 0.2 s that no table here needs. `to_pandas` still imports it.
+def _hide_pandas() -> None:
+    """Make pyarrow look for pandas once and find none, since otherwise its first conversion of a list imports pandas,
+    which takes 30 MB and 0.2 s and is not needed for any table here. `to_pandas` still imports it.
     """
     if "pandas" not in sys.modules:
         finder = _NoPandas()
@@ -40,7 +40,7 @@ def _leave_pandas() -> None:
             sys.meta_path.remove(finder)
 
 
-_leave_pandas()
+_hide_pandas()
 
 COMPRESSION = "zstd"
 
@@ -73,8 +73,8 @@ TEXTS = pa.list_(pa.field("element", pa.string(), nullable=False))
 class TableSchema:
     """A table.
 
-    `key`: the columns that identify a row; if a key is repeated, one row counts (`views`). `repeating`: the leaf
-    columns that are dictionary encoded on disk.
+    `key`: the columns that identify a row; of several rows with the same key one counts (`index.winner_order`).
+    `repeating`: the leaf columns that are dictionary encoded on disk.
     """
 
     name: str
@@ -85,9 +85,7 @@ class TableSchema:
 
     @property
     def content(self) -> tuple[str, ...]:
-        """The columns with results, without those that say by which run, when or how fast. They are equal in any two
-        stores of the same work.
-        """
+        """The columns without the `CIRCUMSTANCES`. Their values are equal in any two stores of the same work."""
         return tuple(name for name in self.schema.names if name not in CIRCUMSTANCES)
 
 
@@ -97,18 +95,22 @@ CIRCUMSTANCES = frozenset(
         *("release", "git_commit", "git_dirty", "spec", "adopted_from", "reused_from", "batch_id"),
     )
 )
+"""The columns that say by which run, when, how fast and from where a result was obtained."""
 
 
 def make_table(name: str, version: int, key: str, repeating: str, *fields: pa.Field[Any]) -> TableSchema:
+    """Return a table; `key` and `repeating` are names separated by blanks. The release is always repeating."""
     released = [field.name for field in fields if field.name == RELEASE]
     return TableSchema(name, version, pa.schema(fields), tuple(key.split()), (*repeating.split(), *released))
 
 
 def required(name: str, type: pa.DataType) -> pa.Field[Any]:
+    """Return a column without nulls."""
     return pa.field(name, type, nullable=False)
 
 
 def optional(name: str, type: pa.DataType) -> pa.Field[Any]:
+    """Return a column that may have nulls."""
     return pa.field(name, type)
 
 
@@ -126,7 +128,7 @@ CALL = (
     optional("latency_s", pa.float64()),
     required("created_at", TIMESTAMP),
 )
-# Parts that were written before this column existed lack it.
+# Parts with an earlier schema version lack this column.
 THINKING = optional("thinking", pa.string())  # the model's thinking, if the provider sends it in a field of its own
 
 # A batch is `intended` before it is submitted, with its requests, then `submitted` with its name at its provider,
@@ -196,8 +198,8 @@ RUN_ENDS = make_table(
 _CONTEXT_LEAVES = "context.key_value.key context.key_value.value"
 
 # A row has the digest of its request. Its reply may be that of another row with the same request (`adopted_from`).
-# Both rows then have the costs of the reply, which were paid once. `reused_from`: the other store of that row, and the
-# commit there. `batch_id`: the provider's batch in which the reply came, if any.
+# Both rows then have the costs of the reply, which were paid once. `reused_from`: the store of that row, if it is
+# another one, and the commit there. `batch_id`: the provider's batch in which the reply came, if any.
 _REUSED = optional("reused_from", pa.string())
 _BATCH = optional("batch_id", pa.string())
 _REQUEST = (optional(REQUEST, pa.string()), optional("adopted_from", pa.string()), _REUSED, _BATCH)

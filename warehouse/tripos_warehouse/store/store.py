@@ -8,10 +8,12 @@ results/
   journal/<name>.jsonl                 rows that a run wrote and has not committed yet
   works/<name>.ids                     the names of all results of finished work
   annotations/<name>.json              what a person was given to grade, and in which order
+  media/                               files that messages refer to
+  indexes/, cache/                     files that are derived from the parts, and can be rebuilt
   claims, ticks                        locks of living processes, and a counter of changes
 ```
-Invariant: a part counts only if a commit lists it that no other commit replaces. A process that dies in between leaves
-files that nobody reads, and a journal that the next process commits.
+Invariant: a part counts only if it is listed by a commit that no other commit replaces. A process that dies before its
+commit leaves parts that nobody reads, and a journal that the next process commits.
 """
 
 from __future__ import annotations
@@ -94,13 +96,16 @@ class Store:
         self.bucket = bucket
         """The object store of which this folder is a copy, if there is one."""
         self._clock = clock
-        self._tell = on_damage
+        self._on_damage = on_damage
         self._tolerant = tolerant
         self.damages: dict[str, StoreError] = {}
         """Damaged things that were skipped: errors by message."""
-        self._left_out: set[Path] = set()
-        self._sound: set[Path] = set()
+        self._skipped: set[Path] = set()
+        """The parts that are skipped because their content is damaged."""
+        self._checked: set[Path] = set()
+        """The parts of `runs` whose rows were checked."""
         self._verified: set[Path] = set()
+        """The parts whose content was compared with the digests in their commits."""
         self._commit_files = CommitFiles(root)
         self._locks: Locks | None = None
 
@@ -135,12 +140,12 @@ class Store:
     ) -> Store:
         """Return the store at `root`. With `create` it is created if it does not exist.
 
-        The journal of a process that died is committed, if the store is writable and `writes` is true. `tell` is called
-        once for each damaged thing that is skipped. `tolerant` also skips damaged commits and parts. It is for readers
-        only: a run would pay for their content again, and `gc` would remove it.
+        The journals of processes that died are committed, if the store is writable and `writes` is true. `on_damage` is
+        called with the error of each damaged thing that is skipped, once for each. `tolerant` also skips damaged
+        commits and parts. It is for readers only: a run would pay for their content again, and `gc` would remove it.
 
-        An address such as `s3://bucket/results` is one of an object store. Its committed parts are copied to a folder
-        of this machine, which is read like any other.
+        An address such as `s3://bucket/results` is that of a store on an object store. Its committed parts are copied
+        to a folder of this machine, which is read like any other store.
 
         Raises `StoreError`: S0101 if there is no store, S0102 if it cannot be created, S0104 for a newer format, S0106
         if the path is not a folder, S0107 for a link in it, and what `Bucket.open` and `Bucket.sync` raise.
@@ -154,15 +159,15 @@ class Store:
         """
         address = address_of(root)
         bucket = None if address is None else Bucket.open(address, create)
-        foreign = why_no_folder(str(root)) if bucket is None else None
-        if foreign is not None:
-            raise StoreError("S0106", *foreign)
+        problem = why_no_folder(str(root)) if bucket is None else None
+        if problem is not None:
+            raise StoreError("S0106", *problem)
         folder = (Path(root) if bucket is None else bucket.root).expanduser().resolve()
         marker = folder / MARKER
         if (create or bucket is not None) and not marker.is_file():
             try:
-                for below in (COMMITS, *(f"{PARTS}/{table}" for table in TABLES)):
-                    (folder / below).mkdir(parents=True, exist_ok=True)
+                for subfolder in (COMMITS, *(f"{PARTS}/{table}" for table in TABLES)):
+                    (folder / subfolder).mkdir(parents=True, exist_ok=True)
                 with suppress(AlreadyExistsError):
                     obstore.put(
                         LocalStore(prefix=folder), MARKER, orjson.dumps({"format": STORE_FORMAT}) + b"\n", mode="create"
@@ -172,9 +177,10 @@ class Store:
         check_marker(folder, MARKER, STORE_FORMAT)
         store = cls(folder, clock, on_damage, tolerant=tolerant, bucket=bucket)
         catalog = None if bucket is None else bucket.sync()
-        store._mend_copy()
-        is_open = catalog is None or bool(catalog.sessions) or catalog.is_long or bool(segments(folder))
-        if writes and is_open:  # saves a request if no worker uses the bucket
+        store._repair_copy()
+        # Without sessions and segments there is nothing to recover, which saves a request.
+        may_recover = catalog is None or bool(catalog.sessions) or catalog.is_long or bool(segments(folder))
+        if writes and may_recover:
             with suppress(StoreError):  # readers need no write access
                 store.recover()
         return store
@@ -183,8 +189,8 @@ class Store:
         """Make rows of any tables visible at once, in one commit.
 
         If a commit with this `name` exists, nothing is written and that commit is returned with `repeated` set. Raises
-        `StoreError`: S0105 if a row does not fit its table (nothing is written), S0102 if the disk refuses (earlier
-        commits stay as they are).
+        `StoreError`: S0105 if a row does not fit its table, S0102 if nothing can be written to the disk. Nothing is
+        committed then.
         """
         return self.append_arrow({table: to_arrow(table, batch) for table, batch in rows.items() if batch}, name)
 
@@ -200,7 +206,7 @@ class Store:
             raise store_write_error(self.root, error) from error
 
     def append_batches(self, batches: Iterable[Mapping[str, Sequence[Row]]]) -> Commit:
-        """Append rows in batches, as `append` does; each batch is written before the next one is made."""
+        """Append rows in batches in one commit, as `append` does; each batch is written before the next is taken."""
         name, tables = new_name(self._clock()), ((table, rows) for batch in batches for table, rows in batch.items())
         parts = (write_part(self.root, table, name, to_arrow(table, rows)) for table, rows in tables if rows)
         try:
@@ -209,15 +215,15 @@ class Store:
             raise store_write_error(self.root, error) from error
 
     def commit(self, name: str, at: datetime, write: Iterable[ParquetPart], replaces: tuple[str, ...] = ()) -> Commit:
-        """Publish the parts that `write` yields, and remove them if that fails.
+        """Publish a commit of the parts that `write` yields, and remove the parts if that fails.
 
         The time of the commit is `at`, or later if needed to follow all earlier commits; a commit that `replaces`
         others keeps `at`. A lock marks the parts of this name as owned while they are written. Raises `OSError` or an
         error of `obstore`.
         """
-        place = lock_offset(PARTS_LOCK, name)
+        offset = lock_offset(PARTS_LOCK, name)
         locks = self.locks
-        locks.share(place)
+        locks.share(offset)
         parts: list[ParquetPart] = []
         try:
             parts.extend(write)
@@ -228,12 +234,13 @@ class Store:
                 discard(self.root, parts, name)
             raise
         finally:
-            locks.free(place)
+            locks.free(offset)
         if commit.repeated:
             discard(self.root, parts, name)
         return commit
 
     def _publish(self, commit: Commit) -> Commit:
+        """Publish a commit in the folder or the bucket; return it, with `repeated` set if another one was faster."""
         if self.bucket is None:
             return publish(self.root, commit)
         try:
@@ -251,13 +258,14 @@ class Store:
     def recover(self) -> int:
         """Commit the journal segments of processes that died, and return their number.
 
-        Raises `StoreError` S0102 if the disk refuses; the segments then stay.
+        Raises `StoreError` S0102 if nothing can be written to the disk; the segments then stay.
         """
         recovered = 0
         try:
             for name in segments(self.root):
-                # The segment's lock is tested, not taken: a process that gets a dead process's claim must see that
-                # it is dead, also during recovery by others. Several may recover at once: a name is committed once.
+                # The segment's lock is tested, not taken: a process that gets the claim of a dead process must see that
+                # its owner is dead, also while others recover it. Several may recover it at once: a commit's name is
+                # published once.
                 if self._may_be_abandoned(name) and not (
                     self.locks.real and self.locks.others_hold(lock_offset(SEGMENT, name))
                 ):
@@ -271,13 +279,13 @@ class Store:
 
     def _publish_checkpoints(self) -> None:
         """Publish checkpoint commits that replace many small ones, so that opening the store reads few files."""
-        place = lock_offset(COMPACTION, "")
-        while (checkpoint := self._commit_files.checkpoint(self.leave_out)) is not None and self.locks.hold(place):
+        offset = lock_offset(COMPACTION, "")
+        while (checkpoint := self._commit_files.checkpoint(self.leave_out)) is not None and self.locks.hold(offset):
             try:
                 if self._publish(checkpoint).repeated:
                     return
             finally:
-                self.locks.free(place)
+                self.locks.free(offset)
 
     def _may_be_abandoned(self, name: str) -> bool:
         """Return true if a segment may be abandoned. With locks, the caller decides by the segment's lock."""
@@ -291,6 +299,8 @@ class Store:
         return False
 
     def _recover(self, name: str) -> bool:
+        """Commit the valid rows of a segment and remove it; other lines go to a file. Return false if it is gone, or
+        was written by a newer Tripos."""
         path = self.root / JOURNAL / f"{name}{SUFFIX}"
         try:
             content = read_segment(path)
@@ -305,23 +315,23 @@ class Store:
             self.note(StoreError("S0404", message, "the next run asks for it again"))
         rejected = list(content.damaged)
         if self.bucket is not None:
-            if (late := recover_segment(self.bucket, name, content)) is not None:
-                self.note(late)
+            if (late_lines := recover_segment(self.bucket, name, content)) is not None:
+                self.note(late_lines)
         elif content.lines:
             try:
                 self.append_arrow(valid_tables(merge(content.lines)), name)
             except INVALID_ROWS as error:
                 if isinstance(error, StoreError) and error.code != "S0105":
                     raise
-                places = valid_lines(content.lines)
-                fitting = [line for place, line in enumerate(content.lines) if place in places]
+                valid = valid_lines(content.lines)
+                fitting = [line for number, line in enumerate(content.lines) if number in valid]
                 self.append_arrow(valid_tables(merge(fitting)), name)
-                rejected += [line for place, line in enumerate(content.raw) if place not in places]
+                rejected += [line for number, line in enumerate(content.raw) if number not in valid]
         if rejected:
             set_aside(self.root, name, rejected)
-            aside = self.root / JOURNAL / REJECTED / f"{name}{SUFFIX}"
+            rejected_path = self.root / JOURNAL / REJECTED / f"{name}{SUFFIX}"
             lines = f"{len(rejected):,} line{'' if len(rejected) == 1 else 's'} of kept rows"
-            message = f"{lines} that fit no table or have changed went to `{aside}`"
+            message = f"{lines} that fit no table or have changed went to `{rejected_path}`"
             self.note(StoreError("S0404", message, "read the lines; the next run repeats their calls"))
         path.unlink(missing_ok=True)
         return True
@@ -329,7 +339,7 @@ class Store:
     def commits(self) -> list[Commit]:
         """Return every commit that no other replaces, oldest first.
 
-        Raises `StoreError` S0103 or S0104 for one that cannot be read.
+        Raises `StoreError` S0402 or S0104 for one that cannot be read; a tolerant store skips it instead.
         """
         return self._commit_files.live(self.leave_out)
 
@@ -338,16 +348,17 @@ class Store:
         return self._commit_files.all(self.leave_out)
 
     def files(self) -> dict[str, list[Path]]:
-        """Return the committed files of every table at one moment, oldest commit first.
+        """Return the committed files of every table, as of one moment, oldest commit first.
 
-        Raises `StoreError`: S0103 for a file that is missing or truncated, S0104 for a schema newer than ours.
+        Raises `StoreError`: S0103 for a file that is missing or damaged, S0104 for a schema newer than ours, and what
+        `commits` raises; a tolerant store skips the file instead.
         """
-        found: dict[str, list[Path]] = {table: [] for table in TABLES}
-        for part, _, path in self._listed():
-            found[part.table].append(path)
-        return found
+        files: dict[str, list[Path]] = {table: [] for table in TABLES}
+        for part, _, path in self._counting_parts():
+            files[part.table].append(path)
+        return files
 
-    def _listed(self) -> Iterator[tuple[ParquetPart, Commit, Path]]:
+    def _counting_parts(self) -> Iterator[tuple[ParquetPart, Commit, Path]]:
         """Yield every part that counts and is not skipped, oldest commit first, with its commit and its path."""
         commits = self.commits()
         is_small = _is_small(commits)
@@ -367,25 +378,25 @@ class Store:
         return {self.root / part.path: part.sha256 for part in parts if part.sha256 is not None}
 
     def verify(self, only: Collection[Path] | None = None) -> None:
-        """Read all bytes of the parts, or of those in `only`, and compare them with the digests in their commits.
+        """Compare the content of the parts, or of those in `only`, with the digests in their commits.
 
         Commands that rewrite parts call this first, because a changed byte would get a new digest. Raises `StoreError`
         S0103 for a part with other content; a tolerant store skips the part instead.
         """
-        self._mend_copy(whole=True)
-        for part, commit, path in self._listed():
+        self._repair_copy(verify=True)
+        for part, commit, path in self._counting_parts():
             if only is None or path in only:
-                self._hold(partial(verify_part, self.root, part, commit), path)
+                self._check_or_skip(partial(verify_part, self.root, part, commit), path)
 
-    def _mend_copy(self, *, whole: bool = False) -> None:
-        """Repair the local copy of a bucket if a commit is unreadable, or a part is missing or (checked if `whole`, or
-        in a small store) changed. Raises what `Bucket.sync` raises.
+    def _repair_copy(self, *, verify: bool = False) -> None:
+        """Repair the local copy of a bucket if a commit is unreadable, or a part is missing or has another size. With
+        `verify`, and in a small store, the content of the parts is checked too. Raises what `Bucket.sync` raises.
         """
         if self.bucket is None:
             return
         try:
             commits = self._commit_files.live(raised)
-            check = verify_part if whole or _is_small(commits) else check_part
+            check = verify_part if verify or _is_small(commits) else check_part
             for commit in commits:
                 for part in commit.parts:
                     if part.table in TABLES:
@@ -395,30 +406,30 @@ class Store:
             self._commit_files = CommitFiles(self.root)
 
     def sweep(self) -> bool:
-        """Check all rows of a tolerant store, skip the parts that are changed or invalid, and return true if new ones
-        were skipped.
+        """Check the content and rows of all parts of a tolerant store, and from now on skip those that have changed or
+        have invalid rows. Return true if there are new ones; always false for a store that is not tolerant.
         """
         if not self._tolerant:
             return False
-        before = len(self._left_out)
+        before = len(self._skipped)
         self.verify()
         for table, paths in self.files().items():
             for path in paths:
-                self._hold(partial(check_rows, table, path), path)
-        return len(self._left_out) > before
+                self._check_or_skip(partial(check_rows, table, path), path)
+        return len(self._skipped) > before
 
-    def _hold(self, check: Callable[[], object], path: Path) -> None:
+    def _check_or_skip(self, check: Callable[[], object], path: Path) -> None:
         """Run a check; if it raises `StoreError`, skip the part, or raise if the store is not tolerant."""
         try:
             check()
         except StoreError as error:
             self.leave_out(error)
-            self._left_out.add(path)
+            self._skipped.add(path)
 
     def first_damage(self) -> StoreError | None:
         """Return the error of the first part that has changed or has invalid rows; None if there is none."""
         try:
-            for part, commit, path in self._listed():
+            for part, commit, path in self._counting_parts():
                 verify_part(self.root, part, commit)
                 check_rows(part.table, path)
         except StoreError as error:
@@ -426,19 +437,19 @@ class Store:
         return None
 
     def _path(self, part: ParquetPart, commit: Commit, is_small: bool) -> Path | None:
-        """Return the path of a part, verified by its digest if the store `is_small`; None if the part is skipped."""
+        """Return the path of a part, whose content is verified if the store `is_small`; None if the part is skipped."""
         try:
             path = check_part(self.root, part, commit)
             if is_small and path not in self._verified:
                 verify_part(self.root, part, commit)
                 self._verified.add(path)
-            if self._tolerant and part.table == RUNS.name and path not in self._sound:
+            if self._tolerant and part.table == RUNS.name and path not in self._checked:
                 check_rows(part.table, path)  # every command reads all rows of `runs`
-                self._sound.add(path)
+                self._checked.add(path)
         except StoreError as error:
             self.leave_out(error)
             return None
-        return None if self._left_out and path in self._left_out else path
+        return None if path in self._skipped else path
 
     def leave_out(self, error: StoreError) -> None:
         """Raise the error, or report it if the store is tolerant."""
@@ -450,37 +461,38 @@ class Store:
         """Report damage to the listener, once for each message."""
         if error.message not in self.damages:
             self.damages[error.message] = error
-            if self._tell is not None:
-                self._tell(error)
+            if self._on_damage is not None:
+                self._on_damage(error)
 
     def outdated(self, files: Mapping[str, Sequence[Path]]) -> set[str]:
         """Return the tables that have, among `files`, a part of an earlier schema version, which lacks columns."""
-        old = {
+        outdated_paths = {
             self.root / part.path
             for commit in self._commit_files.commits.values()
             for part in commit.parts
             if part.table in TABLES and part.version < TABLES[part.table].version
         }
-        return {table for table, paths in files.items() if not old.isdisjoint(paths)}
+        return {table for table, paths in files.items() if not outdated_paths.isdisjoint(paths)}
 
     def parts(self, table: str) -> list[Path]:
         """Return the committed files of one table, oldest commit first. Raises what `files` raises, for that table."""
-        known = get_table(table).name
+        name = get_table(table).name
         commits = self.commits()
         is_small = _is_small(commits)
         paths = (
-            self._path(part, commit, is_small) for commit in commits for part in commit.parts if part.table == known
+            self._path(part, commit, is_small) for commit in commits for part in commit.parts if part.table == name
         )
         return [path for path in paths if path is not None]
 
     def rows(self, table: str, ids: Iterable[str], columns: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
-        """Return whole rows, or their `columns`, by id. If an id is repeated, a reply counts before a `provider_error`,
-        and then the last committed row.
+        """Return all columns of rows, or these `columns`, by id. Of several rows with an id, one that did not fail
+        counts before one that failed, and then the last committed one (`index.winner_order`).
 
-        Missing ids are absent. A file without any of the ids costs one narrow read.
+        Missing ids are absent. Of a file without any of the ids, only the column of the ids is read.
         """
         return rows_by_id(get_table(table), self.parts(table), ids, columns)
 
 
 def _is_small(commits: Iterable[Commit]) -> bool:
+    """Return true if the parts have at most `VERIFIED_BYTES` bytes."""
     return sum(part.size for commit in commits for part in commit.parts) <= VERIFIED_BYTES

@@ -1,4 +1,4 @@
-"""Tables as data: CSV and JSON, in which an estimate is its value, its ends, its method and its reason."""
+"""Tables as CSV and JSON, in which an estimate has the fields value, low, high, method and reason."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 
 
 def to_csv(tables: Sequence[Table]) -> str:
-    """Return tables as CSV, with an empty line between two. An estimate has the columns of its fields: after the key of
-    its column, or alone if that is `value`.
+    """Return tables as CSV, with an empty line between two. A column of estimates becomes several columns, one for each
+    field, whose names begin with the key of the column unless that is `value`.
 
     >>> value = Column("value", (Estimate(0.5, low=0.25, high=0.75, method="t"), Estimate(None, "no items")), "number")
     >>> print(to_csv([Table((Column("model", ("=a", "b")), value))]).rstrip())
@@ -35,7 +35,7 @@ def to_csv(tables: Sequence[Table]) -> str:
 
 
 def csv_text(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Return rows as CSV in which no text is a formula."""
+    """Return rows as CSV in which a spreadsheet reads no text as a formula."""
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(headings)
@@ -44,7 +44,7 @@ def csv_text(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def _flat(table: Table) -> tuple[list[str], list[list[Any]]]:
-    """Return the headings and the rows of a table, in which every estimate and every range takes several columns."""
+    """Return the headings and the rows of a table, with several columns for a column of estimates or ranges."""
     headings: list[str] = []
     columns: list[Sequence[Any]] = []
     for key, column in zip(unique_keys(table), table.columns, strict=True):
@@ -62,16 +62,19 @@ def _flat(table: Table) -> tuple[list[str], list[list[Any]]]:
 
 
 def _heading(key: str, name: str) -> str:
+    """Return the heading of the field `name` of a column."""
     return name if key == "value" else key if name == "value" else f"{key}_{name}"
 
 
 def _fields_of(column: Column) -> tuple[str, ...]:
+    """Return the fields of a column of estimates or ranges; empty for other columns."""
     if any(isinstance(cell, Estimate) for cell in column.cells):
         return JSON_FIELDS
     return ("low", "high") if any(isinstance(cell, Range) for cell in column.cells) else ()
 
 
 def _field(cell: Cell, name: str) -> Any:
+    """Return a field of a cell; a number or text has only `value`."""
     if isinstance(cell, Estimate | Range):
         return getattr(cell, name)
     return cell if name == "value" else None
@@ -139,7 +142,7 @@ def _page_cell(column: Column, row: int) -> dict[str, Any]:
 
 
 def unique_keys(table: Table) -> list[str]:
-    """Return the keys of the columns; a repeated one gets a number, as a model may be called like a column."""
+    """Return the keys of the columns, with a number added to a repeated one: a model may have the name of a column."""
     keys: list[str] = []
     for column in table.columns:
         key, number = column.key, 1
@@ -162,6 +165,7 @@ def _column_json(key: str, column: Column) -> dict[str, Any]:
 
 
 def _value(cell: Cell) -> Any:
+    """Return a cell as JSON values."""
     if isinstance(cell, Estimate):
         return cell.to_json()
     return cell._asdict() if isinstance(cell, Range) else cell
@@ -169,18 +173,18 @@ def _value(cell: Cell) -> Any:
 
 # Cells of CSV
 def export_cell(value: Any) -> Any:
-    """Return a value as a CSV cell that no spreadsheet reads as a formula: a text that begins like one is prefixed with
-    an apostrophe; a number is not.
+    """Return a value as a CSV cell that a spreadsheet does not read as a formula: a text that begins like one, and is
+    no number, gets an apostrophe before it.
 
     >>> export_cell("=1+1"), export_cell("-5"), export_cell("- one"), export_cell(-5), export_cell(None)
     ("'=1+1", '-5', "'- one", -5, '')
     """
-    written = csv_cell(value)
-    if not isinstance(written, str):
-        return written
-    marked = f"'{written}" if written.startswith(RISKY) and not _NUMBER.fullmatch(written) else written
+    cell = csv_cell(value)
+    if not isinstance(cell, str):
+        return cell
+    safe = f"'{cell}" if cell.startswith(RISKY) and not _NUMBER.fullmatch(cell) else cell
     # Before Python 3.13 a carriage return is not quoted, so the rest of the text would begin a new row.
-    return marked.replace("\r\n", "\n").replace("\r", "\n") if "\r" in marked else marked
+    return safe.replace("\r\n", "\n").replace("\r", "\n") if "\r" in safe else safe
 
 
 def csv_cell(value: Any) -> Any:
@@ -200,6 +204,7 @@ def json_text(value: Any) -> str:
 
 
 def _json_number(value: Any) -> Any:
+    """Return a value that `orjson` does not know as one that it does: a decimal as a number, others as text."""
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() and abs(value) < 2**53 else float(value)
     return str(value)

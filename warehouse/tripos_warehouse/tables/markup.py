@@ -17,10 +17,11 @@ CODE = re.compile("`([^`]*)`")
 
 # HTML
 LEFT, RIGHT = "text-align:left", "text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap"
+"""The styles of cells with texts and of cells with numbers."""
 
 
 def to_html(tables: Sequence[Table], interval: Interval = "ci") -> str:
-    """Return tables with their captions and notes.
+    """Return tables as HTML, with their captions and notes.
 
     >>> "&lt;b&gt;" in to_html([Table((Column("model", ("<b>",)),))])
     True
@@ -29,6 +30,7 @@ def to_html(tables: Sequence[Table], interval: Interval = "ci") -> str:
 
 
 def _table(table: Table, interval: Interval) -> str:
+    """Return one table as HTML."""
     notes = table.reading_notes(interval, ("Bold", "Underlined"))
     below = "".join(f"<p><small>{_text(note)}</small></p>\n" for note in notes)
     if not table.columns:
@@ -53,6 +55,7 @@ def _table(table: Table, interval: Interval) -> str:
 
 
 def _cell(column: Column, row: int, interval: Interval) -> str:
+    """Return a cell as HTML."""
     value, ends = map(_text, column.parts(row, interval))
     value = CODE.sub(r"<code>\1</code>", value) if column.has_code else value
     tag = {1: "strong", 2: "u"}.get(column.emphasis.get(row, 0))
@@ -62,7 +65,8 @@ def _cell(column: Column, row: int, interval: Interval) -> str:
 
 
 def _text(text: str) -> str:
-    return html.escape("".join(each if each.isprintable() else " " for each in text))
+    """Return a text as HTML."""
+    return html.escape("".join(char if char.isprintable() else " " for char in text))
 
 
 # LaTeX
@@ -73,7 +77,7 @@ PREAMBLE = r"""\usepackage{booktabs, siunitx, etoolbox}
 LATEX_DAGGER = r"{\textsuperscript{\textdagger}}"
 """The dagger behind a number, in braces that siunitx does not look into."""
 CHINESE = "Chinese, Japanese or Korean texts: use XeLaTeX or LuaLaTeX, and \\usepackage{ctex}"
-_SPELT = {
+_ESCAPES = {
     **{char: f"\\{char}" for char in "{}$&#%_"},
     "\\": r"\textbackslash{}",
     "^": r"\textasciicircum{}",
@@ -84,7 +88,7 @@ _SPELT = {
     '"': r"\symbol{34}",
     "`": r"\textasciigrave{}",
     "'": r"\textquotesingle{}",
-    # After `\\` they would be its arguments.
+    # LaTeX would read these as arguments of a preceding `\\`.
     **{char: f"{{{char}}}" for char in "[]*"},
     "−": r"\(-\)",
     "×": r"\(\times\)",
@@ -102,6 +106,7 @@ _SPELT = {
 }
 
 _LIGATURE = re.compile("-(?=-)|,(?=,)")
+"""The first of two characters that LaTeX would print as one."""
 
 
 def latex_text(text: str) -> str:
@@ -110,12 +115,12 @@ def latex_text(text: str) -> str:
     >>> latex_text(r"50% of \alpha_1 & {x}")
     '50\\% of \\textbackslash{}alpha\\_1 \\& \\{x\\}'
     """
-    plain = "".join(each if each.isprintable() or each == "\u00a0" else " " for each in text)
-    return _LIGATURE.sub(r"\g<0>{}", "".join(_SPELT.get(each, each) for each in " ".join(plain.split(" "))))
+    plain = "".join(char if char.isprintable() or char == "\u00a0" else " " for char in text)
+    return _LIGATURE.sub(r"\g<0>{}", "".join(_ESCAPES.get(char, char) for char in " ".join(plain.split(" "))))
 
 
 def to_latex(tables: Sequence[Table], interval: Interval = "ci") -> str:
-    """Return each table as a float. A comment at the top lists what the document must load."""
+    """Return each table as a LaTeX float, after comments that list what the document must load."""
     lines = [f"% {line}" for line in ("The document needs:", *PREAMBLE.splitlines())]
     if any(_has_wide(text) for table in tables for text in _texts(table)):
         lines.append(f"% {CHINESE}")
@@ -125,7 +130,7 @@ def to_latex(tables: Sequence[Table], interval: Interval = "ci") -> str:
 
 
 def _float(table: Table, interval: Interval) -> Iterator[str]:
-    """Yield the lines of a table; for one without columns, its caption and notes as comments."""
+    """Yield the lines of a table as a float; for one without columns, its caption and notes as comments."""
     if not table.columns:
         yield from (f"% {' '.join(text.split())}" for text in (table.caption, *table.notes))
         return
@@ -169,18 +174,19 @@ def _group_lines(table: Table, parts: Sequence[_LatexColumn]) -> Iterator[str]:
 
 
 class _LatexColumn:
-    """A column in LaTeX; a column with interval ends takes two. Numbers that siunitx cannot read are texts."""
+    """A column of a table in LaTeX. With intervals in brackets it takes two columns of `tabular`. Numbers of a kind
+    that siunitx cannot read are texts."""
 
     def __init__(self, column: Column, interval: Interval) -> None:
         self._column = column
         self._is_number = column.kind in ("count", "number") and not column.is_text
-        self._wide = interval == "ci" and column.has_intervals
-        self._even = interval == "pm" and column.has_intervals
+        self._has_ends = interval == "ci" and column.has_intervals
+        self._has_half_width = interval == "pm" and column.has_intervals
 
     @property
     def width(self) -> int:
         """The number of columns of `tabular` that it takes."""
-        return 2 if self._wide else 1
+        return 2 if self._has_ends else 1
 
     @property
     def specifier(self) -> str:
@@ -189,7 +195,7 @@ class _LatexColumn:
             return "l"
         room = f", table-space-text-post={LATEX_DAGGER}" if self._column.has_daggers else ""
         numbers = f"S[table-format={self._format()}{room}]" if self._is_number else "r"
-        return f"{numbers}@{{\\ }}l" if self._wide else numbers
+        return f"{numbers}@{{\\ }}l" if self._has_ends else numbers
 
     def _number(self, value: float, row: int) -> str:
         """Return a number as siunitx reads it, without separators of thousands."""
@@ -212,13 +218,15 @@ class _LatexColumn:
         halves = [cell.half_width for cell in column.cells if isinstance(cell, Estimate)]
         widest = max((half for half in halves if half is not None), default=0.0)
         error = len(fixed(widest, places).replace(".", "").lstrip("0")) or 1
-        return f"{sign}{whole}{tail}({max(error, 1)})" if self._even else f"{sign}{whole}{tail}"
+        return f"{sign}{whole}{tail}({max(error, 1)})" if self._has_half_width else f"{sign}{whole}{tail}"
 
     @property
     def heading(self) -> str:
         """The heading, which spans both columns if there are two."""
         text = latex_text(self._column.title)
-        return f"\\multicolumn{{2}}{{c}}{{{text}}}" if self._wide else text if self._column.is_text else f"{{{text}}}"
+        return (
+            f"\\multicolumn{{2}}{{c}}{{{text}}}" if self._has_ends else text if self._column.is_text else f"{{{text}}}"
+        )
 
     def cell(self, row: int) -> str:
         """Return a cell; both cells if the column takes two."""
@@ -228,18 +236,18 @@ class _LatexColumn:
             return latex_text(self._column.text(row, "none"))
         if value is None or not math.isfinite(value):
             nothing = f"{{{latex_text(self._column.text(row, 'none'))}}}"
-            return f"{nothing} &" if self._wide else nothing
+            return f"{nothing} &" if self._has_ends else nothing
         number = self._with_mark(self._number(value, row), self._error(cell, row), row)
-        if not self._wide:
+        if not self._has_ends:
             return number
         if not isinstance(cell, Estimate) or cell.low is None or cell.high is None or cell.half_width is None:
             return f"{number} &"
-        low, high = (self._number(end, row).replace("-", _SPELT["−"]) for end in (cell.low, cell.high))
+        low, high = (self._number(end, row).replace("-", _ESCAPES["−"]) for end in (cell.low, cell.high))
         return f"{number} & {{[}}{low}, {high}{{]}}"
 
     def _error(self, cell: Cell, row: int) -> str | None:
         """Return the half-width of the interval of a cell, if the column shows it."""
-        half = cell.half_width if self._even and isinstance(cell, Estimate) else None
+        half = cell.half_width if self._has_half_width and isinstance(cell, Estimate) else None
         return None if half is None else self._number(half, row).lstrip("+")
 
     def _with_mark(self, number: str, error: str | None, row: int) -> str:
@@ -248,19 +256,23 @@ class _LatexColumn:
         dagger = LATEX_DAGGER if self._column.is_significant(row) else ""
         rank = self._column.emphasis.get(row)
         if rank == 2:
-            after = "" if error is None else f" {_SPELT['±']} {error}"
-            return f"{{\\underline{{{number.replace('-', _SPELT['−'])}}}{after}{dagger}}}"
+            after = "" if error is None else f" {_ESCAPES['±']} {error}"
+            return f"{{\\underline{{{number.replace('-', _ESCAPES['−'])}}}{after}{dagger}}}"
         value = number if error is None else f"{number} \\pm {error}"
         value = f"\\bfseries {value}" if rank == 1 else value
         return f"{value} {dagger}" if dagger else value
 
 
 def _texts(table: Table) -> Iterator[str]:
+    """Yield the texts of a table that may be Chinese, Japanese or Korean."""
     yield from (table.caption, *table.notes, *(column.title for column in table.columns))
+    yield from (column.group for column in table.columns if column.group is not None)
+    yield from (sentence for sentences in table.separators.values() for sentence in sentences)
     yield from (cell for column in table.columns for cell in column.cells if isinstance(cell, str))
 
 
 def _has_wide(text: str) -> bool:
+    """Return true if a text has Chinese, Japanese or Korean characters."""
     return any(ord(char) > 0x2E80 and unicodedata.east_asian_width(char) in "WF" for char in text)
 
 
@@ -279,11 +291,12 @@ def markdown_text(text: str) -> str:
 
 
 def _escaped(line: str) -> str:
+    """Return a line with backslashes before the characters of Markdown syntax."""
     return _SPECIAL.sub(r"\\\g<0>", line)
 
 
 def to_markdown(tables: Sequence[Table], interval: Interval = "ci") -> str:
-    """Return tables under their captions, with their notes as lists.
+    """Return tables as Markdown, below their captions, with their notes as lists.
 
     >>> column = Column("value", (Estimate(0.5, low=0.25, high=0.75), None), "number", emphasis={0: 1})
     >>> print(to_markdown([Table((Column("model", ("a", "b")), column), "t", "Shares")]))
@@ -302,6 +315,7 @@ def to_markdown(tables: Sequence[Table], interval: Interval = "ci") -> str:
 
 
 def _lines(table: Table, interval: Interval) -> list[str]:
+    """Return the lines of one table."""
     caption = [f"### {markdown_text(table.caption)}", ""] if table.caption else []
     notes = [f"- {markdown_text(note)}" for note in table.reading_notes(interval, ("Bold", "Italic"))]
     if not table.columns:
@@ -318,22 +332,24 @@ def _lines(table: Table, interval: Interval) -> list[str]:
 
 
 def _with_code(text: str) -> str:
-    """Return a text in which only what stands in backticks is syntax.
+    """Return a text as Markdown in which texts in backticks are code.
 
     >>> print(_with_code("step `a_b|c` of *x*"))
     step `a_b\\|c` of \\*x\\*
     """
     parts = CODE.split(" ".join(text.split()))
     return "".join(
-        "`" + part.replace("|", "\\|") + "`" if place % 2 else _escaped(part) for place, part in enumerate(parts)
+        "`" + part.replace("|", "\\|") + "`" if number % 2 else _escaped(part) for number, part in enumerate(parts)
     )
 
 
 def _row(cells: Sequence[str]) -> str:
+    """Return a row of cells that are Markdown."""
     return f"| {' | '.join(cells)} |"
 
 
 def _markdown_cell(column: Column, row: int, interval: Interval) -> str:
+    """Return a cell as Markdown."""
     value, ends = column.parts(row, interval)
     if isinstance(column.cells[row], str):
         value = _with_code(value) if column.has_code else markdown_text(value)

@@ -1,7 +1,7 @@
-"""The table that every format is written from: columns of texts, numbers, ranges and estimates, with notes.
+"""The table from which every format is written: columns of texts, numbers, ranges and estimates, with notes.
 
-Who makes a table gives data: values, estimates, headings in English, and which rows or values stand out. Renderers
-write numbers and intervals, translate headings and cut columns to the width (`tables.render`).
+A table has data: values, estimates, headings in English, and which rows or values stand out. The renderers format
+numbers and intervals, translate headings and fit columns to the width (`tables.render`).
 """
 
 from __future__ import annotations
@@ -34,11 +34,13 @@ if TYPE_CHECKING:
 
 
 Cell = str | bool | int | float | Range | Estimate | None
+"""A cell: a text, a truth value, a number, a range or an estimate; None for an empty one."""
 INTERVAL_NOTES: Mapping[Interval, str] = {
     "ci": "In brackets: intervals of 95 %.",
     "pm": "±: how far the interval of 95 % reaches, on its longer side where it is uneven.",
     "none": "",
 }
+"""The sentence below a table that explains its intervals, by their notation."""
 DAGGER = "†"
 """The sign of a value that differs significantly."""
 BETTER_THAN_ALL = "better than every other model beyond error (5 %, Holm)"
@@ -47,7 +49,7 @@ BETTER_THAN_ALL = "better than every other model beyond error (5 %, Holm)"
 
 @dataclass(frozen=True)
 class Column:
-    """A column of one kind of values. An estimate may stand in any column of numbers.
+    """A column of one kind of values. Any column of numbers may have estimates.
 
     >>> shares = Column("value", (Estimate(0.875, low=0.473, high=0.997), Estimate(None, "no items")), "number")
     >>> [shares.text(row) for row in range(2)]
@@ -62,7 +64,7 @@ class Column:
     heading: str | None = None
     """The heading in English; by default the key, with spaces for underscores."""
     is_name: bool = False
-    """True if the heading is a name, such as that of a model: it is not translated, and a letter may stand for it."""
+    """True if the heading is a name, such as that of a model: it is not translated, and a letter may replace it."""
     group: str | None = None
     """The heading above this column and its neighbours of the same group."""
     unit: str | None = None
@@ -77,15 +79,15 @@ class Column:
     level: float = 0.05
     """A value with a p-value below this is marked with a dagger."""
     is_count: bool = False
-    """True for the numbers behind values: on a narrow terminal they become a note."""
+    """True for the numbers of scores or items behind values: on a narrow terminal a note replaces the column."""
     hides_repeats: bool = False
-    """True if readers see a value only once if it is repeated, and so are those to the left of it."""
+    """True if a value is not shown again in the next rows as long as it, and the values to its left, are the same."""
     has_code: bool = False
-    """True if what stands in backticks is a name of a spec, which Markdown and HTML write in the font of code."""
+    """True if texts in backticks are names of a spec, which Markdown and HTML write in the font of code."""
     right: bool = False
     """True if texts are aligned like numbers."""
     shrinks: Literal["first", "last"] = "first"
-    """Whether its texts are cut before those of other columns where a terminal is narrow, or after them."""
+    """Whether the column becomes narrower before other columns on a narrow terminal, or after them."""
     wraps: bool = True
     """True if long texts continue on the next lines of a terminal; otherwise they are cut."""
     breaks_heading: bool = False
@@ -96,12 +98,12 @@ class Column:
     @property
     def title(self) -> str:
         """The heading in English, with the unit."""
-        named = self.key.replace("_", " ") if self.heading is None else self.heading
-        return named if self.unit is None else f"{named} ({self.unit})"
+        heading = self.key.replace("_", " ") if self.heading is None else self.heading
+        return heading if self.unit is None else f"{heading} ({self.unit})"
 
     @cached_property
     def is_text(self) -> bool:
-        """True if the column holds texts that are aligned as such."""
+        """True if the column has texts, aligned to the left."""
         return self.kind == "text" and not self.right
 
     @cached_property
@@ -111,8 +113,9 @@ class Column:
 
     @cached_property
     def _shared_decimals(self) -> int:
-        known = [number_of(cell) for cell in self.cells]
-        return 0 if all(each is None or isinstance(each, int) for each in known) else decimals_of(known)
+        """The number of decimals of all numbers, if `decimals` is None."""
+        numbers = [number_of(cell) for cell in self.cells]
+        return 0 if all(number is None or isinstance(number, int) for number in numbers) else decimals_of(numbers)
 
     def is_significant(self, row: int) -> bool:
         """Return true if a row has a p-value below the level."""
@@ -136,7 +139,7 @@ class Column:
         return self.decimals if isinstance(self.decimals, int) else self.decimals[row]
 
     def number(self, value: float, row: int = 0) -> str:
-        """Return a number as this column writes it.
+        """Return a number in the format of this column.
 
         >>> Column("n", (0.5, -0.25), "number").number(-0.25), Column("n", (0.5,), "share").number(0.5)
         ('-0.250', '50%')
@@ -147,6 +150,7 @@ class Column:
         return form(value) if form is not None else self._fixed(value, row)
 
     def _fixed(self, value: float, row: int) -> str:
+        """Return a number with the decimals of its row."""
         return fixed(value, self.places(row), signed=self.is_signed(row), thousands=True)
 
     def parts(self, row: int, interval: Interval = "ci") -> tuple[str, str]:
@@ -174,9 +178,9 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Columns of one length, with a caption, and notes below them. Texts refer to the table by its `name`.
+    """Columns of the same length, with a caption, and notes below them. Texts refer to the table by its `name`.
 
-    A table without columns says in its notes why there is nothing to show.
+    The notes of a table without columns say why there is nothing to show.
     """
 
     columns: tuple[Column, ...]
@@ -189,9 +193,10 @@ class Table:
     tested: str | None = None
     """The meaning of a dagger, if values were tested."""
     totals: frozenset[int] = frozenset()
-    """Rows that add up or average others."""
+    """The rows with sums or means of other rows."""
     separators: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
-    """Sentences before a row, such as that values below mean something else; the number of rows is the end."""
+    """Sentences before a row, for example that the values below have another meaning; those with the number of rows as
+    their key come after the last row."""
 
     def __post_init__(self) -> None:
         if len({len(column.cells) for column in self.columns}) > 1:
@@ -205,7 +210,8 @@ class Table:
 
     @property
     def groups(self) -> list[tuple[str | None, int]]:
-        """The groups of columns in their order, each with the number of its columns; empty if no column has one."""
+        """The groups of columns in order, each with the number of its columns; a column without a group is one with the
+        name None. Empty if no column has a group."""
         groups: list[tuple[str | None, int]] = []
         for column in self.columns:
             if groups and column.group is not None and groups[-1][0] == column.group:
@@ -220,7 +226,7 @@ class Table:
         return any(column.has_intervals for column in self.columns)
 
     def without_repeats(self) -> Table:
-        """Return the table as readers see it, with nothing in place of repeated labels."""
+        """Return the table with empty cells in place of repeated values of columns with `hides_repeats`."""
         if not any(column.hides_repeats for column in self.columns):
             return self
         columns: list[Column] = []
@@ -247,7 +253,7 @@ class Table:
 
 
 def number_of(cell: Cell) -> float | None:
-    """Return the number in a cell."""
+    """Return the number in a cell; None for a text, a truth value, a range or an empty cell."""
     if isinstance(cell, Estimate):
         return cell.value
     return None if cell is None or isinstance(cell, str | bool | Range) else cell
@@ -270,14 +276,16 @@ def answer_table(
 
 
 def _answer_column(heading: str, cells: Sequence[Any], longest: int | None) -> Column:
+    """Return a column of a result of a query."""
     values = [float(cell) if isinstance(cell, Decimal) else cell for cell in cells]
-    known = [value for value in values if value is not None]
-    if not known or not all(isinstance(each, int | float) and not isinstance(each, bool) for each in known):
+    present = [value for value in values if value is not None]
+    if not present or not all(isinstance(value, int | float) and not isinstance(value, bool) for value in present):
         texts = tuple(None if value is None else _cut(cell_text(value), longest) for value in values)
         return Column(heading, texts, heading=heading, is_name=True)
-    whole = all(isinstance(each, int) for each in known)
-    return Column(heading, tuple(values), "count" if whole else "number", heading=heading, is_name=True)
+    are_integers = all(isinstance(value, int) for value in present)
+    return Column(heading, tuple(values), "count" if are_integers else "number", heading=heading, is_name=True)
 
 
 def _cut(text: str, longest: int | None) -> str:
+    """Return a text of at most `longest` characters, cut with an ellipsis if needed."""
     return text if longest is None or len(text) <= longest else f"{text[: longest - 1]}…"

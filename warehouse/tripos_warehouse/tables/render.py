@@ -15,14 +15,15 @@ from tripos_warehouse.tables.values import Interval
 
 @dataclass(frozen=True)
 class RenderOptions:
-    """How tables are rendered: `interval` in Markdown, LaTeX and HTML, and the width of text in cells."""
+    """How tables are rendered: the notation of intervals in Markdown, LaTeX and HTML, and the width of text in cells of
+    a terminal."""
 
     interval: Interval = "ci"
     width: int = 80
 
 
 def to_text(tables: Sequence[Table], width: int) -> str:
-    """Return tables for a terminal, in the language of the reader: captions, rows and notes.
+    """Return tables as text for a terminal, in the user's language: captions, rows and notes.
 
     >>> from tripos_warehouse.tables.model import Column
     >>> print(to_text([Table((Column("model", ("a",)), Column("n", (12,), "count")), "t", "Scores")], 40))

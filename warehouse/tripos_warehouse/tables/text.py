@@ -1,7 +1,8 @@
-"""Tables as text for a terminal, aligned also with wide characters.
+"""Tables as text for a terminal, aligned also with wide characters. Widths are in cells: a wide character takes two.
 
-A table that does not fit gives way in this order: columns of counts become a note, names of columns become letters,
-intervals become their half-width (`±`), then go, and at last every row becomes a block of lines.
+A table that does not fit becomes narrower in steps: columns of counts become a note, names in headings become letters,
+intervals become their half-width (`±`), then intervals are left out. If that is not enough, every row becomes a block
+of lines.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from functools import cached_property
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len, chop_cells, set_cell_size
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 
 
 def wrapped(text: str, width: int) -> str:
-    """Return `text` broken at spaces into lines of at most `width` cells; a longer word has its own line.
+    """Return `text` broken at spaces into lines of at most `width` cells; a longer word is a line of its own.
 
     >>> wrapped("one two three", 7)
     'one two\\nthree'
@@ -64,23 +66,25 @@ def fold(line: str, room: int) -> list[str]:
     while cell_len(line) > room:
         head = chop_cells(line[: room + 1], room)[0]
         space = head.rfind(" ") if line[len(head) : len(head) + 1] != " " else len(head)
-        cut = space if space > 0 and head[:space].strip() else len(head)
-        lines.append(line[:cut].rstrip())
-        line = line[cut:].lstrip(" ")
+        end = space if space > 0 and head[:space].strip() else len(head)
+        lines.append(line[:end].rstrip())
+        line = line[end:].lstrip(" ")
     return [*lines, line]
 
 
 GAP = "  "
+"""What separates columns."""
 NARROWEST = 8
 """The least width of a text column; if there is less room, each row becomes a block of lines."""
 UNBOUNDED = 1_000_000
 """A width at which nothing is cut or broken."""
 READABLE = 12
-"""A column of a query result is omitted rather than narrowed below this width."""
+"""The least width of a column of a query result; if there is less room, columns are left out."""
 LABEL_ROOM, WORD_ROOM = 16, 24
-"""The width in cells that a label should have, and the width up to which its words should not be broken."""
+"""The width of a column of labels from which it is easy to read, unless it has longer words; and the width up to which
+words should not be broken."""
 NARROW_HEADING = 14
-"""The width in cells at which a heading breaks, if its column allows that."""
+"""The width at which a heading is broken into lines, if its column allows that."""
 
 
 # Grids
@@ -88,8 +92,8 @@ NARROW_HEADING = 14
 class TextColumn:
     """A column of texts with a heading, which may have several lines.
 
-    `right`: numbers, which are right-aligned and never cut. `shrinks_last`: the column shrinks last. `fold`: long texts
-    continue on the next lines; otherwise they are cut.
+    `right`: the texts are right-aligned and never cut, as numbers are. `shrinks_last`: the column becomes narrower only
+    after others. `fold`: long texts continue on the next lines; otherwise they are cut.
     """
 
     heading: str
@@ -98,11 +102,11 @@ class TextColumn:
     shrinks_last: bool = False
     fold: bool = True
     most: int | None = None
-    """The largest width in cells."""
+    """The maximum width."""
 
     @cached_property
     def width(self) -> int:
-        """The width of the widest text, at most `most`."""
+        """The full width: that of the widest text or line of the heading, and at most `most`."""
         widest = max(map(cell_len, (*self.heading.split("\n"), *self.cells)))
         return widest if self.most is None else min(widest, self.most)
 
@@ -115,7 +119,7 @@ class TextColumn:
 
     @cached_property
     def needed(self) -> int:
-        """The width at which it is easy to read: numbers are whole, and so are the words of texts."""
+        """The least width at which the column is easy to read: its words are not broken."""
         if self.right:
             return self.width
         longest = max((cell_len(word) for cell in self.cells for word in cell.split()), default=0)
@@ -150,19 +154,19 @@ def grid(columns: Sequence[TextColumn], width: int, *, rule: bool = True) -> lis
 
 
 def _heading_and_rows(columns: Sequence[TextColumn], width: int) -> tuple[list[str], list[list[str]]]:
-    """Return the lines of the heading, the last of which is the rule, and the lines of every row. Without a heading,
-    the rows are blocks."""
+    """Return the lines of the heading, the last of which is the rule, and the lines of every row. If the columns do not
+    fit, every row is a block of lines, and there is no heading."""
     widths = fit(columns, width)
     if widths is None:
         return [], list(_blocks(columns, width))
-    heads = [
+    headings = [
         [part for line in column.heading.split("\n") for part in fold(line, room)]
         for column, room in zip(columns, widths, strict=True)
     ]
-    tallest = max(map(len, heads))
-    head = [
-        _row([each[at - tallest] if len(each) >= tallest - at else "" for each in heads], widths, columns)
-        for at in range(tallest)
+    height = max(map(len, headings))
+    head = [  # headings are aligned at the bottom
+        _row([parts[line - height] if len(parts) >= height - line else "" for parts in headings], widths, columns)
+        for line in range(height)
     ]
     head.append(GAP.join("─" * room for room in widths).rstrip())
     rows = []
@@ -171,54 +175,58 @@ def _heading_and_rows(columns: Sequence[TextColumn], width: int) -> tuple[list[s
             fold(text, room) if column.fold and not column.right else [text]
             for text, room, column in zip(cells, widths, columns, strict=True)
         ]
-        tallest = max(map(len, folded))
+        height = max(map(len, folded))
         rows.append(
-            [_row([part[at] if at < len(part) else "" for part in folded], widths, columns) for at in range(tallest)]
+            [
+                _row([parts[line] if line < len(parts) else "" for parts in folded], widths, columns)
+                for line in range(height)
+            ]
         )
     return head, rows
 
 
 def _row(texts: Sequence[str], widths: Sequence[int], columns: Sequence[TextColumn]) -> str:
+    """Return one line with a text for each column."""
     padded = [pad(text, room, column.right) for text, room, column in zip(texts, widths, columns, strict=True)]
     return GAP.join(padded).rstrip()
 
 
 def _blocks(columns: Sequence[TextColumn], width: int) -> Iterator[list[str]]:
-    """Yield the lines of every row: one for each cell, after its heading, and an empty line between two rows."""
-    heads = [" ".join(column.heading.split()) for column in columns]
-    room = min(max(map(cell_len, heads)), max(width // 2, 1))
-    for place, cells in enumerate(zip(*(column.cells for column in columns), strict=True)):
-        lines = [""] if place else []
-        for head, text in zip(heads, cells, strict=True):
+    """Yield the lines of every row: for each cell that is not empty its heading and its text, and an empty line between
+    two rows."""
+    headings = [" ".join(column.heading.split()) for column in columns]
+    room = min(max(map(cell_len, headings)), max(width // 2, 1))
+    for number, cells in enumerate(zip(*(column.cells for column in columns), strict=True)):
+        lines = [""] if number else []
+        for heading, text in zip(headings, cells, strict=True):
             if text.strip():
-                names, parts = fold(head, room), fold(text.strip(), max(width - room - len(GAP), 2))
-                for at in range(max(len(names), len(parts))):
-                    name, part = (each[at] if at < len(each) else "" for each in (names, parts))
-                    lines.append(f"{pad(name, room)}{GAP}{part}".rstrip())
+                left, right = fold(heading, room), fold(text.strip(), max(width - room - len(GAP), 2))
+                for left_part, right_part in zip_longest(left, right, fillvalue=""):
+                    lines.append(f"{pad(left_part, room)}{GAP}{right_part}".rstrip())
         yield lines
 
 
 def fit(columns: Sequence[TextColumn], width: int) -> list[int] | None:
-    """Return column widths whose sum, with the gaps, is at most `width`; None if there are none. The widest texts
-    shrink first, then columns to keep whole, and then the headings of numbers.
+    """Return column widths whose sum, with the gaps, is at most `width`; None if there are none. The widest columns of
+    texts shrink first, then those with `shrinks_last`, and then columns of numbers, whose headings are broken.
 
     >>> name, note = TextColumn("name", ("x" * 30,)), TextColumn("note", ("y" * 10,))
     >>> fit([name, note, TextColumn("n", ("1234",), right=True)], 40), fit([name, note], 12)
     ([22, 10, 4], None)
     """
-    room = [column.width for column in columns]
-    spare = width - len(GAP) * (len(room) - 1) - sum(room)
+    widths = [column.width for column in columns]
+    spare = width - len(GAP) * (len(widths) - 1) - sum(widths)
     texts = [not column.right for column in columns]
-    plain = [not column.right and not column.shrinks_last for column in columns]
-    for shrinks in (plain, texts, [True] * len(room)):
+    first = [not column.right and not column.shrinks_last for column in columns]
+    for may_shrink in (first, texts, [True] * len(widths)):
         while spare < 0:
-            open_to = [at for at, shrink in enumerate(shrinks) if shrink and room[at] > columns[at].least]
-            if not open_to:
+            shrinkable = [at for at, allowed in enumerate(may_shrink) if allowed and widths[at] > columns[at].least]
+            if not shrinkable:
                 break
-            widest = max(open_to, key=lambda index: room[index])
-            room[widest] -= 1
+            widest = max(shrinkable, key=lambda index: widths[index])
+            widths[widest] -= 1
             spare += 1
-    return room if spare >= 0 else None
+    return widths if spare >= 0 else None
 
 
 # Layouts of tables
@@ -228,7 +236,8 @@ TEXT_MARKS = ("*", "+")
 
 @dataclass(frozen=True)
 class TextLines:
-    """A table as lines: its heading with the rule below it, the lines of every row, and notes that the layout needs."""
+    """A table as lines: its heading with the rule below it, the lines of every row, and notes about what the layout
+    does not show. The heading is empty if rows are blocks of lines."""
 
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -240,12 +249,13 @@ class TextLines:
 
 
 INTERVALS: tuple[Interval, ...] = ("ci", "pm", "none")
-"""How intervals are written, from the widest form to the narrowest."""
+"""The notations of intervals, from the widest to the narrowest."""
 
 
 @dataclass(frozen=True)
 class _Step:
-    """The state of a table on its way to a narrower one."""
+    """A form of a table: the notation of intervals, whether columns of counts are shown, and whether letters replace
+    names in headings."""
 
     interval: Interval = "ci"
     counts: bool = True
@@ -273,20 +283,21 @@ def table_lines(table: Table, width: int, *, rule: bool = True) -> list[str]:
 
 
 def lay_out(table: Table, width: int, *, marks: bool = False) -> TextLines:
-    """Return a table in the widest form that fits, or as a block of lines for each row. With `marks`, signs follow the
-    values that stand out."""
+    """Return a table in the widest form that fits, if possible without breaking words of labels, or with a block of
+    lines for each row. With `marks`, signs follow the values that stand out."""
     if not marks:
         table = replace(table, columns=tuple(replace(column, emphasis={}, p_values={}) for column in table.columns))
     if (layout := fitted(table, width)) is not None:
         return layout
     table = table.without_repeats()
     steps = list(_steps(table))
-    narrow = next((step for step in steps if fit(_text_columns(table, step), width) is not None), steps[0])
-    return _laid_out(table, narrow, width)
+    widest = next((step for step in steps if fit(_text_columns(table, step), width) is not None), steps[0])
+    return _laid_out(table, widest, width)
 
 
 def fitted(table: Table, width: int) -> TextLines | None:
-    """Return a table in the widest form in which no label has to be cut; None if there is none."""
+    """Return a table in the widest form that fits with all columns easy to read (`TextColumn.needed`); None if there is
+    none."""
     table = table.without_repeats()
     for step in _steps(table):
         columns = _text_columns(table, step)
@@ -296,7 +307,7 @@ def fitted(table: Table, width: int) -> TextLines | None:
 
 
 def fits(table: Table, width: int, interval: Interval = "ci") -> bool:
-    """Return true if a whole table fits, with every column at its full width."""
+    """Return true if a table fits with all columns, each at its full width."""
     columns = _text_columns(table.without_repeats(), _Step(interval))
     return sum(column.width for column in columns) + len(GAP) * (len(columns) - 1) <= width
 
@@ -304,22 +315,24 @@ def fits(table: Table, width: int, interval: Interval = "ci") -> bool:
 def _steps(table: Table) -> Iterator[_Step]:
     """Yield the forms of a table from the widest to the narrowest."""
     yield _Step()
-    counts = any(column.is_count for column in table.columns)
-    if counts:
+    has_counts = any(column.is_count for column in table.columns)
+    if has_counts:
         yield _Step(counts=False)
-    letters = any(map(_can_be_letter, table.columns))
+    has_names = any(map(_can_be_letter, table.columns))
     for interval in INTERVALS if table.has_intervals else INTERVALS[:1]:
         if interval != "ci":
             yield _Step(interval, counts=False)
-        if letters:
+        if has_names:
             yield _Step(interval, counts=False, letters=True)
 
 
 def _can_be_letter(column: Column) -> bool:
+    """Return true if a letter may replace the heading of a column."""
     return column.is_name and not column.is_text and not column.is_count
 
 
 def _laid_out(table: Table, step: _Step, width: int) -> TextLines:
+    """Return a table in one of its forms."""
     columns = _text_columns(table, step)
     head, rows = _heading_and_rows(columns, width)
     if head and table.groups:
@@ -331,24 +344,26 @@ def _laid_out(table: Table, step: _Step, width: int) -> TextLines:
 
 
 def _separator(sentences: Sequence[str], width: int) -> Iterator[str]:
-    """Yield the lines of sentences before a row, behind a mark."""
-    for place, text in enumerate(sentences):
+    """Yield the lines of sentences before a row, after a mark."""
+    for number, text in enumerate(sentences):
         first, *rest = wrapped(localized(text), width - 5).split("\n")
-        yield f"{'   ' if place else '-- '}{first}"
+        yield f"{'   ' if number else '-- '}{first}"
         yield from (f"     {line}" for line in rest)
 
 
 def _shown(table: Table, step: _Step) -> list[Column]:
+    """Return the columns that a form shows."""
     return [column for column in table.columns if step.counts or not column.is_count]
 
 
 def _text_columns(table: Table, step: _Step) -> list[TextColumn]:
+    """Return the columns of a form as texts."""
     letters = _letters(table) if step.letters else {}
     return [_text_column(column, step.interval, letters.get(column.key)) for column in _shown(table, step)]
 
 
 def _text_column(column: Column, interval: Interval, letter: str | None) -> TextColumn:
-    """Return a column as texts, in which values and intervals are aligned each for itself."""
+    """Return a column as texts, in which values are aligned with each other, and so are intervals."""
     parts = [column.parts(row, interval) for row in range(len(column.cells))]
     marks = max(column.emphasis.values(), default=0)
     values = [f"{value}{_mark(column.emphasis.get(row))}" if marks else value for row, (value, _) in enumerate(parts)]
@@ -389,12 +404,13 @@ def broken_heading(name: str) -> str:
 
 
 def _mark(rank: int | None) -> str:
+    """Return the sign after a value of a rank, a space for one that does not stand out."""
     return TEXT_MARKS[rank - 1] if rank is not None and rank <= len(TEXT_MARKS) else " "
 
 
 def _plain(text: str) -> str:
-    """Return a text of the same length without characters that a terminal may obey."""
-    return text if text.isprintable() else "".join(each if each.isprintable() else " " for each in text)
+    """Return a text of the same length with spaces in place of control characters."""
+    return text if text.isprintable() else "".join(char if char.isprintable() else " " for char in text)
 
 
 def _letters(table: Table) -> dict[str, str]:
@@ -404,7 +420,7 @@ def _letters(table: Table) -> dict[str, str]:
 
 
 def letter(place: int) -> str:
-    """Return the letter of a column whose name has no room: A to Z, then AA.
+    """Return the letter that replaces the name of a column: A to Z, then AA.
 
     >>> letter(0), letter(25), letter(26)
     ('A', 'Z', 'AA')
@@ -424,22 +440,22 @@ def _group_line(table: Table, step: _Step, columns: Sequence[TextColumn], width:
 
 
 def _layout_notes(table: Table, step: _Step) -> Iterator[str]:
-    """Yield what the letters stand for, the counts, and how far intervals reach, if the table does not show them."""
+    """Yield the names that letters replace, the counts, and how far intervals reach, if the form does not show them."""
     if step.letters:
         names = {column.key: column.title for column in table.columns}
         yield from (f"{sign}  {_plain(names[key])}" for key, sign in _letters(table).items())
     if not step.counts and (counts := counts_note(table)):
         yield counts
-    halves = [
-        (half, column.number(half, row))
+    half_widths = [
+        (half_width, column.number(half_width, row))
         for column in table.columns
         for row, cell in enumerate(column.cells)
-        if isinstance(cell, Estimate) and (half := cell.half_width) is not None
+        if isinstance(cell, Estimate) and (half_width := cell.half_width) is not None
     ]
     if step.interval == "pm":
         yield localized("±: how far the interval of 95 % reaches on its longer side")
-    if step.interval == "none" and halves:
-        yield localized(f"95 % intervals: at most ±{max(halves)[1]}")
+    if step.interval == "none" and half_widths:
+        yield localized(f"95 % intervals: at most ±{max(half_widths)[1]}")
 
 
 def without_counts(table: Table) -> Table:
@@ -448,8 +464,8 @@ def without_counts(table: Table) -> Table:
 
 
 def counts_note(table: Table) -> str:
-    """Return the columns of counts as a sentence, with the least and the greatest number of each; totals do not
-    count."""
+    """Return the columns of counts as a sentence, with the least and the greatest number of each outside of rows of
+    totals."""
     parts = []
     for column in table.columns:
         if column.is_count:
@@ -483,8 +499,8 @@ def render_table(table: pa.Table, width: int, max_rows: int = 40) -> str:
 
 
 def render_columns(names: Sequence[str], values: Sequence[Sequence[Any]], rows: int, width: int) -> str:
-    """Return the text of `render_table` for the `values` of each column, which has only the rows to show, of `rows` in
-    all.
+    """Return the text of `render_table` from the `values` of each column. They are those of the rows to show; `rows` is
+    the number of all rows.
 
     >>> print(render_columns(["n"], [[1, 20]], 1000, 40))
      n
@@ -496,27 +512,28 @@ def render_columns(names: Sequence[str], values: Sequence[Sequence[Any]], rows: 
     """
     longest = None if width >= UNBOUNDED else LONGEST
     columns = [_column(name, cells, longest) for name, cells in zip(names, values, strict=True)]
-    kept = len(columns)
-    while kept > 1 and sum(min(column.width, READABLE) for column in columns[:kept]) + len(GAP) * (kept - 1) > width:
-        kept -= 1
-    lines = grid(columns[:kept], width) if columns else []
+    shown = len(columns)
+    while shown > 1 and sum(min(column.width, READABLE) for column in columns[:shown]) + len(GAP) * (shown - 1) > width:
+        shown -= 1
+    lines = grid(columns[:shown], width) if columns else []
     count = "1 row" if rows == 1 else f"{rows:,} rows"
     notes = [count]
     if columns and rows > len(columns[0].cells):
         notes = [f"{count}, the first {len(columns[0].cells)} shown; `limit`, or `-o FILE` for all of them"]
-    if kept < len(columns):
-        hidden = ", ".join(column.heading for column in columns[kept:])
+    if shown < len(columns):
+        hidden = ", ".join(column.heading for column in columns[shown:])
         notes.append(f"no room for {hidden}")
     return "\n".join([*lines, "", *notes])
 
 
 def _column(name: str, cells: Sequence[Any], longest: int | None) -> TextColumn:
-    known = [cell for cell in cells if cell is not None]
-    if known and all(isinstance(cell, float) or has_decimals(cell) for cell in known):
+    """Return a column of a query result as texts."""
+    present = [cell for cell in cells if cell is not None]
+    if present and all(isinstance(cell, float) or has_decimals(cell) for cell in present):
         decimals = decimals_of([None if cell is None else float(cell) for cell in cells])
         texts = tuple(NULL_TEXT if cell is None else f"{cell:.{decimals}f}" for cell in cells)
         return TextColumn(on_one_line(name, longest), texts, True)
-    right = bool(known) and all(isinstance(cell, int | Decimal) and not isinstance(cell, bool) for cell in known)
+    right = bool(present) and all(isinstance(cell, int | Decimal) and not isinstance(cell, bool) for cell in present)
     return TextColumn(on_one_line(name, longest), tuple(cell_text(cell, longest) for cell in cells), right, fold=False)
 
 

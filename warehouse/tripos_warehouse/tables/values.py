@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 NULL_TEXT = "—"
+"""The text of a missing value."""
 LARGE = 1e16
 """The absolute value from which numbers are written with an exponent."""
 Interval = Literal["ci", "pm", "none"]
@@ -71,8 +72,8 @@ FORMATS: Mapping[Kind, Callable[[float], str]] = {
 def decimals_of(values: Sequence[float | None]) -> int:
     """Return the number of decimals for a column of numbers, by its largest absolute value.
 
-    It is 1 from 1000 on, 2 from 1 on, and 3 below that. Below 0.01 the largest value gets two significant digits; a
-    value below 1e-12 counts as 0 with a rounding error.
+    It is 1 for values from 1000, 2 from 1, and 3 below that. If the largest value is below 0.01, it gets two
+    significant digits, unless it is below 1e-12 and counts as a rounding error of 0.
 
     >>> [decimals_of(values) for values in ([7.4213, 10, None], [0.5], [1200.5, 3.25], [0.00012], [3.3e-16])]
     [2, 3, 1, 5, 3]
@@ -86,7 +87,7 @@ def decimals_of(values: Sequence[float | None]) -> int:
 
 # Estimates and ranges
 def interval_text(estimate: Estimate, number: Callable[[float], str], interval: Interval = "ci") -> str:
-    """Return the interval of an estimate as text; empty if it has none.
+    """Return the interval of an estimate as text; empty if it has none, or if `interval` is `none`.
 
     >>> estimate = Estimate(0.875, low=0.473, high=0.997)
     >>> [interval_text(estimate, "{:.2f}".format, each) for each in ("ci", "pm", "none")]
@@ -129,7 +130,7 @@ class Range(NamedTuple):
 
 
 def range_text(ends: Range | None, number: Callable[[float], str]) -> str:
-    """Return a range, or a single number if both ends are written alike. A percent sign is written once.
+    """Return a range as text; a single number if the texts of both ends are equal. A percent sign is written once.
 
     >>> [range_text(each, "{:,}".format) for each in (Range(3, 1200), Range(3, 3), None)]
     ['3–1,200', '3', '—']
@@ -162,7 +163,8 @@ def share_range(shares: Sequence[float | None]) -> str:
 
 # Values of queries
 LONGEST = 10_000
-"""The most characters of a text that are processed. No terminal shows more, and a text may have millions."""
+"""The number of characters of a text that are processed at most: a terminal does not show more, and a text may have
+millions."""
 
 
 def cell_text(value: Any, longest: int | None = LONGEST) -> str:
@@ -201,7 +203,7 @@ def has_decimals(cell: Any) -> bool:
 
 
 Maps = Literal["lossy"] | None
-"""The form of maps: with `lossy` dictionaries, in which the last of repeated keys counts; with None lists of pairs."""
+"""The form of maps: `lossy` for dictionaries, in which the last of repeated keys counts; None for lists of pairs."""
 
 
 def values_of(column: pa.Array | pa.ChunkedArray, maps: Maps = "lossy") -> list[Any]:
@@ -219,6 +221,7 @@ def values_of(column: pa.Array | pa.ChunkedArray, maps: Maps = "lossy") -> list[
 
 
 def _value_of(scalar: pa.Scalar, maps: Maps) -> Any:
+    """Return an Arrow value as a Python object, with texts in place of dates and times that Python cannot represent."""
     import pyarrow as pa
 
     try:

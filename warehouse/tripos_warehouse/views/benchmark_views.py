@@ -4,13 +4,13 @@ A result has a row for every combination of arms that it belongs to (`treatments
 has a row in each. A score without a compared model, such as that of a student who was taught nothing, has a row for
 every compared model, since it is the reference for each of them.
 
-Expected scores. An outside rater who graded any reply of a scorer in a round is expected to grade every reply of that
+Expected scores. An outside rater who graded any reply for a scorer in a round is expected to grade every reply for that
 scorer, on every metric allocated to it. A missing score has no value and the status `not_given`. So it is in the
 denominator of coverage, and `missing: zero` and `missing: fail` apply to it, as they do to a judge's missing score.
 
-People and models. A person grades some of what a judge grades, so a mean over both would move with every reply that a
-person adds. Figures are therefore over models; people have figures of their own, and one figure over both exists only
-if the spec joins them: `role judge panel with people`.
+People and models. A person grades some of the replies that a judge grades, so a mean over both would change with every
+reply that a person adds. Figures are therefore over models; people have figures of their own, and there is a figure
+over both only if the spec joins them: `role judge panel with people`.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ from tripos_warehouse.views.run_rows import RunRows, sums_name
 
 
 def range_columns(plan: Plan) -> dict[str, str]:
-    """Return the SQL of the columns `low` and `high` of `score` rows, by column name; the row `metric` is joined to
-    them.
+    """Return the SQL of the columns `low` and `high` of scores, by column name. It refers to a score as `score` and to
+    the row of its metric as `metric`.
 
     The bounds are those of the score's own step, or else those of the metric. The result of an expression has none,
     unless it is true or false, or a field with a scale.
@@ -55,39 +55,42 @@ def range_columns(plan: Plan) -> dict[str, str]:
     for scenario in plan.scenarios:
         for step in scenario.steps:
             if isinstance(step, Score) or (isinstance(step, Grade) and not step.metrics):
-                found = ranges.scale_of(scenario, step)
-                if found is not None:
-                    fingerprints.setdefault(found, set()).add(step.fingerprint)
-    return {name: _column(name, place, fingerprints) for place, name in enumerate(("low", "high"))}
+                scale = ranges.scale_of(scenario, step)
+                if scale is not None:
+                    fingerprints.setdefault(scale, set()).add(step.fingerprint)
+    return {name: _range_column(name, place, fingerprints) for place, name in enumerate(("low", "high"))}
 
 
-def _column(name: str, place: int, fingerprints: dict[Interval, set[str]]) -> str:
+def _range_column(name: str, place: int, fingerprints: dict[Interval, set[str]]) -> str:
+    """Return the SQL of one column of `range_columns`; `place` is that of its end in a scale. `fingerprints` has the
+    steps with each scale."""
     if not fingerprints:
         return f"metric.{name}"
     whens = " ".join(
-        f"when score.fingerprint in ({', '.join(map(sql.text, sorted(fingerprint)))}) then {ends[place]:.0f}::bigint"
-        for ends, fingerprint in sorted(fingerprints.items())
+        f"when score.fingerprint in ({', '.join(map(sql.text, sorted(steps)))}) then {ends[place]:.0f}::bigint"
+        for ends, steps in sorted(fingerprints.items())
     )
     return f"case {whens} else metric.{name} end as {name}"
 
 
 # Scores that outside raters were expected to give
 NOT_GIVEN = "not_given"
+"""The status of an expected score that a rater did not give."""
 OF_REPLY = "^(sample_id|item_id|model|run_id|shown_run|created_at)$"
 """The columns that a score's row takes from its reply."""
 
 
 def with_expected(plan: Plan, scores: str) -> str:
     """Return the query `scores` extended by the expected scores that raters did not give. It reads the benchmark's view
-    of samples. Scores of replies that are not shown, or of other models' texts derived from them, make nobody a rater
-    here.
+    of samples. A person with scores only of replies that are not shown, or of other models' texts derived from them, is
+    not expected to give any.
     """
-    wanted = sorted(_wanted(plan))
-    if not wanted:
+    expected = sorted(_expected_scores(plan))
+    if not expected:
         return scores
     schema = sql.name(plan.benchmark.name)
-    rows = ", ".join(f"({', '.join(map(sql.text, row))})" for row in wanted)
-    graded = ", ".join(sorted({sql.text(row[2]) for row in wanted}))
+    rows = ", ".join(f"({', '.join(map(sql.text, row))})" for row in expected)
+    graded = ", ".join(sorted({sql.text(row[2]) for row in expected}))
     given = f"""from ({scores}) as given
           where given.round is not null and given.fingerprint in ({graded})"""
     # A row for each score of the query `scores`, and for each expected score that is missing, with status `not_given`.
@@ -117,11 +120,11 @@ def with_expected(plan: Plan, scores: str) -> str:
         )"""
 
 
-def _wanted(plan: Plan) -> set[tuple[str, str, str, str, str]]:
+def _expected_scores(plan: Plan) -> set[tuple[str, str, str, str, str]]:
     """Return (scenario, fingerprint of the ask, fingerprint of the grade, scorer, metric) of every score that a scorer
     gives to a reply.
     """
-    found = set()
+    expected = set()
     for scenario in plan.scenarios:
         for treatment in scenario.treatments:
             asks = {step.name: step for step in treatment.steps if isinstance(step, Ask)}
@@ -129,8 +132,8 @@ def _wanted(plan: Plan) -> set[tuple[str, str, str, str, str]]:
                 if isinstance(step, Grade) and step.of in asks:
                     for ask in (asks[step.of], *turns_before(asks[step.of], asks)):
                         for metric in step.metrics or (step.name,):
-                            found.add((scenario.name, ask.fingerprint, step.fingerprint, step.scorer, metric))
-    return found
+                            expected.add((scenario.name, ask.fingerprint, step.fingerprint, step.scorer, metric))
+    return expected
 
 
 # People beside models
@@ -145,9 +148,9 @@ def separate_people_scorers(plan: Plan) -> tuple[str, ...]:
     decides.
     """
     joined = {role.name for role in plan.roles if role.with_people}
-    apart = {scorer.name for scorer in plan.scorers if scorer.role not in joined}
+    separate = {scorer.name for scorer in plan.scorers if scorer.role not in joined}
     steps = (step for scenario in plan.scenarios for step in scenario.steps)
-    return tuple(sorted(apart | {step.name for step in steps if isinstance(step, Score) and step.judge in apart}))
+    return tuple(sorted(separate | {step.name for step in steps if isinstance(step, Score) and step.judge in separate}))
 
 
 def counts_in_figures(plan: Plan, row: str = "") -> str:
@@ -156,28 +159,28 @@ def counts_in_figures(plan: Plan, row: str = "") -> str:
 
 
 def is_separate_person(plan: Plan, row: str = "", scorers: Collection[str] | None = None) -> str:
-    """Return the SQL condition of scores by people who are kept out of figures of models. `scorers`: all scorers of the
-    rows, if known, which shortens the condition.
+    """Return the SQL condition of scores by people who are kept out of figures of models. `row` is the alias of the
+    row. `scorers` are all scorers of the rows, if they are known, which shortens the condition.
     """
-    apart = separate_people_scorers(plan)
-    before = f"{row}." if row else ""
-    by_person = f"starts_with({before}evaluator, {sql.text(HUMAN)})"
-    if scorers is not None and set(scorers) <= set(apart):
+    separate = separate_people_scorers(plan)
+    prefix = f"{row}." if row else ""
+    by_person = f"starts_with({prefix}evaluator, {sql.text(HUMAN)})"
+    if scorers is not None and set(scorers) <= set(separate):
         return by_person
-    apart = apart if scorers is None else tuple(each for each in apart if each in set(scorers))
-    return f"({by_person} and {before}scorer in {sql.texts(apart)})" if apart else "false"
+    separate = separate if scorers is None else tuple(scorer for scorer in separate if scorer in set(scorers))
+    return f"({by_person} and {prefix}scorer in {sql.texts(separate)})" if separate else "false"
 
 
 def separate_people(connection: Connection, plan: Plan) -> tuple[str, ...]:
-    """Return the people whose scores are in no figure of models, among the rows that `connection` shows."""
+    """Return the people whose scores are in no figure of models, among the rows in the views of `connection`."""
     if not separate_people_scorers(plan):
         return ()
     schema = sql.name(plan.benchmark.name)
     views = ["scores"]
     if any(isinstance(step, Compare) for scenario in plan.scenarios for step in scenario.steps):
         views.append("comparisons")
-    every = " union ".join(f"select evaluator from {schema}.{view} where {is_separate_person(plan)}" for view in views)
-    query = f"select distinct evaluator from ({every}) order by all"
+    people = " union ".join(f"select evaluator from {schema}.{view} where {is_separate_person(plan)}" for view in views)
+    query = f"select distinct evaluator from ({people}) order by all"
     return tuple(name for (name,) in connection.execute(query).fetchall())
 
 
@@ -259,10 +262,11 @@ _CONVERSATIONS = """
   talk.tokens_in, talk.tokens_out, talk.tokens_reasoning, talk.cost_usd, talk.latency_s,
   talk.item_id, talk.sample_id as conversation_id, talk.run_id, talk.shown_run, talk.fingerprint, talk.created_at
 """
-_TOLD = "case when json_valid(samples.parsed) then samples.parsed end"
-_TALKS = f"""select samples.*, json_array_length({_TOLD}, '$.turns')::bigint as turns,
-          json_extract_string({_TOLD}, '$.ended') as ended, json_extract_string({_TOLD}, '$.ended_by') as ended_by,
-          json_extract({_TOLD}, '$.models')::varchar as models"""
+_VALID_PARSED = "case when json_valid(samples.parsed) then samples.parsed end"
+_CONVERSATION_SAMPLES = f"""select samples.*, json_array_length({_VALID_PARSED}, '$.turns')::bigint as turns,
+          json_extract_string({_VALID_PARSED}, '$.ended') as ended,
+          json_extract_string({_VALID_PARSED}, '$.ended_by') as ended_by,
+          json_extract({_VALID_PARSED}, '$.models')::varchar as models"""
 _ITEMS = """
   {context}, item.dataset, item.item_id, listed.cluster_id, item.fields, item.written_by, item.attempts,
   item.rejections, listed.shown_run
@@ -286,7 +290,7 @@ FIXED_COLUMNS = frozenset(
 
 @dataclass(frozen=True)
 class Current:
-    """The content of a benchmark's schema: rows, read by the plan of a run."""
+    """The content of a benchmark's schema: rows, and the plan by which they are read."""
 
     plan: Plan
     compared_role: str
@@ -294,7 +298,8 @@ class Current:
 
 
 def read_plan(text: str, run_id: str, benchmark: str) -> Plan:
-    """Parse the plan of a run. Raises `StoreError` S0104 if its format is unknown, or it is of another benchmark."""
+    """Return the plan of a run from its JSON. Raises `StoreError` S0104 if its format is unknown, or if it is the plan
+    of another benchmark."""
     try:
         plan = Plan.model_validate_json(text)
     except ValidationError as error:
@@ -325,24 +330,24 @@ def benchmark_views(
     """Return the statements that create the schema: enumerations, `items`, `slots`, `samples`, `judgements`, `metrics`,
     `scores`, `columns`, `rationales`, `comparisons`, `conversations`, `turns`, and the macros.
 
-    `values`: the values in the data, by enumeration column. `imported`: there are scores from outside a run. `many`:
-    there are so many scores that means are computed from sums.
+    `values` are the values in the data, by enumeration column. `imported` is true if there are scores from outside a
+    run, and `many` if there are so many scores that means are computed from sums.
     """
     plan = current.plan
     schema = sql.name(plan.benchmark.name)
     axes, arms = axis_columns(plan), arm_columns(plan)
     types = enumerations(plan, values)
-    mine = f"kept.benchmark = {sql.text(plan.benchmark.name)}"
+    is_own = f"kept.benchmark = {sql.text(plan.benchmark.name)}"
     rows = current.rows
     # The benchmark that this one extends may have listed an item before.
     items = (
-        f"distinct on (kept.scenario, kept.item_id) kept.* from main.items as kept order by {mine} desc"
+        f"distinct on (kept.scenario, kept.item_id) kept.* from main.items as kept order by {is_own} desc"
         if rows.of.shared
-        else (f"kept.* from main.items as kept where {mine}")
+        else f"kept.* from main.items as kept where {is_own}"
     )
     is_score = _is_score(plan)
     columns = rows.with_clusters(rows.scores())
-    every = rows.with_clusters(with_expected(plan, rows.scores())) if imported else columns
+    scores = rows.with_clusters(with_expected(plan, rows.scores())) if imported else columns
     comparisons = rows.with_clusters(rows.rows("comparisons", "comparison_id"))
     item_key = "item.benchmark = {0}.benchmark and item.scenario = {0}.scenario and item.item_id = {0}.item_id"
 
@@ -350,7 +355,7 @@ def benchmark_views(
         return _context(types, axes, arms, row, context)
 
     metrics = _metrics(plan.metrics, plan.benchmark.languages)
-    listed = f"{types.cast('metric', 'metric')}, title, {types.cast('dimension', 'dimension')}, low, high"
+    metric_columns = f"{types.cast('metric', 'metric')}, title, {types.cast('dimension', 'dimension')}, low, high"
     return [
         f"create schema if not exists {schema}",
         *types.statements,
@@ -372,7 +377,7 @@ def benchmark_views(
         from ({rows.rows("judgements", "judgement_id")}) as judgement
         left join main.samples as sample on sample.sample_id = judgement.sample_id
         left join main.items as item on {item_key.format("judgement")}{join_arms(plan, "judgement", asked=True)}""",
-        f"create or replace view {schema}.metrics as select {listed} from ({metrics})",
+        f"create or replace view {schema}.metrics as select {metric_columns} from ({metrics})",
         # A row for each score, compared model and combination of arms.
         f"""create or replace view {schema}.scores as
         select {
@@ -383,7 +388,7 @@ def benchmark_views(
                 **range_columns(plan),
             )
         }
-        from ({every}) as score
+        from ({scores}) as score
         left join main.items as item on {item_key.format("score")}
         left join ({metrics}) as metric on metric.metric = score.metric{join_arms(plan, "score")}
         where {is_score}""",
@@ -409,7 +414,8 @@ def benchmark_views(
         left join main.items as item on {item_key.format("comparison")}{join_arms(plan, "comparison")}""",
         f"""create or replace view {schema}.conversations as
         select {_CONVERSATIONS.format(context=context("talk", "talk.context", arms))}
-        from ({_TALKS} from ({rows.rows("samples", "sample_id")}) as samples where {_talks(plan)}) as talk
+        from ({_CONVERSATION_SAMPLES} from ({rows.rows("samples", "sample_id")}) as samples
+          where {_is_conversation(plan)}) as talk
         left join main.items as item on {item_key.format("talk")}{join_arms(plan, "talk", asked=True)}""",
         f"""create or replace view {schema}.turns as
         select {_TURNS.format(context=context("turn", "item.context", arms))}
@@ -432,8 +438,8 @@ OF_SUMS = 6
 
 
 def sum_views(current: Current, values: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the statements that create the sums of a benchmark: without axes, which reads no items, with axes, and the
-    item analysis from the former.
+    """Return the statements that create the views of the sums of a benchmark: one without axes, which reads no items,
+    one with axes, and the item analysis from the first.
 
     The first statement is a query that has a row if the sums must not be used. The list is empty if list elements have
     scores of their own, some models were asked about some items only, or steps have conditions.
@@ -452,24 +458,24 @@ def sum_views(current: Current, values: Mapping[str, Sequence[str]]) -> list[str
         "is_score": _is_score(plan),
         **range_columns(plan),
     }
-    bare = ", ".join(
+    without_axes = ", ".join(
         [types.cast("scenario", "score.scenario"), *(types.cast(arm, f"treatment.{sql.name(arm)}") for arm in arms)]
     )
-    placed = _context(types, axis_columns(plan), arms, "score", "item.context")
-    made = (
+    with_axes = _context(types, axis_columns(plan), arms, "score", "item.context")
+    views = (
         f"""create or replace view {sums_name(plan.benchmark.name, bool(items))} as
         select {_SUMS.format(context=context, **casts)}
         from ({rows.with_clusters(rows.sums())}) as score {items}
         left join ({_metrics(plan.metrics, plan.benchmark.languages)}) as metric
           on metric.metric = score.metric{join_arms(plan, "score")}"""
-        for context, items in ((bare, ""), (placed, item))
+        for context, items in ((without_axes, ""), (with_axes, item))
     )
-    return [current.rows.partial_sets, *made, *analysis_of_sums(plan.benchmark.name, counts_in_figures(plan, "score"))]
+    return [current.rows.partial_sets, *views, *analysis_of_sums(plan.benchmark.name, counts_in_figures(plan, "score"))]
 
 
 def _with_origins(rows: RunRows, items: str) -> str:
-    """Return the query of items, each with its author in the shown run: another model may have written the same item
-    before.
+    """Return the query of items, each with the model that wrote it in the shown run: another model may have written the
+    same item before.
     """
     if not rows.of.generated:
         return f"select {items}"
@@ -484,20 +490,22 @@ def _with_origins(rows: RunRows, items: str) -> str:
             on slot.dataset = item.dataset and slot.item_id = item.item_id"""
 
 
-def _talks(plan: Plan) -> str:
+def _is_conversation(plan: Plan) -> str:
     """Return the SQL condition of samples that are conversations."""
-    found = sorted({talk.fingerprint for scenario in plan.scenarios for talk in scenario.talks})
-    return f"samples.fingerprint in ({', '.join(map(sql.text, found)) or 'NULL'})"
+    fingerprints = sorted({step.fingerprint for scenario in plan.scenarios for step in scenario.talks})
+    return f"samples.fingerprint in ({', '.join(map(sql.text, fingerprints)) or 'NULL'})"
 
 
 def _is_score(plan: Plan) -> str:
     """Return the SQL condition that distinguishes scores from the columns of measures in the same table."""
-    columns = {step.fingerprint for s in plan.scenarios for step in s.steps if isinstance(step, Column)}
+    steps = (step for scenario in plan.scenarios for step in scenario.steps)
+    columns = {step.fingerprint for step in steps if isinstance(step, Column)}
     return f"(score.fingerprint not in ({', '.join(map(sql.text, sorted(columns)))}))" if columns else "true"
 
 
 def _context(types: Enumerations, axes: list[str], arms: list[str], row: str, context: str) -> str:
-    """Return the SQL of the context columns of `row`, whose map of axes is `context`."""
+    """Return the SQL of the columns of scenario, language, axes and arms of the alias `row`. `context` is the SQL of
+    the map of axis values."""
     columns = [types.cast("scenario", f"{row}.scenario")]
     columns.append(types.cast(LANGUAGE, f"coalesce({context}['{LANGUAGE}'], item.language)"))
     columns += [types.cast(axis, f"{context}[{sql.text(axis)}]") for axis in axes]
@@ -530,7 +538,7 @@ def clusters_of(connection: Connection, plan: Plan) -> Mapping[str, str]:
 
 
 def clusterings_of(connection: Connection, plan: Plan) -> tuple[Clustering, ...]:
-    """Return what the shown items are clustered by; empty if no items share a cluster."""
+    """Return the clusterings of the shown items; empty if no items share a cluster."""
     clusters = RowClusters(plan)
     if not clusters.scenarios:
         return ()
@@ -542,7 +550,7 @@ def clusterings_of(connection: Connection, plan: Plan) -> tuple[Clustering, ...]
 
 
 def lacks_clusters(connection: Connection, plan: Plan) -> bool:
-    """Return true if the plan has clusters but the shown items have none: an old run listed them without clusters."""
+    """Return true if the plan has clusters but the shown items have none, since an earlier run listed them without."""
     clusters = RowClusters(plan)
     if not any(
         scenario.rows is not None and clusters.by(scenario.rows.dataset) is not None for scenario in plan.scenarios

@@ -3,7 +3,7 @@
 A connection is a snapshot of what was committed when it was opened. A view is created when a query first names it.
 Schema `main` has the tables over all runs; each benchmark has its own schema (`benchmark_views`).
 
-The tables show one row for each key, from parts of all schema versions. Superseded rows do not count: failures that
+The tables show one row for each key, from parts of all schema versions. Superseded rows are left out: failures that
 were retried, and rows that were written again.
 """
 
@@ -76,9 +76,9 @@ def exclude_superseded(
     both empty if there are none.
 
     `source` is the `from` item of the files of `table`, `columns` its key, and `commit_positions` has the position of
-    each file in the order of commits. Of the rows of one key, a row that did not fail counts, and of several the one
-    committed last. The table has the file and the row number of each other row, so that a view over wide rows needs no
-    sort. These rows are few, since only failed units are retried.
+    each file in the order of commits. Among the rows of one key, one that did not fail counts; among several such rows,
+    the one committed last. The table has the file and the row number of every other row, so that a view over wide rows
+    needs no sort. These rows are few, since only failed units are retried.
     """
     key = ", ".join(columns)
     # Keys are grouped by hash, which takes a tenth of the memory for a million keys. `partition by` compares the keys
@@ -114,7 +114,7 @@ def rows_outside_parts(
     files: Sequence[Path],
     derived: Collection[Path],
 ) -> tuple[str, list[Path]]:
-    """Return the query of the rows whose derived data cannot be used, and the parts whose derived data can.
+    """Return the query of the rows of parts whose derived data cannot be used, and the parts whose derived data can.
 
     Derived data of a part, such as sums, cover all its rows. So they can be used if the part is in `derived` and none
     of its rows is superseded. `files` are the parts of `table` in the order of `source`; `statements` are those of
@@ -146,11 +146,11 @@ def is_not_superseded(superseded: str) -> str:
 
 def superseded_table(table: str) -> str:
     """Return the quoted name of the table of superseded rows of a table."""
-    return f"{sql.name(INTERNAL)}.{sql.name(f'lost {table}')}"
+    return f"{sql.name(INTERNAL)}.{sql.name(f'superseded {table}')}"
 
 
 def source_of(paths: Sequence[Path], outdated: bool) -> str:
-    """Return the `read_parquet` call for the files of a table. `outdated`: some files lack newer columns."""
+    """Return the `read_parquet` call for the files of a table. `outdated` is true if some files lack newer columns."""
     return f"read_parquet({sql.texts([str(path) for path in paths])}{', union_by_name = true' if outdated else ''})"
 
 
@@ -163,8 +163,9 @@ def select_rows(
 ) -> tuple[list[str], str]:
     """Return the statements to execute first, and the query of the rows of a table, one for each key.
 
-    `source` is the `from` item of its files; `None` if it has none. `outdated`: some files lack newer columns.
-    `commit_positions`: the position of each file in the order of commits, if keys may be repeated.
+    `source` is the `from` item of its files; None if it has none. `outdated` is true if some files lack newer columns.
+    `commit_positions` has the position of each file in the order of commits, if keys may be repeated; otherwise it is
+    None.
     """
     if source is None:
         columns = (f"cast(NULL as {sql.type_of(field.type)}) as {sql.name(field.name)}" for field in table.schema)
@@ -183,17 +184,19 @@ def select_rows(
 
 
 def _columns(connection: duckdb.DuckDBPyConnection, source: str) -> set[str]:
+    """Return the columns of the files of a table."""
     return {row[0] for row in connection.execute(f"describe select * from {source}").fetchall()}
 
 
 def key_of(connection: duckdb.DuckDBPyConnection, table: str, source: str, outdated: bool) -> tuple[str, ...]:
-    """Return the key columns of a table that occur in at least one of its files; the others are null in all rows."""
+    """Return the key columns of a table that occur in at least one of its files; the others are NULL in all rows."""
     key = TABLES[table].key
     available = _columns(connection, source) if outdated else key
     return tuple(name for name in key if name in available)
 
 
 def _column(name: str, type: str) -> str:
+    """Return the `select` item of a column of a part."""
     # A timestamp with a time zone needs pytz in Python and the session's time zone in SQL. These are UTC without one.
     return f"make_timestamp(epoch_us(part.{name})) as {name}" if type == "TIMESTAMP" else f"part.{name}"
 
@@ -279,15 +282,15 @@ def connect_run(
     only: ArmSelection = MappingProxyType({}),
     sums: bool = False,
 ) -> tuple[StoreConnection, RunRecord]:
-    """Return a connection that shows one run, as `connect` does, and the record of the run: the one whose id is `text`
-    or the only one whose id begins with it; without `text` the latest.
+    """Return a connection that shows one run, as `connect` does, and the record of the run: the one whose id is `text`,
+    or the only one whose id begins with it; without `text` the latest run.
 
-    With a `plan`, the rows of the run are selected by that plan instead of its own. With `only`, they are restricted to
-    these values of axes and arms. For `sums` see `connect`.
+    With a `plan`, the rows of the run are selected by that plan instead of the run's own. With `only`, they are
+    restricted to these values of axes and arms. For `sums` see `connect`.
 
     Raises `StoreError` as `connect` and `find_run` do, and S0210 for a plan of another benchmark.
     """
-    records: list[RunRecord] = []  # of each attempt: without damaged rows, another run may be the latest
+    records: list[RunRecord] = []  # one for each attempt: without damaged rows, another run may be the latest
 
     def chosen(connection: Connection) -> str:
         record = find_run(connection, text)
@@ -318,7 +321,7 @@ def _connect(
     sums: bool = False,
     among: Collection[str] | None = None,
 ) -> StoreConnection:
-    """Return a connection with the views of the run that `choose` returns; if it returns `None`, of the latest state of
+    """Return a connection with the views of the run that `choose` returns; if it returns None, of the latest state of
     every benchmark.
 
     `choose` gets a connection with schema `main`. If the store is damaged, a second attempt leaves out what is damaged,
@@ -481,7 +484,7 @@ def _rows_outside_parts(
     table: str,
     derived: Collection[Path],
 ) -> tuple[str, list[Path]]:
-    """Return the query and the parts that `rows_outside_parts` returns, given the parts of every table."""
+    """Return the result of `rows_outside_parts`, from the parts of every table."""
     paths = _in_reading_order(files[table])
     return rows_outside_parts(connection, statements, table, source_of(paths, outdated=False), paths, derived)
 
@@ -489,8 +492,8 @@ def _rows_outside_parts(
 def _enumerated_values(
     connection: StoreConnection, store: Store, statements: Sequence[str], files: Mapping[str, Sequence[Path]]
 ) -> dict[str, dict[str, list[str]]]:
-    """Return the values of enumerations by benchmark and column, as `stored_values` does. Those of large tables come
-    from derived files if possible.
+    """Return the values of enumerations by benchmark and column (`stored_values`). Those of large tables come from
+    derived files if possible.
     """
     outdated, known = store.outdated(files), {}
     for table in ENUMERATED_TABLES:
@@ -502,6 +505,7 @@ def _enumerated_values(
 
 
 def _is_large(paths: Sequence[Path]) -> bool:
+    """Return true if a table with these files is large."""
     return sum(path.stat().st_size for path in paths) >= LARGE_BYTES
 
 
@@ -509,8 +513,8 @@ def _benchmark_contents(
     connection: Connection, run_id: str | None, plan: Plan | None, only: ArmSelection, leave_out: DamageListener
 ) -> list[Current]:
     """Return the content of the schema of each benchmark, in the order of their names. The benchmark of `run_id` has
-    exactly that run, selected by `plan` and `only`; every other has its latest state. `leave_out` is called with the
-    error of an unreadable plan.
+    exactly that run, selected by `plan` and `only`; every other benchmark has its latest state. `leave_out` is called
+    with the error of an unreadable plan.
     """
     chosen: dict[str, tuple[str, Plan, Collection[str], str]] = {}
     columns = "run_id, benchmark, plan, fingerprints, compared_role, json_extract(options, '$.only')"
@@ -540,10 +544,8 @@ def _benchmark_contents(
             *_selected(plan, fingerprints, {**orjson.loads(selected or "{}"), **only}),
             compared_role,
         )
-    several = len(latest) > 1  # otherwise there is no other benchmark
-    shared = (
-        _sharing_benchmarks(connection, {name: own for name, (_, _, own, _) in chosen.items()}) if several else set()
-    )
+    fingerprints_of = {name: fingerprints for name, (_, _, fingerprints, _) in chosen.items()}
+    shared = _sharing_benchmarks(connection, fingerprints_of) if len(latest) > 1 else set()
     may_be_partial = bool(connection.execute(MAY_STOP_EARLY).fetchall())
     currents = []
     for name, (run, chosen_plan, fingerprints, compared_role) in sorted(chosen.items()):
@@ -557,10 +559,9 @@ def _benchmark_contents(
             bool(RowClusters(chosen_plan).scenarios),
         )
         axes = {axis.name: only[axis.name] for axis in chosen_plan.axes if axis.name in only}
-        of_one = name == run_benchmark
         rows = (
             rows_of_run(run, steps, axes, partly=may_be_partial)
-            if of_one
+            if name == run_benchmark
             else latest_rows(connection, steps, partly=may_be_partial)
         )
         currents.append(Current(chosen_plan, compared_role, rows))
@@ -574,14 +575,14 @@ def _selected(plan: Plan, fingerprints: Collection[str], only: ArmSelection) -> 
 
 
 def _sharing_benchmarks(connection: Connection, chosen: Mapping[str, Collection[str]]) -> set[str]:
-    """Return the benchmarks with steps that runs of other benchmarks also have, given the fingerprints of each
+    """Return the benchmarks with steps that runs of other benchmarks also have. `chosen` has the fingerprints of each
     benchmark.
     """
     runs = connection.execute("select distinct benchmark, unnest(fingerprints) from main.runs").fetchall()
     return {
         name
-        for name, own in chosen.items()
-        if any(benchmark != name and fingerprint in own for benchmark, fingerprint in runs)
+        for name, fingerprints in chosen.items()
+        if any(benchmark != name and fingerprint in fingerprints for benchmark, fingerprint in runs)
     }
 
 
@@ -590,6 +591,7 @@ _open_databases: weakref.WeakSet[duckdb.DuckDBPyConnection] = weakref.WeakSet()
 
 @atexit.register
 def _close_open() -> None:
+    """Close all open databases when the interpreter ends."""
     # A connection with a Python function that outlives the interpreter makes DuckDB complain on stderr.
     for connection in list(_open_databases):
         connection.close()
@@ -609,7 +611,7 @@ MOST_SAMPLES = 500
 @contextmanager
 def copied_scores(connection: Connection, benchmark: str, replies: bool = False) -> Iterator[None]:
     """Replace the views of the scores of a benchmark by copies in memory while the block runs. If there are copies
-    already, or too many rows, nothing changes. `replies`: copy replies and judgements too, if they are few.
+    already, or too many rows, nothing changes. With `replies`, replies and judgements are copied too, if they are few.
     """
     if not isinstance(connection, StoreConnection):
         yield

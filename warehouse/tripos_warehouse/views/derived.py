@@ -1,10 +1,10 @@
-"""What a store keeps that is derived from its large parts: hashed keys, values of enumerations, and score sums.
+"""Files that are derived from the large parts of a store: hashed keys, values of enumerations, and score sums.
 
 All of these files are disposable: they are made again if they are missing, damaged or outdated.
 
-A part never changes, so what is derived from it stays valid. The name of a derived file contains a digest of the part
-and of the query, and a digest of its own content, which is compared at every reading. Before one is made, the part is
-verified. Small parts have none, nor have parts of earlier Tripos versions, which lack a digest.
+A part never changes, so its derived files stay valid. The name of a derived file contains a digest of the part and of
+the query, and a digest of its own content, which is compared at every reading. Before a file is made, the part is
+verified. Small parts have no derived files, nor have parts without a digest, which earlier versions wrote.
 
 - Keys: sorted hashes of the keys of the rows. Parts whose keys all differ are listed, so opening a store after a commit
   compares only its rows with the others.
@@ -47,8 +47,8 @@ LEAST_BYTES = 1_000_000
 
 @dataclass(frozen=True)
 class PartFiles:
-    """The derived files of one kind, in one folder of the store at `root`. `digests`: those of the parts. `made_by`:
-    the expression or query that makes a file.
+    """The derived files of one kind, in one folder of the store at `root`. `digests` has the digests of the parts, and
+    `made_by` is the SQL expression or query that makes a file.
     """
 
     root: Path
@@ -62,7 +62,7 @@ class PartFiles:
         return {part: self.name(part) for part in parts if part in self.digests and self.is_large(part)}
 
     def is_large(self, part: Path) -> bool:
-        """Return true if a part is large enough. Raises `OSError`."""
+        """Return true if a part is large enough to have a derived file. Raises `OSError`."""
         return part.stat().st_size >= LEAST_BYTES
 
     def name(self, part: Path) -> str:
@@ -80,12 +80,12 @@ class PartFiles:
         folder = self.root / self.folder
         folder.mkdir(parents=True, exist_ok=True)
         paths = {path.name.partition(".")[0]: path for path in folder.iterdir()}
-        found = {}
+        undamaged = {}
         for part, name in names.items():
             with suppress(OSError):
                 if name in paths and is_as_named(paths[name], name, f".{self.ending}"):
-                    found[part] = paths[name]
-        return found
+                    undamaged[part] = paths[name]
+        return undamaged
 
     def write(self, name: str, write: Callable[[Path], None]) -> Path:
         """Store the file that `write` produces, and return its path. Raises `OSError` and what `write` raises."""
@@ -101,14 +101,14 @@ if TYPE_CHECKING:
 
 # Keys
 ANY_STATE = ""
-"""The state of a list of parts: the names of their files say what they hold for."""
+"""The state of a list of parts, which is valid in any state of the store, since it names derived files by digests."""
 
 
 def may_have_duplicates(
     connection: duckdb.DuckDBPyConnection, store: Store, table: str, parts: Sequence[Path], key: Sequence[str]
 ) -> bool:
-    """Return true if several rows of these parts may have one key; two keys with the same hash also count, and are
-    distinguished later. Raises `StoreError` S0103 if a part has changed since it was written.
+    """Return true if several rows of these parts may have one key: if several have keys with the same hash. If not,
+    record that the keys of all parts differ. Raises `StoreError` S0103 if a part has changed since it was written.
     """
     import numpy as np
 
@@ -129,7 +129,7 @@ def may_have_duplicates(
         places = np.searchsorted(hashes, added)
         if len(hashes) and bool((hashes[np.minimum(places, len(hashes) - 1)] == added).any()):
             return True
-    keys.tell()
+    keys.record_distinct()
     return False
 
 
@@ -144,8 +144,8 @@ def list_of(root: Path, table: str) -> Path:
 
 
 class _Keys:
-    """The key hashes of each part, stored or computed. `names`: the file names by part. `distinct`: the names of parts
-    whose keys are known to differ.
+    """The key hashes of each part, stored or computed. `names` has the names of the derived files by part, and
+    `distinct` the names of those of parts whose keys are known to differ.
     """
 
     def __init__(
@@ -155,35 +155,35 @@ class _Keys:
         self._files = files
         self._list = f"keys/{table}.json"
         self.names = {part: files.name(part) for part in parts if part in files.digests}
-        named = DerivedFiles(files.root).read(self._list, ANY_STATE, lambda body: frozenset(body["parts"]))
-        self.distinct: frozenset[str] = named or frozenset()
+        listed = DerivedFiles(files.root).read(self._list, ANY_STATE, lambda body: frozenset(body["parts"]))
+        self.distinct: frozenset[str] = listed or frozenset()
 
     def hashes(self, parts: Sequence[Path]) -> Iterator[Hashes]:
         """Yield the sorted key hashes of each large part, and those of all small parts together."""
         import numpy as np
 
         small = [part for part in parts if not self._files.is_large(part)]
-        paths = [part for part in parts if part not in small]
-        kept: Mapping[Path, Path] = {}
+        large = [part for part in parts if part not in small]
+        stored: Mapping[Path, Path] = {}
         with suppress(OSError):
-            kept = self._files.read({part: self.names[part] for part in paths if part in self.names})
-        for some in [*([part] for part in paths), *([small] if small else [])]:
-            if some[0] in kept:
-                yield np.fromfile(kept[some[0]], "<u8")
+            stored = self._files.read({part: self.names[part] for part in large if part in self.names})
+        for group in [*([part] for part in large), *([small] if small else [])]:
+            if group[0] in stored:
+                yield np.fromfile(stored[group[0]], "<u8")
                 continue
-            is_kept = some != small and some[0] in self.names
-            if is_kept:
-                self._files.verify(some[0])
-            query = f"select {self._files.made_by} as hashed from {_source(some)}"
+            may_store = group != small and group[0] in self.names
+            if may_store:
+                self._files.verify(group[0])
+            query = f"select {self._files.made_by} as hashed from {_source(group)}"
             batches = as_relation(self._connection, query).to_arrow_reader(2**17)
             hashes = np.concatenate([np.empty(0, np.uint64), *(batch.column(0).to_numpy() for batch in batches)])
             hashes.sort()
-            if is_kept:
+            if may_store:
                 with suppress(OSError):
-                    self._files.write(self.names[some[0]], hashes.astype("<u8", copy=False).tofile)
+                    self._files.write(self.names[group[0]], hashes.astype("<u8", copy=False).tofile)
             yield hashes
 
-    def tell(self) -> None:
+    def record_distinct(self) -> None:
         """Record that the keys of all parts differ."""
         DerivedFiles(self._files.root).write(self._list, ANY_STATE, {"parts": sorted(self.names.values())})
 
@@ -215,9 +215,10 @@ ENUMERATED_TABLES = tuple(_FOUND)
 
 
 def _query(table: str, source: str) -> str:
-    columns, found = _FOUND[table]
+    """Return the query of the values of a table. `source` is a `from` item with its rows."""
+    columns, values = _FOUND[table]
     return f"""with found as (select distinct {columns} from {source})
-      select distinct benchmark, "column", value from ({found}) where value is not null order by all"""
+      select distinct benchmark, "column", value from ({values}) where value is not null order by all"""
 
 
 def stored_values(
@@ -226,16 +227,16 @@ def stored_values(
     """Return the values in enumeration columns by benchmark and column: scenarios, metrics, axes. A plan lists the
     current ones; items of an earlier plan may have others.
 
-    `others`: tables for which the values of some rows are known, with a query for the other rows.
+    `others` has, for tables of which the values of some rows are known, a query of the other rows and the known values.
     """
-    every: set[Value] = set()
+    values: set[Value] = set()
     for table in ENUMERATED_TABLES:
         source, known = others.get(table, (f"main.{table}", ()))
-        every |= {*known, *connection.execute(_query(table, source)).fetchall()}
-    found: dict[str, dict[str, list[str]]] = {}
-    for benchmark, column, value in sorted(every):
-        found.setdefault(benchmark, {}).setdefault(column, []).append(value)
-    return found
+        values |= {*known, *connection.execute(_query(table, source)).fetchall()}
+    by_benchmark: dict[str, dict[str, list[str]]] = {}
+    for benchmark, column, value in sorted(values):
+        by_benchmark.setdefault(benchmark, {}).setdefault(column, []).append(value)
+    return by_benchmark
 
 
 def read_values(
@@ -245,24 +246,24 @@ def read_values(
     written to. Raises `StoreError` S0103 if a part has changed since it was written.
     """
     files = value_files(store, table)
-    found: dict[Path, list[Value]] = {}
+    by_part: dict[Path, list[Value]] = {}
     with suppress(OSError):
         names = files.names(parts)
         paths = files.read(names)
         for part, name in names.items():
             if part in paths:
-                found[part] = [(one, two, three) for one, two, three in json.loads(paths[part].read_text("utf-8"))]
+                rows = json.loads(paths[part].read_text("utf-8"))
+                by_part[part] = [(benchmark, column, value) for benchmark, column, value in rows]
                 continue
             files.verify(part)
-            rows = connection.execute(_query(table, f"read_parquet({sql.texts([str(part)])})")).fetchall()
-            found[part] = rows
-            told = json.dumps(rows, ensure_ascii=False).encode()
-            files.write(name, partial(_write, told))
-    return found
+            by_part[part] = connection.execute(_query(table, _source([part]))).fetchall()
+            content = json.dumps(by_part[part], ensure_ascii=False).encode()
+            files.write(name, partial(_write, content))
+    return by_part
 
 
-def _write(told: bytes, path: Path) -> None:
-    path.write_bytes(told)
+def _write(content: bytes, path: Path) -> None:
+    path.write_bytes(content)
 
 
 def value_files(store: Store, table: str) -> PartFiles:
@@ -272,14 +273,15 @@ def value_files(store: Store, table: str) -> PartFiles:
 
 # Score sums
 GROUP_ROWS = 2**16
+"""The number of rows of a row group of a file of sums."""
 MOST_SETS = 2_000
 """A part with more sets of bindings has no sums: to distinguish the sets would take longer than reading its rows."""
-_APART = ("benchmark", "scenario", "item_id", "model", "scorer", "metric", "evaluator", "round", "judged_by", "status")
-_SUM_COLUMNS = f"""{", ".join(_APART)}, fingerprint, sum(value order by value) as "its total", count(value) as "its n",
+_KEYS = "benchmark, scenario, item_id, model, scorer, metric, evaluator, round, judged_by, status, fingerprint"
+_SUM_COLUMNS = f"""{_KEYS}, sum(value order by value) as "its total", count(value) as "its n",
   count(*) as "its rows", coalesce(bool_and(value in (0, 1)), true) as "all are 0 or 1",
   min(hash(sample_id)) filter (value is not null) as "its sample\""""
 # Several replies of a model to an item differ in their binding, and a run usually has all of them or none. So sums
-# are over a set of bindings. If only part of such a set is shown, no sums are used (`RunRows.parted_sets`).
+# are over a set of bindings. If only part of such a set is shown, no sums are used (`RunRows.partial_sets`).
 _SETS = b"sets"
 _SUMS = f"""select {_SUM_COLUMNS}, array_to_string(list_sort(list_distinct(list(binding))), chr(31)) as binding
 from {{source}} group by all"""
@@ -288,8 +290,8 @@ SUM_COLUMNS = frozenset(("model", "scenario", "item_id", "cluster_id", "metric",
 
 
 def score_sums(connection: Connection, benchmark: str, placed: bool = False) -> str | None:
-    """Return the table of sums of the scores and columns of a benchmark, with its axes if `placed`; `None` if there is
-    none. It has one or more rows for each item.
+    """Return the name of the table of sums of the scores and columns of a benchmark, with its axes if `placed`; None if
+    there is none. It has one or more rows for each item.
     """
     if not isinstance(connection, StoreConnection) or not connection.views.has(INTERNAL, f"sums of {benchmark}"):
         return None
@@ -297,14 +299,16 @@ def score_sums(connection: Connection, benchmark: str, placed: bool = False) -> 
 
 
 def analysis_of(connection: Connection, benchmark: str) -> str:
-    """Return the item analysis of a benchmark as a `from` item: from sums if `connection` has them, else the macro."""
+    """Return the item analysis of a benchmark as a `from` item: the view over sums if `connection` has them, otherwise
+    the macro."""
     if score_sums(connection, benchmark) is None:
         return f"{sql.name(benchmark)}.item_analysis()"
     return analysis_name(benchmark)
 
 
 def score_sums_by(connection: Connection, plan: Plan, columns: Collection[str]) -> str | None:
-    """Return the table of sums with these columns, which are of scores, axes or arms; `None` if there is none."""
+    """Return the name of the table of sums with these columns, which are of scores, axes or arms; None if there is
+    none."""
     return score_sums(connection, plan.benchmark.name, not {*columns} <= {*SUM_COLUMNS, *arm_columns(plan)})
 
 
@@ -330,15 +334,15 @@ def read_score_sums(store: Store, parts: Sequence[Path]) -> dict[Path, PartSums]
     S0103 if a part has changed since it was written.
     """
     files = sum_files(store)
-    sumses: dict[Path, PartSums] = {}
+    by_part: dict[Path, PartSums] = {}
     with suppress(OSError):
         names = files.names(parts)
         for part, path in files.read(names).items():
-            sumses[part] = _read_sums(path)
-        missing = {part: name for part, name in names.items() if part not in sumses}
+            by_part[part] = _read_sums(path)
+        missing = {part: name for part, name in names.items() if part not in by_part}
         if missing:
-            sumses.update(_compute_sums(files, missing))
-    return sumses
+            by_part.update(_compute_sums(files, missing))
+    return by_part
 
 
 def sum_files(store: Store) -> PartFiles:
@@ -347,10 +351,12 @@ def sum_files(store: Store) -> PartFiles:
 
 
 def _read_sums(path: Path) -> PartSums:
+    """Return the sums in a file, with the sets of bindings from its metadata."""
     import pyarrow.parquet as pq
 
-    told = json.loads(pq.read_metadata(path).metadata[_SETS])
-    return PartSums(path, tuple(BindingSet(one, two, name, tuple(some)) for one, two, name, some in told))
+    rows = json.loads(pq.read_metadata(path).metadata[_SETS])
+    sets = (BindingSet(scenario, fingerprint, name, tuple(bindings)) for scenario, fingerprint, name, bindings in rows)
+    return PartSums(path, tuple(sets))
 
 
 def _compute_sums(files: PartFiles, names: Mapping[Path, str]) -> Iterator[tuple[Path, PartSums]]:
@@ -361,11 +367,10 @@ def _compute_sums(files: PartFiles, names: Mapping[Path, str]) -> Iterator[tuple
         for part, name in names.items():
             files.verify(part)
             with suppress(duckdb.Error):
-                read = f"read_parquet({sql.texts([str(part)])})"
-                sums, sets = _with_sets(as_relation(box, _SUMS.format(source=read)).to_arrow_table())
+                sums, sets = _with_sets(as_relation(box, _SUMS.format(source=_source([part]))).to_arrow_table())
                 if len(sets) <= MOST_SETS:
-                    whole = sums.replace_schema_metadata({_SETS: json.dumps(sets)})
-                    write = partial(pq.write_table, whole, compression="zstd", row_group_size=GROUP_ROWS)
+                    table = sums.replace_schema_metadata({_SETS: json.dumps(sets)})
+                    write = partial(pq.write_table, table, compression="zstd", row_group_size=GROUP_ROWS)
                     yield part, PartSums(files.write(name, write), sets)
 
 
@@ -391,17 +396,17 @@ def _with_sets(sums: pa.Table) -> tuple[pa.Table, tuple[BindingSet, ...]]:
     return sums, tuple(sorted(binding_sets))
 
 
-def all_sums(rows: str, kept: Sequence[PartSums]) -> list[str]:
-    """Return the statements that create the view of all sums, from the stored sums and `rows`, and the table of their
-    binding sets.
+def all_sums(rows: str, stored: Sequence[PartSums]) -> list[str]:
+    """Return the statements that create the view of all sums, from the stored sums and the query `rows` of other
+    scores, and the table of the binding sets of the stored sums.
     """
-    files = sql.texts([str(sums.path) for sums in kept])
-    read = f"from read_parquet({files}) union all by name " if kept else ""
-    sets = {bound: None for sums in kept for bound in sums.sets}
+    files = sql.texts([str(sums.path) for sums in stored])
+    read = f"from read_parquet({files}) union all by name " if stored else ""
+    sets = {set_: None for sums in stored for set_ in sums.sets}
     text = ", ".join(
-        f"({', '.join(map(sql.text, (bound.scenario, bound.fingerprint, bound.name, binding)))}, {len(bound.bindings)})"
-        for bound in sets
-        for binding in bound.bindings
+        f"({', '.join(map(sql.text, (set_.scenario, set_.fingerprint, set_.name, binding)))}, {len(set_.bindings)})"
+        for set_ in sets
+        for binding in set_.bindings
     )
     columns = "scenario, fingerprint, name, binding, size"
     nothing = f"select * from (values ('', '', '', '', 0)) as own ({columns}) where false"

@@ -34,22 +34,23 @@ class Enumerations:
 
 
 def enumerations(plan: Plan, values: Mapping[str, Sequence[str]]) -> Enumerations:
-    """Return the enumerations of a plan. Values of the data (`values`) that the plan does not list follow its own,
-    sorted by name.
+    """Return the enumerations of a plan. Values of the data (`values`) that the plan does not list follow those that it
+    lists, sorted by name.
 
     A column without values stays text, since an enumeration cannot be empty.
     """
     schema = sql.name(plan.benchmark.name)
     statements, types = [], {}
-    for column, listed in _positions(plan).items():
-        every = dict.fromkeys([*listed, *sorted(values.get(column, ()))])
-        if every:
+    for column, listed in _planned_values(plan).items():
+        names = dict.fromkeys([*listed, *sorted(values.get(column, ()))])
+        if names:
             types[column] = f"{schema}.{sql.name(column)}"
-            statements.append(f"create or replace type {types[column]} as enum ({', '.join(map(sql.text, every))})")
+            statements.append(f"create or replace type {types[column]} as enum ({', '.join(map(sql.text, names))})")
     return Enumerations(tuple(statements), types)
 
 
-def _positions(plan: Plan) -> dict[str, Iterable[str]]:
+def _planned_values(plan: Plan) -> dict[str, Iterable[str]]:
+    """Return the values of each enumeration column that the plan lists, in its order."""
     computed = (step.name for scenario in plan.scenarios for step in scenario.steps if isinstance(step, Score))
     columns: dict[str, Iterable[str]] = {
         "scenario": [scenario.name for scenario in plan.scenarios],
@@ -64,7 +65,8 @@ def _positions(plan: Plan) -> dict[str, Iterable[str]]:
 def dimension_label(plan: Plan, dimension: str, value: Any, language: str | None = None) -> str:
     """Return the text for a value of a dimension: a title in the plan, or the value itself.
 
-    `language` is the reader's; by default the first of the benchmark. `None`, for a row without that axis, is `—`.
+    `language` is that of the reader, by default the first of the benchmark. The text for None, the value of a row
+    without that axis, is `—`.
     """
     if value is None:
         return "—"
@@ -80,7 +82,7 @@ def dimension_label(plan: Plan, dimension: str, value: Any, language: str | None
         case "dimension" if language is not None:
             return plan.title_of("dimension", str(value), language) or str(value)
         case _:
-            titles = {each.name: _in(each.labels, plan, language) for each in _values(plan, dimension)}
+            titles = {named.name: _in(named.labels, plan, language) for named in _values(plan, dimension)}
     return titles.get(str(value)) or str(value)
 
 
@@ -120,6 +122,7 @@ def _values(plan: Plan, dimension: str) -> list[AxisValue | ArmValue]:
 
 
 def _in(labels: Labels, plan: Plan, language: str | None) -> str:
+    """Return the label in a language, or in the first language of the benchmark that has one; empty if none has."""
     for choice in (language, *plan.benchmark.languages):
         if choice is not None and choice in labels:
             return labels[choice]
@@ -132,67 +135,67 @@ def arm_columns(plan: Plan) -> list[str]:
     return [arm.name for arm in plan.arms]
 
 
-def last_turns(plan: Plan, apart: Sequence[str] = ()) -> str:
-    """Return a benchmark's samples as a `from` item, without replies that a later turn of the same ask follows.
+def last_turns(plan: Plan, with_all_turns: Sequence[str] = ()) -> str:
+    """Return a benchmark's samples as a `from` item, without replies that are followed by a later turn of the same ask.
 
     A later turn is that of another prompt, or of a later list element: a score of the conversation is stored with its
-    last reply. All turns of the steps `apart` are included.
+    last reply. All turns of the steps `with_all_turns` are included.
     """
     samples = f"{sql.name(plan.benchmark.name)}.samples"
     if not any(isinstance(step, Ask) and step.script for scenario in plan.scenarios for step in scenario.steps):
         return samples
     # Qualified with their table, or a macro with a parameter of such a name could not be created (`run_rows.py`).
-    turn = r"try_cast(regexp_extract(said.step, '\((\d+)\)$', 1) as integer)"
-    chat = ["shown_run", "scenario", "item_id", "model", "sample_number", *map(sql.name, arm_columns(plan))]
-    same = f"{', '.join(f'said.{name}' for name in chat)}, regexp_replace(said.step, '\\(\\d+\\)$', '')"
-    whole = f" or said.step in ({', '.join(map(sql.text, apart))})" if apart else ""
-    return f"(from {samples} as said qualify {turn} is null or {turn} = max({turn}) over (partition by {same}){whole})"
+    turn = r"try_cast(regexp_extract(turn.step, '\((\d+)\)$', 1) as integer)"
+    keys = ["shown_run", "scenario", "item_id", "model", "sample_number", *map(sql.name, arm_columns(plan))]
+    ask = f"{', '.join(f'turn.{name}' for name in keys)}, regexp_replace(turn.step, '\\(\\d+\\)$', '')"
+    other = f" or turn.step in ({', '.join(map(sql.text, with_all_turns))})" if with_all_turns else ""
+    return f"(from {samples} as turn qualify {turn} is null or {turn} = max({turn}) over (partition by {ask}){other})"
 
 
 def join_arms(plan: Plan, row: str, *, asked: bool = False) -> str:
-    """Return the join that adds the value of each arm to `row`, once for every combination of arms that has the step.
-    The joined rows have the alias `treatment`.
+    """Return the join that adds the value of each arm to the alias `row`, once for every combination of arms that has
+    the step. The joined rows have the alias `treatment`.
 
-    Rows of a scenario without arms stay single, with NULL for every arm. With `asked` the rows are requests, each with
-    the `conditions` under which it was made.
+    A row of a scenario without arms is not repeated, and has NULL for every arm. With `asked` the rows are requests,
+    each with the `conditions` under which it was made.
     """
     if not plan.arms:
         return ""
     arms = [arm.name for arm in plan.arms]
-    found: dict[tuple[str | None, ...], set[str]] = {}
+    conditions_of: dict[tuple[str | None, ...], set[str]] = {}
     for scenario in plan.scenarios:
         for treatment in scenario.treatments:
             for step in treatment.steps if treatment.arms else ():
                 for fingerprint in (step.fingerprint, getattr(step, "judgement", step.fingerprint)):
                     key = (fingerprint, *(treatment.arms.get(arm) for arm in arms))
-                    found.setdefault(key, set()).add(getattr(step, "condition", ""))
+                    conditions_of.setdefault(key, set()).add(getattr(step, "condition", ""))
     columns = ", ".join(["fingerprint", *map(sql.name, arms)])
-    under = asked and plan.conditional
-    if not found:
+    has_conditions = asked and plan.conditional
+    if not conditions_of:
         nothing = ", ".join(["NULL::varchar"] * (1 + len(arms)))
         values = f"select * from (values ({nothing})) as treatment ({columns}) where false"
     else:
-        columns += ", conditions" if under else ""
+        columns += ", conditions" if has_conditions else ""
         values = ", ".join(
-            f"({', '.join([*map(sql.optional_text, each), *([_listed_texts(conditions)] if under else [])])})"
-            for each, conditions in found.items()
+            f"({', '.join([*map(sql.optional_text, key), *([_listed_texts(conditions)] if has_conditions else [])])})"
+            for key, conditions in conditions_of.items()
         )
         values = f"select * from (values {values}) as treatment ({columns})"
-    holds = ""
-    if under and found:
-        holds = f" and (treatment.conditions is null or list_has_any({row}.conditions, treatment.conditions))"
-    return f"\n        left join ({values}) as treatment on treatment.fingerprint = {row}.fingerprint{holds}"
+    condition = ""
+    if has_conditions and conditions_of:
+        condition = f" and (treatment.conditions is null or list_has_any({row}.conditions, treatment.conditions))"
+    return f"\n        left join ({values}) as treatment on treatment.fingerprint = {row}.fingerprint{condition}"
 
 
 def _listed_texts(conditions: AbstractSet[str]) -> str:
-    """Return conditions as a SQL list; NULL if one of them is the absence of a condition."""
+    """Return conditions as a SQL list; NULL if one of them is empty, which is no condition."""
     return "NULL::varchar[]" if "" in conditions else sql.texts(sorted(conditions))
 
 
 # Scores without a compared model
 @dataclass(frozen=True)
 class Baselines:
-    """The fingerprints of scores without a compared model. `alone`: those of scenarios that have no other scores, by
+    """The fingerprints of scores without a compared model. `alone` has those of scenarios without other scores, by
     scenario.
     """
 
@@ -201,18 +204,18 @@ class Baselines:
 
 
 def baselines(plan: Plan, compared: str) -> Baselines:
-    """Return the baselines of a plan with the given `compared` role."""
-    found: dict[str, None] = {}
+    """Return the scores of a plan without a compared model. `compared` is the compared role."""
+    fingerprints: dict[str, None] = {}
     alone: dict[str, tuple[str, ...]] = {}
     for scenario in plan.scenarios:
-        own: dict[str, bool] = {}
+        is_about_compared: dict[str, bool] = {}
         for treatment in scenario.treatments:
-            own |= _about(treatment, compared)
-        without = tuple(fingerprint for fingerprint, about in own.items() if not about)
-        found |= dict.fromkeys(without)
-        if len(without) == len(own) and without:
+            is_about_compared |= _about_compared(treatment, compared)
+        without = tuple(fingerprint for fingerprint, is_about in is_about_compared.items() if not is_about)
+        fingerprints |= dict.fromkeys(without)
+        if len(without) == len(is_about_compared) and without:
             alone[scenario.name] = without
-    return Baselines(tuple(found), alone)
+    return Baselines(tuple(fingerprints), alone)
 
 
 def shows_several_times(plan: Plan, compared: str) -> bool:
@@ -220,8 +223,8 @@ def shows_several_times(plan: Plan, compared: str) -> bool:
     return bool(plan.arms) or bool(baselines(plan, compared).fingerprints)
 
 
-def _about(treatment: Treatment, compared: str) -> dict[str, bool]:
-    """Return for the fingerprint of every score if it is about the compared models."""
+def _about_compared(treatment: Treatment, compared: str) -> dict[str, bool]:
+    """Return whether every score of a treatment is about the compared models, by fingerprint."""
     roles: dict[str, set[str]] = {}
     for step in treatment.steps:
         if isinstance(step, Ask):

@@ -2,11 +2,11 @@
 
 Item analysis. Discrimination is the corrected item-total correlation: of an item's mean with the mean of the model over
 its other items, with the models as test takers (Lord and Novick 1968; Nunnally 1978). Its interval is Fisher's (1921).
-`statistics.validity` has the same for arrays. Baselines are not respondents. The scores are read twice, since a window
-over all items of a model would hold them all in memory.
+`statistics.validity` has the same for arrays. Baselines do not count as test takers. The scores are read twice, since a
+window over all items of a model would keep all of them in memory.
 
-Baselines. `with_clears` tests if a mean clears a floor: its whole 95 % interval lies above. This is SQL only, since the
-macros must work in any DuckDB. The interval itself is not computed. Its low end lies above a floor f if
+Baselines. `with_clears` tests whether a mean clears a floor: its 95 % interval lies above the floor. The test is in
+SQL, since the macros must work in any DuckDB, and does not compute the interval. Its low end lies above a floor f if
 
 - for a share with one score an item (Clopper and Pearson): the probability of as many successes or more, with f as the
   success probability, is below 2.5 %
@@ -23,7 +23,7 @@ from tripos_warehouse import sql
 from tripos_warehouse.views.dimensions import Enumerations
 from tripos_warehouse.views.run_rows import analysis_name, sums_name
 
-# Does a mean clear a floor?
+# The test whether a mean clears a floor
 QUANTILES = """
 12.706204736, 4.302652730, 3.182446305, 2.776445105, 2.570581836, 2.446911851,
 2.364624252, 2.306004135, 2.262157163, 2.228138852, 2.200985160, 2.178812830,
@@ -109,31 +109,34 @@ _SPLIT = """
   group by all"""
 # A row for each scenario, metric and item, from the common table expressions `given`, `totals` and `split`.
 _ANALYSED = """
-beside as (
+with_rest as (
   select given.*, (totals.total - given.value) / nullif(totals.items - 1, 0) as rest
   from given join totals on totals.scenario is not distinct from given.scenario
     and totals.metric is not distinct from given.metric and totals.model = given.model),
-figured as (
-  select beside.scenario, beside.metric, beside.item_id, avg(beside.value) as mean, avg(beside.share) as share,
-    count(*) as models, bool_and(beside.share >= 1 - 1e-9) as easy, bool_and(beside.share <= 1e-9) as hard,
-    case when count(beside.rest) >= LEAST_MODELS and stddev_pop(beside.value) > 1e-9 and stddev_pop(beside.rest) > 1e-9
-      then greatest(-1 + 1e-6, least(1 - 1e-6, corr(beside.value, beside.rest))) end as discrimination
-  from beside group by all)
-select figured.scenario, figured.metric, figured.item_id, figured.models, figured.mean, figured.share,
-  figured.discrimination,
-  tanh(atanh(figured.discrimination) - 1.959963985 / sqrt(figured.models - 3)) as low,
-  tanh(atanh(figured.discrimination) + 1.959963985 / sqrt(figured.models - 3)) as high,
-  case when figured.models < 2 then null when figured.easy then 'every model' when figured.hard then 'no model' end
+analysed as (
+  select with_rest.scenario, with_rest.metric, with_rest.item_id,
+    avg(with_rest.value) as mean, avg(with_rest.share) as share,
+    count(*) as models, bool_and(with_rest.share >= 1 - 1e-9) as easy, bool_and(with_rest.share <= 1e-9) as hard,
+    case when count(with_rest.rest) >= LEAST_MODELS and stddev_pop(with_rest.value) > 1e-9
+        and stddev_pop(with_rest.rest) > 1e-9
+      then greatest(-1 + 1e-6, least(1 - 1e-6, corr(with_rest.value, with_rest.rest))) end as discrimination
+  from with_rest group by all)
+select analysed.scenario, analysed.metric, analysed.item_id, analysed.models, analysed.mean, analysed.share,
+  analysed.discrimination,
+  tanh(atanh(analysed.discrimination) - 1.959963985 / sqrt(analysed.models - 3)) as low,
+  tanh(atanh(analysed.discrimination) + 1.959963985 / sqrt(analysed.models - 3)) as high,
+  case when analysed.models < 2 then null when analysed.easy then 'every model' when analysed.hard then 'no model' end
     as solved_by,
   split.apart
-from figured left join split on split.scenario is not distinct from figured.scenario
-  and split.metric is not distinct from figured.metric and split.item_id = figured.item_id
-order by figured.discrimination nulls last, figured.scenario, figured.metric, figured.item_id"""
+from analysed left join split on split.scenario is not distinct from analysed.scenario
+  and split.metric is not distinct from analysed.metric and split.item_id = analysed.item_id
+order by analysed.discrimination nulls last, analysed.scenario, analysed.metric, analysed.item_id"""
 
 
 def _of(text: str, chosen: str, graded: str) -> str:
-    """Return a query with the conditions of the `chosen` scores and of the evaluators (`graded`) filled in."""
-    # Not in `where`: DuckDB would underestimate the rows left of ten million scores, and hold them all for a join.
+    """Return a query of item analysis with the SQL conditions of the scores (`chosen`) and of their evaluators
+    (`graded`) filled in."""
+    # Not in `where`: DuckDB would underestimate the rows left of ten million scores, and keep them all for a join.
     text = text.replace("KEPT", f"not starts_with(score.model, 'baseline/') and {graded}")
     return text.replace("LEAST_MODELS", str(LEAST_MODELS)).replace("CHOSEN", chosen).replace("GRADED", graded)
 
@@ -160,7 +163,7 @@ view {{analysis}} as with given as ({_GIVEN_OF_SUMS}), totals as (from {{totals}
     )
 )
 """Item analysis of all scores, from their sums for each item (`views/derived.py`). The totals of each model come first,
-as a table: otherwise both aggregations would hold a row for each item and model at once.
+as a table: otherwise both aggregations would have a row for each item and model in memory at once.
 """
 
 # A row for each metric and model.
@@ -203,12 +206,14 @@ select reached.metric, reached.model, reached.items_inside, reached.items_outsid
   reached.gap, least(reached.gap, reached.middle - reached.reach) as low,
   greatest(reached.gap, reached.middle + reached.reach) as high
 from reached order by reached.metric, reached.model""".replace("T_QUANTILE", T_QUANTILE)
-"""How much better each model is outside of a subset than in it, with Welch's interval (1947). If the scale has ends,
-each side gets one more item at each end (Agresti and Caffo 2000), since few items near an end hide what lies far off.
+"""The difference of each model's mean outside of a subset and in it, with Welch's interval (1947). If the scale has
+ends, each side gets one more item at each end (Agresti and Caffo 2000), since few items near an end do not show values
+far from it.
 """
 
 
 def _same(table: str) -> str:
+    """Return the SQL condition that a row of a table belongs to the same group, metric and scale as one of `board`."""
     columns = ("part", "metric", "evaluator", "scale")
     return " and ".join(f"{table}.{column} is not distinct from board.{column}" for column in columns)
 
@@ -229,14 +234,14 @@ with given as not materialized (
   from {schema}.scores as score
   where score.status <> 'not_applicable' and (metric is null or score.metric = metric)
     and (scenario is null or score.scenario = scenario)
-    and (evaluator is null or score.evaluator = evaluator){not_told}),
-{told}items as (
+    and (evaluator is null or score.evaluator = evaluator){not_summed}),
+{summed}items as (
   select given.part, given.place, given.metric, given.evaluator, given.model, given.low, given.high, given.cluster_id,
     sum(given.value order by given.value) as total, count(given.value) as n, count(*) as rows,
     pow(sum(given.value order by given.value), 2) as squares,
     sum(given.value order by given.value) * count(given.value) as products, pow(count(given.value), 2) as counts,
     (count(given.value) > 0)::int as items
-  from given group by all{told_items}),
+  from given group by all{summed_items}),
 board as (
 select items.part, items.place, items.metric, items.evaluator, items.model,
   sum(items.total order by items.total) / nullif(sum(items.n), 0) as mean,
@@ -259,31 +264,31 @@ covered as (
   select valued.part, valued.metric, valued.evaluator, valued.model, valued.low || '..' || valued.high as scale,
     list(valued.scenario order by valued.scenario) as covers
   from valued group by valued.part, valued.metric, valued.evaluator, valued.model, valued.low, valued.high),
-free as (
+best_baseline as (
   select board.part, board.metric, board.evaluator, board.scale, covered.covers, max(board.mean) as mean,
     arg_max(board.model, board.mean) as model
   from board join covered on {same} and covered.model = board.model
   where starts_with(board.model, 'baseline/') group by all),
-floored as (
-  select board.*, free.model as baseline,
-    case when not starts_with(board.model, 'baseline/') then free.mean end as floor
+with_floor as (
+  select board.*, best_baseline.model as baseline,
+    case when not starts_with(board.model, 'baseline/') then best_baseline.mean end as floor
   from board left join covered on {same} and covered.model = board.model
-    left join free on {same_free} and free.covers = covered.covers)
+    left join best_baseline on {same_baseline} and best_baseline.covers = covered.covers)
 select placed.part, placed.metric, placed.evaluator, placed.model, placed.mean, placed.standard_error, placed.items,
   placed.scores, placed.without, placed.scale, case when not placed.clears then placed.baseline end as no_better_than
 from ({placed}) as placed
 order by placed.place, placed.part, placed.metric, placed.evaluator, placed.model, placed.scale""".replace(
         "{same}", _same("covered")
     )
-    .replace("{same_free}", _same("free"))
-    .replace("{placed}", with_clears("floored"))
+    .replace("{same_baseline}", _same("best_baseline"))
+    .replace("{placed}", with_clears("with_floor"))
 )
 
 MOMENT_COLUMNS = ("scenario", "metric", "dimension", "evaluator", "scorer")
 """The columns by which the sums for means are grouped."""
-# A cluster, usually one item, belongs to one group of the `TOLD` columns and adds to its sums. If it has scores on
-# one metric in several scenarios or by several scorers, it has rows of its own, under its name, so that its scores
-# are added up first.
+# A cluster, usually one item, belongs to one group of `MOMENT_COLUMNS` and is part of the sums of that group. If it has
+# scores on one metric in several scenarios or by several scorers, it has separate rows with its name, so that its
+# scores are added up first.
 _MOMENTS = """
 table {moments} as
 with item as (
@@ -304,35 +309,37 @@ select item.scenario::varchar as scenario, item.metric::varchar as metric, item.
 from item left join several on several.metric is not distinct from item.metric and several.cluster_id = item.cluster_id
 group by all"""
 # The rows of `_MOMENTS` that fit the parameters.
-_TOLD = """
-told as not materialized (
-  select {told_per}, score.* from (
-    select {told_columns}, kept.evaluator, kept.scorer, kept.model, kept.low, kept.high, kept.cluster_id, kept.total,
+_SUMMED = """
+summed as not materialized (
+  select {summed_per}, score.* from (
+    select {summed_columns}, kept.evaluator, kept.scorer, kept.model, kept.low, kept.high, kept.cluster_id, kept.total,
       kept.n, kept.rows, kept.squares, kept.products, kept.counts, kept.items
     from {moments} as kept) as score
-  where {is_told} and (metric is null or score.metric = metric) and (scenario is null or score.scenario = scenario)
+  where {is_summed} and (metric is null or score.metric = metric) and (scenario is null or score.scenario = scenario)
     and (evaluator is null or score.evaluator = evaluator)),
 """
-# A row for each group, model and cluster, or for all clusters of a group that need no row of their own.
-_TOLD_ITEMS = """
+# A row for each group, model and cluster with separate rows, and one for all other clusters of a group.
+_SUMMED_ITEMS = """
   union all
-  select told.part, told.place, told.metric, told.evaluator, told.model, told.low, told.high, told.cluster_id,
-    sum(told.total order by told.total), sum(told.n), sum(told.rows),
-    case when told.cluster_id is null then sum(told.squares order by told.squares)
-      else pow(sum(told.total order by told.total), 2) end,
-    case when told.cluster_id is null then sum(told.products order by told.products)
-      else sum(told.total order by told.total) * sum(told.n) end,
-    case when told.cluster_id is null then sum(told.counts) else pow(sum(told.n), 2) end,
-    case when told.cluster_id is null then sum(told.items) else (sum(told.n) > 0)::int end
-  from told
-  group by told.part, told.place, told.metric, told.evaluator, told.model, told.low, told.high, told.cluster_id"""
+  select summed.part, summed.place, summed.metric, summed.evaluator, summed.model, summed.low, summed.high,
+    summed.cluster_id,
+    sum(summed.total order by summed.total), sum(summed.n), sum(summed.rows),
+    case when summed.cluster_id is null then sum(summed.squares order by summed.squares)
+      else pow(sum(summed.total order by summed.total), 2) end,
+    case when summed.cluster_id is null then sum(summed.products order by summed.products)
+      else sum(summed.total order by summed.total) * sum(summed.n) end,
+    case when summed.cluster_id is null then sum(summed.counts) else pow(sum(summed.n), 2) end,
+    case when summed.cluster_id is null then sum(summed.items) else (sum(summed.n) > 0)::int end
+  from summed
+  group by summed.part, summed.place, summed.metric, summed.evaluator, summed.model, summed.low, summed.high,
+    summed.cluster_id"""
 _WITH_VALUE = """(
     select given.part, given.metric, given.evaluator, given.model, given.low, given.high, given.scenario, given.value
     from given
     union all
-    select told.part, told.metric, told.evaluator, told.model, told.low, told.high, told.scenario,
-      case when told.n > 0 then told.total end
-    from told)"""
+    select summed.part, summed.metric, summed.evaluator, summed.model, summed.low, summed.high, summed.scenario,
+      case when summed.n > 0 then summed.total end
+    from summed)"""
 
 # Lists of scores, calls and failures
 
@@ -502,9 +509,10 @@ def benchmark_macros(
 ) -> list[str]:
     """Return the statements that create the macros of a benchmark's schema.
 
-    `columns`: the axes and arms by which `means` and `agreement` can be grouped. `types`: the enumerations. `several`:
-    one score may be in several rows. `arms`: the columns of arms. `counted`: the SQL condition of a `score` that counts
-    in figures. `moments`: the name of a table of sums to create, from which means are computed where it suffices.
+    `columns` are the axes and arms by which `means` and `agreement` can be grouped, `types` the enumerations, and
+    `arms` the columns of arms. `several` is true if one score may be in several rows. `counted` is the SQL condition of
+    a `score` that counts in figures. `moments` is the name of a table of sums to create, from which means are computed
+    if they are grouped by its columns.
     """
     schema = sql.name(benchmark)
     per = _per([*MOMENT_COLUMNS, *columns], types.types)
@@ -512,15 +520,16 @@ def benchmark_macros(
     filled |= {"counted": counted, "benchmark": sql.text(benchmark)}
     filled["once"] = "distinct" if several else ""
     filled["arms"] = f"concat_ws(', ', {', '.join(f'score.{sql.name(arm)}::varchar' for arm in arms)})"
-    filled |= {"not_told": "", "told": "", "told_items": "", "with_value": "given"}
+    filled |= {"not_summed": "", "summed": "", "summed_items": "", "with_value": "given"}
     texts = [_MEANS, _WORST, _REASONS, _DISAGREEMENTS, _AGREEMENT, _FAILURES, _SPENDING, ITEM_ANALYSIS, SUBSET_GAP]
     texts += [_UNPAIRED] if arms else []
     if moments is not None:
-        is_told = f"(per is null or per in ({', '.join(map(sql.text, MOMENT_COLUMNS))}))"
-        told_columns = ", ".join(types.cast(name, f"kept.{name}") for name in ("scenario", "metric", "dimension"))
-        telling = {"told_per": _per(MOMENT_COLUMNS, types.types), "told_columns": told_columns, "is_told": is_told}
-        filled["told"] = _filled(_TOLD, telling | {"moments": moments}).lstrip()
-        filled |= {"moments": moments, "not_told": f" and not {is_told}", "told_items": _TOLD_ITEMS}
+        is_summed = f"(per is null or per in ({', '.join(map(sql.text, MOMENT_COLUMNS))}))"
+        summed_columns = ", ".join(types.cast(name, f"kept.{name}") for name in ("scenario", "metric", "dimension"))
+        summed_per = _per(MOMENT_COLUMNS, types.types)
+        values = {"summed_per": summed_per, "summed_columns": summed_columns, "is_summed": is_summed}
+        filled["summed"] = _filled(_SUMMED, values | {"moments": moments}).lstrip()
+        filled |= {"moments": moments, "not_summed": f" and not {is_summed}", "summed_items": _SUMMED_ITEMS}
         filled["with_value"] = _WITH_VALUE
         texts.insert(0, _MOMENTS)
     return [f"create or replace {_filled(text, filled).strip()}" for text in texts]
@@ -565,8 +574,9 @@ def main_macros() -> list[str]:
 
 
 def _per(columns: Sequence[str], ordered: Collection[str]) -> str:
-    """Return the SQL of the value and position of the grouping column `per`. `per` is known when a query is planned, so
-    other columns are not read.
+    """Return the SQL of the columns `part` and `place`: the value of the grouping column that the parameter `per`
+    names, and its position in the order of the plan. `per` is known when a query is planned, so other columns are not
+    read.
     """
     cases = " ".join(f"when per = {sql.text(column)} then score.{sql.name(column)}::varchar" for column in columns)
     wrong = "per is not null then error('`per` is one of ' || " + sql.text(", ".join(columns)) + ")"
@@ -580,6 +590,7 @@ def _per(columns: Sequence[str], ordered: Collection[str]) -> str:
 
 
 def _filled(text: str, values: dict[str, str]) -> str:
+    """Return a template with its placeholders in braces filled in; doubled braces become single ones."""
     for name, value in values.items():
         text = text.replace(f"{{{name}}}", value)
     return text.replace("{{", "{").replace("}}", "}")

@@ -1,10 +1,10 @@
 """The rows of a run: the one definition used by views, reports, leaderboards, comparisons and exports.
 
-A run lists its items (`run_items`) and what it computes for each (`run_steps`: fingerprints and bindings, which tell
-who filled the roles that a row depends on). Its rows are those of its items with one of its fingerprints and bindings,
-whichever run made them. Rows of a step with a condition must have been requested under the same condition by some run
-(`conditions`), since ids do not include conditions. Steps that the plan no longer has are left out, so a plan may show
-a run of an earlier plan.
+A run lists its items (`run_items`) and what it computes for each (`run_steps`: fingerprints and bindings, which
+identify the models in the roles that a row depends on). Its rows are those of its items with one of its fingerprints
+and bindings, whichever run made them. Rows of a step with a condition must have been requested under the same condition
+by some run (`conditions`), since ids do not include conditions. Steps that the plan does not have are left out, so a
+plan may show a run of an earlier plan.
 
 Without a run, a benchmark shows its latest state: the plan is that of the last run that did not have to stop. For each
 scenario and compared model (for comparisons: each pair of models) the rows are those of the last run that had any of
@@ -50,9 +50,9 @@ class ScenarioRows(NamedTuple):
 class PlanSteps:
     """The steps of a benchmark's plan.
 
-    `shared`: runs of other benchmarks have some of its steps, because one extends the other, so their results count
-    here. `generated`: models generate data sets. `elements`: some scores are of list elements. `conditional`: some
-    steps have a condition. `clustered`: items may share clusters."""
+    `shared` is true if runs of other benchmarks have some of its steps, because one benchmark extends the other, so
+    that their results count here; `generated` if models generate data sets; `elements` if some scores are of list
+    elements; `conditional` if some steps have a condition; `clustered` if items may share clusters."""
 
     benchmark: str
     fingerprints: frozenset[str]
@@ -68,8 +68,8 @@ class PlanSteps:
 
     @property
     def planned(self) -> str:
-        """The SQL condition that a step is in the plan. Use it only when reading steps: elsewhere DuckDB underestimates
-        the rows that it leaves of a million scores and joins them in the wrong order, which takes twenty times as long.
+        """The SQL condition that a step is in the plan. Use it only when reading steps: in a query of a million scores,
+        DuckDB underestimates the rows that remain and joins them in the wrong order, which takes twenty times as long.
         """
         return f"step.fingerprint in ({', '.join(map(sql.text, sorted(self.fingerprints))) or 'NULL'})"
 
@@ -78,7 +78,8 @@ class PlanSteps:
 class RunRows:
     """The rows of one run, or the latest state of a benchmark, as SQL.
 
-    `several`: a row may belong to more than one shown run. `only`: items with other values on these axes are left out.
+    `several` is true if a row may belong to more than one shown run. Items with other values on axes than those in
+    `only` are left out.
     """
 
     of: PlanSteps
@@ -118,7 +119,7 @@ class RunRows:
             )
         )
         if self.only:
-            listed = f"{listed} {'and' if self.run_id is not None else 'where'} not exists ({self._elsewhere})"
+            listed = f"{listed} {'and' if self.run_id is not None else 'where'} not exists ({self._other_values})"
         return [
             f"create or replace table {self._name('steps')} as {steps} and {self.of.planned}",
             f"create or replace table {self._name('steps once')} as {self._once}",
@@ -130,6 +131,7 @@ class RunRows:
 
     @property
     def _further(self) -> list[str]:
+        """The further columns of listed items that are needed."""
         return [*(["models"] if self.partly else []), *(["cluster"] if self.of.clustered else [])]
 
     @property
@@ -140,7 +142,7 @@ class RunRows:
           group by listed.scenario, listed.item_id"""
 
     def with_clusters(self, rows: str) -> str:
-        """Return the query of rows of items with their `cluster_id`, the independent unit of each."""
+        """Return the query of rows of items with their `cluster_id`: the cluster of the item, or the item itself."""
         if not self.of.clustered:
             return f"select own.*, own.item_id as cluster_id from ({rows}) as own"
         return f"""select own.*, coalesce(cluster.cluster_id, own.item_id) as cluster_id from ({rows}) as own
@@ -150,7 +152,7 @@ class RunRows:
     @property
     def _once(self) -> str:
         """The query of the steps of a run, each once for all models. It fills a table, since for a subquery DuckDB
-        would estimate the join at a quarter of its rows and hold ten million samples.
+        would estimate the join at a quarter of its rows and keep ten million samples in memory.
         """
         conditions = ", list(step.condition) as conditions, count(*) > count(step.condition) as always"
         return f"""select step.scenario, step.fingerprint, step.binding, step.run_id
@@ -158,7 +160,7 @@ class RunRows:
 
     @property
     def _asked_steps(self) -> str:
-        """The query of the steps of every item, without those of models that were settled before it."""
+        """The query of the steps of every item, without those of models that were settled before the item."""
         asked = " and ".join(
             f"(listed.models is null or step.{side} is null or list_contains(listed.models, step.{side}))"
             for side in ("model", "other")
@@ -169,7 +171,8 @@ class RunRows:
             on step.run_id = listed.run_id and step.scenario = listed.scenario and {asked}"""
 
     def _is_listed(self, items: str, key: str) -> str:
-        """Return a semi join of `row` and `step` with the items, or slots, of the run."""
+        """Return a semi join of the aliases `row` and `step` with the listed items, or slots, of the run. `key` is the
+        column of `row` that identifies a slot."""
         on = _LISTED.format(key if items == "slots" else "item_id")
         if not self.partly or items == "slots":
             return f"semi join {self._name(items)} as listed on {on}"
@@ -177,42 +180,41 @@ class RunRows:
         return f"semi join {self._name('asked')} as listed on {on} and {same}"
 
     @property
-    def _elsewhere(self) -> str:
+    def _other_values(self) -> str:
         """The query that has a row if the item `listed` has other axis values than `only`."""
-        said = {axis: f"item.context[{sql.text(axis)}]" for axis in self.only}
-        if LANGUAGE in said:
-            said[LANGUAGE] = f"coalesce({said[LANGUAGE]}, item.language)"
-        wrong = " or ".join(f"{said[axis]} not in {sql.texts(values)}" for axis, values in self.only.items())
+        axis_values = {axis: f"item.context[{sql.text(axis)}]" for axis in self.only}
+        if LANGUAGE in axis_values:
+            axis_values[LANGUAGE] = f"coalesce({axis_values[LANGUAGE]}, item.language)"
+        differs = " or ".join(f"{axis_values[axis]} not in {sql.texts(values)}" for axis, values in self.only.items())
         return f"""select 1 from main.items as item where {self.of.in_benchmark("item")}
-          and item.scenario = listed.scenario and item.item_id = listed.item_id and ({wrong})"""
+          and item.scenario = listed.scenario and item.item_id = listed.item_id and ({differs})"""
 
     def rows(self, table: str, key: str, items: str = "listed") -> str:
-        """Return the query of the rows of a table, each once, with `shown_run`. `items` is how they are listed:
-        `listed` by item, `slots` by their own id, `samples` in either way.
+        """Return the query of the rows of a table, each once, with `shown_run`. `key` is its id column, and `items` is
+        how its rows are listed: `listed` by item, `slots` by their own id, `samples` in either way.
         """
         both = ["listed", "slots"] if self.of.generated else ["listed"]
-        under = self.of.conditional and table in REQUEST_TABLES
         source = f"from main.{table} as kept where {self.of.in_benchmark('kept')}"
-        holds = ""
-        if under:
+        condition = ""
+        if self.of.conditional and table in REQUEST_TABLES:
             source = f"""select kept.*, asked.conditions from main.{table} as kept left join (
               select met.result_id, list(distinct met.condition) as conditions from main.conditions as met
               group by met.result_id) as asked on asked.result_id = kept.{REQUEST_TABLES[table]}
             where {self.of.in_benchmark("kept")}"""
-            holds = "and (step.always or list_has_any(row.conditions, step.conditions))"
-        found = " union all ".join(
+            condition = "and (step.always or list_has_any(row.conditions, step.conditions))"
+        rows = " union all ".join(
             f"""select row.*, step.run_id as shown_run
           from ({source}) as row
           join {self._name("steps once")} as step
-            on {_SAME} {holds}
-          {self._is_listed(each, key)}"""
-            for each in (both if items == "samples" else [items])
+            on {_SAME} {condition}
+          {self._is_listed(listing, key)}"""
+            for listing in (both if items == "samples" else [items])
         )
         if not self.several:
-            return found
+            return rows
         # The last run is found by id first, without the wide columns.
         return f"""select row.*, named.shown_run from ({source}) as row
-          join (select found.{key}, max(found.shown_run) as shown_run from ({found}) as found
+          join (select found.{key}, max(found.shown_run) as shown_run from ({rows}) as found
             group by found.{key}) as named on named.{key} = row.{key}"""
 
     def scores(self) -> str:
@@ -220,7 +222,7 @@ class RunRows:
 
         A score without a compared model, such as that of a student who was taught nothing, is the reference for all of
         them. A score of list elements has a row for each element, with its position and value, and with the judge if
-        each judge of a panel has its own. An empty list has one row that says so.
+        the judges of a panel score separately. An empty list has one row, with a status that says so.
         """
         if not self.of.elements:
             nothing = "NULL::varchar as element_place, NULL::varchar as element_value"
@@ -248,17 +250,18 @@ class RunRows:
         """Return the query of score sums by item. No score may be of list elements."""
         steps = f"""(select step.scenario, step.fingerprint, step.binding, step.model, step.run_id
             from {self._name("steps")} as step
-            union all select * exclude (found, size) from ({self._sets}) as whole where whole.found = whole.size)"""
+            union all select * exclude (found, size) from ({self._sets}) as sets where sets.found = sets.size)"""
         return self._of_models(ALL_SUMS, steps)
 
     @property
     def partial_sets(self) -> str:
         """The query that has a row if some bindings of a set are shown and others not: then sums must not be used."""
-        return f"select 1 from ({self._sets}) as parted where parted.found <> parted.size limit 1"
+        return f"select 1 from ({self._sets}) as sets where sets.found <> sets.size limit 1"
 
     @property
     def _sets(self) -> str:
-        """The query of binding sets of sums, for every model and run with some of their bindings."""
+        """The query of binding sets of sums, for every model and run with some of their bindings: the number of
+        bindings that are `found`, and the `size` of the set."""
         return f"""select step.scenario, step.fingerprint, own.name as binding, step.model, step.run_id,
             count(*) as found, any_value(own.size) as size
           from {self._name("steps")} as step join {SUM_SETS} as own
@@ -322,7 +325,7 @@ def element_rows(row: Mapping[str, Any]) -> list[dict[str, Any]]:
         {
             **row,
             "score_id": ".".join(
-                [row["score_id"], *(listed[each] for each in ("evaluator", "place") if each in listed)]
+                [row["score_id"], *(listed[name] for name in ("evaluator", "place") if name in listed)]
             ),
             "evaluator": listed.get("evaluator", row.get("evaluator")),
             **{name: outcome.get(name) for name in ("value", "given", "status", "error")},
@@ -334,10 +337,10 @@ def element_rows(row: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def step_counts(connection: Connection, benchmark: str, scenario: str | None) -> dict[str, int]:
-    """Return how many steps have rows about each compared model, in one scenario or in all."""
-    there = "" if scenario is None else f"and scenario = {sql.text(scenario)}"
+    """Return the number of steps with rows about each compared model, in one scenario or in all."""
+    in_scenario = "" if scenario is None else f"and scenario = {sql.text(scenario)}"
     query = f"""select model, count(distinct (scenario, fingerprint)) from {_name("steps", benchmark)}
-      where model is not null {there} group by model"""
+      where model is not null {in_scenario} group by model"""
     return dict(connection.execute(query).fetchall())
 
 
@@ -357,10 +360,10 @@ def latest_rows(connection: Connection, of: PlanSteps, *, partly: bool = False) 
       qualify row_number() over (partition by scenario, model, other order by {LATEST}) = 1"""
     parts = tuple(ScenarioRows(*row) for row in connection.execute(f"from ({chosen}) order by all").fetchall())
     rows = RunRows(of, parts, None, several=False, partly=partly)
-    twice = f"""select count(*) > 0 from (
+    repeated = f"""select count(*) > 0 from (
       select 1 from ({steps}) as step semi join ({rows.shown}) as shown on {_SHOWN}
       group by step.scenario, step.fingerprint, step.binding having count(distinct step.run_id) > 1)"""
-    [(several,)] = connection.execute(twice).fetchall()
+    [(several,)] = connection.execute(repeated).fetchall()
     return replace(rows, several=several)
 
 

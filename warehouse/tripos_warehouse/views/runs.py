@@ -27,17 +27,17 @@ _COLUMNS = (
     " settled, release, (select count(*) from main.run_items as listed where listed.run_id = runs.run_id) as items"
 )
 
-_MINE = """from main.{table} as row
+_ROWS_OF_RUNS = """from main.{table} as row
       join (select distinct run_id, scenario, fingerprint, binding from main.run_steps) as step
         on step.binding = row.binding and step.fingerprint = row.fingerprint and step.scenario = row.scenario
       semi join main.run_items as item
         on item.run_id = step.run_id and item.scenario = row.scenario and item.item_id = row.item_id"""
-"""The rows of every run, as `run_rows` defines them for one."""
+"""The `from` clause of the rows of every run, as `run_rows` defines them for one."""
 _ASKED = " and (item.models is null or row.model is null or list_contains(item.models, row.model))"
-"""For a run that stopped early: only rows of models that were still asked about the item."""
+"""The condition, for runs that stopped early, of rows of models that were asked about the item."""
 _OUTCOMES = "case when row.elements is null then 1 else coalesce(json_array_length(row.given), 0) end"
 _SCORED = """case when row.elements is null then (row.status = 'scored')::integer
-  else len(list_filter(coalesce(row.given::json::json[], []), lambda told: told->>'$.status' = 'scored')) end"""
+  else len(list_filter(coalesce(row.given::json::json[], []), lambda outcome: outcome->>'$.status' = 'scored')) end"""
 """The SQL for the number of scores in a row, one for each scored list element, and for the number that have a value. A
 metric with a point in its name is a column of a measure, not a score.
 """
@@ -45,7 +45,7 @@ metric with a point in its name is a column of a measure, not a score.
 
 @dataclass(frozen=True)
 class RunRecord:
-    """A run. Times are UTC without a zone. Fields about its end are `None` while it is `unfinished`."""
+    """A run. Times are UTC without a zone. Fields about its end are None while its status is `unfinished`."""
 
     run_id: str
     benchmark: str
@@ -72,13 +72,13 @@ class RunRecord:
     only: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """The values of axes and arms to which it was restricted."""
     shard: str | None = None
-    """`1/3` for the first of three parts of the items; `None` for all of them."""
+    """`1/3` for the first of three parts of the items; None for all of them."""
 
     until_settled: bool = False
-    """True if it was to stop when it is settled."""
+    """True if it should stop as soon as it is settled."""
     settled: dict[str, Any] | None = None
-    """For a run until it is settled: the rule, the numbers of items used and planned, and every figure that it
-    followed.
+    """For a run that should stop as soon as it is settled: the rule, the numbers of items used and planned, and every
+    figure that it followed with a confidence sequence.
     """
     release: str | None = None
     """The digest of its release; `None` for a working tree."""
@@ -97,7 +97,7 @@ class RunRecord:
 
     @property
     def interrupted(self) -> bool:
-        """True if it was to stop when it is settled, but a budget, a person or a failure stopped it first."""
+        """True if it should stop as soon as it is settled, but a budget, a person or a failure stopped it first."""
         return self.until_settled and not self.ended
 
     @property
@@ -107,7 +107,7 @@ class RunRecord:
 
     @property
     def ended(self) -> bool:
-        """True if it finished: all of its results are there, or failed."""
+        """True if it finished: each of its results is in the store, or failed."""
         return self.status == "finished"
 
     @property
@@ -174,16 +174,16 @@ def list_runs(connection: Connection) -> list[ListedRun]:
     runs = {run.run_id: run for run in all_runs(connection)}
     counts: dict[str, list[int]] = {run_id: [0] * 4 for run_id in runs}
     asked = _ASKED if any(run.stopped_early for run in runs.values()) else ""
-    sampled = f"""select step.run_id, count(*) {_MINE.format(table="samples")}{asked}
+    sampled = f"""select step.run_id, count(*) {_ROWS_OF_RUNS.format(table="samples")}{asked}
       join main.runs as run on run.run_id = step.run_id and run.compared_role = row.role group by all"""
     for run_id, samples in connection.execute(sampled).fetchall():
         counts[run_id][0] = samples
     person = f"starts_with(coalesce(row.evaluator, ''), {sql.text(HUMAN)})"
     scored = f"""select step.run_id, coalesce(sum({_OUTCOMES}) filter (not {person}), 0),
       coalesce(sum({_SCORED}) filter (not {person}), 0), coalesce(sum({_SCORED}) filter ({person}), 0)
-      {_MINE.format(table="scores")}{asked} where not contains(row.metric, '.') group by all"""
-    for run_id, *three in connection.execute(scored).fetchall():
-        counts[run_id][1:] = three
+      {_ROWS_OF_RUNS.format(table="scores")}{asked} where not contains(row.metric, '.') group by all"""
+    for run_id, *score_counts in connection.execute(scored).fetchall():
+        counts[run_id][1:] = score_counts
     return [ListedRun(run, *counts[run.run_id]) for run in runs.values()]
 
 
@@ -221,10 +221,10 @@ def find_previous(connection: Connection, run: RunRecord) -> list[str]:
 def get_plan(connection: Connection, run: RunRecord) -> Plan:
     """Return the plan of `run`. Raises `StoreError` S0104 if its format is unknown, S0301 if there is no such run."""
     # Fetch all: an unfinished result blocks the next query of a connection.
-    found = connection.execute("select plan from main.runs where run_id = ?", [run.run_id]).fetchall()
-    if not found:
+    rows = connection.execute("select plan from main.runs where run_id = ?", [run.run_id]).fetchall()
+    if not rows:
         raise StoreError("S0301", f"no run `{run.run_id}`")
-    return read_plan(found[0][0], run.run_id, run.benchmark)
+    return read_plan(rows[0][0], run.run_id, run.benchmark)
 
 
 def get_selected(connection: Connection, run: RunRecord) -> Plan:
@@ -239,24 +239,30 @@ def all_runs(connection: Connection) -> list[RunRecord]:
 
 
 def _run(row: tuple[Any, ...]) -> RunRecord:
+    """Return the record of a row of `_COLUMNS`."""
     run_id, benchmark, version, plan_digest, roles, identities, compared, *rest, until, settled, release, items = row
     models, scenarios, *end, withheld, only, shard = rest
-    filling = {role: tuple(names) for role, names in orjson.loads(roles).items()}
-    by = orjson.loads(identities or "{}")
-    lost = sum(orjson.loads(withheld or "{}").values())
+    by_role = {role: tuple(names) for role, names in orjson.loads(roles).items()}
+    by_name = orjson.loads(identities or "{}")
     record = RunRecord(
-        run_id, benchmark, version, plan_digest, filling, by, compared, tuple(models), tuple(scenarios), *end
+        run_id, benchmark, version, plan_digest, by_role, by_name, compared, tuple(models), tuple(scenarios), *end
     )
-    selected = {name: tuple(values) for name, values in orjson.loads(only or "{}").items()}
-    known = orjson.loads(settled) if settled else None
-    record = replace(record, withheld=lost, items=items, only=selected, shard=shard, release=release)
-    return replace(record, until_settled=until, settled=known)
+    return replace(
+        record,
+        withheld=sum(orjson.loads(withheld or "{}").values()),
+        items=items,
+        only={name: tuple(values) for name, values in orjson.loads(only or "{}").items()},
+        shard=shard,
+        release=release,
+        until_settled=until,
+        settled=orjson.loads(settled) if settled else None,
+    )
 
 
 # Items of subsets
 @dataclass(frozen=True)
 class SubsetCount:
-    """The number of items of a subset that are present, and its size; `of` is `None` if no run knows the size."""
+    """The number of items of a subset that are present, and its size `of`, which is None if no run recorded it."""
 
     present: int
     of: int | None
@@ -282,15 +288,15 @@ def marked_items(connection: Connection, run_id: str, subset: str) -> Drawn:
     return frozenset(connection.execute(query, [run_id, subset]).fetchall())
 
 
-def known_in_run(connection: Connection, run_id: str, subset: str, there: int) -> SubsetCount:
-    """Return the count of a subset of which a run has `there` items."""
+def known_in_run(connection: Connection, run_id: str, subset: str, present: int) -> SubsetCount:
+    """Return the count of a subset of which a run has `present` items."""
     query = """select listed.options from main.runs as listed
       where listed.run_id in (select items_of from main.runs where run_id = ?)"""
-    return SubsetCount(there, _subset_size(connection.execute(query, [run_id]).fetchall(), subset))
+    return SubsetCount(present, _subset_size(connection.execute(query, [run_id]).fetchall(), subset))
 
 
 def known_in_store(connection: Connection, benchmark: str, subsets: Iterable[str]) -> Mapping[str, SubsetCount]:
-    """Return the count of every subset over all runs of a benchmark. Its size is that of the last run that knows it."""
+    """Return the count of every subset over all runs of a benchmark. Its size is from the last run that recorded it."""
     rows = connection.execute(
         "select options from main.runs where benchmark = ? order by started_at desc, run_id desc", [benchmark]
     ).fetchall()
@@ -299,15 +305,15 @@ def known_in_store(connection: Connection, benchmark: str, subsets: Iterable[str
       where run.benchmark = ? and list_contains(listed.subsets, ?)"""
     counts = {}
     for subset in subsets:
-        [there] = connection.execute(count, [benchmark, subset]).fetchone() or (0,)
-        counts[subset] = SubsetCount(there, _subset_size(rows, subset))
+        [present] = connection.execute(count, [benchmark, subset]).fetchone() or (0,)
+        counts[subset] = SubsetCount(present, _subset_size(rows, subset))
     return counts
 
 
 def _subset_size(rows: Iterable[tuple[str | None]], subset: str) -> int | None:
-    """Return the size of a subset from the first options that have it; `None` if none has."""
+    """Return the size of a subset from the first options that have it; None if none has."""
     for (options,) in rows:
-        found = orjson.loads(options or "{}").get("drawn", {}).get(subset)
-        if found is not None:
-            return int(found)
+        size = orjson.loads(options or "{}").get("drawn", {}).get(subset)
+        if size is not None:
+            return int(size)
     return None

@@ -1,8 +1,9 @@
-"""Cached views: the statements that create the views of a store, kept for the next time that it is opened.
+"""Cached views: the statements that create the views of a store, stored for the next time that it is opened.
 
-To make them takes reading every key and every plan. The file records the commits, the folder and the version of the
-code for which it holds, and is made again if one of them differs. Its statements run in the sandbox, so in a foreign
-store they can do no more than its data. Imports nothing large but DuckDB, since every query waits for it.
+To make the statements, every key and every plan must be read. The file records the commits, the folder and the version
+of the code for which it is valid, and is made again if one of them differs. Its statements run in the sandbox, so those
+in a foreign store can do no more harm than its data. This module imports nothing large but DuckDB, since every query
+waits for it.
 """
 
 from __future__ import annotations
@@ -27,14 +28,15 @@ from tripos_warehouse.store.paths import is_plain, part_path
 
 NAME = "views.json"
 MOST_MOMENTS = 5_000
-"""More sums are recomputed each time, since reading them takes as long."""
+"""The most sums for means that are cached; reading more would take as long as computing them."""
 _MOMENTS = re.compile(r'create or replace table ("tripos internal"\."moments of (?:[^"]|"")*") as\nwith ')
 
 
 @dataclass(frozen=True)
 class CachedViews:
-    """The statements for schema `main`, for the benchmarks and for their sums, the files that they read, and the
-    `values` of each benchmark's enumerations by column. `state` identifies what they hold for.
+    """The statements for schema `main` (`tables`), for the benchmarks and for their sums, the files that they read, and
+    the `values` of each benchmark's enumerations by column. `state` identifies the state of the store for which they
+    are valid.
     """
 
     state: str
@@ -46,7 +48,7 @@ class CachedViews:
 
 
 def state_of(root: Path) -> str:
-    """Return a digest of what the views depend on: the store's path, its commits, and this Tripos."""
+    """Return a digest of what the views depend on: the path of the store, its commits, and the version of the code."""
     digest = hashlib.blake2b(str(root).encode(), digest_size=16)
     with suppress(FileNotFoundError):
         digest.update((root / "tripos-store.json").read_bytes())
@@ -57,7 +59,7 @@ def state_of(root: Path) -> str:
 
 
 def read(root: Path) -> CachedViews | None:
-    """Return the cached views for the current state of the store; `None` if there are none, or one of their files is
+    """Return the cached views for the current state of the store; None if there are none, or one of their files is
     damaged.
     """
 
@@ -71,7 +73,7 @@ def read(root: Path) -> CachedViews | None:
             return None
         lists = {name: tuple(map(str, body[name])) for name in ("files", "tables", "benchmarks", "sums")}
         values = {
-            str(name): {str(column): list(map(str, some)) for column, some in columns.items()}
+            str(name): {str(column): list(map(str, texts)) for column, texts in columns.items()}
             for name, columns in body["values"].items()
         }
         return CachedViews(state, values=values, **lists)
@@ -84,8 +86,8 @@ def read(root: Path) -> CachedViews | None:
 
 
 def connect_cached(root: Path) -> StoreConnection | None:
-    """Connect as `views.connect.connect` does, from cached views; `None` if there are none. Python functions are
-    missing, so a query that fails here may succeed on a full connection. Raises `duckdb.Error`.
+    """Return a connection like that of `views.connect.connect`, from cached views; None if there are none. Python
+    functions are missing, so a query that fails here may succeed on a full connection. Raises `duckdb.Error`.
     """
     cached_views = read(root)
     if cached_views is None:
@@ -95,25 +97,25 @@ def connect_cached(root: Path) -> StoreConnection | None:
     return StoreConnection(open_sandbox(cached_views.files), views)
 
 
-def write(root: Path, kept: CachedViews) -> None:
+def write(root: Path, cached: CachedViews) -> None:
     """Cache views, if the store can be written to."""
     with suppress(OSError):
-        sizes = [Path(file).stat().st_size for file in kept.files]
-        read = {"sizes": sizes, "digests": _digests([*map(Path, kept.files)], sizes)}
-        DerivedFiles(root).write(NAME, kept.state, asdict(kept) | read)
+        sizes = [Path(file).stat().st_size for file in cached.files]
+        checks = {"sizes": sizes, "digests": _digests([*map(Path, cached.files)], sizes)}
+        DerivedFiles(root).write(NAME, cached.state, asdict(cached) | checks)
 
 
-def cache_moments(root: Path, kept: CachedViews, views: Views) -> None:
-    """Register callbacks that also cache the sums for means once a query has created them: then they are a table of a
-    few rows, and no score is read.
+def cache_moments(root: Path, cached: CachedViews, views: Views) -> None:
+    """Register callbacks that also cache the sums for means once a query has created them. The next connection creates
+    a table of a few rows, and reads no scores.
     """
-    for statement in kept.benchmarks:
+    for statement in cached.benchmarks:
         if (match := _MOMENTS.match(statement)) is not None:
-            views.after(statement, partial(_keep_moments, root, kept.state, statement, match[1]))
+            views.after(statement, partial(_write_moments, root, cached.state, statement, match[1]))
 
 
-def _keep_moments(root: Path, state: str, statement: str, table: str, database: duckdb.DuckDBPyConnection) -> None:
-
+def _write_moments(root: Path, state: str, statement: str, table: str, database: duckdb.DuckDBPyConnection) -> None:
+    """Replace the statement that computes a table of sums, in the cached views of a state, by one with its rows."""
     types = {name: type_ for name, type_, *_ in database.execute(f"describe {table}").fetchall()}
     rows = database.execute(f"from {table} limit {MOST_MOMENTS + 1}").fetchall()
     views = read(root)  # other sums may have been cached since
@@ -123,14 +125,10 @@ def _keep_moments(root: Path, state: str, statement: str, table: str, database: 
 
     with suppress(ValueError):  # JSON has no infinity and no NaN
         text = json.dumps([dict(zip(types, row, strict=True)) for row in rows], ensure_ascii=False, allow_nan=False)
-        own = f"select unnest(from_json({sql.text(text)}, {sql.text(json.dumps([types]))}), recursive := true)"
-        made = f"create or replace table {table} as {own}"
-        write(
-            root,
-            replace(
-                views, benchmarks=tuple(made if benchmark == statement else benchmark for benchmark in views.benchmarks)
-            ),
-        )
+        query = f"select unnest(from_json({sql.text(text)}, {sql.text(json.dumps([types]))}), recursive := true)"
+        with_rows = f"create or replace table {table} as {query}"
+        benchmarks = tuple(with_rows if existing == statement else existing for existing in views.benchmarks)
+        write(root, replace(views, benchmarks=benchmarks))
 
 
 def _digests(files: Sequence[Path], sizes: Sequence[int]) -> list[str]:

@@ -6,18 +6,19 @@ tripos-store.json               format of the store, and the length of a lease
 catalog.json                    the parts that count, and the sessions              (conditional write)
 claims.json                     which session has which shard of the work           (conditional write)
 logs/<session>/<slot>           uncommitted rows, a sign of life, or a seal         (if its name is free)
-parts/<table>/<serial>-<name>   Parquet                                             (once)
-manifests/<serial>-<name>       the parts of a commit that has many                 (once)
+parts/<table>/<serial>-<name>   Parquet                                             (written once)
+manifests/<serial>-<name>       the parts of a commit that has many                 (written once)
 ```
-No clock and no listing decides what counts. Only garbage collection uses listings, which may only delay it.
+What counts depends on no clock and no listing of objects. Only garbage collection uses listings; an outdated one only
+delays it.
 
-The local copy is a folder store like any other, which all readers read. It follows the catalog under its own lock and
-never goes back to an earlier catalog. Every part is compared with its digest in the catalog when it is fetched, and
-again if its file was touched since.
+The local copy is a folder store like any other, which all readers read. It is updated to the catalog under its own
+lock, and never to an earlier catalog than its own. Every part is compared with its digest in the catalog when it is
+fetched, and again if the modification time of its file has changed.
 
-A log has numbered slots. A slot is written only if its number is free, and never changed. It holds rows, nothing (a
-sign of life), or a *seal*. A worker that finds a session silent for too long writes a seal at its next free slot; from
-then on no upload of that session can be acknowledged. Seals are never removed.
+A log has numbered slots. A slot is written only if its number is free, and never changed. It has rows, nothing (a sign
+of life), or a *seal*. A worker that finds a session silent for too long writes a seal at the next free slot of that
+session; from then on no upload of that session can be acknowledged. Seals are never removed.
 """
 
 from __future__ import annotations
@@ -103,63 +104,63 @@ class LocalCopy:
         """Bring the folder to the state of a catalog, unless it has a later one. Raises `PartGoneError`, `OSError` and
         what `Objects.get` raises.
         """
-        with self._alone():
+        with self._locked():
             if (serial := self._read_state()) >= catalog.serial:
                 return
             folder = self.root / COMMITS
-            here = {path.stem for path in folder.glob("*.json") if serial >= 0 or self._is_whole(path)}
-            # The parts of a manifest were fetched before its commit was written here.
-            looked_at = [
+            present = {path.stem for path in folder.glob("*.json") if serial >= 0 or self._is_readable(path)}
+            # The parts of a manifest were fetched before its commit was written to the folder.
+            to_check = [
                 catalog_commit
                 for catalog_commit in catalog.commits
-                if catalog_commit.manifest is None or catalog_commit.name not in here
+                if catalog_commit.manifest is None or catalog_commit.name not in present
             ]
-            part_lists = map_concurrently(lambda catalog_commit: read_parts(self._objects, catalog_commit), looked_at)
+            part_lists = map_concurrently(lambda catalog_commit: read_parts(self._objects, catalog_commit), to_check)
             parts = {
-                catalog_commit.name: part_list for catalog_commit, part_list in zip(looked_at, part_lists, strict=True)
+                catalog_commit.name: part_list for catalog_commit, part_list in zip(to_check, part_lists, strict=True)
             }
-            bucket_parts = [part for some in parts.values() for part in some]
+            bucket_parts = [part for part_list in parts.values() for part in part_list]
             map_concurrently(self._fetch, [part for part in bucket_parts if not self._has(part)])
-            gone = self._obsolete_commits(catalog, here)
+            obsolete = self._obsolete_commits(catalog, present)
             newest = newest_compaction(catalog)
             for commit in catalog.commits:
                 path = folder / f"{commit.name}.json"
-                replaces = gone if commit.name == newest else frozenset()
-                if commit.name not in here:
+                replaces = obsolete if commit.name == newest else frozenset()
+                if commit.name not in present:
                     parquet_parts = tuple(part.parquet for part in parts[commit.name])
                     listed = Commit(commit.name, commit.written_at, parquet_parts, replaces=tuple(sorted(replaces)))
                     _write(path, to_json(listed))
                 elif replaces:
-                    known = read_commit(path)
-                    replaces |= set(known.replaces)
-                    _write(path, to_json(replace(known, replaces=tuple(sorted(replaces)))))
+                    present_commit = read_commit(path)
+                    replaces |= set(present_commit.replaces)
+                    _write(path, to_json(replace(present_commit, replaces=tuple(sorted(replaces)))))
                 if replaces:
                     self._replaced[commit.name] = replaces
-            before = {part: at for part, at in self._verified.items() if (self.root / part).exists()}
-            self._verified = before | {part.path: (self.root / part.path).stat().st_mtime_ns for part in bucket_parts}
+            earlier = {path: mtime for path, mtime in self._verified.items() if (self.root / path).exists()}
+            self._verified = earlier | {part.path: (self.root / part.path).stat().st_mtime_ns for part in bucket_parts}
             _write(self.root / STATE, sealed({"serial": catalog.serial, "verified": self._verified}))
             bump_change_counter(self.root)
 
     def forget(self) -> None:
         """Make the next `take` compare the whole folder with the catalog, and fetch what is missing or damaged."""
-        with self._alone():
+        with self._locked():
             (self.root / STATE).unlink(missing_ok=True)
 
-    def _obsolete_commits(self, catalog: Catalog, here: set[str]) -> frozenset[str]:
-        """Return the commits of the folder that are neither in the catalog nor replaced by a compaction here: the
-        newest compaction replaced them.
+    def _obsolete_commits(self, catalog: Catalog, present: set[str]) -> frozenset[str]:
+        """Return the commits of the folder, `present`, that are neither in the catalog nor replaced by a compaction in
+        the folder: the newest compaction replaced them.
         """
-        gone = here - {commit.name for commit in catalog.commits}
-        for commit in catalog.commits if gone else ():
-            if number_of(commit.name) and commit.name in here:
+        obsolete = present - {commit.name for commit in catalog.commits}
+        for commit in catalog.commits if obsolete else ():
+            if number_of(commit.name) and commit.name in present:
                 if commit.name not in self._replaced:
                     path = self.root / COMMITS / f"{commit.name}.json"
                     self._replaced[commit.name] = frozenset(read_commit(path).replaces)
-                gone -= self._replaced[commit.name]
-        return frozenset(gone)
+                obsolete -= self._replaced[commit.name]
+        return frozenset(obsolete)
 
     def _read_state(self) -> int:
-        """Return the serial of the catalog for which the folder is complete; -1 if there is none."""
+        """Read the state file and return the serial of the catalog for which the folder is complete; -1 without one."""
         try:
             state = unsealed(read_plain(self.root / STATE))
             serial, verified = int(state["serial"]), state.get("verified", {})
@@ -169,7 +170,7 @@ class LocalCopy:
             return -1
         return serial
 
-    def _is_whole(self, path: Path) -> bool:
+    def _is_readable(self, path: Path) -> bool:
         """Return true if the commit file can be read."""
         try:
             read_commit(path)
@@ -179,16 +180,18 @@ class LocalCopy:
         return True
 
     def _has(self, part: BucketPart) -> bool:
+        """Return true if the folder has a part with the content in the catalog."""
         path = self.root / part.path
         try:
-            found = path.lstat()
-            if not stat.S_ISREG(found.st_mode) or found.st_size != part.bytes:
+            status = path.lstat()
+            if not stat.S_ISREG(status.st_mode) or status.st_size != part.bytes:
                 return False
-            return self._verified.get(part.path) == found.st_mtime_ns or sha256_of(path) == part.sha256
+            return self._verified.get(part.path) == status.st_mtime_ns or sha256_of(path) == part.sha256
         except OSError:
             return False
 
     def _fetch(self, part: BucketPart) -> None:
+        """Copy a part to the folder."""
         stored_object = self._objects.get(part.name)
         if stored_object is None:
             raise PartGoneError(part.name)
@@ -198,10 +201,11 @@ class LocalCopy:
         _write(self.root / part.path, stored_object.content, mode=0o444)
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        locks, place = Locks(self.root), lock_offset(LIST, STATE)
+    def _locked(self) -> Iterator[None]:
+        """Wait until no other process changes the folder, and exclude others."""
+        locks, offset = Locks(self.root), lock_offset(LIST, STATE)
         try:
-            while not locks.hold(place):
+            while not locks.hold(offset):
                 time.sleep(0.01)
             yield
         finally:
@@ -209,6 +213,7 @@ class LocalCopy:
 
 
 def _write(path: Path, content: bytes, mode: int = 0o644) -> None:
+    """Write a file atomically, in a folder that may be missing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, content, mode=mode)
 
@@ -217,6 +222,7 @@ def _write(path: Path, content: bytes, mode: int = 0o644) -> None:
 LOGS = "logs"
 SEAL_FORMAT = "tripos.seal/1"
 MOST_BYTES = 2**31
+"""The size limit of a slot after decompression."""
 
 
 @dataclass(frozen=True)
@@ -228,7 +234,7 @@ class LogSlot:
 
     @property
     def is_seal(self) -> bool:
-        """True if nothing can follow."""
+        """True for a seal: no slot can follow."""
         return self.content is None
 
 
@@ -299,17 +305,17 @@ class LogReader:
 
     def tail(self, session: str, start: int) -> Tail:
         """Return the slots of a log from `start` on. Raises `StoreError`: S0104, S0109, S0110, S0404."""
-        log_slots = self._slots.setdefault(session, {})
+        read_slots = self._slots.setdefault(session, {})
         slots: list[LogSlot] = []
         number = start
         while True:
-            slot = log_slots.get(number)
+            slot = read_slots.get(number)
             if slot is None:
                 name = slot_name(session, number)
                 stored_object = self._objects.get(name)
                 if stored_object is None:
                     return Tail(tuple(slots), number, sealed=False)
-                slot = log_slots[number] = read_slot(number, stored_object.content, name)
+                slot = read_slots[number] = read_slot(number, stored_object.content, name)
             if slot.is_seal:
                 return Tail(tuple(slots), number, sealed=True)
             slots.append(slot)
@@ -322,12 +328,12 @@ class LogReader:
 
     def forget(self, sessions: dict[str, int]) -> None:
         """Forget slots that are committed, and logs of sessions that are over."""
-        for session, slot in list(self._slots.items()):
+        for session, slots in list(self._slots.items()):
             if session not in sessions:
                 del self._slots[session]
             else:
-                for number in [number for number in slot if number < sessions[session]]:
-                    del slot[number]
+                for number in [number for number in slots if number < sessions[session]]:
+                    del slots[number]
 
 
 # The bucket
@@ -367,8 +373,10 @@ class Bucket:
         self.lease_s = lease_s
         self.reader = LogReader(objects)
         self.copy = LocalCopy(root, objects)
-        self._leases: StoredObject | None = None
+        self._catalog_object: StoredObject | None = None
+        """The object of the catalog as it was last read or written, …"""
         self._catalog = Catalog()
+        """… and its content."""
 
     @classmethod
     def open(
@@ -390,16 +398,16 @@ class Bucket:
         stored_object = objects.get(MARKER)
         if stored_object is None and create:
             _probe(objects)
-            made = {"format": BUCKET_FORMAT, "lease_s": lease_s, "id": uuid.uuid4().hex}
+            marker = {"format": BUCKET_FORMAT, "lease_s": lease_s, "id": uuid.uuid4().hex}
             objects.create(CATALOG, Catalog().following().content())
-            objects.create(MARKER, orjson.dumps(made) + b"\n")
+            objects.create(MARKER, orjson.dumps(marker) + b"\n")
             stored_object = objects.get(MARKER)
         if stored_object is None:
             hint = "run a benchmark first, or name the store with `--store`"
             raise StoreError("S0101", f"no store at `{address}`", hint)
         try:
-            said = orjson.loads(stored_object.content)
-            format_, length_s = said["format"], float(said.get("lease_s", LEASE_S))
+            marker = orjson.loads(stored_object.content)
+            format_, length_s = marker["format"], float(marker.get("lease_s", LEASE_S))
         except (ValueError, KeyError, TypeError) as error:
             hint = "restore an earlier version of the object"
             raise StoreError("S0103", f"`{address}/{MARKER}` is unreadable ({error})", hint) from error
@@ -418,20 +426,22 @@ class Bucket:
     def catalog(self) -> Catalog:
         """Return the current catalog. Raises what `Objects.get` and `read_catalog` raise."""
         stored_object = (
-            self.objects.get(CATALOG) if self._leases is None else self.objects.changed(CATALOG, self._leases)
+            self.objects.get(CATALOG)
+            if self._catalog_object is None
+            else self.objects.changed(CATALOG, self._catalog_object)
         )
         if stored_object is None:
             hint = "restore an earlier version of the object `catalog.json`"
             raise StoreError("S0103", f"the store at `{self.address}` has no catalog", hint)
-        if stored_object is not self._leases:
-            self._leases, self._catalog = stored_object, read_catalog(stored_object.content, self.address)
+        if stored_object is not self._catalog_object:
+            self._catalog_object, self._catalog = stored_object, read_catalog(stored_object.content, self.address)
         return self._catalog
 
     def change(self, changed: Callable[[Catalog], Catalog], has_landed: Callable[[Catalog], bool]) -> Catalog:
         """Change the catalog, and return a catalog that has the change.
 
-        `changed` computes the new catalog from the current one; an error that it raises ends the attempt. `has_landed`
-        tells for a later catalog whether it contains a write whose outcome is unknown.
+        `changed` returns the new catalog for the current one; an error that it raises is raised here. `has_landed`
+        returns true for a catalog that contains the change, which decides about a write whose outcome is unknown.
         """
         first = None
         while True:
@@ -444,11 +454,12 @@ class Bucket:
                 hint = "run the same command again"
                 raise StoreError("S0110", f"too many others write to `{self.address}` at once", hint)
             new = changed(catalog)
-            assert self._leases is not None
+            assert self._catalog_object is not None
             content = new.content()
-            tag = self.objects.swap(CATALOG, content, self._leases.tag)
+            tag = self.objects.swap(CATALOG, content, self._catalog_object.tag)
             if tag is not None:
-                self._leases, self._catalog = StoredObject(content, tag, self._leases.written_at), new
+                self._catalog_object = StoredObject(content, tag, self._catalog_object.written_at)
+                self._catalog = new
                 return new
             time.sleep(random.uniform(0, _PAUSE_S))
 
@@ -479,8 +490,8 @@ class Bucket:
     # Commits
 
     def publish(self, commit: Commit, logs: Sequence[LogAdvance] = ()) -> Commit:
-        """Publish a commit whose parts are in the local copy; with `logs`, together with the slots that it contains. If
-        a commit of this name exists, it is returned with `repeated` set.
+        """Publish a commit whose parts are in the local copy; with `logs`, the slots whose rows it contains are marked
+        as committed. If a commit of this name exists, it is returned with `repeated` set.
 
         Raises `OvertakenError` if another commit has the slots or replaced the same commits, `StoreError` S0103 if a
         part has changed since it was written, and what `change` raises. Uploaded objects are never removed here, since
@@ -492,12 +503,12 @@ class Bucket:
                 self.sync()
                 return Commit(commit.name, commit.written_at, commit.parts, repeated=True)
             try:
-                new, made = self._uploaded(commit, catalog)
+                new, serial = self._uploaded(commit, catalog)
             except PartGoneError as error:
                 raise OvertakenError(commit.name) from error
             with suppress(OldBaseError):
                 self.change(
-                    lambda now, new=new, made=made: with_commit(now, new, commit.replaces, logs, made),  # type: ignore[misc]
+                    lambda now, new=new, serial=serial: with_commit(now, new, commit.replaces, logs, serial),  # type: ignore[misc]
                     lambda now, new=new: now.has_landed(new),  # type: ignore[misc]
                 )
                 self.sync()
@@ -507,10 +518,10 @@ class Bucket:
         """Upload the parts that the replaced commits do not list. Return the commit as the catalog lists it, and the
         serial of its new objects; None if there are none.
         """
-        gone = set(commit.replaces)
-        replaced = [catalog_commit for catalog_commit in catalog.commits if catalog_commit.name in gone]
-        listed_so_far = map_concurrently(lambda catalog_commit: read_parts(self.objects, catalog_commit), replaced)
-        bucket_parts = {part.path: part for parts in listed_so_far for part in parts}
+        names = set(commit.replaces)
+        replaced = [catalog_commit for catalog_commit in catalog.commits if catalog_commit.name in names]
+        part_lists = map_concurrently(lambda catalog_commit: read_parts(self.objects, catalog_commit), replaced)
+        bucket_parts = {part.path: part for parts in part_lists for part in parts}
 
         def upload(part: ParquetPart) -> BucketPart:
             if part.path in bucket_parts:
@@ -534,7 +545,7 @@ class Bucket:
         return new, catalog.serial if is_new else None
 
     def commit_tables(self, tables: dict[str, pa.Table], logs: Sequence[LogAdvance]) -> Commit:
-        """Commit the rows of some slots. Raises what `publish` raises, and `OSError`."""
+        """Commit `tables`, the rows of the slots in `logs`. Raises what `publish` raises, and `OSError`."""
         now = datetime.now(UTC)
         name = new_name(now)
         parts = [write_part(self.root, table, name, tables[table]) for table in tables]
@@ -545,8 +556,8 @@ class Bucket:
             raise
 
     def commit_logs(self, logs: Sequence[OpenLog]) -> Commit | None:
-        """Commit the content of some logs on behalf of their writers; None if there was nothing, or others did it
-        first. Raises what `publish` raises.
+        """Commit the content of some logs on behalf of their writers, and return the commit; None if there were no
+        rows, or others committed them first. Raises what `publish` raises.
         """
         while logs:
             try:
@@ -557,9 +568,12 @@ class Bucket:
         return None
 
     def _commit_logs(self, logs: Sequence[OpenLog]) -> Commit | None:
-        kept = [(log, slot.content) for log in logs for slot in log.tail.slots if slot.content is not None]
-        lines = [line for _, slot in kept for line in slot.lines]
-        rejected = {log.name: [line for of, slot in kept if of is log for line in slot.damaged] for log in logs}
+        """Commit the valid lines of some logs. Raises `OvertakenError` if others committed some of them."""
+        contents = [(log, slot.content) for log in logs for slot in log.tail.slots if slot.content is not None]
+        lines = [line for _, content in contents for line in content.lines]
+        rejected = {
+            log.name: [line for other, content in contents if other is log for line in content.damaged] for log in logs
+        }
         advances = [log.advance for log in logs]
         if not lines:
             self.close_logs([log for log in advances if log.over or log.end > log.start])
@@ -567,15 +581,15 @@ class Bucket:
         try:
             tables = valid_tables(merge(lines))
         except INVALID_ROWS:
-            fitting = valid_lines(lines)
-            raw = [(log.name, line) for log, slot in kept for line in slot.raw]
-            for place, (name, line) in enumerate(raw):
-                if place not in fitting:
+            valid = valid_lines(lines)
+            raw = [(log.name, line) for log, content in contents for line in content.raw]
+            for number, (name, line) in enumerate(raw):
+                if number not in valid:
                     rejected[name].append(line)
-            tables = valid_tables(merge([line for place, line in enumerate(lines) if place in fitting]))
-        for name, some in rejected.items():
-            if some:
-                set_aside(self.root, name, some)
+            tables = valid_tables(merge([line for number, line in enumerate(lines) if number in valid]))
+        for name, rejected_lines in rejected.items():
+            if rejected_lines:
+                set_aside(self.root, name, rejected_lines)
         return self.commit_tables(tables, advances)
 
     def close_logs(self, logs: Sequence[LogAdvance]) -> None:
@@ -605,8 +619,8 @@ class Bucket:
         return 0 if committed is None else len(logs)
 
     def effective_seals(self, seals: Mapping[str, int]) -> set[str]:
-        """Return the sessions whose seals are effective: the current catalog is not beyond them. Any other seal took
-        the place of a slot that had been collected, and stops nobody.
+        """Return the sessions whose seals, at the given slots, are effective: the current catalog is not beyond them.
+        Any other seal was written in the place of a committed slot that had been removed, and has no effect.
         """
         if not seals:
             return set()
@@ -615,7 +629,7 @@ class Bucket:
 
 
 def _probe(objects: Objects) -> None:
-    """Raise `StoreError` S0111 if writes are not conditional."""
+    """Raise `StoreError` S0111 if the object store does not check the conditions of writes."""
     name = f"probe-{uuid.uuid4().hex}"
     objects.create(name, b"first")
     stored_object = objects.get(name)
@@ -661,6 +675,7 @@ def collect_objects(bucket: Bucket, *, dry_run: bool) -> Iterator[tuple[str, int
 
 
 def _parts(bucket: Bucket, catalog: Catalog, floor: int) -> Iterator[tuple[str, int, str]]:
+    """Yield the parts and manifests with a serial below `floor` that the catalog does not list."""
     listed = {part.name for commit in catalog.commits for part in read_parts(bucket.objects, commit)}
     listed |= {commit.manifest.name for commit in catalog.commits if commit.manifest is not None}
     for name, size in sorted({**bucket.objects.sizes("parts"), **bucket.objects.sizes(MANIFESTS)}.items()):
@@ -670,6 +685,7 @@ def _parts(bucket: Bucket, catalog: Catalog, floor: int) -> Iterator[tuple[str, 
 
 
 def _slots(bucket: Bucket, catalog: Catalog) -> Iterator[tuple[str, int, str]]:
+    """Yield the committed slots of every log, except for the last one."""
     sizes = bucket.objects.sizes(LOGS)
     slots: dict[str, dict[int, str]] = {}
     for name in sizes:
@@ -684,19 +700,19 @@ def _slots(bucket: Bucket, catalog: Catalog) -> Iterator[tuple[str, int, str]]:
 
 # Mutual exclusion between machines
 DEAD_AFTER_LEASES = 5
-"""A worker that has not finished this many leases after its start is taken for dead."""
+"""The time in leases after which a process that still has the lock of `exclusive` counts as dead."""
 
 
 @contextmanager
 def exclusive(bucket: Bucket, name: str) -> Iterator[bool]:
-    """Yield true if this process is the only one at work under a name, on all machines; otherwise false.
+    """Take the lock of a name, on all machines, and yield true; yield false if another process has it.
 
-    The local copy is updated first. Nothing that counts rests on this lock: rows have names, and the later of two
-    imports counts. It keeps an import from missing what another one is writing. A holder that exceeds
-    `DEAD_AFTER_LEASES` leases is taken for dead. Raises what `Objects.get` and `Bucket.sync` raise.
+    The local copy is updated first. The lock is not needed for consistency: rows have names, and the later of two
+    imports counts. It prevents that an import does not see what another one is writing. A process that has the lock for
+    more than `DEAD_AFTER_LEASES` leases counts as dead. Raises what `Objects.get` and `Bucket.sync` raise.
     """
-    place = f"busy/{name}.json"
-    tag = _take_lock(bucket, place)
+    object_name = f"busy/{name}.json"
+    tag = _take_lock(bucket, object_name)
     try:
         if tag is not None:
             bucket.sync()
@@ -704,32 +720,35 @@ def exclusive(bucket: Bucket, name: str) -> Iterator[bool]:
     finally:
         if tag is not None:
             with suppress(StoreError):
-                bucket.objects.swap(place, _content(at_work=False), tag)
+                bucket.objects.swap(object_name, _content(at_work=False), tag)
 
 
-def _take_lock(bucket: Bucket, place: str) -> Tag | None:
+def _take_lock(bucket: Bucket, object_name: str) -> Tag | None:
+    """Take a lock and return the version of its object; None if another process has it."""
     objects, content = bucket.objects, _content(at_work=True)
-    stored_object = objects.get(place)
+    stored_object = objects.get(object_name)
     if stored_object is None:
-        objects.create(place, content)
-    elif not _is_at_work(stored_object) or _is_old(bucket, place, stored_object):
-        objects.swap(place, content, stored_object.tag)
-    stored_object = objects.get(place)
+        objects.create(object_name, content)
+    elif not _is_at_work(stored_object) or _is_old(bucket, object_name, stored_object):
+        objects.swap(object_name, content, stored_object.tag)
+    stored_object = objects.get(object_name)
     return stored_object.tag if stored_object is not None and stored_object.content == content else None
 
 
 def _content(*, at_work: bool) -> bytes:
+    """Return the content of the object of a lock: whether a process has it, and a nonce."""
     return orjson.dumps({"at_work": at_work, "nonce": uuid.uuid4().hex})
 
 
-def _is_at_work(held: StoredObject) -> bool:
+def _is_at_work(lock: StoredObject) -> bool:
+    """Return true if a process has the lock."""
     try:
-        return bool(orjson.loads(held.content)["at_work"])
+        return bool(orjson.loads(lock.content)["at_work"])
     except (ValueError, KeyError, TypeError):
         return False
 
 
-def _is_old(bucket: Bucket, place: str, held: StoredObject) -> bool:
-    """Return true if the worker began more than `DEAD_AFTER_LEASES` leases ago; both times are of the store's clock."""
-    now = bucket.objects.clock(f"{place}.asked")
-    return now is not None and (now - held.written_at).total_seconds() > DEAD_AFTER_LEASES * bucket.lease_s
+def _is_old(bucket: Bucket, object_name: str, lock: StoredObject) -> bool:
+    """Return true if the lock was taken more than `DEAD_AFTER_LEASES` leases ago, by the clock of the object store."""
+    now = bucket.objects.clock(f"{object_name}.asked")
+    return now is not None and (now - lock.written_at).total_seconds() > DEAD_AFTER_LEASES * bucket.lease_s

@@ -2,15 +2,15 @@
 objects.
 
 The catalog is replaced on the condition that nobody replaced the version that was read. `serial` counts the changes.
-The name of a part contains the serial at which it was made. No part with a serial below `floor` may become listed any
-more, so garbage collection may remove those that are not listed.
+The name of a part contains the serial of the catalog when it was uploaded. No part with a serial below `floor` may be
+added to the catalog any more, so garbage collection may remove those that are not listed.
 
 The parts of a commit that has many are listed in a *manifest*, an object of its own, so that the catalog stays small.
 It is written once, under the rules for parts.
 
-A write whose answer was lost may have landed, and a client that repeats a write may be refused because of its own first
-attempt. So no error of a conditional write is believed: the object is read back, and its content tells whose write won.
-Every conditional write contains a nonce.
+A write may have succeeded although its answer was lost, and a client that repeats it may then be refused because of its
+own first attempt. So after an error of a conditional write the object is read, and its content shows whose write
+succeeded. Every conditional write contains a nonce.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from tripos_warehouse.store.paths import part_path
 _NAME = "PanicException"
 """The class name of Rust panics. The class belongs to no module, so it is matched by name."""
 _STDERR = 2
-_hushing = threading.Lock()
+_redirecting = threading.Lock()
 
 
 class ClientPanicError(BaseError):
@@ -63,12 +63,12 @@ class ClientPanicError(BaseError):
 def panics_as_errors(*, hushed: bool = False) -> Iterator[None]:
     """Raise `ClientPanicError` if the client panics, for instance over a token with a line break.
 
-    A Rust panic is no `Exception`, and prints itself. If `hushed`, its output on standard error is dropped; other
-    output there waits until the end.
+    A Rust panic is a `BaseException` and no `Exception`, and writes to standard error. If `hushed`, standard error is
+    dropped after a panic, and otherwise written at the end.
     """
     with ExitStack() as stack:
         if hushed:
-            stack.enter_context(_hushed())
+            stack.enter_context(_without_panic_output())
         try:
             yield
         except BaseException as error:
@@ -79,14 +79,15 @@ def panics_as_errors(*, hushed: bool = False) -> Iterator[None]:
 
 
 @contextmanager
-def _hushed() -> Iterator[None]:
-    with _hushing, tempfile.TemporaryFile() as kept:
+def _without_panic_output() -> Iterator[None]:
+    """Redirect standard error to a file, and write it at the end unless `ClientPanicError` is raised."""
+    with _redirecting, tempfile.TemporaryFile() as output:
         try:
-            before = os.dup(_STDERR)
+            original = os.dup(_STDERR)
         except OSError:  # no standard error
             yield
             return
-        os.dup2(kept.fileno(), _STDERR)
+        os.dup2(output.fileno(), _STDERR)
         panicked = False
         try:
             yield
@@ -94,23 +95,23 @@ def _hushed() -> Iterator[None]:
             panicked = True
             raise
         finally:
-            os.dup2(before, _STDERR)
-            os.close(before)
+            os.dup2(original, _STDERR)
+            os.close(original)
             if not panicked:
-                kept.seek(0)
-                while part := kept.read(2**16):
-                    os.write(_STDERR, part)
+                output.seek(0)
+                while block := output.read(2**16):
+                    os.write(_STDERR, block)
 
 
 # Objects
 PATIENCE_S = 60.0
-"""A bucket that returns only errors for this long is taken as out of reach."""
+"""A bucket that returns only errors for this long counts as out of reach."""
 _LONGEST_PAUSE_S = 2.0
 _BACKOFF = {"init_backoff": timedelta(milliseconds=50), "max_backoff": timedelta(seconds=1), "base": 2}
 _RETRIES: Any = {"max_retries": 2, "retry_timeout": timedelta(seconds=10), "backoff": _BACKOFF}
 
 Tag = dict[str, Any]
-"""The version of an object, as a conditional write takes it."""
+"""The version of an object, which is the condition of a conditional write."""
 Name = TypeVar("Name")
 Value = TypeVar("Value")
 _AT_ONCE = 16
@@ -133,7 +134,7 @@ class Objects:
         self._store = store
         self._patience_s = patience_s
         self._answered = False
-        """True after a first call ended, so that the settings and credentials are known to work."""
+        """True after a first call succeeded, so that the settings and credentials are known to work."""
 
     @classmethod
     def at(cls, address: str, patience_s: float = PATIENCE_S) -> Objects:
@@ -158,24 +159,24 @@ class Objects:
             found = obstore.get(self._store, name)
             return StoredObject(bytes(found.bytes()), _tag(found.meta), found.meta["last_modified"])
 
-        return self._patiently(read)
+        return self._retried(read)
 
-    def changed(self, name: str, held: StoredObject) -> StoredObject | None:
-        """Return the current object, or `held` itself if it has not changed. Raises what `get` raises."""
-        wanted = held.tag.get("e_tag")
+    def changed(self, name: str, known: StoredObject) -> StoredObject | None:
+        """Return the current object, or `known` itself if it has not changed. Raises what `get` raises."""
+        e_tag = known.tag.get("e_tag")
 
         def read() -> StoredObject:
             try:
-                found = obstore.get(self._store, name, options={"if_none_match": wanted} if wanted else None)
+                found = obstore.get(self._store, name, options={"if_none_match": e_tag} if e_tag else None)
             except NotModifiedError:
-                return held
+                return known
             return StoredObject(bytes(found.bytes()), _tag(found.meta), found.meta["last_modified"])
 
-        return self._patiently(read)
+        return self._retried(read)
 
     def written_at(self, name: str) -> datetime | None:
         """Return when an object was written, by the store's clock; None if there is none. Raises what `get` raises."""
-        return self._patiently(lambda: obstore.head(self._store, name)["last_modified"])
+        return self._retried(lambda: obstore.head(self._store, name)["last_modified"])
 
     def clock(self, name: str) -> datetime | None:
         """Return the time of the store's clock, by writing an object under this name. Raises what `get` raises."""
@@ -183,26 +184,28 @@ class Objects:
         return self.written_at(name)
 
     def create(self, name: str, content: bytes, ends_s: float | None = None) -> bool:
-        """Write an object if its name is free, and return true if the object that then exists is this one.
+        """Write an object if its name is free, and return true if the object that then has the name is this one.
 
         `ends_s` is the deadline on the monotonic clock. Raises what `get` raises; the outcome is then unknown.
         """
         ends_s = time.monotonic() + self._patience_s if ends_s is None else ends_s
         pause_s = 0.05
         while True:
-            trouble: Exception | None = None
+            last_error: Exception | None = None
             try:
                 self._call(lambda: obstore.put(self._store, name, content, mode="create"))
                 return True
             except (AlreadyExistsError, PreconditionError):
-                pass  # by somebody else, or by our own first attempt
+                pass  # written by another process, or by our own first attempt
             except (BaseError, OSError, NotImplementedError) as error:
-                trouble = self._passing(error, writing=True)
+                last_error = self._temporary(error, writing=True)
             stored_object = self.get(name)
             if stored_object is not None:
                 return stored_object.content == content
             if time.monotonic() > ends_s:
-                raise _out_of_reach(self.address, trouble or TimeoutError("a write was refused and nothing is there"))
+                raise _out_of_reach(
+                    self.address, last_error or TimeoutError("a write was refused and nothing is there")
+                )
             pause_s = _pause(pause_s)
 
     def swap(self, name: str, content: bytes, tag: Tag) -> Tag | None:
@@ -214,38 +217,41 @@ class Objects:
         except (AlreadyExistsError, PreconditionError):
             return None
         except (BaseError, OSError, NotImplementedError) as error:
-            self._passing(error, writing=True)
+            self._temporary(error, writing=True)
             return None
 
     def put(self, name: str, content: bytes) -> None:
         """Write an object whose name nobody else uses. Raises `StoreError`: S0108, S0109, S0110."""
-        self._patiently(lambda: obstore.put(self._store, name, content), writing=True)
+        self._retried(lambda: obstore.put(self._store, name, content), writing=True)
 
     def sizes(self, prefix: str) -> dict[str, int]:
         """Return the sizes of all objects below a prefix, by name. A listing may lag behind."""
 
-        def every() -> dict[str, int]:
-            return {each["path"]: each["size"] for batch in obstore.list(self._store, prefix) for each in batch}
+        def list_all() -> dict[str, int]:
+            return {item["path"]: item["size"] for batch in obstore.list(self._store, prefix) for item in batch}
 
-        return self._patiently(every) or {}
+        return self._retried(list_all) or {}
 
     def delete(self, names: Iterable[str]) -> None:
         """Remove objects; missing ones are ignored."""
-        some = sorted(names)
-        for start in range(0, len(some), 1000):
-            self._patiently(lambda start=start: obstore.delete(self._store, some[start : start + 1000]))  # type: ignore[misc]
+        ordered = sorted(names)
+        for start in range(0, len(ordered), 1000):
+            self._retried(lambda start=start: obstore.delete(self._store, ordered[start : start + 1000]))  # type: ignore[misc]
 
-    def _patiently(self, call: Callable[[], Value], *, writing: bool = False) -> Value | None:
+    def _retried(self, call: Callable[[], Value], *, writing: bool = False) -> Value | None:
+        """Return the result of a client call, which is repeated after temporary errors; None if the object of a read is
+        missing. Raises `StoreError`.
+        """
         ends_s, pause_s = time.monotonic() + self._patience_s, 0.05
         while True:
             try:
                 return self._call(call)
             except FileNotFoundError as error:
                 if writing:
-                    raise self._passing(error, writing=True) from error
+                    raise self._temporary(error, writing=True) from error
                 return None
             except (BaseError, OSError, NotImplementedError) as error:
-                self._passing(error, writing=writing)
+                self._temporary(error, writing=writing)
                 if time.monotonic() > ends_s:
                     raise _out_of_reach(self.address, error) from error
             pause_s = _pause(pause_s)
@@ -254,13 +260,13 @@ class Objects:
         """Return the result of a client call. Raises `StoreError` S0110 for a panic, and what the client raises."""
         try:
             with panics_as_errors(hushed=not self._answered):
-                found = call()
+                result = call()
         except ClientPanicError as error:
             raise _out_of_reach(self.address, error) from error
         self._answered = True
-        return found
+        return result
 
-    def _passing(self, error: Exception, *, writing: bool) -> Exception:
+    def _temporary(self, error: Exception, *, writing: bool) -> Exception:
         """Return the error if it may be temporary. Raises `StoreError` for any other."""
         if isinstance(error, FileNotFoundError) and writing:
             hint = "make the bucket, or name another one with `--store`"
@@ -282,7 +288,7 @@ def map_concurrently(call: Callable[[Name], Value], names: Sequence[Name]) -> li
 
 
 def no_conditions(address: str) -> StoreError:
-    """Return the error of an object store that writes although the condition does not hold."""
+    """Return the error of an object store that does not check the conditions of writes."""
     return StoreError(
         "S0111",
         f"`{address}` has no conditional writes, so two workers could overwrite each other there",
@@ -296,6 +302,7 @@ def first_line(error: Exception) -> str:
 
 
 def _out_of_reach(address: str, error: Exception) -> StoreError:
+    """Return the error of a bucket that cannot be reached."""
     return StoreError(
         "S0110",
         f"`{address}` is out of reach: {first_line(error)}",
@@ -309,24 +316,26 @@ def _pause(pause_s: float) -> float:
     return min(2 * pause_s, _LONGEST_PAUSE_S)
 
 
-def _tag(found: Any) -> Tag:
-    return {name: found[name] for name in ("e_tag", "version") if found.get(name) is not None}
+def _tag(metadata: Any) -> Tag:
+    """Return the version in the metadata of an object."""
+    return {name: metadata[name] for name in ("e_tag", "version") if metadata.get(name) is not None}
 
 
 # The catalog
 CATALOG = "catalog.json"
 CATALOG_FORMAT = "tripos.catalog/1"
 MANIFEST_FORMAT = "tripos.catalog/2"
-"""The format of a catalog with a manifest. A reader that does not know it must stop, since it would lose the parts in
+"""The format of a catalog with a manifest. A reader that does not know it must stop, since it would ignore the parts in
 the manifest.
 """
 MANIFESTS = "manifests"
 MOST_LISTED = 512
 """A commit with more parts has a manifest."""
 MOST_BYTES = 2**28
+"""The size limit of a manifest after decompression."""
 RECENT = 256
-"""The number of commit names that are remembered after a compaction replaced them, for writers that do not know whether
-their change landed.
+"""The number of the last commit names that the catalog lists also after a compaction replaced them, for writers that do
+not know whether their change is in the catalog.
 """
 
 _Count = Annotated[int, Field(ge=0, lt=2**63)]
@@ -335,7 +344,9 @@ _STRICT = ConfigDict(strict=True, frozen=True)
 
 
 class BucketPart(BaseModel):
-    """A part: its path in a folder store, the serial at which it was made, and the SHA-256 of its content."""
+    """A part: its path in a folder store, the serial of the catalog when it was uploaded (`base`), and the SHA-256 of
+    its content.
+    """
 
     model_config = _STRICT
     table: Annotated[str, Field(max_length=64)]
@@ -348,6 +359,7 @@ class BucketPart(BaseModel):
 
     @model_validator(mode="after")
     def _lies_in_the_store(self) -> BucketPart:
+        """Raise `ValueError` if the path is not that of a part."""
         part_path(self.table, self.path)
         return self
 
@@ -368,7 +380,7 @@ class BucketPart(BaseModel):
 
 
 class PartList(BaseModel):
-    """A manifest: its name, the serial at which it was made, and the SHA-256 of its content."""
+    """A manifest: its name, the serial of the catalog when it was written (`base`), and the SHA-256 of its content."""
 
     model_config = _STRICT
     name: Annotated[str, Field(pattern=rf"\A{MANIFESTS}/[0-9]{{12}}-[0-9a-f]{{32}}\z")]
@@ -387,7 +399,11 @@ class CatalogCommit(BaseModel):
 
 
 class Catalog(BaseModel):
-    """The catalog. `sessions`: the workers that may still write, each with its first uncommitted slot."""
+    """The catalog.
+
+    `serial` and `floor` are explained in the module docstring. `sessions`: the workers that may still write, each with
+    its first uncommitted slot. `recent`: the names of the last commits.
+    """
 
     model_config = _STRICT
     format: str = CATALOG_FORMAT
@@ -418,8 +434,8 @@ class Catalog(BaseModel):
         return name in self.recent or any(commit.name == name for commit in self.commits)
 
     def has_landed(self, new: CatalogCommit) -> bool:
-        """Return true if this commit was made, and not another one of its name: two machines may give a compaction the
-        same number. A compaction that was replaced since counts as lost.
+        """Return true if the catalog contains this commit, and not another one of its name: two machines may give a
+        compaction the same number. For a compaction that was replaced since, the answer is false.
         """
         listed = next((commit for commit in self.commits if commit.name == new.name), None)
         if listed is not None:
@@ -429,8 +445,8 @@ class Catalog(BaseModel):
 
 @dataclass(frozen=True)
 class LogAdvance:
-    """The slots of a log in a commit: from `start`, which must be its first uncommitted slot, up to but excluding
-    `end`. `over`: nothing can follow in the log.
+    """The slots of a log that a commit contains: from `start`, which must be the first uncommitted slot, up to but
+    excluding `end`. `over`: no slot can follow in the log.
     """
 
     session: str
@@ -440,29 +456,29 @@ class LogAdvance:
 
 
 class OvertakenError(Exception):
-    """A change that is obsolete, because somebody else committed or compacted the same."""
+    """Raised for a change that is obsolete, because another process committed or compacted the same."""
 
 
 class OldBaseError(Exception):
-    """A part was made before the floor and must be written under a new name."""
+    """Raised for a part with a serial below the floor, which must be uploaded under a new name."""
 
 
 def with_commit(
-    catalog: Catalog, new: CatalogCommit, replaces: tuple[str, ...], logs: Sequence[LogAdvance], made: int | None
+    catalog: Catalog, new: CatalogCommit, replaces: tuple[str, ...], logs: Sequence[LogAdvance], serial: int | None
 ) -> Catalog:
-    """Return the catalog with one more commit. `made` is the serial of its new objects, or None. Raises
-    `OvertakenError`, `OldBaseError`.
+    """Return the catalog with one more commit. `serial` is that of the commit's new objects, or None if there are none.
+    Raises `OvertakenError`, `OldBaseError`.
     """
-    gone, there = set(replaces), {commit.name for commit in catalog.commits}
-    if not gone <= there or new.name in there:
+    replaced, listed = set(replaces), {commit.name for commit in catalog.commits}
+    if not replaced <= listed or new.name in listed:
         raise OvertakenError(new.name)
-    if made is not None and made < catalog.floor:
+    if serial is not None and serial < catalog.floor:
         raise OldBaseError(new.name)
     sessions = with_advances(catalog, logs)
-    if not replaces and catalog.commits:  # it follows all others, whatever its machine's clock
+    if not replaces and catalog.commits:  # the commit follows all others, whatever the clock of its machine
         after = catalog.commits[-1].written_at + timedelta(microseconds=1)
         new = new.model_copy(update={"written_at": max(new.written_at, after)})
-    commits = (*(commit for commit in catalog.commits if commit.name not in gone), new)
+    commits = (*(commit for commit in catalog.commits if commit.name not in replaced), new)
     ordered = tuple(sorted(commits, key=lambda commit: (commit.written_at, commit.name)))
     return catalog.following(commits=ordered, sessions=sessions, recent=(*catalog.recent, new.name)[-RECENT:])
 
@@ -503,7 +519,7 @@ _PART_LIST = TypeAdapter(tuple[BucketPart, ...])
 
 
 class PartGoneError(Exception):
-    """An object that the catalog listed is missing: it was compacted, and the catalog is outdated."""
+    """Raised if an object of the catalog is missing: it was compacted, and the catalog that was read is outdated."""
 
 
 def with_parts(objects: Objects, commit: CatalogCommit, parts: Sequence[BucketPart], serial: int) -> CatalogCommit:

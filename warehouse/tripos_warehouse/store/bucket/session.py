@@ -1,17 +1,19 @@
 """Sessions on a bucket: uploads, signs of life, commits, takeovers of silent sessions, and recovery of journals.
 
-A session is the life of one worker. Its log is its journal, its sign of life and its fence in one. One thread uploads
-rows within seconds, and writes an empty slot if there are none. Each slot is settled before the next is written. A
-session whose next slot is sealed has lost its lease: nothing that it sends can be acknowledged any more. A second
-thread reads, claims and commits, so that the caller never waits for the bucket: a reply that arrived meanwhile would be
-lost with the process.
+Every worker has one session. The log of a session contains its uncommitted rows, shows that the worker is alive, and
+can be sealed by others. One thread uploads rows within seconds, and writes an empty slot if there are none. It is known
+whether a slot was written before the next one is written. A session whose next slot is sealed has lost its lease:
+nothing that it sends can be acknowledged any more. A second thread reads, claims and commits, so that the caller never
+waits for the bucket: a reply that arrives meanwhile would be lost if the process died.
 
-Takeover: all sessions that were silent for longer than a lease are sealed at once, and what they uploaded is committed.
-Every listed session costs each other one a request a look, so also those that never took any work are removed.
+Takeover: all sessions that were silent for longer than a lease are sealed together, and what they uploaded is
+committed. For every session in the catalog, each other session makes one request whenever it looks for changes, so
+sessions that never took any work are removed too.
 
-Recovery: the session of a process of this machine that died is continued. What its log lacks becomes its next slot, so
-its claims still cover these rows, and nobody can have asked for them since. If others sealed the log, they may have
-asked: the rows are then set aside for a run that claims their case and finds none of them.
+Recovery: if a process of this machine died, its session is continued by another process. Rows that its log lacks become
+its next slot, so its claims still cover these rows, and no other worker can have repeated their calls. If others sealed
+the log, they may have repeated the calls: the rows are then set aside, for a run that claims their case and finds none
+of them in the store.
 """
 
 from __future__ import annotations
@@ -41,8 +43,8 @@ from tripos_warehouse.store.schemas import TABLES
 # Takeovers
 @dataclass(frozen=True)
 class _Suspect:
-    """A session whose log has had the same end since a monotonic time, and when the store wrote its last slot; None if
-    that is not known yet.
+    """A session whose log has had the same end since a monotonic time, `since_s`. `written_at` is the time at which its
+    last slot was written, by the store's clock; None if it is not known yet.
     """
 
     end: int
@@ -51,7 +53,7 @@ class _Suspect:
 
 
 class Takeovers:
-    """A detector of sessions that are over. `beat` writes a sign of life of our session and returns its time by the
+    """Takes over sessions that are silent. `beat` writes a sign of life of our session and returns its time by the
     store's clock; None if it failed.
     """
 
@@ -75,9 +77,9 @@ class Takeovers:
         )
         silent = self._silent({name: tail for name, tail in tails.items() if not tail.sealed})
         sealed = map_concurrently(lambda name: self._seal(name, tails[name].end), silent)
-        gone = [name for name, is_sealed in zip(silent, sealed, strict=True) if is_sealed]
-        gone += [name for name, tail in tails.items() if tail.sealed]
-        over = self._bucket.effective_seals({name: tails[name].end for name in gone})
+        all_sealed = [name for name, is_sealed in zip(silent, sealed, strict=True) if is_sealed]
+        all_sealed += [name for name, tail in tails.items() if tail.sealed]
+        over = self._bucket.effective_seals({name: tails[name].end for name in all_sealed})
         self._bucket.commit_logs([OpenLog(name, sessions[name], tails[name], over=True) for name in sorted(over)])
         return other not in self._bucket.catalog().sessions
 
@@ -85,8 +87,8 @@ class Takeovers:
         """Return the sessions whose last slot is older than a lease, by the store's clock."""
         now_s = time.monotonic()
         self._suspects = {
-            name: known
-            if (known := self._suspects.get(name)) is not None and known.end == tail.end
+            name: suspect
+            if (suspect := self._suspects.get(name)) is not None and suspect.end == tail.end
             else _Suspect(tail.end, now_s)
             for name, tail in tails.items()
         }
@@ -94,37 +96,38 @@ class Takeovers:
         quiet = [name for name, suspect in self._suspects.items() if now_s - suspect.since_s >= least_s]
         new = [name for name in quiet if self._suspects[name].written_at is None]
         for name, written_at in zip(new, map_concurrently(self._last_written, new), strict=True):
-            # A log whose last slot is gone existed at least when it was first read.
+            # If the last slot was removed, its time is not known: the lease is counted from now.
             self._suspects[name] = _Suspect(tails[name].end, self._suspects[name].since_s, written_at or self._now())
         lease = timedelta(seconds=self._bucket.lease_s)
 
-        def old(names: list[str], now: datetime | None) -> list[str]:
-            stamps = {name: self._suspects[name].written_at for name in names}
-            return [name for name, at in stamps.items() if at is not None and now is not None and now - at > lease]
+        def expired(names: list[str], now: datetime | None) -> list[str]:
+            times = {name: self._suspects[name].written_at for name in names}
+            return [name for name, at in times.items() if at is not None and now is not None and now - at > lease]
 
-        likely = old(quiet, self._guess())
-        return old(likely, self._now()) if likely else []
+        likely = expired(quiet, self._estimated_now())
+        return expired(likely, self._now()) if likely else []
 
     def _last_written(self, name: str) -> datetime | None:
+        """Return when the last slot of a suspect's log was written, by the store's clock; None if it was removed."""
         return self._bucket.objects.written_at(slot_name(name, max(0, self._suspects[name].end - 1)))
 
     def _now(self) -> datetime | None:
-        """Return the time of the store's clock, by writing a sign of life."""
+        """Return the time of the store's clock, by writing a sign of life; None if that failed."""
         now_s, now = time.monotonic(), self._beat()
         if now is not None:
             self._clock = (now, now_s)
         return now
 
-    def _guess(self) -> datetime | None:
-        """Estimate the time of the store's clock, so that a sign of life is written only if needed."""
+    def _estimated_now(self) -> datetime | None:
+        """Return an estimate of the time of the store's clock, from its last known time if that is recent."""
         now_s = time.monotonic()
         if self._clock is None or now_s - self._clock[1] > self._bucket.lease_s:
             return self._now()
         return self._clock[0] + timedelta(seconds=now_s - self._clock[1])
 
     def _seal(self, name: str, end: int) -> bool:
-        """Write a seal at the end of a log, and return true if there is one; false if the session lives and wrote its
-        slot first.
+        """Write a seal at the end of a log, and return true if there is one; false if the session is alive and wrote
+        the slot first.
         """
         objects = self._bucket.objects
         if objects.create(slot_name(name, end), seal_content(self._own_session)):
@@ -139,12 +142,14 @@ UPLOAD_S = 2.0
 UPLOAD_LINES = 64
 """… and the number of waiting lines that starts an upload at once: at most this much is lost with a machine."""
 COMMIT_S = 60.0
+"""The time after which rows are committed."""
 MARGIN = 0.75
 """The share of a lease, from the start of the last acknowledged upload, after which a session starts no call."""
 LOAD_S = 2.0
 """The interval after which uploads of others are read again."""
 
 Lines = list[tuple[bytes, Mapping[str, Sequence[Row]]]]
+"""Lines of the journal, each with its rows by table."""
 
 
 class Session:
@@ -162,18 +167,25 @@ class Session:
         )  # fmt: skip
         self._loading: Future[None] | None = None
         self._tails: dict[str, list[Row]] | None = None
+        """The uncommitted rows of other sessions, if they were read since the last call of `news`."""
         self._changed = threading.Condition()
+        """Guards the following attributes, and is notified when the uploading thread or its callers change them."""
         self._waiting: Lines = []
+        """The lines that are not uploaded."""
         self._slots: dict[int, Lines] = {}
         """Acknowledged lines that are not committed, by slot."""
-        self._next = 0
+        self._next_slot = 0
         self._queued = self._acknowledged = 0
+        """The numbers of lines that were queued and uploaded."""
         self._waits_since_s = 0.0
-        self._hurry = False
+        """When the first of the waiting lines was queued."""
+        self._upload_now = False
         self._stopping = False
         self._sealed = False
-        self._trouble: StoreError | None = None
+        self._upload_error: StoreError | None = None
+        """The error of the last upload, if it failed."""
         self._alive_s = 0.0
+        """When the last acknowledged upload began."""
         self._committed_s = time.monotonic()
         self._loaded_s = -LOAD_S
         self._thread = threading.Thread(target=self._upload_often, name="tripos-upload", daemon=True)
@@ -182,7 +194,7 @@ class Session:
         """Register the session, start uploading, and read what others did. Raises what `Bucket.change` raises."""
         started_s = time.monotonic()
         self.bucket.objects.create(slot_name(self.id, 0), slot_content([]))
-        self._next = 1
+        self._next_slot = 1
         self.bucket.change(
             lambda now: now.following(sessions={**now.sessions, self.id: 0}), lambda now: self.id in now.sessions
         )
@@ -209,7 +221,7 @@ class Session:
         if self._sealed:
             raise _lost(self.bucket.address)
         if time.monotonic() - self._alive_s > MARGIN * self.bucket.lease_s:
-            raise self._trouble or _lost(self.bucket.address)
+            raise self._upload_error or _lost(self.bucket.address)
 
     def check_background(self) -> None:
         """Raise the first error of background work since the last check."""
@@ -218,17 +230,18 @@ class Session:
     def drain(self) -> None:
         """Wait until all rows are uploaded. Raises `StoreError` if they cannot be."""
         with self._changed:
-            wanted = self._queued
-            self._hurry = True
+            target = self._queued
+            self._upload_now = True
             self._changed.notify_all()
-            while self._acknowledged < wanted:
+            while self._acknowledged < target:
                 if self._sealed or not self._thread.is_alive():
                     raise _lost(self.bucket.address)
-                if time.monotonic() - self._alive_s > self.bucket.lease_s + 60 and self._trouble is not None:
-                    raise self._trouble
+                if time.monotonic() - self._alive_s > self.bucket.lease_s + 60 and self._upload_error is not None:
+                    raise self._upload_error
                 self._changed.wait(0.5)
 
     def _upload_often(self) -> None:
+        """Write slots until the session is stopped or sealed: the loop of the uploading thread."""
         beat_s = self.bucket.lease_s / 4
         while True:
             with self._changed:
@@ -237,45 +250,48 @@ class Session:
                 if self._stopping and not self._waiting:
                     return
                 lines, self._waiting = self._waiting, []
-                self._hurry = False
+                self._upload_now = False
             if not self._upload(lines):
                 return
 
     def _is_due(self, beat_s: float) -> bool:
+        """Return true if the next slot should be written, or the thread should end."""
         now_s = time.monotonic()
         if self._waiting:
-            late = now_s - self._waits_since_s >= UPLOAD_S
-            return late or len(self._waiting) >= UPLOAD_LINES or self._hurry or self._stopping
+            is_late = now_s - self._waits_since_s >= UPLOAD_S
+            return is_late or len(self._waiting) >= UPLOAD_LINES or self._upload_now or self._stopping
         return self._stopping or now_s - self._alive_s >= beat_s
 
     def _upload(self, lines: Lines) -> bool:
-        """Write the next slot, however long it takes; false if it was sealed."""
-        name = slot_name(self.id, self._next)
+        """Write the next slot, after as many attempts as needed; false if the slot was sealed, or if the session is
+        stopping and out of reach.
+        """
+        name = slot_name(self.id, self._next_slot)
         content = slot_content([line for line, _ in lines])
         while True:
             started_s = time.monotonic()
             try:
-                ours = self.bucket.objects.create(name, content)
+                is_ours = self.bucket.objects.create(name, content)
             except StoreError as error:
-                self._trouble = error
+                self._upload_error = error
                 if self._stopping and started_s - self._alive_s > self.bucket.lease_s:
                     return False
                 time.sleep(0.2)
                 continue
             break
         with self._changed:
-            if ours:
+            if is_ours:
                 if lines:
-                    self._slots[self._next] = lines
-                self._next += 1
+                    self._slots[self._next_slot] = lines
+                self._next_slot += 1
                 self._acknowledged += len(lines)
                 self._alive_s = started_s
-                self._trouble = None
+                self._upload_error = None
             else:
                 self._sealed = True
                 self._waiting = lines + self._waiting
             self._changed.notify_all()
-        return ours
+        return is_ours
 
     # Reading what others did
 
@@ -286,10 +302,11 @@ class Session:
         if (self._loading is None or self._loading.done()) and time.monotonic() - self._loaded_s >= LOAD_S:
             self._loading = self._background.submit(self._load)
         with self._changed:
-            found, self._tails = self._tails, None
-        return found
+            tails, self._tails = self._tails, None
+        return tails
 
     def _load(self) -> None:
+        """Read what others uploaded, and update the local copy."""
         while True:
             before = self.bucket.catalog()
             tails: dict[str, list[Row]] = {}
@@ -310,14 +327,14 @@ class Session:
     def _beat(self) -> datetime | None:
         """Write a sign of life and return its time by the store's clock; None if it failed."""
         with self._changed:
-            number, self._hurry = self._next, True
+            number, self._upload_now = self._next_slot, True
             self._alive_s = min(self._alive_s, time.monotonic() - self.bucket.lease_s / 4)  # makes a sign of life due
             self._changed.notify_all()
-            self._changed.wait_for(lambda: self._next > number or self._sealed, timeout=self.bucket.lease_s / 2)
-            if self._next == number:
+            self._changed.wait_for(lambda: self._next_slot > number or self._sealed, timeout=self.bucket.lease_s / 2)
+            if self._next_slot == number:
                 return None
-            own = self._next - 1
-        return self.bucket.objects.written_at(slot_name(self.id, own))
+            last = self._next_slot - 1
+        return self.bucket.objects.written_at(slot_name(self.id, last))
 
     # Commits
 
@@ -334,27 +351,28 @@ class Session:
         return self._background.submit(self._commit)
 
     def _commit(self) -> Commit | None:
+        """Upload and commit all rows."""
         self.drain()
         while True:
             start = self.bucket.catalog().sessions.get(self.id)
             with self._changed:
-                end = self._next
+                end = self._next_slot
                 if start is not None:
                     self._slots = {number: lines for number, lines in self._slots.items() if number >= start}
-                kept = [rows for number in sorted(self._slots) for _, rows in self._slots[number]]
+                uncommitted = [rows for number in sorted(self._slots) for _, rows in self._slots[number]]
             if start is None:
                 raise _lost(self.bucket.address)
-            if not kept:
+            if not uncommitted:
                 return None
             merged: dict[str, list[Row]] = {}
-            for rows in kept:
-                for table, row in rows.items():
-                    merged.setdefault(table, []).extend(row)
-            tables = {table: to_arrow(table, some) for table, some in merged.items() if some}
+            for by_table in uncommitted:
+                for table, rows in by_table.items():
+                    merged.setdefault(table, []).extend(rows)
+            tables = {table: to_arrow(table, rows) for table, rows in merged.items() if rows}
             try:
                 commit = self.bucket.commit_tables(tables, [LogAdvance(self.id, start, end)])
             except OvertakenError:
-                continue  # somebody else committed some of it
+                continue  # another session committed some of it
             with self._changed:
                 self._slots = {number: lines for number, lines in self._slots.items() if number >= end}
             return commit
@@ -366,14 +384,14 @@ class Session:
         self._background.close()
         self._commit()
         self.stop()
-        end = self._next
+        end = self._next_slot
         if self.bucket.objects.create(slot_name(self.id, end), seal_content(self.id)):
             start = self.bucket.catalog().sessions.get(self.id, end)
             with suppress(OvertakenError):
                 self.bucket.close_logs([LogAdvance(self.id, start, end, over=True)])
 
     def stop(self) -> None:
-        """Stop uploading. Rows that were not uploaded are in the journal."""
+        """Stop uploading. Rows that were not uploaded are still in the journal."""
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
@@ -383,6 +401,7 @@ class Session:
 
 
 def _lost(address: str) -> StoreError:
+    """Return the error of a session that lost its lease."""
     return StoreError(
         "S0112",
         f"this worker lost its lease on `{address}`: it could not be reached for too long, and others may do its work",
@@ -405,8 +424,8 @@ def session_of(segment: str) -> str:
 
 
 def recover_segment(bucket: Bucket, name: str, kept: JournalContent) -> StoreError | None:
-    """Upload and commit what a segment has and the bucket lacks. Return an error that reports lines which came too
-    late; None if there are none.
+    """Upload and commit the rows of a segment, `kept`, that the bucket lacks. If others sealed the log of its session,
+    set the segment aside instead, and return an error that reports the lines which the bucket lacks; otherwise None.
 
     Raises what `Bucket.publish` raises.
     """
@@ -438,13 +457,13 @@ def _missing_lines(bucket: Bucket, kept: JournalContent, tail: Tail | None) -> l
         for table, row in _named(slot.content.lines if slot.content is not None else ()):
             known.setdefault(table, set()).add(row[TABLES[table].key[0]])
     uploaded = {line for slot in (tail.slots if tail else ()) if slot.content is not None for line in slot.content.raw}
-    found = []
+    missing = []
     for line, raw in zip(kept.lines, kept.raw, strict=True):
         rows = [(table, row[TABLES[table].key[0]]) for table, row in _named([line])]
         is_known = all(name in known[table] for table, name in rows) if rows else tail is None
         if not is_known and raw not in uploaded:
-            found.append(raw)
-    return found
+            missing.append(raw)
+    return missing
 
 
 def _named(lines: Iterable[dict[str, list[Row]]]) -> Iterable[tuple[str, Row]]:
@@ -456,22 +475,23 @@ def _named(lines: Iterable[dict[str, list[Row]]]) -> Iterable[tuple[str, Row]]:
 
 
 def _committed(bucket: Bucket, table: str, names: set[str]) -> set[str]:
+    """Return those of the names that have a committed row."""
     import pyarrow.compute as pc
 
     (key,) = TABLES[table].key
-    wanted: Any = pa.array(sorted(names), type=pa.string())
-    found: set[str] = set()
+    name_values: Any = pa.array(sorted(names), type=pa.string())
+    committed: set[str] = set()
     commits = CommitFiles(bucket.root).live(raised)  # of the local copy, which is up to date
     for part in (part for commit in commits for part in commit.parts if part.table == table):
         with open_part(bucket.root / part.path) as file:
             column = file.read([key])[key]
-            found.update(column.filter(pc.is_in(column, value_set=wanted)).to_pylist())
-    return found
+            committed.update(column.filter(pc.is_in(column, value_set=name_values)).to_pylist())
+    return committed
 
 
 def _set_aside(root: Path, name: str, kept: JournalContent, late: int) -> StoreError | None:
-    """Move a segment to the folder of late rows, whole, since a later run must see which replies are from the same
-    worker. Return an error that reports the late lines, if there are any.
+    """Write all lines of a segment to the folder of late rows, since a later run must see which replies are from the
+    same worker. Return an error that reports the number `late` of lines that the bucket lacks; None if it is 0.
     """
     (root / LATE).mkdir(exist_ok=True)
     lines = (journal_head(), *kept.raw)
