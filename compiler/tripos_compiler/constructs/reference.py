@@ -93,6 +93,8 @@ SLOTS: dict[str, str] = {
     "TREE": "the name of a tree",
     "START": "an expression for a path of the tree, or for a choice of the branches at its top",
     "OTHERS": "an expression for a list of texts, such as a column of a data set: `raw.stem`",
+    "BASE": "the name of another declaration of the same kind",
+    "STATEMENT": "the first word of a statement, such as `over` or `score`",
     "SCENARIO": "the name of a scenario",
     "SCORER": "the name of a scorer",
     "STEP": "the name of a step of a scenario",

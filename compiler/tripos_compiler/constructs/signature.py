@@ -24,6 +24,8 @@ KINDS = {
     "TOOL": "the name of a tool",
     "STRONGER": "the name of a role",
     "DATASET": "the name of a data set",
+    "BASE": "the name of another one",
+    "STATEMENT": "the first word of a statement",
     "SCENARIO": "the name of a scenario",
     "SCORER": "the name of a scorer",
     "ALIAS": "a name",
@@ -61,7 +63,7 @@ KINDS = {
 NAME_SLOTS = frozenset(
     {
         *("NAME", "ROLE", "DATASET", "SCENARIO", "SCORER", "ALIAS", "LANGUAGES", "STEP", "TREE", "SUBSETS", "NAMES"),
-        *("AXIS", "LOCALE", "STRONGER", "TOOL"),
+        *("AXIS", "LOCALE", "STRONGER", "TOOL", "BASE", "STATEMENT"),
     }
 )
 STRING_SLOTS = frozenset(

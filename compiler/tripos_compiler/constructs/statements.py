@@ -271,7 +271,7 @@ def _read(
             misses.append((matched, construct))
         elif _block_fits(entry, construct, diagnostics):
             inner: tuple[Statement, ...] = ()
-            if entry.block is not None and construct.body is not None:
+            if entry.block is not None and construct.body is not None and not construct.repeated:
                 inner = read_statements(entry.block, diagnostics, construct.body)
             head = first.span.to(entry.elements[-1].span)
             return Statement(construct.name, entry.span, head, matched, entry.block, inner)

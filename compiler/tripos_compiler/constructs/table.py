@@ -60,6 +60,8 @@ class Construct:
     excludes: tuple[Exclusion, ...] = ()
     requires: Requirement | None = None
     """What the block of an `ask` must have beside it."""
+    repeated: bool = False
+    """Whether its block is read once for each row of a table."""
 
     @property
     def starts_with(self) -> str:
@@ -76,7 +78,7 @@ EXPORTS: tuple[Construct, ...] = (
     Construct(
         "export",
         (FILE,),
-        "export NAME BLOCK",
+        "export NAME [like BASE] BLOCK",
         "training data from replies or from the rows of a data set",
         body="export",
     ),
@@ -283,6 +285,8 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
 """Settings by field name. `stop` may be repeated; any other setting may be given once for each condition."""
 
 
+NOUNS = {"made": "data set"}
+"""What a body is the block of, if it is not called like its construct."""
 NO_CHAT = Exclusion(
     ("chat", "continue", "returns"), "remove one of the two: a plain text has no turns, and no form of a reply"
 )
@@ -329,6 +333,16 @@ CONSTRUCTS: tuple[Construct, ...] = (
         "take scenarios|measures|axes|arms|metrics|scorers|datasets|trees|functions|subsets|exports|tables NAMES...",
         "only these, and their dependencies (default: all)",
         keyword="take",
+    ),
+    Construct("rows", (FILE,), "rows NAME BLOCK", "a table for `for each`: a row for each repetition"),
+    Construct(
+        "for_each",
+        (FILE,),
+        "for each ELEMENTS BLOCK",
+        "declarations for each row of a table, or for each value of an axis or arm",
+        body=FILE,
+        keyword="for",
+        repeated=True,
     ),
     Construct(
         "role",
@@ -387,6 +401,14 @@ CONSTRUCTS: tuple[Construct, ...] = (
         keyword="dataset",
     ),
     Construct(
+        "made_like",
+        (FILE,),
+        "dataset NAME like BASE BLOCK",
+        "rows that are made as those of another data set, with some statements changed",
+        body="made",
+        keyword="dataset",
+    ),
+    Construct(
         "field",
         ("dataset",),
         "NAME [TYPE] [secret] [from COLUMNS] [BLOCK]",
@@ -437,7 +459,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
         keyword="",
     ),
     # the scenario
-    Construct("scenario", (FILE,), "scenario NAME [LABELS] BLOCK", "one task: prompts and scores", body="scenario"),
+    Construct("scenario", (FILE,), "scenario NAME [LABELS] [like BASE] BLOCK", "one task: prompts and scores", body="scenario"),
     Construct(
         "context", ("scenario", "made"), "context AXES", "the axes whose combinations the scenario covers", once=True
     ),
@@ -730,6 +752,27 @@ CONSTRUCTS: tuple[Construct, ...] = (
     Construct("withheld", ("subset",), "withheld", "keeps the items out of public releases", once=True),
     *EXPORTS,
     *TABLES,
+    *(
+        change
+        for body in ("scenario", "made", "export")
+        for change in (
+            Construct(
+                f"{body}_added",
+                (body,),
+                "add BLOCK",
+                f"with `like`: statements beside those of the other {NOUNS.get(body, body)}",
+                body=body,
+                keyword="add",
+            ),
+            Construct(
+                f"{body}_without",
+                (body,),
+                "without STATEMENT [NAME]",
+                f"with `like`: a statement of the other {NOUNS.get(body, body)} that this one lacks",
+                keyword="without",
+            ),
+        )
+    ),
 )
 
 

@@ -891,7 +891,7 @@ def check_unused_declarations(program: Program) -> None:
     used = {use.symbol for use in program.index.uses.values()}
     for kind in KINDS:
         for name, declared in program.declared.get(kind, {}).items():
-            if declared.span not in used and declared.span.source is program.sources[0]:
+            if declared.span.written not in used and declared.span.source is program.sources[0]:
                 is_value = kind == "scorer" and name in program.formulas and not program.formulas[name].scores
                 message = f"{'value' if is_value else kind} `{name}` is never used"
                 program.diagnostics.warning("W0209", message, declared.span, help="use it, or remove it")

@@ -353,13 +353,18 @@ class Index:
     """The bindings in scope for a stretch of a file."""
 
     def define(self, kind: str, name: str, span: Span, owner: str = "", detail: str = "") -> None:
-        """Record a declaration. The first one at a place wins, unless a later one adds the detail."""
+        """Record a declaration. The first one at a place wins, unless a later one adds the detail.
+
+        Copies of a text are one place, as they are for an editor.
+        """
+        span = span.written
         symbol = self.symbols.get(span)
         if symbol is None or (detail and not symbol.detail):
             self.symbols[span] = Symbol(kind, name, span, owner, detail)
 
     def use(self, span: Span, symbol: Span | None, type_: str = "") -> None:
         """Record that the name at `span` refers to the symbol declared at `symbol`."""
+        span, symbol = span.written, None if symbol is None else symbol.written
         if symbol is not None and span != symbol:
             self.uses.setdefault(span, Use(span, symbol))
         if type_:
@@ -471,6 +476,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "dimension": ("dimension",),
     "dataset": ("dataset", "like", "made"),
     "scenario": ("scenario",),
+    "rows": ("rows",),
     "scorer": ("scorer", "formula", "python_scorer", "program_scorer", "named"),
     "aggregate": ("aggregate",),
     "measure": ("measure",),
