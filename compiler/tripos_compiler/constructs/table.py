@@ -459,7 +459,9 @@ CONSTRUCTS: tuple[Construct, ...] = (
         keyword="",
     ),
     # the scenario
-    Construct("scenario", (FILE,), "scenario NAME [LABELS] [like BASE] BLOCK", "one task: prompts and scores", body="scenario"),
+    Construct(
+        "scenario", (FILE,), "scenario NAME [LABELS] [like BASE] BLOCK", "one task: prompts and scores", body="scenario"
+    ),
     Construct(
         "context", ("scenario", "made"), "context AXES", "the axes whose combinations the scenario covers", once=True
     ),
@@ -631,7 +633,13 @@ CONSTRUCTS: tuple[Construct, ...] = (
         body="record",
         once=True,
     ),
-    Construct("samples", ("ask",), "samples COUNT", "replies for each row", once=True),
+    Construct(
+        "samples",
+        ("ask",),
+        "samples COUNT [after each STEP]",
+        "replies for each row, or after each sample of a step that this one builds on",
+        once=True,
+    ),
     Construct(
         "repeats", ("scorer",), "samples COUNT", "verdicts of each judge on each reply", keyword="samples", once=True
     ),

@@ -102,7 +102,7 @@ def check_shown(program: Program, steps: Steps, cases: ScenarioCases, rows: Sequ
         for source in _sources(program, step):
             questions = list(_asked_in(program, source, cases.loaded, cases.alias, rows))
             if questions:
-                _warn(program, source, questions, "this scenario", steps.model_steps[step.name].span)
+                _warn(program, source, questions, "this scenario", steps.place(step).span)
 
 
 def check_learned(program: Program) -> None:
@@ -641,11 +641,12 @@ def check_protocol(
 
 def _samples_alike(program: Program, steps: Steps) -> None:
     sampled = [step for step in steps.lowered if isinstance(step, Ask) and step.samples > 1]
-    for name, step in {steps.model_steps[step.name].text: step for step in sampled}.items():
+    for place, step in {steps.place(step): step for step in sampled}.items():
         if step.settings.copies:
+            name = place.text
             message = f"`{name}` is sampled {step.samples} times at temperature 0: the replies are copies"
             help_ = "raise the temperature, or ask once: copies of a reply make no figure more certain"
-            program.diagnostics.warning("W1007", message, steps.model_steps[step.name].span, help=help_)
+            program.diagnostics.warning("W1007", message, place.span, help=help_)
 
 
 def _told(step: Step) -> Iterator[Expr]:

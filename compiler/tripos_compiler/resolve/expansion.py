@@ -31,9 +31,7 @@ from tripos_compiler.source.tree import (
     Member,
     Name,
     Node,
-    Number,
     Offsets,
-    Syntax,
     TableRow,
     Text,
 )
@@ -262,8 +260,10 @@ class _Substitution:
                 return self._cell(column)
             case Text():
                 found = _with_holes(node, self._pattern, self._in_hole(node))
-                return None if found is node else replace(
-                    found, span=self.copy.span(found.span), offsets=self.copy.of(found.offsets)
+                return (
+                    None
+                    if found is node
+                    else replace(found, span=self.copy.span(found.span), offsets=self.copy.of(found.offsets))
                 )
         return None
 
@@ -314,9 +314,7 @@ APART = frozenset({"benchmark", "use", "use_release", "rows", "for_each"})
 """Constructs that cannot be repeated."""
 
 
-def _repetition(
-    program: Program, statement: Statement, variable: Name, source: Name, row: _Row
-) -> Iterator[Statement]:
+def _repetition(program: Program, statement: Statement, variable: Name, source: Name, row: _Row) -> Iterator[Statement]:
     """Yield the declarations of a `for each` for one row."""
     assert statement.block is not None
     substitution = _Substitution(program, variable, source, row)
@@ -386,9 +384,14 @@ class _Inheritance:
             return self._lost(statement)
         self.program.index.use(name.span, base.name().span)
         if base is statement or base in chain:
-            circle = " → ".join(each.name().text for each in (*chain[chain.index(base) if base in chain else len(chain):], statement, base))
+            circle = " → ".join(
+                each.name().text
+                for each in (*chain[chain.index(base) if base in chain else len(chain) :], statement, base)
+            )
             message = f"`like` goes in a circle: {circle}"
-            self.program.diagnostics.error("E0203", message, name.span, help=f"write one of them out: `{word} … {{ … }}`")
+            self.program.diagnostics.error(
+                "E0203", message, name.span, help=f"write one of them out: `{word} … {{ … }}`"
+            )
             return self._lost(statement)
         whole = self._whole(base, (*chain, statement))
         if whole is None:
@@ -414,9 +417,7 @@ class _Inheritance:
             lost.add(statement.block.span)
         body = _Merge(self.program, statement, base, list(copied.body)).body()
         if statement.construct == "made_like":
-            return replace(
-                statement, construct=base.construct, values={**copied.values, "name": own}, body=body
-            )
+            return replace(statement, construct=base.construct, values={**copied.values, "name": own}, body=body)
         return replace(statement, body=body)
 
     def _refuse_changes(self, statement: Statement) -> None:
@@ -471,7 +472,9 @@ class _Merge:
             elif inner.construct.endswith("_added"):
                 waiting += self._added(inner, there)
             elif key in replaced:
-                self.kept.insert(max(place for place, (other, _) in enumerate(self.kept) if other == key) + 1, (key, inner))
+                self.kept.insert(
+                    max(place for place, (other, _) in enumerate(self.kept) if other == key) + 1, (key, inner)
+                )
             elif key in there:
                 place = next((place for place, (other, _) in enumerate(self.kept) if other == key), len(self.kept))
                 self.kept[:] = [*self.kept[:place], (key, inner), *(one for one in self.kept[place:] if one[0] != key)]
@@ -489,7 +492,9 @@ class _Merge:
         if not gone:
             key = (word.text, None if name is None else name.text)
             message = f"{self._title} has no {_shown(key)} to leave out"
-            self.program.diagnostics.error("E0201", message, (name or word).span, self._where(), help=self._help(key, there))
+            self.program.diagnostics.error(
+                "E0201", message, (name or word).span, self._where(), help=self._help(key, there)
+            )
         self.kept[:] = [one for one in self.kept if one[0] not in gone]
 
     def _added(self, inner: Statement, there: set[Key]) -> Iterator[tuple[Key, Statement]]:
@@ -500,13 +505,19 @@ class _Merge:
                 earlier = next((each for other, each in self.kept if other == key), self.base)
                 message = f"{self._title} has {_shown(key)} already"
                 help_ = "write it outside of `add`, where it replaces the other, or rename it"
-                self.program.diagnostics.error("E0202", message, added.head, Label(earlier.head, "inherited"), help=help_)
+                self.program.diagnostics.error(
+                    "E0202", message, added.head, Label(earlier.head, "inherited"), help=help_
+                )
             yield key, added
 
     def _nothing_to_replace(self, inner: Statement, key: Key, there: set[Key]) -> None:
         message = f"{self._title} has no {_shown(key)} that this could replace"
         self.program.diagnostics.error(
-            "E0201", message, inner.head, self._where(), help=f"{self._help(key, there)}; what is new stands in `add {{ … }}`"
+            "E0201",
+            message,
+            inner.head,
+            self._where(),
+            help=f"{self._help(key, there)}; what is new stands in `add {{ … }}`",
         )
 
     def _where(self) -> Label:
