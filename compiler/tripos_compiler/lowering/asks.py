@@ -616,8 +616,7 @@ def _ask(steps: Steps, statement: Statement, when: Typed | None, elements: Eleme
         fingerprint="",
     )
     ask = _with_samples_after(steps, statement, ask)
-    if earlier_asks:
-        _check_alike(steps, statement, ask, earlier_asks[0])
+    _check_alike(steps, statement, ask, earlier_asks)
     if steps.attempt.failed:
         return
     warn_undefined_request(steps, question, when)
@@ -636,11 +635,17 @@ def _ask(steps: Steps, statement: Statement, when: Typed | None, elements: Eleme
         note_shown_names(steps, question, loop.state.expr, *exprs)
         add_loop_turns(steps, statement, ask, loop)
     else:
-        steps.lowered.append(ask)
-        if steps.model_steps.setdefault(name.text, name) is not name:
-            steps.places[id(ask)] = name
-        _bind_reply(steps, statement, ask)
+        _add_ask(steps, statement, ask)
         note_shown_names(steps, question, *exprs)
+
+
+def _add_ask(steps: Steps, statement: Statement, ask: Ask) -> None:
+    """Add an ask of a single reply to the steps."""
+    name = statement.name()
+    steps.lowered.append(ask)
+    if steps.model_steps.setdefault(name.text, name) is not name:
+        steps.places[id(ask)] = name
+    _bind_reply(steps, statement, ask)
 
 
 # Asks of one name, of which an arm has at most one
@@ -715,10 +720,14 @@ def _holds(condition: Expr | None, chosen: Mapping[str, str]) -> bool:
     return condition is None or fold_arms(condition, chosen) != FALSE
 
 
-def _check_alike(steps: Steps, statement: Statement, ask: Ask, other: Ask) -> None:
-    """Report an ask whose reply is read in another way than that of the other one of its name."""
-    kinds = [(each.returns, each.options is None, each.tools, each.settings.top_logprobs) for each in (ask, other)]
-    if kinds[0] != kinds[1]:
+def _check_alike(steps: Steps, statement: Statement, ask: Ask, earlier: Sequence[Ask]) -> None:
+    """Report an ask whose reply is read in another way than that of an earlier one of its name."""
+
+    def reading(each: Ask) -> tuple[object, ...]:
+        return each.returns, each.options is None, each.tools, each.settings.top_logprobs
+
+    other = next((each for each in earlier if reading(each) != reading(ask)), None)
+    if other is not None:
         name = statement.name()
         message = f"`{name.text}` is read in another way here than in the ask of the same name"
         label = Label(steps.place(other).span, "the other")
