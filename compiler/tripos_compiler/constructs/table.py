@@ -15,6 +15,10 @@ from tripos_compiler.source.data_classes import dataclass
 
 FILE = "file"
 """Body of a file."""
+REPEATED = "for each"
+"""Body of a `for each`, with the statements of a file but those of `ONCE_A_FILE`."""
+ONCE_A_FILE = frozenset({"benchmark", "use", "use_release", "rows", "for_each"})
+"""Constructs at the top of a file that cannot be repeated."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +64,6 @@ class Construct:
     excludes: tuple[Exclusion, ...] = ()
     requires: Requirement | None = None
     """What the block of an `ask` must have beside it."""
-    repeated: bool = False
-    """Whether its block is read once for each row of a table."""
 
     @property
     def starts_with(self) -> str:
@@ -340,9 +342,8 @@ CONSTRUCTS: tuple[Construct, ...] = (
         (FILE,),
         "for each ELEMENTS BLOCK",
         "declarations for each row of a table, or for each value of an axis or arm",
-        body=FILE,
+        body=REPEATED,
         keyword="for",
-        repeated=True,
     ),
     Construct(
         "role",
@@ -788,7 +789,8 @@ def constructs_in(body: str) -> dict[str, list[Construct]]:
     """Return the constructs of a body by first word (empty for free entries)."""
     found: dict[str, list[Construct]] = {}
     for construct in CONSTRUCTS:
-        if body in construct.inside:
+        repeated = body == REPEATED and FILE in construct.inside and construct.name not in ONCE_A_FILE
+        if body in construct.inside or repeated:
             found.setdefault(construct.starts_with, []).append(construct)
     return found
 

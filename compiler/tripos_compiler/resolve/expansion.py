@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.constructs.statements import read_statements
-from tripos_compiler.constructs.table import CONSTRUCTS, FILE
+from tripos_compiler.constructs.table import CONSTRUCTS, REPEATED
 from tripos_compiler.diagnostics.diagnostic import Label, nearest, suggest
 from tripos_compiler.resolve.program import Program
 from tripos_compiler.source.data_classes import dataclass
@@ -310,10 +310,6 @@ class _Substitution:
         return cell
 
 
-APART = frozenset({"benchmark", "use", "use_release", "rows", "for_each"})
-"""Constructs that cannot be repeated."""
-
-
 def _repetition(program: Program, statement: Statement, variable: Name, source: Name, row: _Row) -> Iterator[Statement]:
     """Yield the declarations of a `for each` for one row."""
     assert statement.block is not None
@@ -323,13 +319,7 @@ def _repetition(program: Program, statement: Statement, variable: Name, source: 
         for line in statement.block.lines
     )
     block = Block(substitution.copy.span(statement.block.span), lines)
-    for each in read_statements(block, program.diagnostics, FILE):
-        if each.construct in APART:
-            word = WORDS[each.construct]
-            message = f"`{word}` does not belong in `for each`"
-            program.diagnostics.error("E0107", message, each.head, help="write it at the top of a file")
-        else:
-            yield each
+    yield from read_statements(block, program.diagnostics, REPEATED)
     if block.span in program.diagnostics.skipped_blocks:
         _lose(program, statement)
 
