@@ -268,17 +268,22 @@ class _Substitution:
         return None
 
     def entry(self, entry: Entry) -> Entry:
-        """Return the repetition of a declaration, whose name may be a string with holes."""
+        """Return the repetition of a declaration, whose name, and that of what it is like, may be a string with holes."""
         copied = self.copy.of(entry)
-        if len(entry.elements) < 2 or not isinstance(entry.elements[1], Text):
-            return copied
-        name = copied.elements[1]
-        if not isinstance(name, Text) or name.value == entry.elements[1].value:
-            return copied
-        if not name.value.isidentifier():
+        elements = list(copied.elements)
+        for place, element in enumerate(entry.elements):
+            before = entry.elements[place - 1]
+            names = place == 1 or (isinstance(before, Name) and before.text == "like")
+            value = elements[place]
+            if names and isinstance(element, Text) and isinstance(value, Text) and value.value != element.value:
+                elements[place] = self._as_name(value)
+        return replace(copied, elements=tuple(elements))
+
+    def _as_name(self, text: Text) -> Name:
+        if not text.value.isidentifier():
             help_ = "a name has letters, digits and underscores"
-            self.program.diagnostics.error("E0106", f"`{name.value}` is no name", name.span, help=help_)
-        return replace(copied, elements=(copied.elements[0], Name(name.span, name.value), *copied.elements[2:]))
+            self.program.diagnostics.error("E0106", f"`{text.value}` is no name", text.span, help=help_)
+        return Name(text.span, text.value)
 
     def _cell(self, column: Name) -> Node:
         cell = self._known(column.text, column.span)
