@@ -217,6 +217,8 @@ class _Match:
                 else:
                     self.miss(index, KINDS.get(item.kind, "a value"))
             case Slot(kind=kind):
+                if element is not None and kind in NAME_SLOTS:
+                    element = _as_name(element)
                 if element is not None and _fits(kind, element):
                     yield index + 1, {item.key: element}
                 else:
@@ -240,6 +242,13 @@ class _Match:
             self.miss(index, KINDS["LABELS"])
         else:
             yield end, {"labels": labels}
+
+
+def _as_name(element: Syntax) -> Syntax:
+    """Return the name that a string filled by a `for each` stands for; anything else as it is."""
+    if isinstance(element, Text) and element.filled and element.value.isidentifier():
+        return Name(element.span, element.value)
+    return element
 
 
 def _fits(kind: str, element: Syntax) -> bool:

@@ -27,10 +27,10 @@ from tripos_compiler.source.tree import (
     BinaryExpr,
     Block,
     Entry,
-    Line,
     Member,
     Name,
     Node,
+    Number,
     Offsets,
     TableRow,
     Text,
@@ -127,7 +127,7 @@ def _with_holes(text: Text, pattern: re.Pattern[str], put: Callable[[re.Match[st
     places.append(text.offsets.place(len(text.value)))
     breaks = [index for index, place in enumerate(places) if not index or place != places[index - 1] + 1]
     offsets = Offsets(text.offsets.anchor, tuple(breaks), tuple(places[index] for index in breaks))
-    return Text(text.span, "".join(characters), offsets)
+    return Text(text.span, "".join(characters), offsets, filled=True)
 
 
 # `for each`
@@ -153,6 +153,7 @@ def _written_out(program: Program, statements: list[Statement]) -> Iterator[Stat
         if statement.construct != "for_each":
             yield statement
             continue
+        assert statement.block is not None
         match statement.syntax("elements"):
             case BinaryExpr(operator="in", left=Name() as variable, right=Name() as source):
                 pass
@@ -160,7 +161,7 @@ def _written_out(program: Program, statements: list[Statement]) -> Iterator[Stat
                 help_ = "write `for each task in tasks { … }`, and `rows tasks { … }` with a row for each"
                 message = "`for each` takes a name of your choice, `in`, and a table"
                 program.diagnostics.error("E0106", message, other.span, help=help_)
-                _lose(program, statement)
+                _lose(program, statement.block)
                 continue
         if source.text in tables:
             program.index.use(source.span, tables[source.text].name().span)
@@ -170,18 +171,18 @@ def _written_out(program: Program, statements: list[Statement]) -> Iterator[Stat
             rows = list(_value_rows(values[source.text]))
         else:
             _unknown(program, "table of rows, axis or arm", source, {*tables, *values}, f"rows {source.text} {{ … }}")
-            _lose(program, statement)
+            _lose(program, statement.block)
             continue
         for row in rows:
             yield from _repetition(program, statement, variable, source, row)
         if not rows:
-            _lose(program, statement)
+            _lose(program, statement.block)
 
 
-def _lose(program: Program, statement: Statement) -> None:
-    """Record that the declarations of a statement are unknown."""
-    source = statement.span.source
-    names = [name.text for entry in _entries(statement) for name in entry.elements[1:2] if isinstance(name, Name)]
+def _lose(program: Program, block: Block) -> None:
+    """Record that the declarations in a block are unknown."""
+    source = block.span.source
+    names = [name.text for entry in block.entries() for name in entry.elements[1:2] if isinstance(name, Name)]
     program.diagnostics.lose(Span(source, 0, len(source.text)), names)
 
 
@@ -267,24 +268,6 @@ class _Substitution:
                 )
         return None
 
-    def entry(self, entry: Entry) -> Entry:
-        """Return the repetition of a declaration, whose name, and that of what it is like, may be a string with holes."""
-        copied = self.copy.of(entry)
-        elements = list(copied.elements)
-        for place, element in enumerate(entry.elements):
-            before = entry.elements[place - 1]
-            names = place == 1 or (isinstance(before, Name) and before.text == "like")
-            value = elements[place]
-            if names and isinstance(element, Text) and isinstance(value, Text) and value.value != element.value:
-                elements[place] = self._as_name(value)
-        return replace(copied, elements=tuple(elements))
-
-    def _as_name(self, text: Text) -> Name:
-        if not text.value.isidentifier():
-            help_ = "a name has letters, digits and underscores"
-            self.program.diagnostics.error("E0106", f"`{text.value}` is no name", text.span, help=help_)
-        return Name(text.span, text.value)
-
     def _cell(self, column: Name) -> Node:
         cell = self._known(column.text, column.span)
         use = _Copy(self.copy.span(column.span), f"`{self.variable.text}.{column.text}` of this")
@@ -297,13 +280,21 @@ class _Substitution:
         def put(match: re.Match[str], alone: bool) -> str | None:
             cell = self._known(match["column"], text.stretch(*match.span("column")))
             if isinstance(cell, Name):
-                value = parse_cell(cell, self.program.diagnostics) if alone else None
-                return value.value if isinstance(value, Text) else cell.text
+                return self._written(cell) if alone else cell.text
             if cell is None:
                 return None
             return cell.value if alone else '"' + cell.value.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
         return put
+
+    def _written(self, cell: Name) -> str:
+        """Return what a hole that holds a cell alone becomes: a text, a name or a number, else a hole again."""
+        match parse_cell(cell, self.program.diagnostics):
+            case Text(value=value):
+                return value
+            case Name() | Number():
+                return cell.text
+        return f"{{{{ {cell.text} }}}}"
 
     def _known(self, column: str, span: Span) -> Name | Text | None:
         cell = self.row.cells.get(column)
@@ -319,14 +310,14 @@ def _repetition(program: Program, statement: Statement, variable: Name, source: 
     """Yield the declarations of a `for each` for one row."""
     assert statement.block is not None
     substitution = _Substitution(program, variable, source, row)
-    lines = tuple(
-        Line(substitution.copy.span(line.span), tuple(map(substitution.entry, line.entries)))
-        for line in statement.block.lines
-    )
-    block = Block(substitution.copy.span(statement.block.span), lines)
+    attempt = program.diagnostics.attempt()
+    block = substitution.copy.of(statement.block)
+    if attempt.failed:  # what lacks a cell means something else
+        _lose(program, block)
+        return
     yield from read_statements(block, program.diagnostics, REPEATED)
     if block.span in program.diagnostics.skipped_blocks:
-        _lose(program, statement)
+        _lose(program, block)
 
 
 # `like`

@@ -57,6 +57,8 @@ class Text(Node):
 
     value: str
     offsets: Offsets
+    filled: bool = False
+    """Whether a cell of a `for each` was put into it: then it may stand for a name."""
 
     def stretch(self, start: int, end: int) -> Span:
         """Return the span of `value[start:end]`."""
