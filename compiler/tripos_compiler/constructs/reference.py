@@ -33,6 +33,11 @@ ALONE = (
 PAGES: dict[str, tuple[str, ...]] = {name: (name,) for name in ALONE} | {
     "dimension": ("dimension", "metric"),
     "dataset": ("dataset", "like"),
+    "like": (
+        "made_like",
+        *(f"{body}_{change}" for body in ("scenario", "made", "export") for change in ("added", "without")),
+    ),
+    "rows": ("row_table", "for_each"),
     "chat": ("chat", "continue"),
     "prompts": ("prompts", "ends"),
     "options": ("options",),

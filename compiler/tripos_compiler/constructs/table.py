@@ -17,7 +17,7 @@ FILE = "file"
 """Body of a file."""
 REPEATED = "for each"
 """Body of a `for each`, with the statements of a file but those of `ONCE_A_FILE`."""
-ONCE_A_FILE = frozenset({"benchmark", "use", "use_release", "rows", "for_each"})
+ONCE_A_FILE = frozenset({"benchmark", "use", "use_release", "row_table", "for_each"})
 """Constructs at the top of a file that cannot be repeated."""
 
 
@@ -336,7 +336,9 @@ CONSTRUCTS: tuple[Construct, ...] = (
         "only these, and their dependencies (default: all)",
         keyword="take",
     ),
-    Construct("rows", (FILE,), "rows NAME BLOCK", "a table for `for each`: a row for each repetition"),
+    Construct(
+        "row_table", (FILE,), "rows NAME BLOCK", "a table for `for each`: a row for each repetition", keyword="rows"
+    ),
     Construct(
         "for_each",
         (FILE,),

@@ -144,7 +144,7 @@ class _Row:
 
 def _written_out(program: Program, statements: list[Statement]) -> Iterator[Statement]:
     """Yield the statements with those of every `for each` in its place."""
-    tables = {each.name().text: each for each in reversed(statements) if each.construct == "rows"}
+    tables = {each.name().text: each for each in reversed(statements) if each.construct == "row_table"}
     values = {each.name().text: each for each in reversed(statements) if each.construct in ("axis", "arm")}
     known: dict[str, list[_Row]] = {}
     for name, table in tables.items():

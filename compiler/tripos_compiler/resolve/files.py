@@ -344,7 +344,7 @@ def _is_theirs(program: Program, item: Diagnostic) -> bool:
 
 # Releases and `use release`
 
-NOT_BROUGHT = frozenset({"benchmark", "use", "use_release", "rows"})
+NOT_BROUGHT = frozenset({"benchmark", "use", "use_release", "row_table"})
 """Constructs that are not imported from a release."""
 
 

@@ -476,7 +476,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "dimension": ("dimension",),
     "dataset": ("dataset", "like", "made"),
     "scenario": ("scenario",),
-    "rows": ("rows",),
+    "rows": ("row_table",),
     "scorer": ("scorer", "formula", "python_scorer", "program_scorer", "named"),
     "aggregate": ("aggregate",),
     "measure": ("measure",),
