@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from tripos_compiler.constructs.signature import Item, Maybe, Slot
-from tripos_compiler.constructs.table import CONSTRUCTS, FILE, Construct
+from tripos_compiler.constructs.table import CONSTRUCTS, FILE, REPEATED, Construct
 from tripos_compiler.diagnostics.codes import CODES, find_page
 from tripos_compiler.language.aggregates import AGGREGATES, AggregateFunction
 from tripos_compiler.library.function import Function
@@ -224,7 +224,11 @@ def construct_part(construct: Construct) -> str:
 
 def _blocks(construct: Construct) -> Iterator[str]:
     """Yield a table of the statements in the block of a construct, and in nested blocks."""
-    if construct.body is None:
+    if construct.body in (None, REPEATED):
+        return
+    if construct.name in PAGES["like"]:
+        page = page_of(next(each for each in CONSTRUCTS if each.body == construct.body))
+        yield f"Its block has the statements of [{page}]({page}.md).\n"
         return
     inside = [each for each in CONSTRUCTS if construct.body in each.inside]
     page = page_of(construct)
