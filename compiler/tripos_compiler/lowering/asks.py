@@ -694,7 +694,7 @@ def _check_namesakes(steps: Steps, statement: Statement, when: Typed, earlier: S
         where = " and ".join(f"{arm} is {value}" for arm, value in both.items()) or "their conditions hold"
         message = f"`{name.text}` is declared twice in this scenario, and both asks can run where {where}"
         label = Label(steps.place(other).span, "first declared here")
-        help_ = "rename one, or give them conditions on arms of which no two hold together"
+        help_ = "rename one, or give them conditions on arms that exclude each other"
         program.diagnostics.error("E0202", message, name.span, label, help=help_)
         return
     last = max(steps.lowered.index(ask) for ask in earlier)
@@ -730,7 +730,7 @@ def _check_alike(steps: Steps, statement: Statement, ask: Ask, earlier: Sequence
     if other is not None:
         name = statement.name()
         message = f"`{name.text}` is read in another way here than in the ask of the same name"
-        label = Label(steps.place(other).span, "the other")
+        label = Label(steps.place(other).span, "the other ask")
         help_ = "give both the same `returns`, `likelihood`, `tools` and `top_logprobs`, or rename one"
         steps.program.diagnostics.error("E0301", message, name.span, label, help=help_)
 

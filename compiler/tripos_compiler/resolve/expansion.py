@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.constructs.statements import read_statements
@@ -59,16 +59,18 @@ def expand(program: Program, statements: Iterable[Statement]) -> list[Statement]
 
 
 class _Copy:
-    """Copying of syntax under new spans. `change` returns the substitute of a node, or None to copy the node."""
+    """Copying of syntax under new spans. `change` returns the substitute of a node, or None to copy the node.
 
-    def __init__(self, reason: Span, note: str, change: Callable[[Node], Node | None] = lambda node: None) -> None:
-        self.reason, self.note, self.change = reason, note, change
+    `reason` is the place that makes the copy, with the text that messages about the copy show there.
+    """
+
+    def __init__(self, reason: Label, change: Callable[[Node], Node | None] = lambda node: None) -> None:
+        self.reason, self.change = reason, change
         self._anchors: dict[int, CopiedText] = {}
 
     def of(self, part: T) -> T:
         """Return a copy of a node, a statement, or a collection of them."""
-        copied: Any = self._of(part)
-        return copied
+        return cast("T", self._of(part))
 
     def _of(self, part: Any) -> Any:
         match part:
@@ -93,7 +95,7 @@ class _Copy:
         return Span(self._anchor(span.anchor), span.low, span.high)
 
     def _anchor(self, anchor: Source | Segment | CopiedText) -> CopiedText:
-        return self._anchors.setdefault(id(anchor), CopiedText(anchor, self.reason, self.note))
+        return self._anchors.setdefault(id(anchor), CopiedText(anchor, self.reason.span, self.reason.text))
 
 
 def _with_holes(text: Text, pattern: re.Pattern[str], put: Callable[[re.Match[str], bool], str | None]) -> Text:
@@ -248,7 +250,7 @@ class _Substitution:
 
     def __init__(self, program: Program, variable: Name, source: Name, row: _Row) -> None:
         self.program, self.variable, self.source, self.row = program, variable, source, row
-        self.copy = _Copy(row.span, "in the repetition for this row", self.change)
+        self.copy = _Copy(Label(row.span, "in the repetition for this row"), self.change)
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
@@ -270,7 +272,7 @@ class _Substitution:
 
     def _cell(self, column: Name) -> Node:
         cell = self._known(column.text, column.span)
-        use = _Copy(self.copy.span(column.span), f"`{self.variable.text}.{column.text}` of this")
+        use = _Copy(Label(self.copy.span(column.span), f"the cell `{self.variable.text}.{column.text}` is put here"))
         if isinstance(cell, Text):
             return use.of(cell)
         parsed = None if cell is None else parse_cell(cell, self.program.diagnostics)
@@ -367,7 +369,8 @@ class _Inheritance:
         if base is None:
             known = [other or "" for kind, other in self.named if kind == word]
             _unknown(self.program, {"dataset": "data set"}.get(word, word), name, known, f"{word} {name.text} {{ … }}")
-            return self._lost(statement)
+            self._lose(statement)
+            return None
         self.program.index.use(name.span, base.name().span)
         if base is statement or base in chain:
             circle = " → ".join(
@@ -378,25 +381,29 @@ class _Inheritance:
             self.program.diagnostics.error(
                 "E0203", message, name.span, help=f"write one of them out: `{word} … {{ … }}`"
             )
-            return self._lost(statement)
+            self._lose(statement)
+            return None
         whole = self._whole(base, (*chain, statement))
         if whole is None:
             self.program.diagnostics.follows()
-            return self._lost(statement)
+            self._lose(statement)
+            return None
         if statement.construct == "made_like" and whole.construct != "made":
             message = f"`{name.text}` is read from a file, and this data set names none"
             help_ = f'write `dataset {statement.name().text} from "…" like {name.text}`'
             self.program.diagnostics.error("E0301", message, name.span, help=help_)
-            return self._lost(statement)
+            self._lose(statement)
+            return None
         return self._merged(statement, whole)
 
-    def _lost(self, statement: Statement) -> None:
+    def _lose(self, statement: Statement) -> None:
+        """Record that a declaration is unknown, and may have been anything."""
         source = statement.span.source
         self.program.diagnostics.lose(Span(source, 0, len(source.text)), [statement.name().text])
 
     def _merged(self, statement: Statement, base: Statement) -> Statement:
         own, other = statement.name(), base.name()
-        copy = _Copy(own.span, f"in `{own.text}`, which is like `{other.text}`", _renaming(base, own))
+        copy = _Copy(Label(own.span, f"in `{own.text}`, which is like `{other.text}`"), _renaming(base, own))
         copied = copy.of(base)
         lost = self.program.diagnostics.skipped_blocks
         if base.block is not None and base.block.span in lost and statement.block is not None:
@@ -421,7 +428,7 @@ def _renaming(base: Statement, own: Name) -> Callable[[Node], Node | None]:
         return lambda node: None
     old = base.name().text
     pattern = re.compile(rf'"(?:\\.|[^"\\])*"|(?<![\w.]){old}(?=\s*\.)')
-    copy = _Copy(own.span, "", lambda node: None)
+    copy = _Copy(Label(own.span))
 
     def change(node: Node) -> Node | None:
         match node:
@@ -503,11 +510,11 @@ class _Merge:
             message,
             inner.head,
             self._where(),
-            help=f"{self._help(key, there)}; what is new stands in `add {{ … }}`",
+            help=f"{self._help(key, there)}; a new statement goes into `add {{ … }}`",
         )
 
     def _where(self) -> Label:
-        return Label(self.base.head, "it is like this")
+        return Label(self.base.head, "`like` names this")
 
     def _help(self, key: Key, there: set[Key]) -> str:
         word, name = key
