@@ -13,13 +13,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeVar, cast
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.constructs.statements import read_statements
 from tripos_compiler.constructs.table import CONSTRUCTS, REPEATED
 from tripos_compiler.diagnostics.diagnostic import Label, nearest, suggest
+from tripos_compiler.resolve.incremental import Memory, expanded_once
 from tripos_compiler.resolve.program import Program
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.text import CopiedText, Segment, Source, Span
@@ -50,9 +51,9 @@ def declared_name(statement: Statement) -> str | None:
     return name.text if isinstance(name, Name) else None
 
 
-def expand(program: Program, statements: Iterable[Statement]) -> list[Statement]:
+def expand(program: Program, statements: Iterable[Statement], memory: Memory | None) -> list[Statement]:
     """Return the statements with every `for each` and every `like` written out. Reports those that cannot be."""
-    return _Inheritance(program, list(_written_out(program, list(statements)))).statements()
+    return _Inheritance(program, list(_written_out(program, list(statements), memory)), memory).statements()
 
 
 # Copies of statements
@@ -144,7 +145,7 @@ class _Row:
     span: Span
 
 
-def _written_out(program: Program, statements: list[Statement]) -> Iterator[Statement]:
+def _written_out(program: Program, statements: list[Statement], memory: Memory | None) -> Iterator[Statement]:
     """Yield the statements with those of every `for each` in its place."""
     tables = {each.name().text: each for each in reversed(statements) if each.construct == "row_table"}
     values = {each.name().text: each for each in reversed(statements) if each.construct in ("axis", "arm")}
@@ -175,8 +176,9 @@ def _written_out(program: Program, statements: list[Statement]) -> Iterator[Stat
             _unknown(program, "table of rows, axis or arm", source, {*tables, *values}, f"rows {source.text} {{ … }}")
             _lose(program, statement.block)
             continue
-        for row in rows:
-            yield from _repetition(program, statement, variable, source, row)
+        sources = (statement, tables.get(source.text) or values[source.text])
+        repeat = partial(_repetitions, program, statement, variable, source, rows)
+        yield from expanded_once(memory, program, sources, repeat)
         if not rows:
             _lose(program, statement.block)
 
@@ -308,6 +310,14 @@ class _Substitution:
         return cell
 
 
+def _repetitions(
+    program: Program, statement: Statement, variable: Name, source: Name, rows: Iterable[_Row]
+) -> Iterator[Statement]:
+    """Yield the declarations of a `for each` for every row."""
+    for row in rows:
+        yield from _repetition(program, statement, variable, source, row)
+
+
 def _repetition(program: Program, statement: Statement, variable: Name, source: Name, row: _Row) -> Iterator[Statement]:
     """Yield the declarations of a `for each` for one row."""
     assert statement.block is not None
@@ -339,8 +349,8 @@ def _shown(key: Key) -> str:
 class _Inheritance:
     """Writing out of declarations that are `like` another one."""
 
-    def __init__(self, program: Program, statements: list[Statement]) -> None:
-        self.program, self.all = program, statements
+    def __init__(self, program: Program, statements: list[Statement], memory: Memory | None) -> None:
+        self.program, self.all, self.memory = program, statements, memory
         self.named: dict[Key, Statement] = {}
         for statement in statements:
             self.named.setdefault(_key(statement), statement)
@@ -394,7 +404,13 @@ class _Inheritance:
             self.program.diagnostics.error("E0301", message, name.span, help=help_)
             self._lose(statement)
             return None
-        return self._merged(statement, whole)
+        lost = self.program.diagnostics.skipped_blocks
+        if whole.block is not None and whole.block.span in lost and statement.block is not None:
+            lost.add(statement.block.span)
+        [merged] = expanded_once(
+            self.memory, self.program, (statement, whole), lambda: [self._merged(statement, whole)]
+        )
+        return merged
 
     def _lose(self, statement: Statement) -> None:
         """Record that a declaration is unknown, and may have been anything."""
@@ -405,9 +421,6 @@ class _Inheritance:
         own, other = statement.name(), base.name()
         copy = _Copy(Label(own.span, f"in `{own.text}`, which is like `{other.text}`"), _renaming(base, own))
         copied = copy.of(base)
-        lost = self.program.diagnostics.skipped_blocks
-        if base.block is not None and base.block.span in lost and statement.block is not None:
-            lost.add(statement.block.span)
         body = _Merge(self.program, statement, base, list(copied.body)).body()
         if statement.construct == "made_like":
             return replace(statement, construct=base.construct, values={**copied.values, "name": own}, body=body)

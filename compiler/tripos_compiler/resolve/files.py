@@ -465,7 +465,9 @@ class ReleaseImporter:
             if statement.construct == "benchmark" and (locale := locale_of(self.program, statement)) is not None:
                 self.program.numbers_in[release.name] = locale
         statements = [
-            statement for statement in expand(self.program, statements) if statement.construct not in NOT_BROUGHT
+            statement
+            for statement in expand(self.program, statements, self.files.memory)
+            if statement.construct not in NOT_BROUGHT
         ]
         return statements + self.extend(uses, (*chain, release))
 
@@ -541,7 +543,7 @@ def resolve(program: Program, path: str, read: ReadText, memory: Memory | None =
     statements, uses = files.load(source)
     program.state(statements)
     import_releases(program, files, uses)
-    program.state(expand(program, program.statements))
+    program.state(expand(program, program.statements, memory))
     if memory is not None:
         memory.keep_only(program.statements)
     for statement in program.of("benchmark"):
