@@ -273,6 +273,26 @@ def _fits(kind: str, element: Syntax) -> bool:
 
 
 @dataclass(frozen=True)
+class Changes:
+    """The statements, such as `score right`, in which a declaration differs from the one that it is like."""
+
+    base: str
+    replaced: tuple[str, ...]
+    added: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+    @property
+    def shown(self) -> str:
+        """The changes on one line: added ones after `+`, and those that are left out after `-`.
+
+        >>> Changes("sums", ("over",), ("score long",), ()).shown
+        '`over`, + `score long`'
+        """
+        signed = (*(("", name) for name in self.replaced), *(("+ ", name) for name in self.added))
+        return ", ".join(f"{sign}`{name}`" for sign, name in (*signed, *(("- ", name) for name in self.left_out)))
+
+
+@dataclass(frozen=True)
 class Statement:
     """Statement that matches its signature."""
 
@@ -282,6 +302,8 @@ class Statement:
     values: dict[str, Value]
     block: Block | None
     body: tuple[Statement, ...]
+    changes: Changes | None = None
+    """The changes of one that is written out because it is like another one."""
 
     def name(self, key: str = "name") -> Name:
         """Return the name in a slot."""

@@ -16,7 +16,7 @@ from dataclasses import fields, replace
 from functools import cached_property, partial
 from typing import Any, TypeVar, cast
 
-from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.constructs.signature import Changes, Statement
 from tripos_compiler.constructs.statements import read_statements
 from tripos_compiler.constructs.table import CONSTRUCTS, REPEATED
 from tripos_compiler.diagnostics.diagnostic import Label, nearest, suggest
@@ -421,10 +421,11 @@ class _Inheritance:
         own, other = statement.name(), base.name()
         copy = _Copy(Label(own.span, f"in `{own.text}`, which is like `{other.text}`"), _renaming(base, own))
         copied = copy.of(base)
-        body = _Merge(self.program, statement, base, list(copied.body)).body()
+        merge = _Merge(self.program, statement, base, list(copied.body))
+        statement = replace(statement, body=merge.body(), changes=merge.changes())
         if statement.construct == "made_like":
-            return replace(statement, construct=base.construct, values={**copied.values, "name": own}, body=body)
-        return replace(statement, body=body)
+            return replace(statement, construct=base.construct, values={**copied.values, "name": own})
+        return statement
 
     def _refuse_changes(self, statement: Statement) -> None:
         for inner in statement.body:
@@ -461,6 +462,16 @@ class _Merge:
     def __init__(self, program: Program, statement: Statement, base: Statement, inherited: list[Statement]) -> None:
         self.program, self.statement, self.base = program, statement, base
         self.kept: list[tuple[Key, Statement]] = [(_key(each), each) for each in inherited]
+        self.replaced: dict[Key, None] = {}
+        self.added: dict[Key, None] = {}
+        self.left_out: dict[Key, None] = {}
+
+    def changes(self) -> Changes:
+        """Return the changes that `body` made."""
+        replaced, added, left_out = (
+            tuple(_shown(key).strip("`") for key in keys) for keys in (self.replaced, self.added, self.left_out)
+        )
+        return Changes(self.base.name().text, replaced, added, left_out)
 
     @property
     def _title(self) -> str:
@@ -469,7 +480,6 @@ class _Merge:
     def body(self) -> tuple[Statement, ...]:
         """Return the inherited statements with the changes. Reports changes of what is not there."""
         waiting: list[tuple[Key, Statement]] = []
-        replaced: set[Key] = set()
         there = {key for key, _ in self.kept}
         for inner in self.statement.body:
             key = _key(inner)
@@ -477,14 +487,13 @@ class _Merge:
                 self._remove(inner, there)
             elif inner.construct.endswith("_added"):
                 waiting += self._added(inner, there)
-            elif key in replaced:
-                self.kept.insert(
-                    max(place for place, (other, _) in enumerate(self.kept) if other == key) + 1, (key, inner)
-                )
+            elif key in self.replaced:
+                places = (place for place, (other, _) in enumerate(self.kept) if other == key)
+                self.kept.insert(max(places, default=len(self.kept)) + 1, (key, inner))
             elif key in there:
                 place = next((place for place, (other, _) in enumerate(self.kept) if other == key), len(self.kept))
                 self.kept[:] = [*self.kept[:place], (key, inner), *(one for one in self.kept[place:] if one[0] != key)]
-                replaced.add(key)
+                self.replaced[key] = None
                 if key[1] is not None:
                     self.kept[place:place] = waiting
                     waiting = []
@@ -501,6 +510,7 @@ class _Merge:
             self.program.diagnostics.error(
                 "E0201", message, (name or word).span, self._where(), help=self._help(key, there)
             )
+        self.left_out |= dict.fromkeys(sorted(gone, key=str))
         self.kept[:] = [one for one in self.kept if one[0] not in gone]
 
     def _added(self, inner: Statement, there: set[Key]) -> Iterator[tuple[Key, Statement]]:
@@ -514,6 +524,8 @@ class _Merge:
                 self.program.diagnostics.error(
                     "E0202", message, added.head, Label(earlier.head, "inherited"), help=help_
                 )
+                continue
+            self.added[key] = None
             yield key, added
 
     def _nothing_to_replace(self, inner: Statement, key: Key, there: set[Key]) -> None:

@@ -554,7 +554,7 @@ def resolve(program: Program, path: str, read: ReadText, memory: Memory | None =
             called = "call" in statement.values
             name = scorer_name(statement.syntax("call")) if called else statement.name("name")
             if name is not None:
-                program.index.define(kind, name.text, name.span)
+                program.index.define(kind, name.text, name.span, changes=statement.changes)
                 if kind in ("scenario", "dimension"):  # can be named as values; no axis has such a name
                     program.value_spans.setdefault((kind, name.text), name.span)
                 _declare(program, kind, names, name)

@@ -12,7 +12,7 @@ from dataclasses import field, replace
 from pathlib import PurePosixPath
 from typing import Any, Literal, TypeVar, cast
 
-from tripos_compiler.constructs.signature import Labels, Statement
+from tripos_compiler.constructs.signature import Changes, Labels, Statement
 from tripos_compiler.diagnostics.diagnostic import Diagnostics, Label, nearest, suggest
 from tripos_compiler.language.near_duplicates import NearCopies
 from tripos_compiler.library.definedness import Undefinedness, unguarded_undefined
@@ -325,6 +325,8 @@ class Symbol:
     span: Span
     owner: str = ""
     detail: str = ""
+    changes: Changes | None = None
+    """Of a declaration that is like another one."""
 
 
 @dataclass(frozen=True)
@@ -352,7 +354,15 @@ class Index:
     scopes: list[tuple[Span, Mapping[str, Any]]] = field(default_factory=list)
     """The bindings in scope for a stretch of a file."""
 
-    def define(self, kind: str, name: str, span: Span, owner: str = "", detail: str = "") -> None:
+    def define(
+        self,
+        kind: str,
+        name: str,
+        span: Span,
+        owner: str = "",
+        detail: str = "",
+        changes: Changes | None = None,
+    ) -> None:
         """Record a declaration. The first one at a place wins, unless a later one adds the detail.
 
         Copies of a text are one place, as they are for an editor.
@@ -360,7 +370,7 @@ class Index:
         span = span.written
         symbol = self.symbols.get(span)
         if symbol is None or (detail and not symbol.detail):
-            self.symbols[span] = Symbol(kind, name, span, owner, detail)
+            self.symbols[span] = Symbol(kind, name, span, owner, detail, changes)
 
     def use(self, span: Span, symbol: Span | None, type_: str = "") -> None:
         """Record that the name at `span` refers to the symbol declared at `symbol`."""
@@ -381,7 +391,7 @@ class Index:
     def add(self, other: Index) -> None:
         """Merge another index. Existing entries win."""
         for symbol in other.symbols.values():
-            self.define(symbol.kind, symbol.name, symbol.span, symbol.owner, symbol.detail)
+            self.define(symbol.kind, symbol.name, symbol.span, symbol.owner, symbol.detail, symbol.changes)
         self.scopes.extend(other.scopes)
         _add(self.uses, other.uses)
         _add(self.types, other.types)
