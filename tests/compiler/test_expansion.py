@@ -246,6 +246,14 @@ def test_values_of_an_axis_are_rows_with_their_labels(tmp_path: Path) -> None:
     assert of_files(tmp_path, axis + f"for each one in stage {{\n{each}}}\n") == of_files(tmp_path, axis + by_hand)
 
 
+def test_an_expression_of_a_cell_stays_in_its_hole(tmp_path: Path) -> None:
+    table = "rows tasks {\n  | name | shown |\n  | one | upper(item.question) |\n}\n"
+    body = 'scenario one {\n  over items as item\n  ask reply by candidate { prompt "Say {{ SHOWN }}, {{ lower(SHOWN) }}." }\n  score right = reply.text == "4"\n}\n'
+    each = body.replace("SHOWN", "task.shown").replace("scenario one", "scenario task.name")
+    by_hand = body.replace("SHOWN", "upper(item.question)")
+    assert of_files(tmp_path, f"{table}for each task in tasks {{\n{each}}}\n") == of_files(tmp_path, by_hand)
+
+
 # Mistakes
 
 
