@@ -110,6 +110,8 @@ def _under(
             inputs = tuple(sorted(transitive_dependencies(kept, judge_input_names(whole), whole=False)))
             whole = whole.model_copy(update={"inputs": None if inputs == whole.needs else inputs})
         finished = prints.of(whole)
+        if (place := steps.places.get(id(step))) is not None:
+            steps.program.index.asked[steps.scenario, finished.name, finished.fingerprint] = place.span
         if isinstance(finished, CALLING):
             samples[finished.name] = _samples(finished, samples)
         kept.append(finished)

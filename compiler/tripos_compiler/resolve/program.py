@@ -351,6 +351,8 @@ class Index:
     """The names of expressions, by the identity of the expression: a `let`, or a call of one with parameters."""
     judged: dict[tuple[str, str], Span] = field(default_factory=dict)
     """The place of each judge call, by scenario and step name."""
+    asked: dict[tuple[str, str, str], Span] = field(default_factory=dict)
+    """The place of the name of every further ask of a name, by scenario, name and fingerprint."""
     scopes: list[tuple[Span, Mapping[str, Any]]] = field(default_factory=list)
     """The bindings in scope for a stretch of a file."""
 
@@ -398,6 +400,7 @@ class Index:
         _add(self.places, other.places)
         _add(self.meanings, other.meanings)
         _add(self.judged, other.judged)
+        _add(self.asked, other.asked)
 
 
 def _add(known: dict[Key, Noted], others: Mapping[Key, Noted]) -> None:

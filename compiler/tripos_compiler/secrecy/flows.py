@@ -105,10 +105,14 @@ class SourceMap:
             statement for statement in self.scenario(outer).body if statement.construct in KINDS["dataset"]
         )[inner]
 
-    def step(self, scenario: str, name: str) -> Statement:
+    def step(self, scenario: str, name: str, fingerprint: str = "") -> Statement:
         """Return the statement of a step, or else of its scenario. A turn of a multi-turn ask has the statement of the
-        ask.
+        ask; of asks that share a name, it is the one with this fingerprint.
         """
+        place = self.index.asked.get((scenario, name, fingerprint))
+        if place is not None:
+            asks = (each for each in self.scenario(scenario).of("ask") if each.name().span == place)
+            return next(asks)
         if scenario not in self._steps:
             named = [each for each in self.scenario(scenario).body if each.find_name("name") is not None]
             self._steps[scenario] = {}

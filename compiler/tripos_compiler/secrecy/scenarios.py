@@ -227,7 +227,7 @@ class ScenarioTaintAnalysis:
         return Flows({**self.names, **(names or {})}, self.tables, self.revealed(step), self.places)
 
     def _step(self, step: Step) -> None:
-        statement = self.places.step(self.scenario.name, step.name)
+        statement = self.places.step(self.scenario.name, step.name, step.fingerprint)
         match step:
             case Ask():
                 self._ask(step, statement)
@@ -573,7 +573,7 @@ class SplitScenarios:
         """Yield the leaks of a scenario that is split from another."""
         chosen = half.by_where if half.rows.dataset == other.rows.dataset else half.by_rows
         for step in self._addressed_steps(half.scenario.steps):
-            place = self.tables.places.step(half.scenario.name, step.name).head
+            place = self.tables.places.step(half.scenario.name, step.name, step.fingerprint).head
             into = f"`{other.scenario.name}` asks otherwise about such rows, so this tells"
             yield Leak(
                 next(role for role in self._roles(step) if role in self.compared), Disclosure(chosen, place, into)
