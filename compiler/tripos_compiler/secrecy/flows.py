@@ -109,10 +109,9 @@ class SourceMap:
         """Return the statement of a step, or else of its scenario. A turn of a multi-turn ask has the statement of the
         ask; of asks that share a name, it is the one with this fingerprint.
         """
-        place = self.index.asked.get((scenario, name, fingerprint))
-        if place is not None:
-            asks = (each for each in self.scenario(scenario).of("ask") if each.name().span == place)
-            return next(asks)
+        span = self.index.asked.get((scenario, name, fingerprint))
+        if span is not None:
+            return next(each for each in self.scenario(scenario).of("ask") if each.name().span == span)
         if scenario not in self._steps:
             named = [each for each in self.scenario(scenario).body if each.find_name("name") is not None]
             self._steps[scenario] = {}
