@@ -254,6 +254,41 @@ def test_an_expression_of_a_cell_stays_in_its_hole(tmp_path: Path) -> None:
     assert of_files(tmp_path, f"{table}for each task in tasks {{\n{each}}}\n") == of_files(tmp_path, by_hand)
 
 
+def test_a_release_is_written_out_before_parts_of_it_are_taken(tmp_path: Path) -> None:
+    released = """\
+benchmark sums "1.0.0" { languages en }
+role candidate compared
+rows kinds {
+  | name |
+  | easy |
+  | calm |
+}
+dataset items from "items.jsonl" { question text, answer text secret }
+for each kind in kinds {
+  scenario kind.name {
+    over items as item
+    ask reply by candidate { prompt "{{ kind.name }} {{ item.question }}" }
+    score right = contains(reply.text, item.answer)
+  }
+}
+scenario hard like easy {
+  add { score long = words(reply.text) > 9 }
+}
+"""
+    own = """\
+benchmark more "1.0.0" { languages en }
+use release "sums@1" { take scenarios hard }
+scenario mine like hard {
+  without score long
+}
+"""
+    folder = "releases/sums-1.0.0/spec"
+    files = {f"{folder}/sums.tripos": released, f"{folder}/items.jsonl": ITEMS, "spec.tripos": own}
+    plan = plan_of(compile_files(tmp_path, files))
+    steps = {each.name: [step.name for step in each.treatments[0].steps] for each in plan.scenarios}
+    assert steps == {"mine": ["reply", "right"], "hard": ["reply", "right", "long"]}
+
+
 # Mistakes
 
 

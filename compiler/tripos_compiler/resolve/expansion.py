@@ -371,6 +371,8 @@ class _Inheritance:
 
     def _written_out(self, statement: Statement, chain: tuple[Statement, ...]) -> Statement | None:
         name = statement.find_name("base")
+        if statement.changes is not None:  # it was written out in the release that it comes from
+            return statement
         if name is None:
             self._refuse_changes(statement)
             return statement
