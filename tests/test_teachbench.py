@@ -74,7 +74,6 @@ def write(folder: Path, count: int, sittings: int = 64) -> None:
     for name in ("teachbench", "lessons", "tables", "wording", "../common/choices"):
         text = (SPECS / f"{name}.tripos").read_text("utf-8").replace('"../common/', '"')
         text = re.sub(r"samples +64\b", f"samples {sittings}", text)
-        text = re.sub(r"samples +192\b", f"samples {3 * sittings}", text)
         if sittings < 64:
             text = "\n".join(line for line in text.splitlines() if not re.search(r"(pass|drawn|gain)_at_(16|64)", line))
         (folder / Path(f"{name}.tripos").name).write_text(text, "utf-8")
@@ -133,8 +132,8 @@ def test_the_answers_of_a_whole_benchmark_are_counted_exactly(folder: Path) -> N
     write(folder, QUESTIONS)
     plan, source = compiled(folder)
     counted = {(count.step, *sorted(arm["teaching"] for arm in count.arms)): count for count in plan.calls}
-    untaught = counted["untaught", "none"], counted["untaught", "knowledge"]
-    taught = counted["taught", "lesson"], counted["taught", "lesson_with_examples"]
+    untaught = counted["sitting", "none"], counted["sitting", "knowledge"]
+    taught = counted["sitting", "lesson"], counted["sitting", "lesson_with_examples"]
     assert {(each.least, each.calls, each.most) for each in untaught} == {(QUESTIONS * 64,) * 3}
     assert {(each.calls, each.most) for each in taught} == {(QUESTIONS * 3 * 64,) * 2}
     # An arm in which no teacher takes part is asked once, whoever teaches in the others.
@@ -190,7 +189,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
 @pytest.mark.long
 def test_arms_without_a_teacher_run_once_and_not_once_a_teacher(finished: Finished) -> None:
     samples = finished.ask("select step, count(*) from main.samples group by all")
-    assert dict(samples) == {"talk": ITEMS * 2 * 2 * 3, "untaught": ITEMS * 2 * 4, "taught": ITEMS * 2 * 2 * 3 * 4}
+    assert dict(samples) == {"talk": ITEMS * 2 * 2 * 3, "sitting": ITEMS * 2 * (4 + 2 * 3 * 4)}
     # They stand under every teacher, who is measured against them.
     scores = finished.ask(
         "select model, teaching, count(*) from teachbench.scores where metric = 'correct' group by all"

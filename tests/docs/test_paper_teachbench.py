@@ -77,7 +77,7 @@ def test_what_stands_in_the_table_is_in_the_plan() -> None:
     [scenario] = plan.scenarios
     made = {each.name: each for each in plan.made}
     talks = {talk.name: talk for talk in scenario.talks}
-    taught, untaught = scenario.ask("taught"), scenario.ask("untaught")
+    untaught, _, taught, _ = (treatment.ask("sitting") for treatment in scenario.treatments)
     walk = next(step for step in made["question"].steps if isinstance(step, Walk))
     talk: Converse = talks["talk"]
     [levels] = [axis for axis in plan.axes if axis.name == "level"]
@@ -263,4 +263,4 @@ def test_the_page_and_the_specs_claim_nothing_outside_the_table() -> None:
     texts = [PAGE, *SPEC.parent.glob("*.tripos"), SPEC.parent / "README.md"]
     claims = re.compile(r"follows the paper|faithful|as published|as in the paper", re.IGNORECASE)
     assert [path.name for path in texts if claims.search(path.read_text("utf-8"))] == []
-    assert isinstance(plan_of(SPEC).scenarios[0].ask("taught"), Ask)
+    assert isinstance(plan_of(SPEC).scenarios[0].ask("sitting"), Ask)

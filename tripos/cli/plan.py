@@ -249,6 +249,10 @@ def _run_plan_lines(spec: CompiledSpec, run_plan: RunPlan, config: Config) -> It
     clusters = [line for clustering in run_plan.clusterings for line in wrap(localized(clustering.sentence), width)]
     remarks = [*clusters, *detected, *gates, *more]
     yield from plan_lines(plan, run_plan.selection, items, models, slots, run_plan.steps, remarks)
+    for symbol in spec.compilation.index.symbols.values():
+        if symbol.kind == "scenario" and symbol.changes is not None:
+            differs = message(f"`{symbol.name}` is like `{symbol.changes.base}`, except: {symbol.changes.shown}")
+            yield from wrap(differs, width)
     for path in sorted(spec.folders.access.outside if spec.folders.access is not None else ()):
         yield message(f"reads a file outside of the benchmark: {path}")
     if text := withheld_note(run_plan.source, run_plan.selection):

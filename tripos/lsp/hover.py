@@ -262,9 +262,11 @@ def _details(view: View, named: NameAtCursor, symbol: Symbol, statement: Stateme
             return [text for word, text in kinds.items() if statement is not None and statement.has(word)]
         case "scenario":
             plan = named.checked.compilation.plan
-            return [call_counts(plan, symbol.name)] if plan is not None else []
+            return [_changes(symbol), call_counts(plan, symbol.name) if plan is not None else ""]
+        case "export":
+            return [_changes(symbol)]
         case "dataset" if statement is not None:
-            return [_listed([(text_of(each.head), "") for each in statement.of("field")])]
+            return [_changes(symbol), _listed([(text_of(each.head), "") for each in statement.of("field")])]
         case "tool" if statement is not None:
             about = [text.value for _, text in statement.labels()[:1]]
             return [*about, _listed([(text_of(each.head), "") for each in statement.of("tool_parameter")])]
@@ -278,6 +280,11 @@ def _details(view: View, named: NameAtCursor, symbol: Symbol, statement: Stateme
         case "scorer" | "function" | "aggregate" | "tree" | "measure":
             return [f"`{symbol.detail}`" if symbol.detail else "", owner]
     return [owner]
+
+
+def _changes(symbol: Symbol) -> str:
+    """Return how a declaration differs from the one that it is like; empty if it is like no other."""
+    return "" if symbol.changes is None else f"as `{symbol.changes.base}`, except: {symbol.changes.shown}"
 
 
 def _values(index: Index, owner: str) -> str:

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from tripos_compiler.constructs.signature import Item, Maybe, Slot
-from tripos_compiler.constructs.table import CONSTRUCTS, FILE, Construct
+from tripos_compiler.constructs.table import CONSTRUCTS, FILE, REPEATED, Construct
 from tripos_compiler.diagnostics.codes import CODES, find_page
 from tripos_compiler.diagnostics.habits import NOTATIONS
 from tripos_compiler.language.aggregates import AGGREGATES, AggregateFunction
@@ -34,6 +34,11 @@ ALONE = (
 PAGES: dict[str, tuple[str, ...]] = {name: (name,) for name in ALONE} | {
     "dimension": ("dimension", "metric"),
     "dataset": ("dataset", "like"),
+    "like": (
+        "made_like",
+        *(f"{body}_{change}" for body in ("scenario", "made", "export") for change in ("added", "without")),
+    ),
+    "rows": ("row_table", "for_each"),
     "chat": ("chat", "continue"),
     "prompts": ("prompts", "ends"),
     "options": ("options",),
@@ -94,6 +99,8 @@ SLOTS: dict[str, str] = {
     "TREE": "the name of a tree",
     "START": "an expression for a path of the tree, or for a choice of the branches at its top",
     "OTHERS": "an expression for a list of texts, such as a column of a data set: `raw.stem`",
+    "BASE": "the name of another declaration of the same kind",
+    "STATEMENT": "the first word of a statement, such as `over` or `score`",
     "SCENARIO": "the name of a scenario",
     "SCORER": "the name of a scorer",
     "STEP": "the name of a step of a scenario",
@@ -245,7 +252,11 @@ def construct_part(construct: Construct) -> str:
 
 def _blocks(construct: Construct) -> Iterator[str]:
     """Yield a table of the statements in the block of a construct, and in nested blocks."""
-    if construct.body is None:
+    if construct.body in (None, REPEATED):
+        return
+    if construct.name in PAGES["like"]:
+        page = page_of(next(each for each in CONSTRUCTS if each.body == construct.body))
+        yield f"Its block has the statements of [{page}]({page}.md).\n"
         return
     inside = [each for each in CONSTRUCTS if construct.body in each.inside]
     page = page_of(construct)

@@ -24,6 +24,8 @@ KINDS = {
     "TOOL": "the name of a tool",
     "STRONGER": "the name of a role",
     "DATASET": "the name of a data set",
+    "BASE": "the name of another one",
+    "STATEMENT": "the first word of a statement",
     "SCENARIO": "the name of a scenario",
     "SCORER": "the name of a scorer",
     "ALIAS": "a name",
@@ -61,7 +63,7 @@ KINDS = {
 NAME_SLOTS = frozenset(
     {
         *("NAME", "ROLE", "DATASET", "SCENARIO", "SCORER", "ALIAS", "LANGUAGES", "STEP", "TREE", "SUBSETS", "NAMES"),
-        *("AXIS", "LOCALE", "STRONGER", "TOOL"),
+        *("AXIS", "LOCALE", "STRONGER", "TOOL", "BASE", "STATEMENT"),
     }
 )
 STRING_SLOTS = frozenset(
@@ -215,6 +217,8 @@ class _Match:
                 else:
                     self.miss(index, KINDS.get(item.kind, "a value"))
             case Slot(kind=kind):
+                if element is not None and kind in NAME_SLOTS:
+                    element = _as_name(element)
                 if element is not None and _fits(kind, element):
                     yield index + 1, {item.key: element}
                 else:
@@ -240,6 +244,13 @@ class _Match:
             yield end, {"labels": labels}
 
 
+def _as_name(element: Syntax) -> Syntax:
+    """Return the name that a string filled by a `for each` stands for; anything else as it is."""
+    if isinstance(element, Text) and element.filled and element.value.isidentifier():
+        return Name(element.span, element.value)
+    return element
+
+
 def _fits(kind: str, element: Syntax) -> bool:
     if kind in NAME_SLOTS:
         return isinstance(element, Name)
@@ -262,6 +273,26 @@ def _fits(kind: str, element: Syntax) -> bool:
 
 
 @dataclass(frozen=True)
+class Changes:
+    """The statements, such as `score right`, in which a declaration differs from the one that it is like."""
+
+    base: str
+    replaced: tuple[str, ...]
+    added: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+    @property
+    def shown(self) -> str:
+        """The changes on one line: added ones after `+`, and those that are left out after `-`.
+
+        >>> Changes("sums", ("over",), ("score long",), ()).shown
+        '`over`, + `score long`'
+        """
+        signed = (*(("", name) for name in self.replaced), *(("+ ", name) for name in self.added))
+        return ", ".join(f"{sign}`{name}`" for sign, name in (*signed, *(("- ", name) for name in self.left_out)))
+
+
+@dataclass(frozen=True)
 class Statement:
     """Statement that matches its signature."""
 
@@ -271,6 +302,8 @@ class Statement:
     values: dict[str, Value]
     block: Block | None
     body: tuple[Statement, ...]
+    changes: Changes | None = None
+    """The changes of one that is written out because it is like another one."""
 
     def name(self, key: str = "name") -> Name:
         """Return the name in a slot."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tripos_compiler.constructs.signature import Mismatch, Slot, Statement
-from tripos_compiler.constructs.table import FILE, PROVIDER_FIELDS, Construct, constructs_in, places_of
+from tripos_compiler.constructs.table import FILE, PROVIDER_FIELDS, REPEATED, Construct, constructs_in, places_of
 from tripos_compiler.diagnostics.diagnostic import Diagnostics, Label, nearest, suggest
 from tripos_compiler.diagnostics.habits import MISPLACED, Kind, notation_for
 from tripos_compiler.library.types import MEDIA
@@ -272,7 +272,7 @@ def _read(
             misses.append((matched, construct))
         elif _block_fits(entry, construct, diagnostics):
             inner: tuple[Statement, ...] = ()
-            if entry.block is not None and construct.body is not None:
+            if entry.block is not None and construct.body not in (None, REPEATED):
                 inner = read_statements(entry.block, diagnostics, construct.body)
             head = first.span.to(entry.elements[-1].span)
             return Statement(construct.name, entry.span, head, matched, entry.block, inner)

@@ -15,6 +15,10 @@ from tripos_compiler.source.data_classes import dataclass
 
 FILE = "file"
 """Body of a file."""
+REPEATED = "for each"
+"""Body of a `for each`, with the statements of a file but those of `ONCE_A_FILE`."""
+ONCE_A_FILE = frozenset({"benchmark", "use", "use_release", "row_table", "for_each"})
+"""Constructs at the top of a file that cannot be repeated."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,7 @@ EXPORTS: tuple[Construct, ...] = (
     Construct(
         "export",
         (FILE,),
-        "export NAME BLOCK",
+        "export NAME [like BASE] BLOCK",
         "training data from replies or from the rows of a data set",
         body="export",
     ),
@@ -298,6 +302,8 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
 """Settings by field name. `stop` may be repeated; any other setting may be given once for each condition."""
 
 
+NOUNS = {"made": "data set"}
+"""What a body is the block of, if it is not called like its construct."""
 NO_CHAT = Exclusion(
     ("chat", "continue", "returns"), "remove one of the two: a plain text has no turns, and no form of a reply"
 )
@@ -344,6 +350,17 @@ CONSTRUCTS: tuple[Construct, ...] = (
         "take scenarios|measures|axes|arms|metrics|scorers|datasets|trees|functions|subsets|exports|tables NAMES...",
         "only these, and their dependencies (default: all)",
         keyword="take",
+    ),
+    Construct(
+        "row_table", (FILE,), "rows NAME BLOCK", "a table for `for each`: a row for each repetition", keyword="rows"
+    ),
+    Construct(
+        "for_each",
+        (FILE,),
+        "for each ELEMENTS BLOCK",
+        "declarations for each row of a table, or for each value of an axis or arm",
+        body=REPEATED,
+        keyword="for",
     ),
     Construct(
         "role",
@@ -402,6 +419,14 @@ CONSTRUCTS: tuple[Construct, ...] = (
         keyword="dataset",
     ),
     Construct(
+        "made_like",
+        (FILE,),
+        "dataset NAME like BASE BLOCK",
+        "rows that are made as those of another data set, with some statements changed",
+        body="made",
+        keyword="dataset",
+    ),
+    Construct(
         "field",
         ("dataset",),
         "NAME [TYPE] [secret] [from COLUMNS] [BLOCK]",
@@ -452,7 +477,9 @@ CONSTRUCTS: tuple[Construct, ...] = (
         keyword="",
     ),
     # the scenario
-    Construct("scenario", (FILE,), "scenario NAME [LABELS] BLOCK", "one task: prompts and scores", body="scenario"),
+    Construct(
+        "scenario", (FILE,), "scenario NAME [LABELS] [like BASE] BLOCK", "one task: prompts and scores", body="scenario"
+    ),
     Construct(
         "context", ("scenario", "made"), "context AXES", "the axes whose combinations the scenario covers", once=True
     ),
@@ -624,7 +651,13 @@ CONSTRUCTS: tuple[Construct, ...] = (
         body="record",
         once=True,
     ),
-    Construct("samples", ("ask",), "samples COUNT", "replies for each row", once=True),
+    Construct(
+        "samples",
+        ("ask",),
+        "samples COUNT [after each STEP]",
+        "replies for each row, or after each sample of a step that this one builds on",
+        once=True,
+    ),
     Construct(
         "repeats", ("scorer",), "samples COUNT", "verdicts of each judge on each reply", keyword="samples", once=True
     ),
@@ -745,6 +778,27 @@ CONSTRUCTS: tuple[Construct, ...] = (
     Construct("withheld", ("subset",), "withheld", "keeps the items out of public releases", once=True),
     *EXPORTS,
     *TABLES,
+    *(
+        change
+        for body in ("scenario", "made", "export")
+        for change in (
+            Construct(
+                f"{body}_added",
+                (body,),
+                "add BLOCK",
+                f"with `like`: statements beside those of the other {NOUNS.get(body, body)}",
+                body=body,
+                keyword="add",
+            ),
+            Construct(
+                f"{body}_without",
+                (body,),
+                "without STATEMENT [NAME]",
+                f"with `like`: a statement of the other {NOUNS.get(body, body)} that this one lacks",
+                keyword="without",
+            ),
+        )
+    ),
 )
 
 
@@ -752,7 +806,8 @@ def constructs_in(body: str) -> dict[str, list[Construct]]:
     """Return the constructs of a body by first word (empty for free entries)."""
     found: dict[str, list[Construct]] = {}
     for construct in CONSTRUCTS:
-        if body in construct.inside:
+        repeated = body == REPEATED and FILE in construct.inside and construct.name not in ONCE_A_FILE
+        if body in construct.inside or repeated:
             found.setdefault(construct.starts_with, []).append(construct)
     return found
 

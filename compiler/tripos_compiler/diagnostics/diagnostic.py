@@ -13,7 +13,7 @@ from typing import Literal
 
 from tripos_compiler.diagnostics.codes import CODES
 from tripos_compiler.source.data_classes import dataclass
-from tripos_compiler.source.text import PIECE, Source, Span, find_comments
+from tripos_compiler.source.text import PIECE, CopiedText, Source, Span, find_comments
 
 ALL_WARNINGS = "warnings"
 """Stands for all codes."""
@@ -165,7 +165,11 @@ class Diagnostics:
         return any(item.severity == "error" for item in self.items)
 
     def sorted(self) -> list[Diagnostic]:
-        """Return the distinct diagnostics in the order of their places."""
+        """Return the distinct diagnostics in the order of their places.
+
+        What is wrong in several copies of a text is reported once, in the text that the author wrote. If it is wrong in
+        one copy only, a label at the place that made the copy says so.
+        """
 
         def place(item: Diagnostic) -> tuple[str, int, str]:
             if not item.labels:
@@ -173,7 +177,40 @@ class Diagnostics:
             span = item.labels[0].span
             return (span.source.path, span.start, item.code)
 
-        return sorted(dict.fromkeys(self.items), key=place)
+        return sorted(dict.fromkeys(_as_written(self.items)), key=place)
+
+
+def _as_written(items: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    """Yield diagnostics with the places that the author wrote, and without the repetitions by copies of a text."""
+    groups: dict[object, list[Diagnostic]] = {}
+    for number, item in enumerate(items):
+        span = item.labels[0].span if item.labels else None
+        key: object = number if span is None else (item.severity, item.code, span.written)
+        groups.setdefault(key, []).append(item)
+    for group in groups.values():
+        own = [item for item in group if not item.labels or not isinstance(item.labels[0].span.anchor, CopiedText)]
+        alone = len({_reason(item) for item in group}) == 1
+        for item in own or group[:1]:
+            labels = tuple(Label(label.span.written, label.text) for label in item.labels)
+            reasons = () if own or not alone else tuple(_reasons(item.labels[0].span))
+            yield replace(
+                item,
+                labels=(*labels, *reasons),
+                edits=tuple(Edit(edit.span.written, edit.text) for edit in item.edits),
+            )
+
+
+def _reason(item: Diagnostic) -> CopiedText | None:
+    anchor = item.labels[0].span.anchor if item.labels else None
+    return anchor if isinstance(anchor, CopiedText) else None
+
+
+def _reasons(span: Span) -> Iterator[Label]:
+    """Yield the places that made a copy, the last one first."""
+    anchor = span.anchor
+    while isinstance(anchor, CopiedText):
+        yield Label(anchor.reason.written, anchor.note)
+        anchor = anchor.of
 
 
 @dataclass(frozen=True)

@@ -233,8 +233,9 @@ def align_tables(rows: list[Row]) -> None:
 def _align(table: list[Row]) -> None:
     grid = [_cells_of(row) for row in table]
     widths = [max(map(display_width, column)) for column in zip_longest(*grid, fillvalue="")]
+    centred = not any(text[:1] in QUOTES for texts in grid for text in texts if text)
     for row, texts in zip(table, grid, strict=True):
-        row.text = table_row(texts, widths) + row.tail
+        row.text = table_row(texts, widths, centred) + row.tail
 
 
 def _cells_of(row: Row) -> list[str]:
@@ -243,8 +244,8 @@ def _cells_of(row: Row) -> list[str]:
     return [cell.text for cell in node.cells]
 
 
-def table_row(texts: list[str], widths: list[int]) -> str:
-    """Return a row with its first cell left-aligned and the others centred.
+def table_row(texts: list[str], widths: list[int], centred: bool = True) -> str:
+    """Return a row with its first cell left-aligned and the others centred, or left-aligned too, as in tables of texts.
 
     >>> table_row(["难度", "x", "2"], [5, 4, 1])
     '| 难度  |  x   | 2 |'
@@ -252,7 +253,7 @@ def table_row(texts: list[str], widths: list[int]) -> str:
     padded = []
     for index, (text, width) in enumerate(zip(texts, widths, strict=False)):
         free = width - display_width(text)
-        left = 0 if index == 0 else free // 2
+        left = free // 2 if centred and index else 0
         padded.append(" " * left + text + " " * (free - left))
     return f"| {' | '.join(padded)} |"
 

@@ -14,7 +14,7 @@ from pygments.lexer import RegexLexer, default, include, words
 from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Text, Whitespace
 
 from tripos_compiler.constructs.signature import NAME_SLOTS, STRING_SLOTS, Item, Maybe, Slot, Word
-from tripos_compiler.constructs.table import CONSTRUCTS, FILE, Construct, constructs_in
+from tripos_compiler.constructs.table import CONSTRUCTS, FILE, REPEATED, Construct, constructs_in
 from tripos_compiler.source.data_classes import dataclass
 
 NAME = r"[^\W\d]\w*"
@@ -62,7 +62,7 @@ def top_words() -> tuple[str, ...]:
     >>> "scenario" in top_words(), "dataset" in top_words()
     (True, False)
     """
-    found = {word for place in places() if place != FILE for word in constructs_in(place)}
+    found = {word for place in places() if place not in (FILE, REPEATED) for word in constructs_in(place)}
     return tuple(sorted(set(constructs_in(FILE)) - found))
 
 

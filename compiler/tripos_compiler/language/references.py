@@ -363,18 +363,22 @@ def step_expressions(step: Step) -> Iterator[Expr]:
 
 
 def transitive_dependencies(steps: Sequence[Step], names: Collection[str], whole: bool = True) -> set[str]:
-    """Return the given steps and all steps on which they depend.
+    """Return the given steps and all steps on which they depend. Asks of one name in different arms count together.
 
     Without `whole`, the dependencies of lists of samples are omitted: they are the same for every sample.
     """
-    by_name = {step.name: step for step in steps if isinstance(step, CALLING)}
+    by_name: dict[str, list[Step]] = {}
+    for step in steps:
+        if isinstance(step, CALLING):
+            by_name.setdefault(step.name, []).append(step)
     found: set[str] = set()
     waiting = [name for name in names if name in by_name]
     while waiting:
         name = waiting.pop()
-        step = by_name[name]
-        if name not in found:
-            found.add(name)
+        if name in found:
+            continue
+        found.add(name)
+        for step in by_name[name]:
             waiting += direct_dependencies(step) & by_name.keys() if whole or not isinstance(step, SampleList) else ()
     return found
 

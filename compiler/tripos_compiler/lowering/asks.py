@@ -6,17 +6,19 @@ of calls and the fingerprints need no rule of their own for such names.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.constructs.table import CONSTRUCTS
-from tripos_compiler.diagnostics.diagnostic import suggest
+from tripos_compiler.diagnostics.diagnostic import Label, suggest
 from tripos_compiler.language.references import direct_dependencies, paths_in, subexpressions, transitive_dependencies
 from tripos_compiler.library.calls import call, name_of
 from tripos_compiler.library.functions import lists, multiple_choice, texts
 from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.library.types import TEXTS, fits, type_notation, without_optional
+from tripos_compiler.lowering.folding import FALSE, fold_arms
 from tripos_compiler.lowering.multi_turn_asks import (
     ElementAsks,
     add_element_asks,
@@ -37,6 +39,7 @@ from tripos_compiler.lowering.steps import (
 from tripos_compiler.plan import (
     LIKELIHOODS,
     REPLY_PARTS,
+    Arm,
     Ask,
     Converse,
     DataField,
@@ -563,7 +566,7 @@ def lower_ask(steps: Steps, statement: Statement) -> None:
 def _ask(steps: Steps, statement: Statement, when: Typed | None, elements: ElementAsks | None = None) -> None:
     """Lower the body of an ask. `elements` is the list of an ask for each element."""
     program, name, role = steps.program, statement.name(), statement.name("role")
-    steps.named(name)
+    earlier_asks = _namesakes(steps, statement, when)
     _check_excluded(program, statement)
     _check_required(program, statement)
     steps.is_asked(role)
@@ -612,6 +615,10 @@ def _ask(steps: Steps, statement: Statement, when: Typed | None, elements: Eleme
         when=expr_of(when),
         fingerprint="",
     )
+    ask = _with_samples_after(steps, statement, ask)
+    _check_alike(steps, statement, ask, earlier_asks)
+    if steps.attempt.failed:
+        return
     warn_undefined_request(steps, question, when)
     for typed in (chat, options):
         if typed is not None:
@@ -628,10 +635,128 @@ def _ask(steps: Steps, statement: Statement, when: Typed | None, elements: Eleme
         note_shown_names(steps, question, loop.state.expr, *exprs)
         add_loop_turns(steps, statement, ask, loop)
     else:
-        steps.lowered.append(ask)
-        steps.model_steps[name.text] = name
-        _bind_reply(steps, statement, ask)
+        _add_ask(steps, statement, ask)
         note_shown_names(steps, question, *exprs)
+
+
+def _add_ask(steps: Steps, statement: Statement, ask: Ask) -> None:
+    """Add an ask of a single reply to the steps."""
+    name = statement.name()
+    steps.lowered.append(ask)
+    if steps.model_steps.setdefault(name.text, name) is not name:
+        steps.places[id(ask)] = name
+    _bind_reply(steps, statement, ask)
+
+
+# Asks of one name, of which an arm has at most one
+
+
+def _namesakes(steps: Steps, statement: Statement, when: Typed | None) -> list[Ask]:
+    """Return the earlier asks with which an ask shares its name; empty if it has a name of its own.
+
+    Reports a name that it cannot have.
+    """
+    name = statement.name()
+    earlier = steps.asks_named(name.text)
+    known = steps.scope.get(name.text)
+    if when is not None and name.text in steps.model_steps and earlier and all(ask.when is not None for ask in earlier):
+        _check_namesakes(steps, statement, when, earlier)
+        return earlier
+    if when is not None and name.text in steps.spans and known is not None and known.is_error:
+        steps.program.diagnostics.follows()  # an ask of the same name, which was reported
+    else:
+        steps.named(name)
+    return []
+
+
+def _check_namesakes(steps: Steps, statement: Statement, when: Typed, earlier: Sequence[Ask]) -> None:
+    """Report asks of one name of which an arm has several, or which are not all asks of a single reply."""
+    program, name = steps.program, statement.name()
+    program.index.define("ask", name.text, name.span, f"scenario {steps.scenario}")
+    several = next((inner for inner in statement.body if inner.construct in ("prompts", "state")), None)
+    if several is not None or statement.find("elements") is not None:
+        message = f"`{name.text}` is declared twice in this scenario"
+        label = Label(steps.place(earlier[0]).span, "first declared here")
+        help_ = "rename one: asks of one reply only may share a name"
+        program.diagnostics.error("E0202", message, name.span, label, help=help_)
+        return
+    for other in earlier:
+        both = next(
+            (
+                chosen
+                for chosen in _combinations(steps.arms)
+                if _holds(when.expr, chosen) and _holds(other.when, chosen)
+            ),
+            None,
+        )
+        if both is None:
+            continue
+        where = " and ".join(f"{arm} is {value}" for arm, value in both.items()) or "their conditions hold"
+        message = f"`{name.text}` is declared twice in this scenario, and both asks can run where {where}"
+        label = Label(steps.place(other).span, "first declared here")
+        help_ = "rename one, or give them conditions on arms that exclude each other"
+        program.diagnostics.error("E0202", message, name.span, label, help=help_)
+        return
+    last = max(steps.lowered.index(ask) for ask in earlier)
+    for step in steps.lowered[last + 1 :]:
+        if not isinstance(step, SampleList) and name.text in transitive_dependencies(
+            [*earlier, step], direct_dependencies(step)
+        ):
+            message = f"`{name.text}` is used before this ask of the same name"
+            label = Label(steps.place(earlier[-1]).span, "first declared here")
+            help_ = "write asks of one name before everything that uses their reply"
+            program.diagnostics.error("E0202", message, name.span, label, help=help_)
+            return
+
+
+def _combinations(arms: Sequence[Arm]) -> Iterator[dict[str, str]]:
+    """Yield every combination of the values of arms."""
+    for values in product(*(arm.values for arm in arms)):
+        yield {arm.name: value.name for arm, value in zip(arms, values, strict=True)}
+
+
+def _holds(condition: Expr | None, chosen: Mapping[str, str]) -> bool:
+    """Return true unless a condition is false whenever these arms are chosen."""
+    return condition is None or fold_arms(condition, chosen) != FALSE
+
+
+def _check_alike(steps: Steps, statement: Statement, ask: Ask, earlier: Sequence[Ask]) -> None:
+    """Report an ask whose reply is read in another way than that of an earlier one of its name."""
+
+    def reading(each: Ask) -> tuple[object, ...]:
+        return each.returns, each.options is None, each.tools, each.settings.top_logprobs
+
+    other = next((each for each in earlier if reading(each) != reading(ask)), None)
+    if other is not None:
+        name = statement.name()
+        message = f"`{name.text}` is read in another way here than in the ask of the same name"
+        label = Label(steps.place(other).span, "the other ask")
+        help_ = "give both the same `returns`, `likelihood`, `tools` and `top_logprobs`, or rename one"
+        steps.program.diagnostics.error("E0301", message, name.span, label, help=help_)
+
+
+def _with_samples_after(steps: Steps, statement: Statement, ask: Ask) -> Ask:
+    """Return an ask with its number of samples: with `samples N after each STEP`, N for each sample of the step."""
+    written = statement.one_of("samples")
+    step = written.find_name("step") if written is not None else None
+    if step is None:
+        return ask
+    program = steps.program
+    built_on = transitive_dependencies(steps.lowered, direct_dependencies(ask))
+    declared = steps.model_steps.get(step.text)
+    if declared is None:
+        help_ = suggest(step.text, steps.model_steps, "name a step above that this ask builds on")
+        program.diagnostics.error("E0201", f"there is no step `{step.text}`", step.span, help=help_, unknown=step.text)
+        return ask
+    program.index.use(step.span, declared.span)
+    if step.text not in built_on:
+        message = f"`{ask.name}` does not build on `{step.text}`"
+        help_ = f"`continue {step.text}`, use it in the prompt, or write `samples {ask.samples}`"
+        program.diagnostics.error("E0301", message, step.span, Label(declared.span, "the step"), help=help_)
+        return ask
+    counted = transitive_dependencies(steps.lowered, {step.text})
+    times = max(getattr(each, "repeat", getattr(each, "samples", 1)) for each in steps.lowered if each.name in counted)
+    return ask.model_copy(update={"samples": ask.samples * times})
 
 
 def _check_secrets(steps: Steps, statement: Statement) -> None:
@@ -672,11 +797,16 @@ def _bind_reply(steps: Steps, statement: Statement, ask: Ask) -> None:
     if ask.settings.top_logprobs is not None and (read := ask.read_as) is not None and read.kind == "record":
         fields |= record_fields((ask.name,), RecordType(fields=probability_fields(ask.returns)), span)
         shown = RecordType(fields={"text": TextType(), **read.fields})
-    has_samples = ask.samples > 1 and ask.options is None and not _builds_on_samples(steps, ask)
-    if has_samples and "samples" not in fields:
+    asks = steps.asks_named(ask.name)
+    listed = next((step for step in steps.lowered if isinstance(step, SampleList) and step.of == ask.name), None)
+    if listed is not None:  # of an ask of the same name: the list is made after both
+        steps.lowered.remove(listed)
+    has_samples = max(each.samples for each in asks) > 1 and ask.options is None
+    if has_samples and not any(_builds_on_samples(steps, each) for each in asks) and "samples" not in fields:
         samples = SampleList(name=f"{ask.name}.samples", of=ask.name, fingerprint="")
         steps.lowered.append(samples)
-        fields["samples"] = Binding((samples.name,), ListType(of=shown), span=span, most=ask.samples)
+        most = max(each.samples for each in asks)
+        fields["samples"] = Binding((samples.name,), ListType(of=shown), span=span, most=most)
     steps.scope[ask.name] = Binding(path, type_, fields, span=span)
     steps.define("ask", name, ask.returns or TextType())
 

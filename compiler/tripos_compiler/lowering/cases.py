@@ -16,7 +16,7 @@ from tripos_compiler.language.references import names_in, subexpressions
 from tripos_compiler.library.types import type_notation
 from tripos_compiler.lowering.declarations import branches_of
 from tripos_compiler.lowering.generated_datasets import lower_scenario_dataset, may_have_fewer_rows
-from tripos_compiler.plan import Arm, Axis, Branches, ChoiceType, Data, Expr, Rows
+from tripos_compiler.plan import Arm, Axis, Branches, ChoiceType, Data, Expr, Literal_, Rows
 from tripos_compiler.resolve.program import (
     KINDS,
     Binding,
@@ -242,6 +242,7 @@ def _count_rows(
     where = None if condition is None else check_condition(program, condition, scope)
     if where is not None and condition is not None:
         is_compile_time(program, where.expr, condition.span)
+        where = None if where.expr == Literal_(value=True) else where  # as a row of `for each` says that all count
     _check_axis_fields(program, scenario, cases, loaded)
     if cases.attempt.failed:
         return

@@ -102,7 +102,7 @@ def check_shown(program: Program, steps: Steps, cases: ScenarioCases, rows: Sequ
         for source in _sources(program, step):
             questions = list(_asked_in(program, source, cases.loaded, cases.alias, rows))
             if questions:
-                _warn(program, source, questions, "this scenario", steps.model_steps[step.name].span)
+                _warn(program, source, questions, "this scenario", steps.place(step).span)
 
 
 def check_learned(program: Program) -> None:
@@ -641,11 +641,12 @@ def check_protocol(
 
 def _samples_alike(program: Program, steps: Steps) -> None:
     sampled = [step for step in steps.lowered if isinstance(step, Ask) and step.samples > 1]
-    for name, step in {steps.model_steps[step.name].text: step for step in sampled}.items():
+    for place, step in {steps.place(step): step for step in sampled}.items():
         if step.settings.copies:
+            name = place.text
             message = f"`{name}` is sampled {step.samples} times at temperature 0: the replies are copies"
             help_ = "raise the temperature, or ask once: copies of a reply make no figure more certain"
-            program.diagnostics.warning("W1007", message, steps.model_steps[step.name].span, help=help_)
+            program.diagnostics.warning("W1007", message, place.span, help=help_)
 
 
 def _told(step: Step) -> Iterator[Expr]:
@@ -891,7 +892,7 @@ def check_unused_declarations(program: Program) -> None:
     used = {use.symbol for use in program.index.uses.values()}
     for kind in KINDS:
         for name, declared in program.declared.get(kind, {}).items():
-            if declared.span not in used and declared.span.source is program.sources[0]:
+            if declared.span.written not in used and declared.span.source is program.sources[0]:
                 is_value = kind == "scorer" and name in program.formulas and not program.formulas[name].scores
                 message = f"{'value' if is_value else kind} `{name}` is never used"
                 program.diagnostics.warning("W0209", message, declared.span, help="use it, or remove it")

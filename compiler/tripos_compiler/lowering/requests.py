@@ -374,7 +374,7 @@ def count_of(program: Program, statement: Statement) -> int:
 
 
 def lower_samples(statement: Statement) -> int:
-    """Return the number of replies that a block requests; 1 by default."""
+    """Return the number of replies that a block requests, of each sample of the step that it names; 1 by default."""
     samples = next((found for name in COUNTED if (found := statement.one_of(name)) is not None), None)
     count = samples.syntax("count") if samples else None
     return max(1, int(count.value)) if isinstance(count, Number) else 1

@@ -80,19 +80,20 @@ def _under(
     for step in steps.lowered:
         folded = fold_part(step, chosen, labels) if chosen else step
         if folded is None:
-            gone |= _yields(step)
+            gone |= _yields(step) - {other.name for other in kept}  # an ask of the same name may run instead
             continue
+        gone -= _yields(step)
         if isinstance(folded, Ask) and folded.continues in gone:
             folded = folded.model_copy(update={"continues": _continued(steps, folded, gone)})
         if isinstance(folded, Ask) and folded.prompt is None and folded.chat is None and not folded.takes_results:
-            _asks_nothing(steps, folded.name, chosen, reported)
+            _asks_nothing(steps, step, chosen, reported)
             gone.add(folded.name)
             continue
         missing = sorted(direct_dependencies(folded) & gone)
         if missing:
             gone |= _yields(folded)
             if isinstance(folded, CALLING) and not isinstance(folded, Verdict | SampleList):
-                _not_held(steps, folded.name, missing[0], chosen, reported)
+                _not_held(steps, step, missing[0], chosen, reported)
             continue
         uses = transitive_dependencies(kept, direct_dependencies(folded), whole=False)
         whole = _with_needs(steps, folded, uses, kept, samples)
@@ -109,6 +110,8 @@ def _under(
             inputs = tuple(sorted(transitive_dependencies(kept, judge_input_names(whole), whole=False)))
             whole = whole.model_copy(update={"inputs": None if inputs == whole.needs else inputs})
         finished = prints.of(whole)
+        if (place := steps.places.get(id(step))) is not None:
+            steps.program.index.asked[steps.scenario, finished.name, finished.fingerprint] = place.span
         if isinstance(finished, CALLING):
             samples[finished.name] = _samples(finished, samples)
         kept.append(finished)
@@ -161,25 +164,28 @@ def _yields(step: Step) -> set[str]:
     return {step.name} if isinstance(step, CALLING) else set()
 
 
-def _not_held(steps: Steps, name: str, missing: str, chosen: Mapping[str, str], reported: set[tuple[str, str]]) -> None:
+def _not_held(
+    steps: Steps, step: Step, missing: str, chosen: Mapping[str, str], reported: set[tuple[str, str]]
+) -> None:
+    name = step.name
     if (name, missing) in reported:
         return
     reported.add((name, missing))
     where = ", ".join(f"{arm} is {value}" for arm, value in chosen.items())
     message = f"`{name}` takes what `{missing}` yields, which does not take place where {where}"
     help_ = f"give `{name}` the condition of `{missing}`, or that part of its text"
-    span = steps.model_steps[name].span
-    steps.program.diagnostics.error("E0609", message, span, help=help_)
+    steps.program.diagnostics.error("E0609", message, steps.place(step).span, help=help_)
 
 
-def _asks_nothing(steps: Steps, name: str, chosen: Mapping[str, str], reported: set[tuple[str, str]]) -> None:
+def _asks_nothing(steps: Steps, step: Step, chosen: Mapping[str, str], reported: set[tuple[str, str]]) -> None:
+    name = step.name
     if (name, "") in reported:
         return
     reported.add((name, ""))
     where = ", ".join(f"{arm} is {value}" for arm, value in chosen.items())
     message = f"`{name}` asks nothing where {where}"
     help_ = "give it a prompt there, or the whole step the condition of its prompt"
-    steps.program.diagnostics.error("E0206", message, steps.model_steps[name].span, help=help_)
+    steps.program.diagnostics.error("E0206", message, steps.place(step).span, help=help_)
 
 
 def _scores_nothing(steps: Steps, step: Step, chosen: Mapping[str, str], reported: set[tuple[str, str]]) -> None:
@@ -307,7 +313,7 @@ def _scenario(program: Program, statement: Statement) -> Scenario | None:
         {*(axis.name for axis in cases.axes), *([cases.alias] if cases.alias and cases.from_file else [])}
     )
     where = cases.rows.where if cases.rows is not None else None
-    steps = Steps(program, name, cases.scope, cases.alias, where, key, known, cases=cases.known_rows)
+    steps = Steps(program, name, cases.scope, cases.alias, where, key, known, cases=cases.known_rows, arms=cases.arms)
     attempt = program.diagnostics.attempt()
     for inner in statement.body:
         if inner.construct in LOWERED:

@@ -22,6 +22,7 @@ from tripos_compiler.library.types import fits, type_notation
 from tripos_compiler.lowering.folding import map_expression, map_loop
 from tripos_compiler.lowering.requests import Request, RowSelection, count_of
 from tripos_compiler.plan import (
+    Arm,
     Ask,
     AtElement,
     Call,
@@ -117,7 +118,11 @@ class Steps:
     cases: Sequence[Mapping[str, Any]] | None = None
     """The values of the names in every case, if they are known at compile time."""
     model_steps: dict[str, Name] = field(default_factory=dict)
-    """The declared names of the steps that call a model."""
+    """The declared names of the steps that call a model; of asks that share a name, that of the first."""
+    arms: Sequence[Arm] = ()
+    """The arms of the scenario."""
+    places: dict[int, Name] = field(default_factory=dict)
+    """The declared name of every further ask of a name, by the identity of its lowered step."""
 
     @property
     def rows(self) -> RowSelection:
@@ -143,6 +148,14 @@ class Steps:
             message = f"`{name.text}` is a score of this scenario already"
             self.program.diagnostics.error("E0202", message, name.span, scored[0], help="rename one")
         self.free(name)
+
+    def place(self, step: Step) -> Name:
+        """Return the declared name of a lowered step that calls a model."""
+        return self.places.get(id(step), self.model_steps[step.name])
+
+    def asks_named(self, name: str) -> list[Ask]:
+        """Return the lowered asks of a name: several only if no arm has more than one of them."""
+        return [step for step in self.lowered if isinstance(step, Ask) and step.name == name]
 
     def free(self, name: Name) -> None:
         """Check that no step, row, axis or arm has this name."""

@@ -16,11 +16,12 @@ from tripos_compiler.constructs.statements import read_statements
 from tripos_compiler.diagnostics.diagnostic import Diagnostic, Edit, Label, nearest
 from tripos_compiler.diagnostics.text_format import not_utf8
 from tripos_compiler.plan import Dataset, Tree
+from tripos_compiler.resolve.expansion import declared_name, expand
 from tripos_compiler.resolve.incremental import Memory
 from tripos_compiler.resolve.program import KINDS, Program, ReadText, ReleaseImport, locale_of, path_beside
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.inputs import DIGEST, ReleaseRequest, ResolvedRelease, UnfitRelease, parse_release_request
-from tripos_compiler.source.text import Segment, Source, Span
+from tripos_compiler.source.text import CopiedText, Segment, Source, Span
 from tripos_compiler.source.tree import Block, Entry, Line, Name, Syntax, TableRow, Text
 from tripos_compiler.syntax.lexer import warn_of_deception
 from tripos_compiler.syntax.parser import parse
@@ -169,13 +170,6 @@ class _Selection:
                 self._take(release_statement)
 
 
-def declared_name(statement: Statement) -> str | None:
-    """Return the name that a statement declares, or None."""
-    name = statement.values.get("name") or statement.values.get("call")
-    name = getattr(name, "function", name)
-    return name.text if isinstance(name, Name) else None
-
-
 def _names(part: object) -> Iterator[str]:
     """Yield every name in a statement, including those in the holes of its texts."""
     match part:
@@ -184,7 +178,7 @@ def _names(part: object) -> Iterator[str]:
         case Text(value=value):
             for printed in PRINTED.findall(value):
                 yield from re.findall(r"[^\W\d]\w*", printed)
-        case Span() | Source() | Segment() | str() | bool() | None:
+        case Span() | Source() | Segment() | CopiedText() | str() | bool() | None:
             return
         case Mapping():
             for each in part.values():
@@ -350,7 +344,7 @@ def _is_theirs(program: Program, item: Diagnostic) -> bool:
 
 # Releases and `use release`
 
-NOT_BROUGHT = frozenset({"benchmark", "use", "use_release"})
+NOT_BROUGHT = frozenset({"benchmark", "use", "use_release", "row_table"})
 """Constructs that are not imported from a release."""
 
 
@@ -470,7 +464,11 @@ class ReleaseImporter:
         for statement in statements:
             if statement.construct == "benchmark" and (locale := locale_of(self.program, statement)) is not None:
                 self.program.numbers_in[release.name] = locale
-        statements = [statement for statement in statements if statement.construct not in NOT_BROUGHT]
+        statements = [
+            statement
+            for statement in expand(self.program, statements, self.files.memory)
+            if statement.construct not in NOT_BROUGHT
+        ]
         return statements + self.extend(uses, (*chain, release))
 
 
@@ -545,6 +543,7 @@ def resolve(program: Program, path: str, read: ReadText, memory: Memory | None =
     statements, uses = files.load(source)
     program.state(statements)
     import_releases(program, files, uses)
+    program.state(expand(program, program.statements, memory))
     if memory is not None:
         memory.keep_only(program.statements)
     for statement in program.of("benchmark"):
@@ -555,7 +554,7 @@ def resolve(program: Program, path: str, read: ReadText, memory: Memory | None =
             called = "call" in statement.values
             name = scorer_name(statement.syntax("call")) if called else statement.name("name")
             if name is not None:
-                program.index.define(kind, name.text, name.span)
+                program.index.define(kind, name.text, name.span, changes=statement.changes)
                 if kind in ("scenario", "dimension"):  # can be named as values; no axis has such a name
                     program.value_spans.setdefault((kind, name.text), name.span)
                 _declare(program, kind, names, name)

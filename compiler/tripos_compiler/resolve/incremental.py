@@ -6,6 +6,7 @@ changed, or anything outside scenarios that it can refer to. A data file is read
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import field, replace
 from typing import Any
 
@@ -77,6 +78,14 @@ class LoweredCache:
         self.lowered = {key: pair for key, pair in self.lowered.items() if key in identities}
 
 
+@dataclass(frozen=True)
+class Expansion:
+    """Statements that are written out, and those that they are made of, which keep their identity meanwhile."""
+
+    sources: tuple[Statement, ...]
+    result: tuple[Statement, ...]
+
+
 @dataclass
 class Memory:
     """Cache for one spec that is compiled repeatedly by one thread."""
@@ -90,13 +99,36 @@ class Memory:
     datasets: LoweredCache = field(default_factory=LoweredCache)
     copies: KnownCopies = field(default_factory=KnownCopies)
     """The fields found to copy secret fields."""
+    expansions: dict[tuple[int, ...], Expansion] = field(default_factory=dict)
+    """Statements that were written out, by the identity of those that they are made of."""
+    used: dict[tuple[int, ...], Expansion] = field(default_factory=dict)
+    """The expansions of the current compilation."""
 
     def keep_only(self, statements: list[Statement]) -> None:
         """Drop the statements that no longer exist."""
-        identities = {id(statement) for statement in statements}
+        self.expansions, self.used = self.used, {}
+        sources = (source for expansion in self.expansions.values() for source in expansion.sources)
+        identities = {id(statement) for statement in (*statements, *sources)}
         self.statements = {key: pair for key, pair in self.statements.items() if id(pair[1]) in identities}
         self.scenarios.keep_only(identities)
         self.datasets.keep_only(identities)
+
+
+def expanded_once(
+    memory: Memory | None, program: Program, sources: tuple[Statement, ...], expand: Callable[[], Iterable[Statement]]
+) -> tuple[Statement, ...]:
+    """Return what `expand` makes of some statements; from the memory, if it made it before without a message."""
+    key = tuple(map(id, sources))
+    known = memory.used.get(key) or memory.expansions.get(key) if memory is not None else None
+    if known is None:
+        lost = program.diagnostics
+        before = (len(lost.items), lost.failures, len(lost.skipped_names), len(lost.skipped_blocks))
+        known = Expansion(sources, tuple(expand()))
+        if before != (len(lost.items), lost.failures, len(lost.skipped_names), len(lost.skipped_blocks)):
+            return known.result
+    if memory is not None:
+        memory.used[key] = known
+    return known.result
 
 
 def fork_program(program: Program) -> Program:

@@ -12,7 +12,7 @@ from dataclasses import field, replace
 from pathlib import PurePosixPath
 from typing import Any, Literal, TypeVar, cast
 
-from tripos_compiler.constructs.signature import Labels, Statement
+from tripos_compiler.constructs.signature import Changes, Labels, Statement
 from tripos_compiler.diagnostics.diagnostic import Diagnostics, Label, nearest, suggest
 from tripos_compiler.language.near_duplicates import NearCopies
 from tripos_compiler.library.definedness import Undefinedness, unguarded_undefined
@@ -325,6 +325,8 @@ class Symbol:
     span: Span
     owner: str = ""
     detail: str = ""
+    changes: Changes | None = None
+    """Of a declaration that is like another one."""
 
 
 @dataclass(frozen=True)
@@ -349,17 +351,32 @@ class Index:
     """The names of expressions, by the identity of the expression: a `let`, or a call of one with parameters."""
     judged: dict[tuple[str, str], Span] = field(default_factory=dict)
     """The place of each judge call, by scenario and step name."""
+    asked: dict[tuple[str, str, str], Span] = field(default_factory=dict)
+    """The place of the name of every further ask of a name, by scenario, name and fingerprint."""
     scopes: list[tuple[Span, Mapping[str, Any]]] = field(default_factory=list)
     """The bindings in scope for a stretch of a file."""
 
-    def define(self, kind: str, name: str, span: Span, owner: str = "", detail: str = "") -> None:
-        """Record a declaration. The first one at a place wins, unless a later one adds the detail."""
+    def define(
+        self,
+        kind: str,
+        name: str,
+        span: Span,
+        owner: str = "",
+        detail: str = "",
+        changes: Changes | None = None,
+    ) -> None:
+        """Record a declaration. The first one at a place wins, unless a later one adds the detail.
+
+        Copies of a text are one place, as they are for an editor.
+        """
+        span = span.written
         symbol = self.symbols.get(span)
         if symbol is None or (detail and not symbol.detail):
-            self.symbols[span] = Symbol(kind, name, span, owner, detail)
+            self.symbols[span] = Symbol(kind, name, span, owner, detail, changes)
 
     def use(self, span: Span, symbol: Span | None, type_: str = "") -> None:
         """Record that the name at `span` refers to the symbol declared at `symbol`."""
+        span, symbol = span.written, None if symbol is None else symbol.written
         if symbol is not None and span != symbol:
             self.uses.setdefault(span, Use(span, symbol))
         if type_:
@@ -376,13 +393,14 @@ class Index:
     def add(self, other: Index) -> None:
         """Merge another index. Existing entries win."""
         for symbol in other.symbols.values():
-            self.define(symbol.kind, symbol.name, symbol.span, symbol.owner, symbol.detail)
+            self.define(symbol.kind, symbol.name, symbol.span, symbol.owner, symbol.detail, symbol.changes)
         self.scopes.extend(other.scopes)
         _add(self.uses, other.uses)
         _add(self.types, other.types)
         _add(self.places, other.places)
         _add(self.meanings, other.meanings)
         _add(self.judged, other.judged)
+        _add(self.asked, other.asked)
 
 
 def _add(known: dict[Key, Noted], others: Mapping[Key, Noted]) -> None:
@@ -471,6 +489,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "dimension": ("dimension",),
     "dataset": ("dataset", "like", "made"),
     "scenario": ("scenario",),
+    "rows": ("row_table",),
     "scorer": ("scorer", "formula", "python_scorer", "program_scorer", "named"),
     "aggregate": ("aggregate",),
     "measure": ("measure",),

@@ -105,10 +105,13 @@ class SourceMap:
             statement for statement in self.scenario(outer).body if statement.construct in KINDS["dataset"]
         )[inner]
 
-    def step(self, scenario: str, name: str) -> Statement:
+    def step(self, scenario: str, name: str, fingerprint: str = "") -> Statement:
         """Return the statement of a step, or else of its scenario. A turn of a multi-turn ask has the statement of the
-        ask.
+        ask; of asks that share a name, it is the one with this fingerprint.
         """
+        span = self.index.asked.get((scenario, name, fingerprint))
+        if span is not None:
+            return next(each for each in self.scenario(scenario).of("ask") if each.name().span == span)
         if scenario not in self._steps:
             named = [each for each in self.scenario(scenario).body if each.find_name("name") is not None]
             self._steps[scenario] = {}

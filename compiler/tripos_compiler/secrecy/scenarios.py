@@ -227,7 +227,7 @@ class ScenarioTaintAnalysis:
         return Flows({**self.names, **(names or {})}, self.tables, self.revealed(step), self.places)
 
     def _step(self, step: Step) -> None:
-        statement = self.places.step(self.scenario.name, step.name)
+        statement = self.places.step(self.scenario.name, step.name, step.fingerprint)
         match step:
             case Ask():
                 self._ask(step, statement)
@@ -580,7 +580,7 @@ class SplitScenarios:
         """Yield the leaks of a scenario that is split from another."""
         chosen = split.filter_secrets if split.rows.dataset == other.rows.dataset else split.selection_secrets
         for step in self._addressed_steps(split.scenario.steps):
-            place = self.tables.places.step(split.scenario.name, step.name).head
+            place = self.tables.places.step(split.scenario.name, step.name, step.fingerprint).head
             into = f"`{other.scenario.name}` asks otherwise about such rows, so this tells"
             yield Leak(
                 next(role for role in self._roles(step) if role in self.compared), Disclosure(chosen, place, into)

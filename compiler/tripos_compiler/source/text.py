@@ -76,6 +76,30 @@ class Segment:
     length: int
 
 
+@dataclass(frozen=True, eq=False)
+class CopiedText:
+    """Text of a source that a statement repeats elsewhere: of a scenario that another one is like, of a `for each`.
+
+    Its positions are those of the original, `of`, but its spans differ from those of the original and of other copies,
+    since what is written once can mean something else in each. `reason` is the place that made the copy, and `note`
+    says so in a message about it.
+    """
+
+    of: Source | Segment | CopiedText
+    reason: Span = field(repr=False)
+    note: str
+
+    @property
+    def source(self) -> Source:
+        """The current source."""
+        return self.of if isinstance(self.of, Source) else self.of.source
+
+    @property
+    def start(self) -> int:
+        """Start of the original, counted from the start of the source."""
+        return 0 if isinstance(self.of, Source) else self.of.start
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """Half-open range `start:end` of a source, in code points.
@@ -93,7 +117,7 @@ class Span:
     'judge'
     """
 
-    anchor: Source | Segment = field(repr=False)
+    anchor: Source | Segment | CopiedText = field(repr=False)
     low: int
     high: int
 
@@ -119,6 +143,14 @@ class Span:
     def end(self) -> int:
         """End, counted from the start of the source."""
         return self.high if isinstance(self.anchor, Source) else self.anchor.start + self.high
+
+    @property
+    def written(self) -> Span:
+        """The span in the text that the author wrote; for a copied text that of its original."""
+        anchor = self.anchor
+        while isinstance(anchor, CopiedText):
+            anchor = anchor.of
+        return self if anchor is self.anchor else Span(anchor, self.low, self.high)
 
     def to(self, other: Span) -> Span:
         """Return the span from the start of this one to the end of the other."""

@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from typing import Any, TypeVar
 
 from tripos_compiler.source.data_classes import dataclass
-from tripos_compiler.source.text import Segment, Source, Span
+from tripos_compiler.source.text import CopiedText, Segment, Source, Span
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Offsets:
     the start of the source; the offset at the length of the string is its end.
     """
 
-    anchor: Source | Segment
+    anchor: Source | Segment | CopiedText
     indexes: tuple[int, ...]
     places: tuple[int, ...]
 
@@ -57,6 +57,8 @@ class Text(Node):
 
     value: str
     offsets: Offsets
+    filled: bool = False
+    """Whether a cell of a `for each` was put into it: then it may stand for a name."""
 
     def stretch(self, start: int, end: int) -> Span:
         """Return the span of `value[start:end]`."""

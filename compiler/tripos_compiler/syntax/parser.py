@@ -539,6 +539,18 @@ def _parse_piece(segment: Segment, text: str, piece: Piece, slipped: bool) -> Pa
     return Parsed(segment, piece.ending, slipped, lines, diagnostics)
 
 
+def parse_cell(cell: Name, diagnostics: Diagnostics) -> Syntax | None:
+    """Return the expression in a cell of a table; None if it is malformed, which is reported."""
+    text = Text(cell.span, cell.text, Offsets(cell.span.anchor, (0,), (cell.span.low,)))
+    elements = parse_hole(cell.span.source, text, 0, len(cell.text), diagnostics)
+    if elements is not None and len(elements) != 1:
+        message = "a cell holds one value: a name, a number, an expression, or a text in quotation marks"
+        help_ = f'write `"{cell.text}"` if it is a text'
+        diagnostics.error("E0106", message, cell.span, help=help_)
+        return None
+    return elements[0] if elements else None
+
+
 def parse_hole(source: Source, text: Text, start: int, end: int, diagnostics: Diagnostics) -> tuple[Syntax, ...] | None:
     """Return the elements of the expression between `{{` and `}}`, characters `start:end` of a string, or None if it is
     malformed, which is reported."""
