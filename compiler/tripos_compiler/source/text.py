@@ -120,6 +120,11 @@ class Span:
         """End, counted from the start of the source."""
         return self.high if isinstance(self.anchor, Source) else self.anchor.start + self.high
 
+    @property
+    def excerpt(self) -> str:
+        """Its text on one line."""
+        return " ".join(self.source.text[self.start : self.end].split())
+
     def to(self, other: Span) -> Span:
         """Return the span from the start of this one to the end of the other."""
         if self.anchor is other.anchor:
