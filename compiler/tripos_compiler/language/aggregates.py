@@ -421,10 +421,10 @@ _ALSO_PAIRED = ("skip", "zero", "fail", "paired")
 """Treatments of missing values that include leaving out an item in all arms."""
 
 _AVERAGES = (
-    "`micro` counts all items alike; `macro` takes the mean over the classes that occur, in `values` or in `gold`, and a "
-    "class that is never right counts 0, as in scikit-learn; `binary` looks at `positive` alone (true, where values are "
-    "true or false); `samples` takes the mean over items that are sets, where two empty sets count 1. An item may have "
-    "several classes, as a set or a list, each of which counts once"
+    "`micro` counts all items alike; `macro` takes the mean over the classes that occur, in `values` or in `gold`, and "
+    "a class that is never right counts 0, as in scikit-learn; `binary` looks at `positive` alone (true, where values "
+    "are true or false); `samples` takes the mean over items that are sets, where two empty sets count 1. An item may "
+    "have several classes, as a set or a list, each of which counts once"
 )
 _CLASSIFIED = "van Rijsbergen, Information Retrieval, 1979; averages as in Sokolova and Lapalme, 2009"
 
@@ -624,9 +624,9 @@ _ALL: tuple[AggregateFunction, ...] = (
     AggregateFunction(
         "balanced_accuracy",
         (_VALUES, _GOLD),
-        "the mean, over the classes that occur in `gold`, of the share of their items that is right: the recall of each "
-        "class, whatever its size. A class that is only said and never right is no class of it, and so it is above "
-        "`recall` with `average: macro` if there is one. Constant answers of two classes have 0.5",
+        "the mean, over the classes that occur in `gold`, of the share of their items that is right: the recall of "
+        "each class, whatever its size. A class that is only said counts 0 in `recall` with `average: macro`, and "
+        "nothing here. A constant answer has 0.5 of two classes, and 1 / n of n",
         "Brodersen et al., The Balanced Accuracy and Its Posterior Distribution, 2010; of several classes as "
         "scikit-learn computes it",
         _SHARE,

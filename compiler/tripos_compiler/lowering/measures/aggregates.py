@@ -249,7 +249,8 @@ def is_fitting(
             message = f"`{type_notation(one)}` and `{type_notation(other)}` are never equal"
             help_ = f"it is `{function.shown}`"
             if function.sets == "members" and other.kind in ("set", "list") and fits(one, other.of):
-                help_ = f"take the share of those that it has: `mean({scored[0][1].span.excerpt} in {scored[1][1].span.excerpt})`"
+                within = f"{scored[0][1].span.excerpt} in {scored[1][1].span.excerpt}"
+                help_ = f"take the share of those that it has: `mean({within})`"
             reading.error("E0301", message, scored[1][1].span, help_)
             return False
     if arguments.named.get("weight") == "margin" and not _says_how_much(reading, first):
