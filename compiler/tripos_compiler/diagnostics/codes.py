@@ -43,6 +43,7 @@ CODES: dict[str, str] = {
     "E0402": "missing translation",
     "E0403": "malformed hole",
     "E0404": "shots that do not fit",
+    "E0406": "template filled otherwise",
     # E05 secrecy
     "E0501": "secret reaches the compared role",
     "E0502": "no aggregate of whole columns",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from tripos_compiler.library.function import ArgumentRanges, Arguments, Partial, RangeRule
-from tripos_compiler.library.functions import lists, numbers
+from tripos_compiler.library.functions import lists, numbers, texts
 from tripos_compiler.library.ranges import (
     ANY,
     Interval,
@@ -170,6 +170,12 @@ NO_SEPARATOR = Partial(("separator",), "the separator is empty", "write the sepa
 NOTHING_OLD = Partial(("old",), "what is replaced is empty", "write out what is replaced", _is_written("old"))
 NO_MARKER = Partial(("marker",), "the marker is empty", "write the marker out", _is_written("marker"))
 NO_SIGN = Partial(("mark",), "the mark does not have `{}` once", "write the mark out", _is_written("mark"))
+OTHER_HOLES = Partial(
+    ("template",),
+    texts.OTHER_HOLES,
+    "write the template out, or take it from the row",
+    lambda factses: _is_written("template")(factses) and factses["holes"].order is not None,
+)
 NO_RUN = Partial(("run",), "the run is shorter than a word", "write the length of the run out", _is_written("run"))
 NO_REFERENCE = Partial(
     ("reference",),
