@@ -33,8 +33,7 @@ from tripos_compiler.language.references import (
 )
 from tripos_compiler.library.calls import arguments_of, call, is_call
 from tripos_compiler.library.function import Function
-from tripos_compiler.library.functions import lists, multiple_choice, tools
-from tripos_compiler.library.functions import texts as text_functions
+from tripos_compiler.library.functions import lists, multiple_choice, texts as text_functions, tools
 from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.lowering.cases import ScenarioCases, known_data
 from tripos_compiler.lowering.folding import map_expression

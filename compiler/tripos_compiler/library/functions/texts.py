@@ -494,7 +494,7 @@ def fill(template: str, holes: Sequence[str], values: Sequence[str]) -> str:
         raise Undefined(OTHER_HOLES)
     named, in_order, parts, end = dict(zip(holes, values, strict=True)), iter(values), list[str](), 0
     for hole in found:
-        parts += [template[end : hole.start()], named[hole[hole.lastindex]] if "" not in named else next(in_order)]
+        parts += [template[end : hole.start()], named[_name(hole)] if "" not in named else next(in_order)]
         end = hole.end()
     return "".join([*parts, template[end:]])
 
