@@ -286,6 +286,7 @@ CODES: dict[str, str] = {
     "W0613": "setting for some values only",
     "W0620": "stratum too small",
     "W0627": "direction not said",
+    "W0629": "class of one row",
     "W0703": "judge of itself",
     "W0824": "a shortcut does as well",
     "W0875": "reward model left open",

@@ -80,6 +80,7 @@ Kind = Literal[
     "endings",
     "clusters",
     "tries",
+    "single_items",
     "uneven",
     "one_value",
     "one_grade",
