@@ -749,6 +749,9 @@ def find_among(
     ):
         message = f"`where` chooses among the values of {operand.shown} itself, or of the row and the reply"
         help_ = f"write `where: {operand.name} != NAME`, or take the aggregate of what the scenario computes"
+        if name is None or name.text != operand.name:
+            condition = where.span.excerpt
+            help_ = f"score it there: `score NAME = … when {condition}`; a judge is asked once for both scores"
         reading.error("E0303", message, where.span, help_)
         return None
     return chosen_names(reading, where, known)
