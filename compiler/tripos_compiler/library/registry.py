@@ -103,6 +103,7 @@ GROUPS: dict[str, tuple[Function, ...]] = {
     ),
     "Numbers": (
         Function(numbers.absolute, "abs", gives=rules.absolute),
+        Function(numbers.in_range, gives=rules.between_ends),
         Function(numbers.rounded, "round", gives=rules.rounded, overflows=True),
         Function(numbers.floor, gives=rules.mapped(math.floor)),
         Function(numbers.ceiling, "ceil", gives=rules.mapped(math.ceil)),

@@ -271,6 +271,13 @@ def same_range(given: ArgumentRanges) -> Interval:
     return given.of("value")
 
 
+def between_ends(given: ArgumentRanges) -> Interval:
+    """The range of a value that lies between two ends; of a value that never does, its own."""
+    value, low, high = given.of("value"), given.of("low").low, given.of("high").high
+    found = Interval(max(value.low, low), min(value.high, high))
+    return found if found.low <= found.high else value
+
+
 def either(one: str, other: str) -> RangeRule:
     """Return the rule of a function that returns one of two arguments."""
     return lambda ranges: ranges.of(one).hull(ranges.of(other))
