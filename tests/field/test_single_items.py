@@ -41,9 +41,9 @@ def test_classes_of_a_single_item_are_named(
     checked, report = run(tmp_path, tripos, kinds)
     count = len(single.split(", ")) if single else 0
     assert ("W0629" in checked) == bool(single)
-    said = f"`sums.macro` is a mean over `item.kind`, in which {count} of {len(set(kinds))} count a single item"
+    shown = f"{count} of {len(set(kinds))} ({single})"
+    said = f"`sums.macro` is a mean over `item.kind`; cells with a single item: {shown}; the item counts as much as all"
     assert (said in report) == bool(single)
-    assert not single or f"as much as all items of another: {single}" in report
     assert "sums.each` is a mean" not in report
 
 
@@ -51,4 +51,4 @@ def test_a_report_counts_the_items_of_the_run(tmp_path: Path, monkeypatch: pytes
     monkeypatch.chdir(tmp_path)
     checked, report = run(tmp_path, tripos, "aabb", "--limit", "3")
     assert "W0629" not in checked
-    assert "1 of 2 count a single item as much as all items of another" in report
+    assert "cells with a single item: 1 of 2 (b)" in report

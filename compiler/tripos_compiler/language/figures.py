@@ -43,10 +43,9 @@ def aggregates_of(figure: Figure, measures: Mapping[str, Measure]) -> Iterator[A
 def means_of_cells(figure: Figure) -> Iterator[Aggregate]:
     """Yield the means of the cells of another figure in a figure, without those of measures that it names."""
     match figure:
-        case Aggregate(of=Aggregate() | Measured() | Formula()) if declared_aggregate(
-            figure.function
-        ).is_mean_of_scores:
-            yield figure
+        case Aggregate(function=function, of=Aggregate() | Measured() | Formula()):
+            if declared_aggregate(function).is_mean_of_scores:
+                yield figure
         case Formula(values=values):
             for value in values:
                 yield from means_of_cells(value)

@@ -449,11 +449,9 @@ def _single_items(connection: Connection, plan: Plan, tables: Sequence[MeasureTa
             named = " and ".join(f"`{dim}`" for dim in dims if dim not in table.measure.by)
             cells = [", ".join(map(str, by)) for by in sorted(single, key=str)]
             listed = ", ".join([*cells[:MOST_NAMED], *("…" for _ in cells[MOST_NAMED:][:1])])
-            number = len({row.by for row in rows})
-            text = (
-                f"`{table.measure.name}` is a mean over {named}, in which {len(cells)} of {number} count a single item"
-            )
-            yield Remark("single_items", f"{text} as much as all items of another: {listed}")
+            share = f"{len(cells)} of {len({row.by for row in rows})}"
+            text = f"`{table.measure.name}` is a mean over {named}; cells with a single item: {share} ({listed})"
+            yield Remark("single_items", f"{text}; the item counts as much as all items of another cell")
 
 
 def _judges_alone(plan: Plan, by_people: Mapping[str, object]) -> Iterator[Remark]:

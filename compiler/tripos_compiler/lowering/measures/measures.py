@@ -150,7 +150,7 @@ def _warn_of_single_rows(program: Program, measure: Measure, declaration: Measur
             named = " and ".join(f"`{dim}`" for dim in inner)
             example = ", ".join(str(value) for dim, value in zip(dims, single[0], strict=True) if dim in inner)
             share = f"{len(single)} of {len(counts)}"
-            message = f"`{declaration.name.text}` is a mean over {named}, in which {share} count a single row"
+            message = f"`{declaration.name.text}` is a mean over {named}; classes with a single row: {share}"
             help_ = "take the mean over all rows, or choose the classes: `over … where …`"
             notes = [f"a class of one row is {example}"]
             program.diagnostics.warning("W0629", message, declaration.statement.head, help=help_, notes=notes)
