@@ -593,6 +593,9 @@ def _of_scenario(reading: FigureContext, scenario: str, name: Name) -> Operand |
     known = [*spans, *measures, *(scorer for scorer in scores.positions.get(scenario, {}) if scorer not in spans)]
     some = ", ".join(f"`{other}`" for other in known[:8])
     help_ = suggest(name.text, known, f"it has {some}" if some else "it has none")
+    lowered = program.scenarios.get(scenario)
+    if lowered is not None and any(step.name == name.text for each in lowered.treatments for step in each.steps):
+        help_ = f"if `{name.text}` is a name inside of a scenario, write the measure there"
     message = f"scenario `{scenario}` has no score or measure `{name.text}`"
     reading.error("E0201", message, name.span, help_, name.text)
     return None
