@@ -392,24 +392,26 @@ def _passed(name: str, k: int, missing: str) -> Aggregate:
 
 
 def _classed(name: str, average: str, missing: str) -> Aggregate:
-    """Precision, recall and F1 of what is said against what is right."""
+    """Precision, recall, F1 and balanced accuracy of what is said against what is right."""
+    balanced = name == "balanced_accuracy"
 
     def ratio(tp: int, fp: int, fn: int) -> float | None:
-        over, under = {"precision": (tp, tp + fp), "recall": (tp, tp + fn), "f1": (2 * tp, 2 * tp + fp + fn)}[name]
+        over, under = {"precision": (tp, tp + fp), "f1": (2 * tp, 2 * tp + fp + fn)}.get(name, (tp, tp + fn))
         return over / under if under else None
 
     def aggregate(cells: Sequence[Cell]) -> float | None:
         if missing == "fail" and any(cell.value is None for cell in cells):
             return None
         used = [cell for cell in cells if cell.value is not None or missing == "zero"]
-        classes = sorted({str(v) for cell in used for v in (cell.value, cell.gold) if v is not None})
+        of_cell = [(cell.gold,) if balanced else (cell.value, cell.gold) for cell in used]
+        classes = sorted({str(v) for values in of_cell for v in values if v is not None})
         counts = []
         for each in classes:
             tp = sum(str(cell.value) == each == str(cell.gold) for cell in used)
             fp = sum(cell.value is not None and str(cell.value) == each != str(cell.gold) for cell in used)
             fn = sum(str(cell.gold) == each and (cell.value is None or str(cell.value) != each) for cell in used)
             counts.append((tp, fp, fn))
-        if average == "micro":
+        if average == "micro" and not balanced:
             return ratio(*(sum(column) for column in zip(*counts, strict=True))) if counts else None
         return statistics.fmean((ratio(*each) or 0.0) for each in counts) if counts else None
 
@@ -517,9 +519,9 @@ def _measure(dice: random.Random, made: Benchmark, score: Score, name: str) -> M
 def _of_two(dice: random.Random, name: str) -> Measure:
     missing = dice.choice(("skip", "zero", "fail"))
     said = f", missing: {missing}" if missing != "skip" else ""
-    function = dice.choice(("accuracy", "precision", "recall", "f1"))
+    function = dice.choice(("accuracy", "precision", "recall", "f1", "balanced_accuracy"))
     average = dice.choice(("micro", "macro"))
-    more = "" if function == "accuracy" else f", average: {average}"
+    more = "" if function in ("accuracy", "balanced_accuracy") else f", average: {average}"
     aggregate = _accuracy(missing) if function == "accuracy" else _classed(function, average, missing)
     score = Score("", "", lambda reply, row: reply["colour"])
 

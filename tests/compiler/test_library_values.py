@@ -234,11 +234,18 @@ def fitting(draw: st.DrawFn, pattern: Pattern, bound: dict[str, Type]) -> Type:
     raise AssertionError(pattern)
 
 
+def is_written(value: Any) -> bool:
+    """Return whether a value can be written in a spec."""
+    scalar = str | bool | int | float
+    listed = isinstance(value, list) and bool(value) and all(isinstance(each, scalar) for each in value)
+    return isinstance(value, scalar) or listed
+
+
 def written(value: Any, name: str, names: dict[str, Any]) -> Expr:
     """Return a value as it is written in a spec, where it can be; else a name for it."""
-    if isinstance(value, str | bool | int | float):
+    if is_written(value) and not isinstance(value, list):
         return Literal_(value=value)
-    if isinstance(value, list) and value and all(isinstance(each, str | bool | int | float) for each in value):
+    if is_written(value):
         return Items(values=tuple(Literal_(value=each) for each in value))
     names[name] = value
     return Ref(path=(name,))
@@ -261,13 +268,17 @@ def calls(draw: st.DrawFn, function: Function) -> tuple[Call, dict[str, Any], Ty
             more = [draw(values(each)) for each in several]
         else:
             type_ = draw(fitting(parameter.pattern, bound))
+            if function.values_by_name and parameter.name == function.names[-1]:
+                types[parameter.name] = ListType(of=TextType())
+                given[parameter.name] = [draw(TEXTS) for _ in given[function.names[-2]]]
+                continue
             value = st.just(type_notation(type_)) if parameter.is_type else values(type_)
             types[parameter.name], given[parameter.name] = type_, draw(value)
     returns = function.result(types)
     assume(not isinstance(returns, str))
     assert not isinstance(returns, str)
-    scalars = {name: value for name, value in given.items() if isinstance(value, str | int | float)}
-    assume(function.check(scalars) is None)
+    literal = {name: value for name, value in given.items() if is_written(value)}
+    assume(function.check(literal) is None)
     names: dict[str, Any] = {}
     named = {name: written(value, name, names) for name, value in given.items()}
     for name, value in function.implied(types).items():

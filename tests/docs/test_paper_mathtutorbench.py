@@ -167,11 +167,18 @@ def prompts(folder: Path) -> Path:
     clone = folder / "clone"
     (clone / "configs").mkdir(parents=True)
     (clone / "reward_model").mkdir()
-    asked = "Ours.\n{{ shots }}\nProblem: {{question}}\n{{dialog_history}}\nStudent: {{student_chat_solution}} {{student_solution}}\nA:"
-    for name in (
-        *("problem_solving", "socratic_questioning", "student_solution_correctness", "mistake_location"),
-        *("mistake_correction", "scaffolding_generation", "pedagogy_following"),
-    ):
+    said = "\n{{dialog_history}}"
+    holes = {
+        "problem_solving": "",
+        "socratic_questioning": "",
+        "student_solution_correctness": f"{said}\nStudent: {{{{student_chat_solution}}}}",
+        "mistake_location": "\nStudent: {{student_solution}}",
+        "mistake_correction": f"{said}\nStudent: {{{{student_chat_solution}}}}",
+        "scaffolding_generation": said,
+        "pedagogy_following": said,
+    }
+    for name, more in holes.items():
+        asked = f"Ours.\n{{{{ shots }}}}\nProblem: {{{{question}}}}{more}\nA:"
         config = {"system_prompt": asked, "few_shot_samples": f"A shot of {name}."}
         (clone / "configs" / f"{name}.yaml").write_text(json.dumps(config), "utf-8")
     judge = 'SYSTEM_PROMPT = ("Judge "\n                 "in our words.")\n'
@@ -268,7 +275,7 @@ def test_the_published_wording_is_sent_as_the_file_says(
     for name, messages in sent.items():
         (message,) = json.loads(messages) if isinstance(messages, str) else messages
         assert message["content"].startswith("Ours.\nA shot of "), name
-        assert not re.search(r"<(question|dialogue|student|steps)>|{{", message["content"])
+        assert "{{" not in message["content"]
 
 
 @needs_data

@@ -323,10 +323,10 @@ def f_one(said: np.ndarray, truth: np.ndarray, average: str) -> float:
 CLASSED = """
 benchmark demo "1.0.0" { languages en }
 role candidate compared
-dataset item from "items.jsonl" { text text, sort choice(a, b, c) secret, tags set<text> secret, group text }
+dataset item from "items.jsonl" { text text, sort choice(a, b, c) secret, tags set<text> secret, listed list<text> secret, group text }
 scenario sorting {
   over item
-  ask answer by candidate { prompt "{{ item.text }}", returns { sort choice(a, b, c), tags set<text> }, samples 3 }
+  ask answer by candidate { prompt "{{ item.text }}", returns { sort choice(a, b, c), tags set<text>, listed list<text> }, samples 3 }
 BODY
 }
 """
@@ -336,7 +336,7 @@ def classed(tmp_path, *measures: str) -> Plan:  # type: ignore[no-untyped-def]
     from tests.compiler.compiling import compile_files
 
     body = "\n".join(f"  {measure}" for measure in measures)
-    rows = '{"text": "?", "sort": "a", "tags": ["x"], "group": "g"}\n'
+    rows = '{"text": "?", "sort": "a", "tags": ["x"], "listed": ["x"], "group": "g"}\n'
     return plan_of(compile_files(tmp_path, {"spec.tripos": CLASSED.replace("BODY", body), "items.jsonl": rows}))
 
 

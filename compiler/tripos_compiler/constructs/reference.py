@@ -14,7 +14,7 @@ import json
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 from tripos_compiler.constructs.signature import Item, Maybe, Slot
 from tripos_compiler.constructs.table import CONSTRUCTS, FILE, REPEATED, Construct
@@ -526,8 +526,20 @@ def _spelt(node: ast.expr) -> str:
         case ast.List(elts=items) if items:
             return f"({', '.join(_spelt(item) for item in items)})"
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in _names():
-            return f"{_names()[name]}({', '.join(_spelt(argument) for argument in arguments)})"
+            name = _names()[name]
+            if FUNCTIONS[name].values_by_name:
+                return f"{name}({', '.join(_with_named_values(arguments))})"
+            return f"{name}({', '.join(_spelt(argument) for argument in arguments)})"
     raise _NotWritable
+
+
+def _with_named_values(arguments: Sequence[ast.expr]) -> Iterator[str]:
+    """Yield the arguments of a call whose last two are names and their values, as a spec has them."""
+    *own, names, values = arguments
+    yield from map(_spelt, own)
+    for name, value in zip(cast("ast.List", names).elts, cast("ast.List", values).elts, strict=True):
+        label = ast.literal_eval(name)
+        yield f"{label}: {_spelt(value)}" if label else _spelt(value)
 
 
 def _names() -> dict[str, str]:

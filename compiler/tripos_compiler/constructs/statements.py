@@ -78,15 +78,9 @@ def _moved_word(entry: Entry, construct: Construct) -> tuple[Name, str] | None:
             matched = construct.shape.match([*nodes[:end], word, *nodes[end:]])
             fits = not isinstance(matched, Mismatch) and (matched.get(word.text) is True or matched.get("type") is word)
             if fits:  # without a type the word stands where the type would
-                texts = [_as_written(other) for other in (*nodes[:end], word, *nodes[end:])]
+                texts = [other.span.excerpt for other in (*nodes[:end], word, *nodes[end:])]
                 return word, " ".join(texts) + (" { … }" if entry.block is not None else "")
     return None
-
-
-def _as_written(element: Syntax) -> str:
-    """Return the source text of an element on one line."""
-    span = element.span
-    return " ".join(span.source.text[span.start : span.end].split())
 
 
 def with_stars(element: Syntax, before: Syntax | None) -> str | None:

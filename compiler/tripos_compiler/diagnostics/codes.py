@@ -43,6 +43,7 @@ CODES: dict[str, str] = {
     "E0402": "missing translation",
     "E0403": "malformed hole",
     "E0404": "shots that do not fit",
+    "E0406": "template filled otherwise",
     # E05 secrecy
     "E0501": "secret reaches the compared role",
     "E0502": "no aggregate of whole columns",
@@ -286,6 +287,7 @@ CODES: dict[str, str] = {
     "W0613": "setting for some values only",
     "W0620": "stratum too small",
     "W0627": "direction not said",
+    "W0629": "class of one row",
     "W0703": "judge of itself",
     "W0824": "a shortcut does as well",
     "W0875": "reward model left open",

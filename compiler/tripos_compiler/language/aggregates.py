@@ -137,6 +137,9 @@ class AggregateFunction:
     number of items grows."""
     pooled: bool = False
     """Whether it is one figure of all compared models together."""
+    sets: Literal["equal", "members", "none"] = "equal"
+    """How it takes values that are sets: it asks whether two sets are equal, it counts their members, which it does of
+    lists too, or it takes none."""
     both_orders: bool = False
     """Whether it compares the verdicts on two replies in both orders."""
     table: Literal["confusion", "reliability"] | None = None
@@ -420,8 +423,10 @@ _ALSO_PAIRED = ("skip", "zero", "fail", "paired")
 """Treatments of missing values that include leaving out an item in all arms."""
 
 _AVERAGES = (
-    "`micro` counts all items alike, `macro` takes the mean over the classes that occur, `binary` looks at `positive` "
-    "alone (true, where values are true or false), `samples` takes the mean over items that are sets"
+    "`micro` counts all items alike; `macro` takes the mean over the classes that occur, in `values` or in `gold`, and "
+    "a class that is never right counts 0, as in scikit-learn; `binary` looks at `positive` alone (true, where values "
+    "are true or false); `samples` takes the mean over items that are sets, where two empty sets count 1. An item may "
+    "have several classes, as a set or a list, each of which counts once"
 )
 _CLASSIFIED = "van Rijsbergen, Information Retrieval, 1979; averages as in Sokolova and Lapalme, 2009"
 
@@ -586,6 +591,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         label="precision",
         chinese="精确率",
         takes_elements=True,
+        sets="members",
         unread="unequal",
         table="confusion",
     ),
@@ -599,6 +605,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         label="recall",
         chinese="召回率",
         takes_elements=True,
+        sets="members",
         unread="unequal",
         table="confusion",
     ),
@@ -612,6 +619,24 @@ _ALL: tuple[AggregateFunction, ...] = (
         label="F1",
         chinese="F1",
         takes_elements=True,
+        sets="members",
+        unread="unequal",
+        table="confusion",
+    ),
+    AggregateFunction(
+        "balanced_accuracy",
+        (_VALUES, _GOLD),
+        "the mean, over the classes that occur in `gold`, of the share of their items that is right: the recall of "
+        "each class, whatever its size. A class that is only said counts 0 in `recall` with `average: macro`, and "
+        "nothing here. A constant answer has 0.5 of two classes, and 1 / n of n",
+        "Brodersen et al., The Balanced Accuracy and Its Posterior Distribution, 2010; of several classes as "
+        "scikit-learn computes it",
+        _SHARE,
+        influence="the mean over classes of what it is for `recall`",
+        label="balanced accuracy",
+        chinese="平衡准确率",
+        takes_elements=True,
+        sets="none",
         unread="unequal",
         table="confusion",
     ),

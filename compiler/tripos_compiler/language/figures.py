@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from tripos_compiler.language.aggregates import is_of_all_models
+from tripos_compiler.language.aggregates import declared_aggregate, is_of_all_models
 from tripos_compiler.plan import Aggregate, Figure, Formula, Measure, Measured, Plan
 
 
@@ -38,6 +38,17 @@ def aggregates_of(figure: Figure, measures: Mapping[str, Measure]) -> Iterator[A
     """Yield the aggregates in a figure, including those of measures that it names and those over whose cells they are
     taken."""
     return (part for part in walk(figure, measures) if isinstance(part, Aggregate))
+
+
+def means_of_cells(figure: Figure) -> Iterator[Aggregate]:
+    """Yield the means of the cells of another figure in a figure, without those of measures that it names."""
+    match figure:
+        case Aggregate(function=function, of=Aggregate() | Measured() | Formula()):
+            if declared_aggregate(function).is_mean_of_scores:
+                yield figure
+        case Formula(values=values):
+            for value in values:
+                yield from means_of_cells(value)
 
 
 def leaves_of(figure: Figure, measures: Mapping[str, Measure]) -> Iterator[Aggregate]:

@@ -197,6 +197,9 @@ class Function:
     """Parameter with the options of a question, if it reads which of them a reply chooses."""
     prints_options: str | None = None
     """Parameter with the options of a question, if it prints them with their letters."""
+    values_by_name: bool = False
+    """Whether its last two parameters, names and their values, are given as arguments with names of the caller's, or
+    without names, which are empty then: `fill(template, question: q.text)`."""
     index: SearchIndex | None = None
     """Index that can replace it in a retrieval."""
 
@@ -253,7 +256,10 @@ class Function:
     @property
     def shown(self) -> str:
         """Signature for people, for example `same_number(a: number?, b: number?) -> bool`."""
-        return f"{self.name}({', '.join(p.shown for p in self.parameters)}) -> {pattern_notation(self.pattern)}"
+        parameters = [parameter.shown for parameter in self.parameters]
+        if self.values_by_name:
+            parameters[-2:] = ["NAME…: text"]
+        return f"{self.name}({', '.join(parameters)}) -> {pattern_notation(self.pattern)}"
 
     @property
     def summary(self) -> str:

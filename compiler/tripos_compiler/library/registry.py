@@ -103,6 +103,7 @@ GROUPS: dict[str, tuple[Function, ...]] = {
     ),
     "Numbers": (
         Function(numbers.absolute, "abs", gives=rules.absolute),
+        Function(numbers.in_range, gives=rules.between_ends),
         Function(numbers.rounded, "round", gives=rules.rounded, overflows=True),
         Function(numbers.floor, gives=rules.mapped(math.floor)),
         Function(numbers.ceiling, "ceil", gives=rules.mapped(math.ceil)),
@@ -272,6 +273,7 @@ GROUPS: dict[str, tuple[Function, ...]] = {
             no_longer_than_arguments=True,
             prints_options="items",
         ),
+        Function(texts.fill, check=texts.has_other_holes, partial=rules.OTHER_HOLES, values_by_name=True),
         Function(texts.letters_for, least_items=rules.same_number),
         Function(texts.json, no_longer_than_arguments=True),
     ),

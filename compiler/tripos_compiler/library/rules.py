@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from tripos_compiler.library.function import ArgumentRanges, Arguments, Partial, RangeRule
-from tripos_compiler.library.functions import lists, numbers
+from tripos_compiler.library.functions import lists, numbers, texts
 from tripos_compiler.library.ranges import (
     ANY,
     Interval,
@@ -170,6 +170,12 @@ NO_SEPARATOR = Partial(("separator",), "the separator is empty", "write the sepa
 NOTHING_OLD = Partial(("old",), "what is replaced is empty", "write out what is replaced", _is_written("old"))
 NO_MARKER = Partial(("marker",), "the marker is empty", "write the marker out", _is_written("marker"))
 NO_SIGN = Partial(("mark",), "the mark does not have `{}` once", "write the mark out", _is_written("mark"))
+OTHER_HOLES = Partial(
+    ("template",),
+    texts.OTHER_HOLES,
+    "write the template out, or take it from the row",
+    lambda factses: _is_written("template")(factses) and factses["holes"].order is not None,
+)
 NO_RUN = Partial(("run",), "the run is shorter than a word", "write the length of the run out", _is_written("run"))
 NO_REFERENCE = Partial(
     ("reference",),
@@ -263,6 +269,13 @@ def item_of(name: str) -> RangeRule:
 def same_range(given: ArgumentRanges) -> Interval:
     """The range of the first argument."""
     return given.of("value")
+
+
+def between_ends(given: ArgumentRanges) -> Interval:
+    """The range of a value that lies between two ends; of a value that never does, its own."""
+    value, low, high = given.of("value"), given.of("low").low, given.of("high").high
+    found = Interval(max(value.low, low), min(value.high, high))
+    return found if found.low <= found.high else value
 
 
 def either(one: str, other: str) -> RangeRule:

@@ -5,6 +5,7 @@ Every row must lie in an allowed cell of the context.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import field
 from typing import Any
 
@@ -262,16 +263,27 @@ def _condition_data(program: Program, where: Expr, condition: Syntax) -> dict[st
 
     If a data set has rows that are known only during a run, report it and return None.
     """
+
+    def report(name: str) -> None:
+        message = f"this is decided before a run, and the rows of `{name}` are only known in one"
+        help_ = "choose the rows where they are made: `dataset kept from … where …`, and run over those"
+        program.diagnostics.error("E0314", message, condition.span, help=help_)
+
+    return known_data(program, where, report)
+
+
+def known_data(program: Program, expr: Expr, report: Callable[[str], None] | None = None) -> dict[str, Any] | None:
+    """Return the data sets and trees that an expression reads, as names for `evaluate`; None if a data set has rows
+    that are known only during a run, whose name is passed to `report`."""
     data: dict[str, Any] = {}
     trees: dict[str, Any] = {}
-    for part in subexpressions(where):
+    for part in subexpressions(expr):
         match part:
             case Data(dataset=name):
                 loaded = program.top_level_datasets.get(name)
                 if loaded is None or not loaded.rows_known or not loaded.sound:
-                    message = f"this is decided before a run, and the rows of `{name}` are only known in one"
-                    help_ = "choose the rows where they are made: `dataset kept from … where …`, and run over those"
-                    program.diagnostics.error("E0314", message, condition.span, help=help_)
+                    if report is not None:
+                        report(name)
                     return None
                 data[name] = [row.values for row in loaded.rows]
             case Branches(tree=tree):

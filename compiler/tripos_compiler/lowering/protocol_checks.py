@@ -33,9 +33,10 @@ from tripos_compiler.language.references import (
 )
 from tripos_compiler.library.calls import arguments_of, call, is_call
 from tripos_compiler.library.function import Function
-from tripos_compiler.library.functions import lists, multiple_choice, tools
+from tripos_compiler.library.functions import lists, multiple_choice, texts as text_functions, tools
 from tripos_compiler.library.registry import FUNCTIONS
-from tripos_compiler.lowering.cases import ScenarioCases
+from tripos_compiler.lowering.cases import ScenarioCases, known_data
+from tripos_compiler.lowering.folding import map_expression
 from tripos_compiler.lowering.steps import Steps, list_length
 from tripos_compiler.plan import (
     Ask,
@@ -47,6 +48,8 @@ from tripos_compiler.plan import (
     Derived,
     Expr,
     GeneratedDataset,
+    Items,
+    Literal_,
     Pairing,
     Retrieve,
     Rows,
@@ -622,6 +625,7 @@ def check_protocol(
 ) -> None:
     """Warn of mistakes that make the figures of a scenario misleading."""
     _samples_alike(program, steps)
+    _filled_templates(program, scenario, cases, steps)
     if not cases.from_file or cases.alias is None or not cases.known_rows:
         return
     rows = list(islice(cases.known_rows, MOST_ROWS))
@@ -783,6 +787,64 @@ def _prompts(program: Program, rows: Sequence[Mapping[str, Any]], steps: Steps) 
                 message = f"row {longer[0]} of this scenario has more than {counted.most} elements{more}"
             help_ = "write the greatest number that a row has"
             program.diagnostics.error("E0803", message, counted.span, help=help_)
+
+
+def _filled_templates(program: Program, scenario: Scenario, cases: ScenarioCases, steps: Steps) -> None:
+    """Report rows in which a template that is filled has other holes than those that have a value."""
+    rows = cases.known_rows or ()
+    seen: set[str] = set()
+    for step in (step for treatment in scenario.treatments for step in treatment.steps):
+        every = list(uses(step))
+        conditions = [use.expr for use in every if use.use == "condition" and use.owner is step]
+        for use in every:
+            fills = [part for part in subexpressions(use.expr) if is_call(part, text_functions.fill)]
+            key = serialized_form(use.expr).model_dump_json() if fills else ""
+            data = known_data(program, use.expr) if fills else None
+            if data is None or key in seen:
+                continue
+            seen.add(key)
+            guards = [*conditions, *([] if use.guard is None else [use.guard])]
+            expr = map_expression(use.expr, _with_empty_values)
+            for number, row in enumerate(rows, 1):
+                names = {**row, **data}
+                spoken = use.language is None or names.get("language", use.language) == use.language
+                if not spoken or not all(_holds(guard, names) for guard in guards):
+                    continue
+                wrong = _wrong_holes(expr, fills, names)
+                if wrong is not None:
+                    where = f"row {number} of this scenario: " if names_in(expr) & row.keys() else ""
+                    _, span = program.index.places.get(id(fills[0]), (None, _place(steps, step)))
+                    program.diagnostics.error("E0406", f"{where}{wrong}", span, help=text_functions.FILL)
+                    break
+
+
+def _with_empty_values(part: Expr) -> Expr:
+    """Return a part of an expression, with empty texts for the values of a template."""
+    if not isinstance(part, Call) or not is_call(part, text_functions.fill):
+        return part
+    template, holes, _ = part.args
+    assert isinstance(holes, Items)
+    return part.model_copy(update={"args": (template, holes, Items(values=(Literal_(value=""),) * len(holes.values)))})
+
+
+def _wrong_holes(expr: Expr, fills: Sequence[Expr], names: Mapping[str, Any]) -> str | None:
+    """Return what is wrong with the holes of a template in an expression; None if nothing is, or it is not known."""
+    try:
+        evaluate(expr, names)
+    except NoValue as error:
+        if text_functions.OTHER_HOLES not in error.reason:
+            return None
+    except (Unavailable, InternalError, LookupError, AttributeError, TypeError, ValueError):
+        return None
+    else:
+        return None
+    for part in fills:
+        assert isinstance(part, Call)
+        given = {name: _evaluate_or_none(of, names) for name, of in arguments_of(part).items() if name != "values"}
+        wrong = text_functions.wrong_holes(given)
+        if wrong is not None:
+            return wrong
+    return None
 
 
 def _lacks_key(options: Expr, place: Expr, names: Mapping[str, Any]) -> bool:

@@ -81,8 +81,7 @@ class SourceMap:
 
     def text(self, expr: Expr, default: Span) -> str:
         """Return the source text of an expression on one line."""
-        span = self.of(expr, default)
-        return " ".join(span.source.text[span.start : span.end].split())
+        return self.of(expr, default).excerpt
 
     def scenario(self, name: str) -> Statement:
         """Return the statement of a scenario. Raises `KeyError` if there is none."""

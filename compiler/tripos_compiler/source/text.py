@@ -152,6 +152,11 @@ class Span:
             anchor = anchor.of
         return self if anchor is self.anchor else Span(anchor, self.low, self.high)
 
+    @property
+    def excerpt(self) -> str:
+        """Its text on one line."""
+        return " ".join(self.source.text[self.start : self.end].split())
+
     def to(self, other: Span) -> Span:
         """Return the span from the start of this one to the end of the other."""
         if self.anchor is other.anchor:

@@ -440,7 +440,10 @@ def _type(elaborator: Checker, element: Syntax) -> Typed:
 
 def _library(elaborator: Checker, syntax: CallExpr, function: Function) -> Typed:
     """Check a call of a library function."""
-    checked_arguments = arguments(elaborator, syntax, function.parameters, function.shown)
+    if function.values_by_name:
+        checked_arguments = _values_by_name(elaborator, syntax, function)
+    else:
+        checked_arguments = arguments(elaborator, syntax, function.parameters, function.shown)
     if checked_arguments is None:
         return ERROR
     types: dict[str, Type | Sequence[Type]] = {}
@@ -460,9 +463,9 @@ def _library(elaborator: Checker, syntax: CallExpr, function: Function) -> Typed
             message = f"`{name}` must be written out, in quotation marks"
             return elaborator.error("E0303", message, syntax.span, out.instead)
     literals = {
-        checked_argument.parameter.name: checked_argument.typed.expr.value
-        for checked_argument in checked_arguments
-        if isinstance(checked_argument.typed.expr, Literal_)
+        argument.parameter.name: literal_value(argument.typed.expr)
+        for argument in checked_arguments
+        if is_literal(argument.typed.expr)
     }
     wrong = function.check(literals)
     if wrong is not None:
@@ -482,6 +485,51 @@ def _library(elaborator: Checker, syntax: CallExpr, function: Function) -> Typed
     if undefinedness is not None:
         may = (*may, PossiblyUndefined(undefinedness, syntax.span))
     return Typed(expr, returns, may)
+
+
+def _values_by_name(elaborator: Checker, syntax: CallExpr, function: Function) -> list[CheckedArgument] | None:
+    """Return the checked arguments of a function whose last two parameters are names and their values; None if one is
+    wrong or missing."""
+    *own, names, values = function.parameters
+    first, more = syntax.arguments[: len(own)], syntax.arguments[len(own) :]
+    checked = arguments(elaborator, replace(syntax, arguments=first), own, function.shown)
+    written = ["" if argument.name is None else argument.name.text for argument in more]
+    wrong, span = None, syntax.span
+    if not more:
+        wrong = f"`{function.name}` has no value to put in"
+    elif len(set(map(bool, written))) > 1:
+        wrong, span = "values have names, or none of them has one", more[0].span.to(more[-1].span)
+    elif written[0] and len(set(written)) < len(written):
+        repeated = next(place for place, name in enumerate(written) if name in written[:place])
+        wrong, span = f"`{written[repeated]}` has two values", more[repeated].span
+    if wrong is not None:
+        elaborator.error("E0303", wrong, span, f"it is `{function.shown}`")
+        return None
+    parameters = [Parameter(name or values.name, TextType(), True) for name in written]
+    found = arguments(elaborator, replace(syntax, arguments=more), parameters, function.shown)
+    if checked is None or found is None:
+        return None
+    listed = ListType(of=TextType())
+    typed_names = Typed(Items(values=tuple(Literal_(value=name) for name in written)), listed)
+    typed_values = Typed(
+        Items(values=tuple(argument.typed.expr for argument in found)),
+        listed,
+        undefined_in(argument.typed for argument in found),
+    )
+    return [*checked, CheckedArgument(names, typed_names, False), CheckedArgument(values, typed_values, False)]
+
+
+def is_literal(expr: Expr) -> bool:
+    """Return true if an expression is a literal, or a list of literals."""
+    return isinstance(expr, Literal_) or (isinstance(expr, Items) and all(map(is_literal, expr.values)))
+
+
+def literal_value(expr: Expr) -> object:
+    """Return the value of an expression for which `is_literal` holds."""
+    if isinstance(expr, Items):
+        return [literal_value(value) for value in expr.values]
+    assert isinstance(expr, Literal_)
+    return expr.value
 
 
 def _lacking(function: Function, given: Sequence[CheckedArgument]) -> tuple[PossiblyUndefined, ...]:

@@ -173,7 +173,9 @@ def _membership(checker: Checker, syntax: BinaryExpr) -> Typed:
         return checker.error("E0301", message, syntax.right.span, help_)
     if not (fits(without_optional(left.type), of) or fits(of, without_optional(left.type))):
         message = f"`{type_notation(left.type)}` is never in `{type_notation(right.type)}`"
-        return checker.error("E0301", message, syntax.span)
+        several = without_optional(left.type).kind in ("list", "set")
+        help_ = f"say of each: `all(one in {syntax.right.span.excerpt} each one in {syntax.left.span.excerpt})`"
+        return checker.error("E0301", message, syntax.span, help_ if several else None)
     return _compared(checker, syntax, left, right, of)
 
 

@@ -401,13 +401,22 @@ def f1(leaf: LeafRows) -> FigureTables:
     return _class_ratio(leaf, "2 * tp", "2 * tp + fp + fn")
 
 
-def _class_ratio(leaf: LeafRows, over: str, under: str) -> FigureTables:
+@implements("balanced_accuracy")
+def balanced_accuracy(leaf: LeafRows) -> FigureTables:
+    """Return the tables of the mean recall of the classes that occur among the expected values."""
+    return _class_ratio(leaf, "tp", "tp + fn", average="macro", classes="truth")
+
+
+def _class_ratio(
+    leaf: LeafRows, over: str, under: str, average: str | None = None, classes: str = "predicted || truth"
+) -> FigureTables:
     """Return the tables of a ratio of sums of true positives, false positives and false negatives (`tp`, `fp`, `fn`).
 
-    `over` and `under` are the SQL of numerator and denominator. The setting `average` is `binary` (one class), `micro`
-    (sums over classes), `macro` (mean of the ratios of classes) or `samples` (mean of the ratios of replies).
+    `over` and `under` are the SQL of numerator and denominator. `average`, by default the setting of that name, is
+    `binary` (one class), `micro` (sums over classes), `macro` (mean of the ratios of classes) or `samples` (mean of the
+    ratios of replies). `classes` is the SQL of the classes that a reply counts for.
     """
-    average = leaf.setting("average")
+    average = average or leaf.setting("average")
     pairs = leaf.pairs()
     used = "gold is not null" if leaf.missing == "zero" else '"has value"'
     class_rows = leaf.parts.add(
@@ -428,7 +437,7 @@ group by {leaf.by}""",
     class_filter = f"\nwhere class = {quoted(_positive(leaf))}" if average == "binary" else ""
     group = ["class"] if average == "macro" else []
     # A row is a unit and, for macro averages, a class, with its parts of the numerator and the denominator.
-    classes = leaf.parts.add(
+    of_classes = leaf.parts.add(
         "rows",
         f"""select {leaf.by}, cluster_id{", class" if group else ""},
   sum({over}) as "over", sum({under}) as "under"
@@ -436,7 +445,7 @@ from (
   select *, (list_contains(predicted, class) and list_contains(truth, class))::integer as tp,
     (list_contains(predicted, class) and not list_contains(truth, class))::integer as fp,
     (not list_contains(predicted, class) and list_contains(truth, class))::integer as fn
-  from (select *, unnest(list_distinct(predicted || truth)) as class from {class_rows} where used)
+  from (select *, unnest(list_distinct({classes})) as class from {class_rows} where used)
 ){class_filter}
 group by {leaf.by}, cluster_id{", class" if group else ""}""",
     )
@@ -444,7 +453,7 @@ group by {leaf.by}, cluster_id{", class" if group else ""}""",
         "cells",
         f"""select {leaf.by}{", class" if group else ""}, sum("over") as "over", sum("under") as "under",
   count(*) filter ("under" > 0) as "items of class"
-from {classes}
+from {of_classes}
 group by {leaf.by}{", class" if group else ""}""",
     )
     class_ratio = 'r."over" / nullif(r."under", 0)'
@@ -470,7 +479,7 @@ group by {columns(leaf.cut.dims, "c")}""",
         "units",
         f"""select {columns(leaf.cut.dims, "rows")}, rows.cluster_id,
   {ordered("sum", influence)} as influence{weight}
-from {classes} as rows join {ratios} as r on {met}
+from {of_classes} as rows join {ratios} as r on {met}
   join {cells} as cells on {same("rows", "cells", leaf.cut.dims)}
 group by {columns(leaf.cut.dims, "rows")}, rows.cluster_id
 having sum(rows."under") > 0""",
@@ -516,10 +525,12 @@ def _positive(leaf: LeafRows) -> str:
 
 
 def _classes(key: str, scored: ScoredStep) -> str:
-    """Return the SQL of the list of classes in a value: the elements of a set, or the value itself."""
+    """Return the SQL of the list of classes in a value: the elements of a set or a list, each once, or the value
+    itself."""
     type_ = scored.type.of if scored.type.kind == "optional" else scored.type
-    if type_.kind == "set":
-        return f"coalesce([class::varchar for class in from_json({key}, '[\"JSON\"]')], [])"
+    if type_.kind in ("set", "list"):
+        of = "class::varchar::double::varchar" if type_.of.kind in ("integer", "number") else "class::varchar"
+        return f"coalesce(list_distinct([{of} for class in from_json({key}, '[\"JSON\"]')]), [])"
     return f"case when {key} is null then []::varchar[] else [{key}] end"
 
 

@@ -81,6 +81,7 @@ Kind = Literal[
     "endings",
     "clusters",
     "tries",
+    "single_items",
     "uneven",
     "one_value",
     "one_grade",

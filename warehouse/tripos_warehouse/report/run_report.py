@@ -18,7 +18,7 @@ from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.diagnostics.text_format import usd
 from tripos_compiler.language.aggregates import declared_aggregate
 from tripos_compiler.language.contexts import ArmSelection, Clustering
-from tripos_compiler.language.figures import aggregates_of, measures_of
+from tripos_compiler.language.figures import aggregates_of, means_of_cells, measures_of
 from tripos_compiler.plan import GeneratedDataset, Plan
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse import sql
@@ -386,6 +386,7 @@ def _report(connection: Connection, plan: Plan, run: RunRecord, only: ArmSelecti
             *cut_remarks(tables),
             *find_remarks(connection, plan, run, only),
             *_too_few_tries(tables),
+            *_single_items(connection, plan, tables),
             *_judges_alone(plan, by_people),
         ),
         design_advice=tuple(find_design_advice(connection, plan, measure) for measure in headlines(plan)),
@@ -438,6 +439,25 @@ def _too_few_tries(tables: Sequence[MeasureTable]) -> Iterator[Remark]:
                 counted, total = row.counted_items
                 text = f"`{table.measure.name}` of {cell} stands on {counted:,} of {total:,} items"
                 yield Remark("tries", f"{text}: the others have too few samples with a value")
+
+
+def _single_items(connection: Connection, plan: Plan, tables: Sequence[MeasureTable]) -> Iterator[Remark]:
+    """Yield the cells of a mean of cells that have a single item, if others have more."""
+    for table in tables:
+        for figure in means_of_cells(table.measure.figure):
+            assert figure.of is not None
+            dims = tuple(dict.fromkeys([*table.measure.by, *figure.of.by]))
+            inner = table.measure.model_copy(update={"figure": figure.of, "by": dims, "corrected": False})
+            rows = [row for row in evaluate_or_error(connection, plan, inner).rows if row.value is not None]
+            single = {row.by for row in rows if row.items == 1}
+            if not single or all(row.items == 1 for row in rows):
+                continue
+            named = " and ".join(f"`{dim}`" for dim in dims if dim not in table.measure.by)
+            cells = [", ".join(map(str, by)) for by in sorted(single, key=str)]
+            listed = ", ".join([*cells[:MOST_NAMED], *("…" for _ in cells[MOST_NAMED:][:1])])
+            share = f"{len(cells)} of {len({row.by for row in rows})}"
+            text = f"`{table.measure.name}` is a mean over {named}; cells with a single item: {share} ({listed})"
+            yield Remark("single_items", f"{text}; the item counts as much as all items of another cell")
 
 
 def _judges_alone(plan: Plan, by_people: Mapping[str, object]) -> Iterator[Remark]:

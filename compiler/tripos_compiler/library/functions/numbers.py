@@ -27,6 +27,18 @@ def absolute(value: N) -> N:
     return abs(value)
 
 
+def in_range(value: N, low: N, high: N) -> N | None:
+    """Return the value if it lies between two ends, which count; missing otherwise.
+
+    So a scale may be a field of the row, such as the points of its question: a mark off the scale is one that could not
+    be read in `readable(in_range(mark(q.text, reply.text), 0, q.points))`.
+
+    >>> in_range(3, 0, 4), in_range(5, 0, 4), in_range(0.5, 0, 1)
+    (3, None, 0.5)
+    """
+    return value if low <= value <= high else None
+
+
 def rounded(value: N, digits: int = 0) -> N:
     """Rounded half to even, to `digits` after the point (0); with fewer than none, to tens, hundreds and so on.
 

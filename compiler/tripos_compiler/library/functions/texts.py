@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as jsonlib
 import re
-from collections.abc import Collection, Mapping, Set as AbstractSet
+from collections.abc import Collection, Mapping, Sequence, Set as AbstractSet
 from functools import cache
 from itertools import count, islice, product
 from typing import Any
@@ -13,7 +13,7 @@ from tripos_compiler.library.functions.regular_expressions import NotLinearError
 from tripos_compiler.library.signature import ArgumentError, Undefined
 from tripos_compiler.library.types import ordered, sorted_items
 from tripos_compiler.replies.choices import letters_at
-from tripos_compiler.replies.text import comparable
+from tripos_compiler.replies.text import comparable, late_pattern
 
 # Words and terms
 
@@ -455,6 +455,117 @@ def letters_for(items: Collection[str], letters: str = "") -> list[str]:
         return [letters_at(number) for number in range(len(items))]
     longer = ("".join(each) for size in count(1) for each in product(named, repeat=size))
     return list(islice(longer, len(items)))
+
+
+# Templates in the notation of others
+
+_HOLE_NAME = r"[^\W\d]\w*"
+_NOTATIONS = (
+    *(("{{", r"\s*", "}}"), ("${", "", "}"), ("%(", "", ")s"), ("<<", "", ">>"), ("[[", "", "]]")),
+    *(("{", "", "}"), ("<", "", ">"), ("[", "", "]"), ("$", "", "")),
+)
+"""What stands before and behind the name of a hole, and what may stand around it: the longer ones first."""
+_HOLES = late_pattern(
+    "|".join(
+        [rf"{re.escape(before)}{space}({_HOLE_NAME}){space}{re.escape(after)}" for before, space, after in _NOTATIONS]
+        + [r"(%[sdi]|\{\})"]
+    )
+)
+OTHER_HOLES = "the holes of the template are not those that have a value"
+
+
+def fill(template: str, holes: Sequence[str], values: Sequence[str]) -> str:
+    """Return a template whose holes have values: `fill(template, question: q.text)`.
+
+    It is for templates that others have published, in a file or a field of the rows. A hole is a name as `{{name}}`,
+    `${name}`, `%(name)s`, `<<name>>`, `[[name]]`, `{name}`, `<name>`, `[name]` or `$name`, all in one notation: that in
+    which the template has all the names given. Values without a name are those of `%s` or `{}`, in order. Every hole in
+    this notation has a value and every value a hole, or the template is in error: `check` says so and names the row if
+    the template is known before a run, and else what depends on it has no value. The rest of the template stays as it
+    is, and values are not searched for holes.
+
+    >>> fill("{q} Say <yes> or <no>: {q}", ["q"], ["Is {x} 2?"])
+    'Is {x} 2? Say <yes> or <no>: Is {x} 2?'
+    >>> fill("%s or %s?", ["", ""], ["A", "%s"])
+    'A or %s?'
+    """
+    found = _filled_holes(template, holes)
+    if isinstance(found, str) or len(holes) != len(values):
+        raise Undefined(OTHER_HOLES)
+    named, in_order, parts, end = dict(zip(holes, values, strict=True)), iter(values), list[str](), 0
+    for hole in found:
+        parts += [template[end : hole.start()], named[_name(hole)] if "" not in named else next(in_order)]
+        end = hole.end()
+    return "".join([*parts, template[end:]])
+
+
+FILL = "give each hole of the template a value, by its name: `fill(template, question: q.text)`"
+
+
+def has_other_holes(given: Mapping[str, object]) -> ArgumentError | None:
+    """Return the error of a literal template with other holes than those that have a value.
+
+    >>> has_other_holes({"template": "{q}", "holes": ["q"]})
+    """
+    wrong = wrong_holes(given)
+    return None if wrong is None else ArgumentError("E0406", wrong, FILL)
+
+
+def wrong_holes(given: Mapping[str, object]) -> str | None:
+    """Return how a template has other holes than those that have a value; None if it has not, or is not known.
+
+    >>> wrong_holes({"template": "{q} and {a}", "holes": ["q"]})
+    'the hole `{a}` of the template has no value'
+    >>> wrong_holes({"template": "{q} and {q}", "holes": ["q", "a"]})
+    'the template has no hole `a`'
+    >>> wrong_holes({"template": "%s", "holes": ["", ""]})
+    'the template has 1 `%s`, and 2 values are given'
+    """
+    template, holes = given.get("template"), given.get("holes")
+    if not isinstance(template, str) or not isinstance(holes, list):
+        return None
+    found = _filled_holes(template, holes)
+    return found if isinstance(found, str) else None
+
+
+def _filled_holes(template: str, holes: Sequence[str]) -> list[re.Match[str]] | str:
+    """Return the holes of a template, or why they are not those named; all names are empty for values in order."""
+    by_notation: dict[int, list[re.Match[str]]] = {}
+    for hole in _HOLES.finditer(template):
+        assert hole.lastindex is not None
+        place = hole.lastindex if hole.lastindex <= len(_NOTATIONS) else -1 - (hole[0] == "{}")
+        by_notation.setdefault(place, []).append(hole)
+    if "" in holes:
+        return _holes_in_order(by_notation, len(holes))
+    wanted = set(holes)
+    fitting = [found for place, found in by_notation.items() if place > 0 and wanted <= {_name(hole) for hole in found}]
+    if not fitting:
+        written = {_name(hole) for place, found in by_notation.items() if place > 0 for hole in found}
+        lacking = [name for name in holes if name not in written]
+        named = f"no hole `{lacking[0]}`" if lacking else "its holes in several notations"
+        return f"the template has {named}"
+    if len(fitting) > 1:
+        one, other = (next(hole[0] for hole in found if _name(hole) == holes[0]) for found in fitting[:2])
+        return f"`{one}` and `{other}` may both be the hole"
+    left = next((hole[0] for hole in fitting[0] if _name(hole) not in wanted), None)
+    return fitting[0] if left is None else f"the hole `{left}` of the template has no value"
+
+
+def _holes_in_order(by_notation: Mapping[int, list[re.Match[str]]], count: int) -> list[re.Match[str]] | str:
+    found = {sign: by_notation.get(place, []) for place, sign in ((-1, "%s"), (-2, "{}"))}
+    fitting = [holes for holes in found.values() if len(holes) == count]
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        return "`%s` and `{}` may both be the holes"
+    numbers = " and ".join(f"{len(holes)} `{sign}`" for sign, holes in found.items() if holes)
+    given = "1 value is given" if count == 1 else f"{count} values are given"
+    return f"the template has {numbers or 'no `%s`'}, and {given}"
+
+
+def _name(hole: re.Match[str]) -> str:
+    assert hole.lastindex is not None
+    return hole[hole.lastindex]
 
 
 def json(value: Any) -> str:

@@ -248,7 +248,11 @@ def is_fitting(
         one, other = without_optional(first.type), without_optional(scored[1][0].type)
         if not fits(one, other) and not fits(other, one):
             message = f"`{type_notation(one)}` and `{type_notation(other)}` are never equal"
-            reading.error("E0301", message, scored[1][1].span, f"it is `{function.shown}`")
+            help_ = f"it is `{function.shown}`"
+            if function.sets == "members" and other.kind in ("set", "list") and fits(one, other.of):
+                within = f"{scored[0][1].span.excerpt} in {scored[1][1].span.excerpt}"
+                help_ = f"take the share of those that it has: `mean({within})`"
+            reading.error("E0301", message, scored[1][1].span, help_)
             return False
     if arguments.named.get("weight") == "margin" and not _says_how_much(reading, first):
         message = f"the judge of {first.shown} does not say by how much a reply is better"
@@ -310,8 +314,15 @@ def _misfit(function: AggregateFunction, scored: Operand, place: int) -> tuple[s
             help_ = "take it of a text, such as `reply.text`" if place == 0 else "give a text, or a list of texts"
             return f"{what} compares texts, and {name} is `{type_notation(type_)}`", help_
         return None
-    of = type_.of if type_.kind == "set" else type_
-    if function.takes == "values" and of.kind not in PLAIN and not function.counts:
+    if function.takes != "values" or function.counts:
+        return None
+    members = {"equal": ("set",), "members": ("set", "list"), "none": ()}[function.sets]
+    if type_.kind in ("set", "list") and type_.kind not in members:
+        return f"{what} compares values, and {name} is `{type_notation(type_)}`", (
+            "write `set<…>` in place of `list<…>`" if "set" in members else "take the `recall`, with `average: macro`"
+        )
+    of = type_.of if type_.kind in ("set", "list") else type_
+    if of.kind not in PLAIN:
         return (
             f"{what} tells values apart, and {name} is `{type_notation(type_)}`",
             "take it of a choice, a text or a set",
@@ -390,7 +401,7 @@ def _no_forecast(function: AggregateFunction, scored: Operand, place: int) -> tu
 def _settings_fit(reading: FigureContext, arguments: Arguments, type_: Type) -> bool:
     """Return true if `average` and `positive` fit the type of the values; otherwise report it."""
     average, positive = arguments.named.get("average"), arguments.named.get("positive")
-    if average == "samples" and type_.kind != "set":
+    if average == "samples" and type_.kind not in ("set", "list"):
         message = f"`samples` is taken over items that are sets, and these are `{type_notation(type_)}`"
         reading.error("E0303", message, arguments.places["average"], "write `micro` or `macro`")
         return False
@@ -402,7 +413,7 @@ def _settings_fit(reading: FigureContext, arguments: Arguments, type_: Type) -> 
         message = "`positive` means nothing without `average: binary`"
         reading.error("E0303", message, arguments.places["positive"], "write both, or neither")
         return False
-    of = type_.of if type_.kind == "set" else type_
+    of = type_.of if type_.kind in ("set", "list") else type_
     if positive is None or of.kind != "choice" or positive in of.values:
         return True
     some = ", ".join(f"`{value}`" for value in of.values[:8])
@@ -583,6 +594,9 @@ def _of_scenario(reading: FigureContext, scenario: str, name: Name) -> Operand |
     known = [*spans, *measures, *(scorer for scorer in scores.positions.get(scenario, {}) if scorer not in spans)]
     some = ", ".join(f"`{other}`" for other in known[:8])
     help_ = suggest(name.text, known, f"it has {some}" if some else "it has none")
+    lowered = program.scenarios.get(scenario)
+    if lowered is not None and any(step.name == name.text for each in lowered.treatments for step in each.steps):
+        help_ = f"if `{name.text}` is a name inside of a scenario, write the measure there"
     message = f"scenario `{scenario}` has no score or measure `{name.text}`"
     reading.error("E0201", message, name.span, help_, name.text)
     return None
@@ -739,6 +753,9 @@ def find_among(
     ):
         message = f"`where` chooses among the values of {operand.shown} itself, or of the row and the reply"
         help_ = f"write `where: {operand.name} != NAME`, or take the aggregate of what the scenario computes"
+        if name is None or name.text != operand.name:
+            condition = where.span.excerpt
+            help_ = f"score it there: `score NAME = … when {condition}`; a judge is asked once for both scores"
         reading.error("E0303", message, where.span, help_)
         return None
     return chosen_names(reading, where, known)

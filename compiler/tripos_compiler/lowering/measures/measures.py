@@ -6,19 +6,23 @@ continuing a run (`until settled`).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Literal
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics.diagnostic import Diagnostics, Label
 from tripos_compiler.language.aggregates import AGGREGATES, declared_aggregate
-from tripos_compiler.language.figures import aggregates_of, measures_of
+from tripos_compiler.language.evaluation import Unavailable, evaluate
+from tripos_compiler.language.figures import aggregates_of, leaves_of, means_of_cells, measures_of
 from tripos_compiler.language.intervals import INTERVAL_ENDS, end_signature, format_bounds, rounded
 from tripos_compiler.language.scored_values import why_no_headline
 from tripos_compiler.language.sequential_stopping import sequential_figure
 from tripos_compiler.library.ranges import Interval
+from tripos_compiler.lowering.cases import known_data
 from tripos_compiler.lowering.dependency_order import in_order
 from tripos_compiler.lowering.measures.aggregates import find_measure, grader_of, graders_of
 from tripos_compiler.lowering.measures.dimensions import check_names
@@ -56,6 +60,7 @@ from tripos_compiler.plan import (
     Measure,
     Missing,
     Plan,
+    Rows,
     StoppingCriterion,
 )
 from tripos_compiler.resolve.program import Index, NamedColumn, Program
@@ -120,6 +125,56 @@ def lower_measures(program: Program) -> None:
     """Lower every `measure`."""
     reading = read_measures(program)
     program.measures = {key: measure.measure for key, measure in reading.measures.items()}
+    for key, measure in program.measures.items():
+        _warn_of_single_rows(program, measure, reading.declared[key])
+
+
+def _warn_of_single_rows(program: Program, measure: Measure, declaration: MeasureDeclaration) -> None:
+    """Warn of a mean over classes of rows if a class has a single row, which counts as much as all rows of another."""
+    for figure in means_of_cells(measure.figure):
+        assert figure.of is not None
+        leaf = next(leaves_of(figure.of, program.measures), None)
+        scenario = None if leaf is None else program.scenarios.get(leaf.scenario or "")
+        rows = None if scenario is None else scenario.rows
+        if rows is None:
+            continue
+        dims = [dim for dim in dict.fromkeys((*measure.by, *figure.of.by)) if dim.startswith(f"{rows.alias}.")]
+        inner = [dim for dim in dims if dim not in measure.by]
+        counts = Counter(
+            tuple(reduce(_part_of, dim.split(".")[1:], row) for dim in dims) for row in _rows_of(program, rows)
+        )
+        single = [values for values, count in counts.items() if count == 1]
+        if not inner or None in {value for values in counts for value in values} or not single:
+            continue
+        if len(single) < len(counts):
+            named = " and ".join(f"`{dim}`" for dim in inner)
+            example = ", ".join(str(value) for dim, value in zip(dims, single[0], strict=True) if dim in inner)
+            share = f"{len(single)} of {len(counts)}"
+            message = f"`{declaration.name.text}` is a mean over {named}; classes with a single row: {share}"
+            help_ = "take the mean over all rows, or choose the classes: `over … where …`"
+            notes = [f"a class of one row is {example}"]
+            program.diagnostics.warning("W0629", message, declaration.statement.head, help=help_, notes=notes)
+
+
+def _rows_of(program: Program, rows: Rows) -> list[Mapping[str, Any]]:
+    """Return the rows of a scenario; none if they are not known before a run."""
+    loaded = program.top_level_datasets.get(rows.dataset)
+    if loaded is None or not loaded.rows_known or not loaded.sound:
+        return []
+    if rows.where is None:
+        return [row.values for row in loaded.rows]
+    data = known_data(program, rows.where)
+    if data is None:
+        return []
+    try:
+        return [row.values for row in loaded.rows if evaluate(rows.where, {**data, rows.alias: row.values})]
+    except (Unavailable, LookupError):
+        return []
+
+
+def _part_of(value: Any, name: str) -> Any:
+    """Return a field of a record; None if there is none, as for the nodes of a path."""
+    return value.get(name) if isinstance(value, Mapping) else None
 
 
 def read_measures(program: Program, silent: bool = False) -> FigureContext:

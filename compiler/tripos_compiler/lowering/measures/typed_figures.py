@@ -345,8 +345,7 @@ class FigureContext:
 
 def written_as(syntax: Syntax) -> str:
     """Return the source text of syntax on one line."""
-    span = syntax.span
-    return " ".join(span.source.text[span.start : span.end].split())
+    return syntax.span.excerpt
 
 
 def sliced(leaf: AggregateTerm, keys: frozenset[str]) -> AggregateTerm:

@@ -1,0 +1,54 @@
+"""A mean over classes of which one has a single item says so: `check` of the rows, the report of what was scored."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Command
+
+SPEC = """\
+benchmark demo "1.0.0" { languages en }
+role candidate compared
+dataset item from "items.jsonl" { question text, kind text, id text }
+scenario sums {
+  over item
+  ask reply by candidate { prompt "{{ item.question }}" }
+  score right = length(reply.text) > 0
+  measure macro = mean(mean(right) by item.kind)
+  measure each  = mean(mean(right) by item.id)
+}
+"""
+
+
+def run(folder: Path, tripos: Command, kinds: str, *more: str) -> tuple[str, str]:
+    """Return what `check` and `report` say of rows of these kinds."""
+    rows = [{"question": f"What is {n}?", "kind": kind, "id": f"i{n}"} for n, kind in enumerate(kinds)]
+    (folder / "items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    (folder / "spec.tripos").write_text(SPEC, "utf-8")
+    checked = tripos("check", "spec.tripos")
+    assert tripos("run", "spec.tripos", "--model", "mock/careful", *more).code == 0
+    return checked.out + checked.err, " ".join(tripos("report").out.split())
+
+
+@pytest.mark.parametrize(("kinds", "single"), [("aab", "b"), ("abbc", "a, c"), ("aabb", ""), ("abc", "")])
+def test_classes_of_a_single_item_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command, kinds: str, single: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    checked, report = run(tmp_path, tripos, kinds)
+    count = len(single.split(", ")) if single else 0
+    assert ("W0629" in checked) == bool(single)
+    shown = f"{count} of {len(set(kinds))} ({single})"
+    said = f"`sums.macro` is a mean over `item.kind`; cells with a single item: {shown}; the item counts as much as all"
+    assert (said in report) == bool(single)
+    assert "sums.each` is a mean" not in report
+
+
+def test_a_report_counts_the_items_of_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command) -> None:
+    monkeypatch.chdir(tmp_path)
+    checked, report = run(tmp_path, tripos, "aabb", "--limit", "3")
+    assert "W0629" not in checked
+    assert "cells with a single item: 1 of 2 (b)" in report
