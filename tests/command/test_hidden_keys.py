@@ -34,7 +34,15 @@ def test_a_word_in_which_the_prefix_of_a_key_stands_is_no_key(text: str) -> None
 
 def test_a_key_after_an_escaped_character_is_taken_out() -> None:
     key = "sk-0123456789abcdef"
-    for text in (json.dumps(f"the key\n{key}"), f"the key \\u0022{key}", quote(f"key={key}"), f"KEY_{key}", f"é{key}"):
+    for text in (
+        json.dumps(f"the key\n{key}"),
+        f"the key \\u0022{key}",
+        quote(f"key={key}"),
+        f"\\x27{key}",
+        f"\x1b[31m{key}",
+        f"KEY_{key}",
+        f"é{key}",
+    ):
         assert key in text
         assert HIDDEN in without_keys(text)
         assert key not in without_keys(text)

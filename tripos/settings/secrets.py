@@ -10,9 +10,12 @@ HIDDEN = "(hidden)"
 SHORTEST = 8
 """The minimum length of a key. Removing shorter values would damage other words."""
 
-_START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=\\u[0-9A-Fa-f]{4})|(?<=%[0-9A-Fa-f]{2}))"
-"""The beginning of a word, also after an escaped character of JSON or of an address: `sk-` in `task-specific` begins no
-key."""
+_START = (
+    r"(?:(?<![A-Za-z0-9])|(?<=\\[bfnrtv])|(?<=\\x[0-9A-Fa-f]{2})|(?<=\\u[0-9A-Fa-f]{4})"
+    r"|(?<=%[0-9A-Fa-f]{2})|(?<=[0-9]m))"
+)
+"""The beginning of a word, also after an escaped character of a text or an address, or a colour of the terminal. There
+is none before `sk-` in `task-specific`, so it begins no key."""
 
 _REST = r"""[^\s"'`,;<>()\[\]{}\\]{8,}"""
 """The characters of a key after its prefix; none that can end a text in JSON or a sentence."""
