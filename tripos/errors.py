@@ -1,4 +1,4 @@
-"""What errors of others mean: their first line, interrupts, and full disks."""
+"""The meaning of errors that libraries and the system raise: their first line, interrupts, and full disks."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def is_interrupt(error: BaseException) -> bool:
 
 @contextlib.contextmanager
 def explain_interrupt(what: str) -> Iterator[None]:
-    """Turn an interrupted query of the database into a `KeyboardInterrupt` that names `what` was interrupted and says
-    that the results are saved."""
+    """Raise a `KeyboardInterrupt` if the block is interrupted, also in a query of the database. Its message says that
+    `what` was interrupted, and that the results are stored."""
     try:
         yield
     except BaseException as error:
@@ -50,8 +50,8 @@ def explain_interrupt(what: str) -> Iterator[None]:
 
 
 def disk_failure(error: BaseException) -> TriposError | None:
-    """Return the failure of a command whose disk is full, or None if the error has another cause. A `TriposError` that
-    does not mention the disk keeps its code, and its message is prefixed with the reason.
+    """Return the failure of a command whose disk is full, or None if the error has another cause. A `TriposError` keeps
+    its code; if its message does not say that the disk is full, this is put before it.
 
     >>> full = disk_failure(OSError(errno.ENOSPC, "No space left on device", "/tmp/x"))
     >>> full and full.message

@@ -20,8 +20,9 @@ from typing import Any, BinaryIO
 import orjson
 
 MOST_BYTES = 64 * 2**20
+"""The default limit of bytes for a file, or for a line of a file that is read line by line."""
 MOST_DATA_BYTES = 2**31
-"""The maximum size of a file with one row for each item, such as grades and training data."""
+"""The limit of bytes for a file with one row for each item, such as grades and training data."""
 _OPENING = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 

@@ -194,21 +194,38 @@ def test_code_that_raises_such_an_error_has_failed(error: str) -> None:
 
 @needs_sandbox
 def test_a_sandbox_that_is_ended_from_outside_says_nothing_about_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    heard = Guest.hear
+    receive = Guest.receive
 
     def ended(guest: Guest, until: float) -> dict[str, Any] | None:
-        said = heard(guest, until)
-        if said is not None and "names" in said:  # a cluster ends what it started
+        message = receive(guest, until)
+        if message is not None and "names" in message:  # a cluster ends what it started
             guest._process.terminate()
             guest._process.wait()
-        return said
+        return message
 
-    monkeypatch.setattr(Guest, "hear", ended)
+    monkeypatch.setattr(Guest, "receive", ended)
     found = outcome(RIGHT)
     assert isinstance(found, Failed)
     assert (found.code, found.reason) == ("R0305", "its sandbox was ended by signal 15")
     monkeypatch.undo()
     assert outcome("import os\ndef f(n): os.kill(os.getpid(), 9)") == Value(False)
+
+
+def test_a_sandbox_that_cannot_start_leaves_no_process_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
+        if started:
+            raise OSError("Cannot allocate memory")
+        started.append(popen(*arguments, **options))
+        return started[0]
+
+    popen = subprocess.Popen
+    monkeypatch.setattr(code_runner, "sandbox_command", lambda *, unsandboxed: [])
+    monkeypatch.setattr(code_runner.subprocess, "Popen", start)
+    with pytest.raises(OSError, match="memory"):
+        CodeRunner().run({}, ("tester.py", "candidate.py"), lambda *_: Value(True))
+    assert started[0].poll() is not None
 
 
 @needs_sandbox
@@ -247,4 +264,4 @@ def test_what_runs_in_the_sandbox_has_the_version_of_its_text() -> None:
     assert hashlib.sha256(b"\0".join(texts)).hexdigest()[:16] == DIGEST
 
 
-DIGEST = "82ebce45fe9143c2"
+DIGEST = "a0274d4e48b74b8f"

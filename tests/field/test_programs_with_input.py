@@ -105,7 +105,7 @@ TRICKS = {
     "an endless line": "while True: print('4')",
     "too much memory": "x = 'a' * 10**10\nprint(4)",
     "an exit past Python": "import os\nprint(4, flush=True)\nos._exit(0)",
-    "a word of its own": 'import os\nfor n in range(3, 12):\n    try: os.write(n, b\'{"said": "5", "raised": null}\\n\')\n    except OSError: pass',
+    "a word of its own": 'import os\nfor n in range(3, 12):\n    try: os.write(n, b\'{"output": "5", "raised": null}\\n\')\n    except OSError: pass',
     "another process": "import subprocess\nprint(subprocess.run(['echo', '4'], capture_output=True, text=True).stdout)",
     "a file": "open('/tmp/x', 'w').write('4')\nprint(4)",
     "the file of another": "print(len(open('/etc/passwd').read()) * 0 + 4)",
@@ -152,4 +152,4 @@ def test_what_runs_in_the_sandbox_has_the_version_of_its_text() -> None:
     assert hashlib.sha256(b"\0".join(texts)).hexdigest()[:16] == DIGEST
 
 
-DIGEST = "186b26f4da32d4ed"
+DIGEST = "f866da5e3c607e00"

@@ -48,6 +48,10 @@ def test_the_template_is_the_one_of_the_file_and_names_the_model(tmp_path: Path)
     one, other = gguf(tmp_path / "one.gguf", "{{ a }} ü"), gguf(tmp_path / "other.gguf", "{{ b }} ü")
     assert (template_of(one), template_of(other)) == ("{{ a }} ü", "{{ b }} ü")
     assert template_of(gguf(tmp_path / "base.gguf", None)) is None
+    empty, short = tmp_path / "empty.gguf", gguf(tmp_path / "short.gguf", "{{ a }}")
+    empty.touch()
+    short.write_bytes(short.read_bytes()[: -len("{{ a }}") - 4])
+    assert (template_of(empty), template_of(short)) == (None, None)
     assert identity_of(f"local/{one}") != identity_of(f"local/{other}")
     assert weights_digest(one)[:16] in identity_of(f"local/{one}")
 

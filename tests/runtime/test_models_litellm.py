@@ -214,6 +214,12 @@ def test_scrubbing_leaves_short_values_and_other_variables() -> None:
     assert scrub("abc secret-value /home/ada ?key=AB12&x=1", environ) == "abc [key] /home/ada ?key=[key]&x=1"
 
 
+@pytest.mark.parametrize("name", ["WATSONX_APIKEY", "SNOWFLAKE_JWT", "AZURE_PASSWORD", "AWS_BEARER_TOKEN_BEDROCK"])
+def test_scrubbing_removes_the_keys_of_every_provider(name: str) -> None:
+    assert scrub("refused: secret-value", {name: "secret-value"}) == "refused: [key]"
+    assert scrub("no file /home/ada/key", {"OCI_KEY_FILE": "/home/ada/key"}) == "no file /home/ada/key"
+
+
 @pytest.mark.parametrize("name", ["nonsense", "no-such-provider/x"])
 def test_an_unknown_provider_is_refused_on_opening(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(ModelError) as caught:

@@ -240,6 +240,11 @@ def test_thoughts_that_a_server_leaves_in_the_text_stay_and_those_apart_do_not_e
     assert asked("mistral/magistral-medium-2509", completion(parts))[0].text == "42"  # type: ignore[arg-type]
 
 
+def test_a_part_without_a_text_adds_nothing_to_the_reply() -> None:
+    parts = [{"type": "text", "text": None}, {"type": "text", "text": "42"}, {"type": "text", "text": 7}]
+    assert asked("openai/m", completion(parts))[0].text == "42"  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("told", "read"),
     [("stop", "stop"), ("eos", "eos"), ("model_length", "model_length"), ("", None), (None, None), (7, None)],

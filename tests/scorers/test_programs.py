@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,10 +12,11 @@ import pytest
 from tests.conftest import Command
 from tests.each import each
 from tests.field.running import figures_of
-from tripos_compiler.plan import BoolType, Plugin, TextType
-from tripos_runtime.asking.functions.external import ScorerPool
+from tripos_compiler.language.evaluation import Unavailable
+from tripos_compiler.plan import BoolType, NumberType, Plugin, TextType
+from tripos_runtime.asking.functions.external import ExternalScorer, ScorerPool
 from tripos_runtime.asking.functions.process import ScorerProcess
-from tripos_runtime.asking.functions.protocol import Broken, Failed, ScorerRequest, Value
+from tripos_runtime.asking.functions.protocol import Broken, Failed, Outcome, ScorerRequest, Value
 from tripos_runtime.asking.functions.settings import ProgramLimits
 
 GREETING = """
@@ -48,6 +50,10 @@ for line in sys.stdin:
         bytearray(2 ** 31)
     elif text == "refuse":
         say(id=id, error="no such thing")
+    elif text == "huge":
+        print('{"id": "%s", "value": 1%s}' % (id, "0" * 400), flush=True)
+    elif text == "infinite":
+        print('{"id": "%s", "value": 1e999}' % id, flush=True)
     else:
         say(id=id, value=len(text))
 """
@@ -100,6 +106,55 @@ def asked(texts: Sequence[str], timeout_s: float = 30.0, processes: int = 1) -> 
 )
 def test_one_that_fails_costs_no_other_its_score(text: str, code: str) -> None:
     assert asked(["a", text, "bbb", "cc"]) == ["1", code, "3", "2"]
+
+
+@each("text", ["huge", "infinite", "nan"])
+def test_a_number_out_of_bounds_is_a_missing_value(text: str) -> None:
+    plugin = Plugin(
+        name="length",
+        path="length.py",
+        function="length",
+        version="1",
+        parameters={"text": TextType()},
+        returns=NumberType(),
+        external="file",
+    )
+    pool = ScorerPool(lambda: opened(LENGTHS), 1, 8)
+    try:
+        scorer = ExternalScorer(plugin, len, pool=pool)
+        value = scorer.request_value(ScorerRequest("length", {"text": text}))
+    finally:
+        pool.close()
+    assert isinstance(value, Unavailable)
+    assert value.status == "function_error"
+
+
+def test_a_cancelled_request_is_not_asked_and_one_being_answered_cannot_be_cancelled() -> None:
+    asked: list[str] = []
+    begun, may_end = threading.Event(), threading.Event()
+
+    class Slow:
+        def start(self) -> None:
+            """It needs no start."""
+
+        def answer(self, requests: Sequence[ScorerRequest]) -> list[Outcome]:
+            asked.extend(request.arguments["text"] for request in requests)
+            begun.set()
+            assert may_end.wait(30)
+            return [Value(1.0) for _ in requests]
+
+        def close(self) -> None:
+            """It has no process."""
+
+    pool = ScorerPool(Slow, 1, 1)
+    first, second, third = (pool.submit(ScorerRequest("length", {"text": text})) for text in ("a", "b", "c"))
+    assert begun.wait(30)
+    assert not first.cancel()
+    assert second.cancel()
+    may_end.set()
+    assert (first.result(30), third.result(30)) == (Value(1.0), Value(1.0))
+    pool.close()
+    assert asked == ["a", "c"]
 
 
 def test_one_that_never_answers_costs_no_other_its_score() -> None:

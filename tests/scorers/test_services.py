@@ -30,6 +30,10 @@ PLUGIN = Plugin(
 Answers = Callable[[dict[str, Any]], Any]
 
 
+class Raw(str):
+    """The text of an answer that `json` would not write."""
+
+
 @contextmanager
 def serving(answers: Answers, version: str = "1.4") -> Iterator[tuple[str, list[dict[str, str]]]]:
     """Serve what a function says to each request; gives the address, and the headers that came."""
@@ -43,7 +47,9 @@ def serving(answers: Answers, version: str = "1.4") -> Iterator[tuple[str, list[
             if any(each is None for each in said):
                 self.send_error(503)
                 return
-            body = json.dumps({"tripos": 1, "program": "lengths", "version": version, "answers": said}).encode()
+            head = json.dumps({"tripos": 1, "program": "lengths", "version": version})
+            listed = ", ".join(each if isinstance(each, Raw) else json.dumps(each) for each in said)
+            body = f'{head[:-1]}, "answers": [{listed}]}}'.encode()
             self.send_response(200)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
@@ -63,7 +69,7 @@ def serving(answers: Answers, version: str = "1.4") -> Iterator[tuple[str, list[
         thread.join()
 
 
-def odd(request: dict[str, Any]) -> dict[str, Any] | None:
+def odd(request: dict[str, Any]) -> dict[str, Any] | Raw | None:
     """Answer with the length of a text, or in some odd way."""
     text = request["arguments"]["text"]
     match text:
@@ -75,6 +81,8 @@ def odd(request: dict[str, Any]) -> dict[str, Any] | None:
             return {"id": request["id"], "error": "no such thing"}
         case "both":
             return {"id": request["id"], "error": "no such thing", "value": 1}
+        case "huge":
+            return Raw(json.dumps({"id": request["id"], "value": 0.0}).replace("0.0", "1e999"))
     return {"id": request["id"], "value": len(text)}
 
 
@@ -99,6 +107,13 @@ def test_no_key_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
         assert service.answer([ScorerRequest("length", {"text": "four"})]) == [Value(4)]
     assert "sk-not-for-you" not in json.dumps(headers)
     assert not {"authorization", "cookie"} & {name.lower() for each in headers for name in each}
+
+
+def test_an_infinite_value_costs_no_other_request_its_value() -> None:
+    with serving(odd) as (url, _):
+        service = ScorerService("lengths 1.4", [PLUGIN], limits(url))
+        requests = [ScorerRequest("length", {"text": text}) for text in ("one", "huge", "three")]
+        assert service.answer(requests) == [Value(3), Value(float("inf")), Value(5)]
 
 
 def test_one_of_another_version_is_not_asked() -> None:

@@ -150,7 +150,7 @@ class Run:
             self._loop.call_soon_threadsafe(self.job.interrupt)
 
     async def go(self, observer: RunObserver) -> RunResult:
-        """Make the calls before an observer, and commit how the run ended. Raises `StoreError`."""
+        """Make the calls, of which the observer is told, and commit how the run ended. Raises `StoreError`."""
         self._loop = asyncio.get_running_loop()
         try:
             self._ending = await self.job.run(self.prepared.models, observer)
@@ -205,10 +205,10 @@ def open_run(
     workers: int = 1,
     detach: bool = False,
 ) -> Run:
-    """Open everything that a prepared run needs: functions, models and the store.
+    """Return a run that is ready to make its calls: create or open its store, and check its limits and budget.
 
-    `warn` receives warnings about the models. Several `workers` are processes that make the calls. With `detach`,
-    batches are submitted without waiting for them. Raises `TriposError`.
+    `warn` receives warnings about the models and the store. With more than one of `workers`, that many other processes
+    make the calls. With `detach`, batches are submitted without waiting for them. Raises `TriposError`.
     """
     pool = worker_pool(spec, request, config, workers)
     if pool is not None and prepared.wiring.batch:
@@ -271,7 +271,7 @@ def open_run(
 
 
 def _carry_scores(job: Job) -> None:
-    """Write the scores of a run's replies by people or from a file."""
+    """Store the scores of a run's replies that follow from judgements by people and files."""
     steps = (step for scenario in job.plan.scenarios for way in scenario.treatments for step in way.steps)
     if any(isinstance(step, Grade) for step in steps):
         from tripos.annotation.carry_over import carry_over_scores
@@ -358,7 +358,7 @@ class ProgressCallback(RunObserver):
         if self.callback is None or self.error is not None:
             return
         tally = job.tally
-        now = Progress(
+        progress = Progress(
             run=self.run,
             done=tally.done,
             total=tally.total,
@@ -373,7 +373,7 @@ class ProgressCallback(RunObserver):
             notes=tuple(without_keys(text, self.secrets) for text in job.new_notes()),
         )
         try:
-            self.callback(now)
+            self.callback(progress)
         except Exception as error:
             self.error = error
             self.run.stop()

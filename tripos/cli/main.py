@@ -36,7 +36,7 @@ GC_LONG = (50_000, 20, 50)
 """Thresholds of the garbage collector for commands that may work on a store for long."""
 
 NO_PLUGINS = ModuleType("pydantic.plugin._loader")
-"""A stand-in for pydantic's plug-in loader that finds no plug-ins. Importing the real one takes 20 ms."""
+"""A module in place of pydantic's plug-in loader that finds no plug-ins. Importing the real one takes 20 ms."""
 NO_PLUGINS.get_plugins = tuple  # type: ignore[attr-defined]
 
 READ_ONLY = ("check", "plan", "describe", "diff", "verify")
@@ -44,7 +44,7 @@ READ_ONLY = ("check", "plan", "describe", "diff", "verify")
 
 
 def run_command(arguments: Sequence[str]) -> ExitCode:
-    """Run a command and return its exit code. A mistake of the user never raises."""
+    """Run a command and return its exit code. Errors are printed, and raised only with TRIPOS_DEBUG."""
     try:
         check_language(os.environ)
         first = next((argument for argument in arguments if argument != "--"), "")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import os
 import re
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, NoReturn
@@ -350,8 +349,11 @@ def command_lines(groups: Iterable[tuple[str, Iterable[tuple[str, str]]]], width
 
 
 def show_failure(failure: TriposError) -> None:
-    """Print a failure on standard error as a diagnostic, without API keys and control characters."""
-    secrets = key_values(os.environ)
+    """Print a failure on standard error as a diagnostic, without control characters, and without the API keys of the
+    environment and of `.env` files."""
+    from tripos_runtime.models.catalog import all_variables  # imported late: few commands fail
+
+    secrets = key_values(all_variables())
     message, hint = (without_keys(localized(text), secrets) for text in (failure.message, failure.hint))
     show_diagnostic("error", failure.code, message, hint)
     show_text(localized(f"  = more: tripos explain {failure.code}"), stderr=True)

@@ -72,10 +72,8 @@ from tripos_warehouse.tables.text import fold
 
 # One run
 def run_one(context: Context, path: str) -> Outcome:
-    """Run a benchmark.
-
-    The exit code is 1 if calls failed or the run had to stop, 100 if an `expect` failed, 130 if it was interrupted.
-    """
+    """Run a benchmark. If several are true, the exit code is that of the first: it was interrupted, its batches were
+    submitted, calls or functions failed or the run had to stop, an `expect` failed."""
     return run_compiled(context, context.compiled(path), context.request, context.settings)
 
 
@@ -129,7 +127,7 @@ def _dry_run(context: Context, prepared: PreparedRun, config: Config) -> Outcome
 
 @dataclass
 class _Run(RunObserver):
-    """One run, with its output to the terminal and to the event log. It is the observer of the calls."""
+    """One run with its output to the terminal and to the event log. It observes the calls of the run."""
 
     run: Run
     options: Namespace
@@ -166,7 +164,7 @@ class _Run(RunObserver):
         except StoreError as error:
             error.exit_code = ExitCode.SOME_FAILED
             raise
-        report, failure, cut = None, ending.failure, False
+        report, failure, interrupted = None, ending.failure, False
         if failure is None:
             try:
                 report = conclude(self.run)
@@ -177,39 +175,39 @@ class _Run(RunObserver):
             except BaseException as error:
                 if not is_interrupt(error):
                     raise
-                cut = True
-        if self.options.junit and not cut:
+                interrupted = True
+        if self.options.junit and not interrupted:
             self._write_junit(report)
-        ended = self._ended(ending, failure, time.monotonic() - started)
+        summary = self._summary(ending, failure, time.monotonic() - started)
         if self.events is not None:
-            self.events.finished(_summary_json(ended, report))
-        remarks = self._cut_remarks() if cut else []
+            self.events.finished(_summary_json(summary, report))
+        remarks = self._interrupted_remarks() if interrupted else []
         if self.options.json:  # which prints no lines
             for remark in remarks:
                 print_stderr(remark)
         code = ExitCode.SUCCESS if report is None else exit_code_of(report)
-        if cut or ending.status == "interrupted":
+        if interrupted or ending.status == "interrupted":
             code = ExitCode.INTERRUPTED
         elif ending.status == "submitted":
             code = ExitCode.SUBMITTED
         elif job.tally.failed or job.failed_functions():
             code = ExitCode.SOME_FAILED  # the next run may fix it; until then the expectations do not count
         return Outcome(
-            None if self._events_on_stdout else lambda: _summary_json(ended, report),
-            self._lines(ended, report, remarks),
+            None if self._events_on_stdout else lambda: _summary_json(summary, report),
+            self._lines(summary, report, remarks),
             exit_code=code,
             failure=failure,
         )
 
-    def _lines(self, ended: RunSummary, report: Report | None, remarks: Sequence[Remark]) -> Iterator[str]:
+    def _lines(self, summary: RunSummary, report: Report | None, remarks: Sequence[Remark]) -> Iterator[str]:
         """Yield the summary, the headline, and remarks."""
-        yield Remark("\n".join(summary_lines(ended)))
+        yield Remark("\n".join(summary_lines(summary)))
         if report is not None and self.job.tally.samples and not self._events_on_stdout:
             yield from headline_lines(report, self.options)
         yield from remarks
 
-    def _cut_remarks(self) -> list[Remark]:
-        """Return that the results are saved, and the command that makes the interrupted report."""
+    def _interrupted_remarks(self) -> list[Remark]:
+        """Return the remarks that the results are stored, and which command makes the report that was interrupted."""
         where = store_options(self.options)
         again = " ".join(["tripos", "report", self.job.run_id, *([where] if where else [])])
         texts = (
@@ -248,7 +246,7 @@ class _Run(RunObserver):
                 lines.append(hanging_indent("  ", localized(text), sys.stderr))
             print_stderr("\n".join(lines))
 
-    def _ended(self, ending: RunResult, failure: TriposError | None, elapsed_s: float) -> RunSummary:
+    def _summary(self, ending: RunResult, failure: TriposError | None, elapsed_s: float) -> RunSummary:
         """Return the summary of the run."""
         return RunSummary(
             run_id=self.job.run_id,
@@ -291,10 +289,10 @@ class _Run(RunObserver):
         self._handlers.close()
 
 
-def _summary_json(ended: RunSummary, report: Report | None) -> dict[str, Any]:
+def _summary_json(summary: RunSummary, report: Report | None) -> dict[str, Any]:
     """Return the summary of a run for `--json` and the event log, with the results of its expectations."""
     gates = [] if report is None else [gate.to_json() for gate in report.expectations]
-    return {**summary_data(ended), "expectations": gates}
+    return {**summary_data(summary), "expectations": gates}
 
 
 def _benchmark_title(plan: Plan) -> str:
@@ -311,12 +309,13 @@ def _relative_place(place: str) -> str:
 
 
 PROGRAMS = {"slurm": ("sbatch",), "k8s": ("kubectl", "create", "-f", "-")}
+"""The commands that submit a run to a cluster, given its script or manifest on standard input."""
 
 
 # A run on a cluster
 def run_on_cluster(context: Context) -> Outcome:
-    """Return the script or the manifest of a run, and submit it with `--submit`. The first shard is prepared here, so
-    that its mistakes are reported before anything is submitted. Raises `TriposError`."""
+    """Return the script or the manifest of a run, and submit it with `--submit`; with `--on ray`, make the run. The
+    first shard is prepared here, so that mistakes are reported before anything is submitted. Raises `TriposError`."""
     options = context.options
     if len(options.paths) > 1:
         raise TriposError(
@@ -394,6 +393,7 @@ def _write(path: Path, text: str) -> None:
 
 PATIENCE_S = 30 * 86_400.0
 """The timeout for a person's reply: in effect none."""
+# The text at the beginning of a session, and the indentation of messages.
 HELP = "end a turn with an empty line; Ctrl-D leaves, and the same command goes on from there"
 INDENT = "  "
 

@@ -39,7 +39,7 @@ from tripos_runtime.asking.ledger import NOTHING_KEPT
 from tripos_runtime.datasets.cases import Case, CaseSource, SubsetTags, drawn_counts
 from tripos_runtime.datasets.selection import Selection, check_recordable
 from tripos_runtime.drivers.engine import item_row, membership_row, new_run_id
-from tripos_runtime.drivers.recorded import Recorder, Refusal, Told, recorded_treatments, recorded_units
+from tripos_runtime.drivers.recorded import RecordedReply, Recorder, Refusal, recorded_treatments, recorded_units
 from tripos_runtime.forecast.generation import data_maker
 from tripos_runtime.program.binding import RoleBinding
 from tripos_runtime.program.units import Unit
@@ -65,7 +65,7 @@ class ImportedReply:
     step: str
     number: int
     arms: Mapping[str, str]
-    status: Told
+    status: RecordedReply
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class CaseReplies:
 
     case: Case
     units: Sequence[Unit]
-    replies: Mapping[str, Told]
+    replies: Mapping[str, RecordedReply]
     records: Mapping[str, FileRow]
 
 
@@ -111,7 +111,7 @@ class ImportedReplies:
                     yield self._named(case, list(recorded_units(case, treatments)), replies)
 
     def _named(self, case: Case, units: Sequence[Unit], replies: Sequence[ImportedReply]) -> CaseReplies:
-        told: dict[str, Told] = {}
+        told: dict[str, RecordedReply] = {}
         records: dict[str, FileRow] = {}
         for reply in replies:
             names = {name for unit in units for name in self._names(unit, reply)}

@@ -15,15 +15,16 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 TO_WORKER: signal.Signals | None = getattr(signal, "SIGUSR1", None)
 """The signal to a worker that must stop while an evaluation blocks its event loop; None on Windows."""
 POLL_S = 0.25
-"""After a signal, an evaluation may take between once and twice this time, in seconds."""
+"""The interval in seconds of the checks after a signal. An evaluation that is the same in two checks is ended, so it
+may take once to twice this time."""
 
 
 @contextlib.contextmanager
 def interrupt_handler(interrupted: Callable[[], None]) -> Iterator[None]:
-    """Call `interrupted` from the event loop for each signal.
+    """While the block runs, call `interrupted` from the event loop for each signal.
 
-    An evaluation blocks the loop, so after the first signal long evaluations are ended. Their results are left to the
-    next run.
+    An evaluation blocks the loop, so after the first signal long evaluations are ended. The next run computes their
+    results.
     """
     before, loop = None, asyncio.get_running_loop()
     with contextlib.suppress(NotImplementedError, AttributeError):  # Windows

@@ -103,7 +103,7 @@ class Job:
     after: Callable[[Job], None] = lambda job: None
     """Called after the last call of a run, before its end is committed."""
     settled: Mapping[str, Any] | None = None
-    """For such a run, what was settled after how many items; set when it is over."""
+    """For a run with a stopping rule, what was settled after how many items; set when the run is over."""
     _engine: Engine | None = None
     _running: asyncio.Task[None] | None = None
     _interrupted: bool = False
@@ -134,12 +134,13 @@ class Job:
         return True
 
     def look_again(self) -> None:
-        """Let cases that wait for other workers' cases check again."""
+        """Let the engine check again whether cases may begin that wait for the scores of other workers' cases."""
         if self._engine is not None:
             self._engine.look_again()
 
     async def run(self, models: Mapping[str, Model], observer: RunObserver) -> RunResult:
-        """Run to the end, and return how it ended. The observer looks at the calls."""
+        """Run to the end, and return how the run ended. If the store has all results of an earlier run of the same
+        work, no call is made, and the observer is not called."""
         ledger = open_ledger(self.store, self.plan.fingerprints, self.origin.release)
         ending: RunResult | None = None
         try:
@@ -170,8 +171,8 @@ class Job:
     async def work(
         self, models: Mapping[str, Model], observer: RunObserver, share: Share, reader: CaseReader | None = None
     ) -> RunResult:
-        """Make the calls of a share of a run that another process begins and ends. A `reader` replaces its stopping
-        rule. Raises `StoreError` if results cannot be committed."""
+        """Make the calls of a share of a run, whose begin and end another process commits. With a `reader`, that
+        process decides when the run stops. Raises `StoreError` if results cannot be committed."""
         ledger = open_ledger(self.store, self.plan.fingerprints, self.origin.release)
         ending: RunResult | None = None
         try:
@@ -262,16 +263,18 @@ class Job:
         return RunResult("interrupted" if engine.stopping else "finished")
 
     def _most_at_once(self, models: Mapping[str, Model]) -> int:
-        """Return the total number of concurrent calls that the endpoints allow. With batches, a whole level is in
-        progress."""
+        """Return the total number of concurrent calls that the endpoints allow. With batches it is larger: all calls
+        that do not depend on each other go into the same batches."""
         if self.batches is not None:
             return MOST_UNITS
-        at: dict[str, list[Model]] = {}
+        by_endpoint: dict[str, list[Model]] = {}
         for model in models.values():
-            at.setdefault(model.endpoint, []).append(model)
-        return sum(most_at_once(there, self.limits) for there in at.values())
+            by_endpoint.setdefault(model.endpoint, []).append(model)
+        return sum(most_at_once(sharing, self.limits) for sharing in by_endpoint.values())
 
     def _begin(self, items_of: str) -> None:
+        """Commit the row of the run. `items_of` is the run whose list of items counts for it: itself, or the earlier
+        run of the same work."""
         selection = self.selection
         chosen: dict[str, Any] = {"limit": selection.limit, "seed": selection.seed, "only": dict(selection.only)}
         chosen |= {"subset": selection.subset.name} if selection.subset is not None else {}
@@ -321,7 +324,7 @@ class Job:
 
 
 POLL_S = 0.25
-"""The interval in seconds between two looks of an observer."""
+"""The interval in seconds between two calls of `RunObserver.progress`."""
 
 
 class RunObserver:
@@ -332,10 +335,10 @@ class RunObserver:
         """Begin to observe: the calls are about to be made in the running event loop."""
 
     def progress(self, job: Job, elapsed_s: float) -> None:
-        """Look at the counters and the new notes of a job, so many seconds after its first call."""
+        """Look at the counters and the new notes of a job, `elapsed_s` seconds after `started`."""
 
     def finished(self) -> None:
-        """End: there are no further calls, and the last look has shown the final state."""
+        """End: there are no further calls, and the last call of `progress` has had the final state."""
 
 
 @contextlib.asynccontextmanager

@@ -21,8 +21,8 @@ from tripos_runtime.forecast.run_forecast import Forecast
 
 @dataclass(frozen=True)
 class NextRun:
-    """The forecast of the next run. `runs` are the ids of the runs that it repeats, newest first; `models` fill the
-    role under test."""
+    """The forecast of the next run. `runs` are the ids of the runs that it repeats, newest first; `models` are those of
+    the compared role."""
 
     forecast: Forecast
     runs: tuple[str, ...]
@@ -52,8 +52,8 @@ def forecast_next_run(
     config: Config,
     warn: Callable[[RunWarning], None],
 ) -> NextRun:
-    """Forecast the run of a spec that repeats the stored runs of the version `before`: with their models, unless
-    `given` replaces them, and over their items.
+    """Return the forecast of the run of a spec that repeats the stored runs of the version `before`: over their items,
+    and with their models except those that `request` replaces. `warn` receives warnings about the store.
 
     Raises `TriposError` R0201 if the models are unknown, and as `prepare` and `forecast_run` do.
     """
@@ -72,31 +72,32 @@ def forecast_next_run(
 
 def _comparable_runs(runs: Sequence[RunRow], before: Plan) -> list[RunRow]:
     """Return the newest run of a version (or of the benchmark, if that version has none), and the runs of the same
-    version that differ from it only in the models under test."""
+    version that differ from it only in the compared models."""
     same = [run for run in runs if run.plan_digest == before.digest] or runs[:1]
     return [row for row in same if _run_setup(row) == _run_setup(same[0])]
 
 
 def _run_setup(run: RunRow) -> object:
-    """Return everything that distinguishes a run except its models under test."""
+    """Return everything that distinguishes a run except its compared models."""
     others = {role: models for role, models in run.roles.items() if role != run.compared_role}
     chosen = {name: value for name, value in run.options.items() if name not in ("drawn", "withheld")}
     return others, chosen, sorted(run.scenarios), run.compared_role
 
 
 def _repeated_request(runs: Sequence[RunRow], before: Plan, after: Plan, request: RunRequest) -> RunRequest:
-    """Return the request for a run of the changed plan that repeats some runs, without what the plan no longer has."""
+    """Return the request for a run of the plan `after` that repeats runs of the plan `before`, without roles and
+    scenarios that only `before` has."""
     newest = runs[0]
     compared = next(role.name for role in after.roles if role.kind == "compared")
     models = tuple(dict.fromkeys(name for run in reversed(runs) for name in run.roles[run.compared_role]))
     others = {role: tuple(names) for role, names in newest.roles.items() if role != newest.compared_role}
     known = [role.name for role in after.roles if role.name != compared]
-    old_roles, new_roles = (
+    lost_roles, new_roles = (
         [other for other in others if other not in known],
         [each for each in known if each not in others],
     )
-    if len(old_roles) == len(new_roles) == 1:  # the role was renamed
-        others[new_roles[0]] = others[old_roles[0]]
+    if len(lost_roles) == len(new_roles) == 1:  # the role was renamed
+        others[new_roles[0]] = others[lost_roles[0]]
     roles = {role: others[role] for role in known if others.get(role)}
     named = request.roles.get(compared, ())
     has_all_scenarios = {scenario.name for scenario in before.scenarios} <= set(newest.scenarios)
@@ -114,10 +115,10 @@ def _repeated_request(runs: Sequence[RunRow], before: Plan, after: Plan, request
 def _item_limits(options: Mapping[str, Any], before: Plan, after: Plan) -> dict[str, Any]:
     """Return the part of the request that limits the number of items."""
     until = options.get("until")
-    found = {name: options.get(name) for name in ("limit", "seed", "subset", "shard")}
+    limits = {name: options.get(name) for name in ("limit", "seed", "subset", "shard")}
     if until is not None:
         declared = until["rule"] == "spec"
         seed = until["seed"] if options.get("seed") is None and until["seed"] else options.get("seed")
-        return {**found, "seed": seed, "until": None if declared else "settled", "margin": until["margin"]}
+        return {**limits, "seed": seed, "until": None if declared else "settled", "margin": until["margin"]}
     to_the_end = has_stopping_rule(before) and has_stopping_rule(after)
-    return {**found, "until": "end" if to_the_end else None}
+    return {**limits, "until": "end" if to_the_end else None}

@@ -1,7 +1,7 @@
 """Records of runs in a store, besides results: their rows, recordings, request settings, media and batches.
 
-A store has the digest of a request but not its settings. They are reconstructed from the plan, by trying the settings
-that a request may have had.
+A store has the digest of a request but not its settings. They are reconstructed from the plan: of the settings that the
+request may have had, those are taken with which it has that digest.
 """
 
 from __future__ import annotations
@@ -115,10 +115,11 @@ class RequestSettings:
     question: Question | None = None
 
     def of(self, messages: str, identity: str, number: int, request: str | None) -> Settings | None:
-        """Return the settings of one request, identified by its messages as JSON, the identity of the model, the number
-        of the sample and the digest.
+        """Return the settings of one request, given by its messages as JSON, the identity of the model, the number of
+        the sample, and the digest `request`.
 
-        Return None if the first request differed, by more turns of a dialogue, or if no model was asked.
+        Return None if no settings lead to that digest, since the first request had other messages, or since no model
+        was asked.
         """
         if not self.settings.cases or self.question is None:
             return self.settings.otherwise
@@ -137,8 +138,8 @@ class RequestSettings:
 def reply_settings(
     plan: Plan | None, row: Row, step: Ask | Grade | Verdict | None, declared: DeclaredSettings | None, number: int
 ) -> Mapping[str, Any] | None:
-    """Return the request settings of a row's reply, for JSON. If the store does not determine them, return all lines of
-    the spec; if the spec is unknown, None."""
+    """Return the request settings of a row's reply, for JSON. If the store does not determine them, return all that
+    the step declares, with their conditions; if it is unknown what it declares, None."""
     if declared is None:
         return None
     settings: Settings | None = None
@@ -150,6 +151,7 @@ def reply_settings(
 
 
 REPLAY_PREFIX = "replay/"
+"""The prefix of the names of models that reply from a recorded run."""
 
 
 # Replay of a recorded run
@@ -189,12 +191,12 @@ class Recording:
     def _file(self) -> RecordingFile:
         connection = connect(self.store)
         try:
-            settingses = _settings_by_step(get_plan(connection, self.run))
+            settings_by_step = _settings_by_step(get_plan(connection, self.run))
             calls = recorded_calls(connection, self.run)
             return RecordingFile(
                 recorded_request
                 for call in calls
-                for settings in settingses[call.fingerprint].any_of(
+                for settings in settings_by_step[call.fingerprint].any_of(
                     call.messages, call.identity or call.model, call.number, call.request
                 )
                 for recorded_request in _recorded_requests(call, settings)
@@ -274,22 +276,22 @@ def _place(which: str, store_root: Path) -> tuple[Path, str | None]:
 
 def _settings_by_step(plan: Plan) -> dict[str, RequestSettings]:
     """Return the possible settings of every step, by the fingerprint of its replies."""
-    settingses = {VECTORS: RequestSettings(DeclaredSettings(max_tokens=0))}
+    by_step = {VECTORS: RequestSettings(DeclaredSettings(max_tokens=0))}
     questions, language = Questions(plan, plan.axes), plan.benchmark.languages[0]
     for scenario in plan.scenarios:
         for step in (step for treatment in scenario.treatments for step in treatment.steps):
             match step:
                 case Ask():
-                    settingses[step.fingerprint] = RequestSettings(step.settings, questions.widest(step, language))
+                    by_step[step.fingerprint] = RequestSettings(step.settings, questions.widest(step, language))
                 case Converse():
                     for speaker in step.speakers:
                         question = questions.longest_turn(step, speaker.role)
                         key = settings_key(step.fingerprint, speaker.role)
-                        settingses[key] = RequestSettings(speaker.settings, question)
+                        by_step[key] = RequestSettings(speaker.settings, question)
                 case Grade() | Compare() | Verdict():
                     settings = plan.scorer(step.scorer).settings
-                    settingses[step.judgement] = RequestSettings(settings, questions.widest(step, language))
-    return settingses
+                    by_step[step.judgement] = RequestSettings(settings, questions.widest(step, language))
+    return by_step
 
 
 def _recorded_requests(call: RecordedCall, settings: Settings) -> Iterator[Recorded]:
@@ -306,7 +308,7 @@ def _recorded_requests(call: RecordedCall, settings: Settings) -> Iterator[Recor
         return
     yield Recorded(key(messages), call.made_at, _encode_reply(first))
     if second is not None:
-        # If the first reply was kept as the better one, the second is not stored; replay the first again.
+        # If the first reply was better, the store has it instead of the second one, and it is replayed for both.
         reply = replace(second, usage=second.usage.without(first.usage))
         yield Recorded(key([*messages, (ASSISTANT, shown_again(first.text))]), call.made_at, _encode_reply(reply))
 
@@ -318,11 +320,11 @@ def _encode_reply(reply: RecordedReply) -> bytes:
 
 
 def _decode_answer(body: bytes) -> Reply | ModelError:
-    found = orjson.loads(body)
-    if isinstance(found, dict):
-        code, _, message = found["error"].partition(" ")
+    answer = orjson.loads(body)
+    if isinstance(answer, dict):
+        code, _, message = answer["error"].partition(" ")
         return ModelError(code, message, "the provider refused this when it was recorded", status="refused")
-    text, served, finish_reason, tokens_in, tokens_out, tokens_reasoning, logprobs, thinking = found
+    text, served, finish_reason, tokens_in, tokens_out, tokens_reasoning, logprobs, thinking = answer
     return Reply(text, served or "", finish_reason, tokens_in, tokens_out, 0.0, tokens_reasoning, logprobs, thinking)
 
 
@@ -373,8 +375,8 @@ class RecordedBatches:
     def load(self) -> Sequence[BatchRecord]:
         """Return all records so far, in a stable order with new ones last. Raises `StoreError`."""
         for row in self._stored.new_rows():
-            told = {name: value for name, value in row.items() if name != "run_id"}
-            self._records.append(BatchRecord(**{**told, "requests": tuple(told["requests"])}))
+            columns = {name: value for name, value in row.items() if name != "run_id"}
+            self._records.append(BatchRecord(**{**columns, "requests": tuple(columns["requests"])}))
         return self._records
 
     def note(self, record: BatchRecord) -> None:
@@ -408,14 +410,14 @@ class BatchesUnderWay:
 
     def __iter__(self) -> Iterator[BatchUnderWay]:
         """Yield the batches, oldest first."""
-        ways = [
+        batches = [
             BatchUnderWay(
                 _name(batch), model, endpoint, book.request_count(batch), batch.created_at, batch.created_at + EXPIRY
             )
             for (model, endpoint), book in self._books.items()
             for batch in book.open
         ]
-        return iter(sorted(ways, key=lambda batch: (batch.made_at, batch.batch)))
+        return iter(sorted(batches, key=lambda batch: (batch.made_at, batch.batch)))
 
     def give_up(self, batch: BatchUnderWay) -> None:
         """Record that a batch is lost, which releases its requests. Raises `StoreError`."""

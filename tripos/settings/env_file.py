@@ -1,8 +1,8 @@
-"""`.env` files: the variables that they may set, and where these count.
+"""`.env` files: which are read, and the variables that they may set.
 
-The folder may belong to a stranger. A file therefore sets keys of providers and the settings that
-`is_allowed_in_env_file` lists, and nothing else. Its variables never become part of `os.environ`, which every child
-process and every cloud client reads.
+The folder may come from somebody else. A file may therefore set only keys of providers and the variables that
+`is_allowed_in_env_file` allows. Its variables never become part of `os.environ`, which every child process and every
+cloud client reads.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ MOST_NAMES = 20
 """The maximum number of variables named in a warning."""
 MOST_NAME_CHARACTERS = 60
 REFERENCES = ("oidc/", "os.environ/")
-"""Prefixes by which litellm would read the key from a file, another variable or a service."""
+"""Prefixes of values instead of which litellm would use the content of a file, another variable or a service."""
 
 
 def env_files(folder: Path) -> list[Path]:
@@ -72,12 +72,13 @@ def _read(path: Path) -> dict[str, str]:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise TriposError("R0203", f"cannot read {path}: {reason}", "fix the file, or take it away") from error
-    found = list(parse_stream(StringIO(text)))
-    if (odd := next((each.original.line for each in found if each.error), None)) and (path, odd) not in _warned:
-        _warned.add((path, odd))
+    lines = list(parse_stream(StringIO(text)))
+    unread = next((each.original.line for each in lines if each.error), None)
+    if unread and (path, unread) not in _warned:
+        _warned.add((path, unread))
         hint = "write one variable a line, as in `OPENAI_API_KEY=sk-…`, and close every quote"
-        show_diagnostic("warning", UNKNOWN_VARIABLE, f"{path}:{odd}: the line cannot be read, and is ignored", hint)
-    values = {each.key: (each.value or "").strip() for each in found if each.key is not None}
+        show_diagnostic("warning", UNKNOWN_VARIABLE, f"{path}:{unread}: the line cannot be read, and is ignored", hint)
+    values = {each.key: (each.value or "").strip() for each in lines if each.key is not None}
     return {name: value for name, value in values.items() if value}
 
 
@@ -88,7 +89,7 @@ def load_env(folder: Path, trust: Trust = TRUSTED) -> dict[str, str]:
     In an untrusted folder no file is read. Warn on standard error of variables that are not allowed. Raises
     `TriposError` R0203.
     """
-    taken = []
+    accepted = []
     for path in () if trust.untrusted else _env_file_in(folder):
         if not _is_in_folder(path):
             if (path,) not in _warned:
@@ -97,9 +98,9 @@ def load_env(folder: Path, trust: Trust = TRUSTED) -> dict[str, str]:
                 show_diagnostic("warning", UNKNOWN_VARIABLE, message, "copy the file, or export its variables")
             continue
         file, refused = split_env(path, folder)
-        taken.append(file)
+        accepted.append(file)
         _warn(path, [name for name in refused if not os.environ.get(name, "").strip()])
-    set_file_variables(taken)
+    set_file_variables(accepted)
     return all_variables()
 
 
@@ -147,18 +148,18 @@ _warned: set[tuple[Path | str | int, ...]] = set()
 def split_env(path: Path, folder: Path) -> tuple[dict[str, str], list[str]]:
     """Return the variables of a `.env` file that count in a folder, and the names of those that do not. Raises
     `TriposError` R0203."""
-    said, keys = _read(path), key_names() | _own_keys(folder)
-    names = {name for name, text in said.items() if name in keys and not text.startswith(REFERENCES)}
+    variables, keys = _read(path), key_names() | _keys_of_endpoints(folder)
+    names = {name for name, text in variables.items() if name in keys and not text.startswith(REFERENCES)}
     for provider in (*PROVIDERS.values(), *NATIVE_PROVIDERS.values()):
-        if may_set_address(said, provider):
-            names.update(name for name in provider.other_variables if said.get(name, "").isprintable())
-    taken = {name: text for name, text in said.items() if name in names or is_allowed_in_env_file(name, text)}
-    return taken, [name for name in said if name not in taken]
+        if may_set_address(variables, provider):
+            names.update(name for name in provider.other_variables if variables.get(name, "").isprintable())
+    accepted = {name: text for name, text in variables.items() if name in names or is_allowed_in_env_file(name, text)}
+    return accepted, [name for name in variables if name not in accepted]
 
 
-def _own_keys(folder: Path) -> frozenset[str]:
-    """Return the names of key variables that `tripos.toml` assigns to endpoints. An unreadable file is reported
-    elsewhere."""
+def _keys_of_endpoints(folder: Path) -> frozenset[str]:
+    """Return the names of the variables from which `tripos.toml` reads the keys of endpoints. If the file cannot be
+    read, there are none: `load_settings` raises the error."""
     path = find_file(folder)
     try:
         table: dict[str, Any] = {} if path is None else read_toml(path)[1]
@@ -167,8 +168,8 @@ def _own_keys(folder: Path) -> frozenset[str]:
     profiles = table.get("profiles", {})
     places = [table, *(profiles.values() if isinstance(profiles, Mapping) else ())]
     tables = [place.get("endpoints", {}) for place in places if isinstance(place, Mapping)]
-    found = [end.get("api_key_env") for each in tables if isinstance(each, Mapping) for end in _tables(each)]
-    return frozenset(name for name in found if isinstance(name, str) and not name.startswith(PREFIX))
+    names = [endpoint.get("api_key_env") for each in tables if isinstance(each, Mapping) for endpoint in _tables(each)]
+    return frozenset(name for name in names if isinstance(name, str) and not name.startswith(PREFIX))
 
 
 def _tables(table: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -20,10 +20,10 @@ ENV_FILE_VARIABLES = (
     *sorted(name for name, variable in VARIABLES.items() if variable.setting and not variable.kind.place),
     PROFILE.variable,
 )
-"""The variables that a `.env` file may set besides roles and keys of providers. None of them names a file or a
+"""The variables that a `.env` file may set besides roles and keys of providers. None of their values is a file or a
 program."""
 OTHERS = frozenset({LANGUAGE, "TRIPOS_DEBUG", "TRIPOS_KEY_PASSWORD"})
-"""The variables that have no option."""
+"""The variables for which there is no option of a command."""
 TEST_SUFFIX = "_GOLDEN"
 """The suffix of variables that control the tests of Tripos."""
 
@@ -51,7 +51,8 @@ def settings_in(environ: Mapping[str, str]) -> dict[str, Any]:
 
 
 def set_variables(environ: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, ...], str]]:
-    """Yield the variables that are set, each with the path of its setting and its text. Roles are in lower case."""
+    """Yield the variables of settings and roles that are set, each with the path of its setting and its text. The names
+    of roles in the paths are in lower case."""
     for name, option in VARIABLES.items():
         if option.setting and environ.get(name, "").strip():
             yield name, tuple(option.setting.split(".")), environ[name].strip()
@@ -70,12 +71,12 @@ def is_allowed_in_env_file(name: str, text: str) -> bool:
     if role or name == MODEL.variable:
         from tripos_runtime.models.kinds import kind_of  # a command without settings needs none
 
-        return not any(kind_of(part.strip()).file for part in text.split(","))  # a file `.env` names no other file
+        return not any(kind_of(part.strip()).file for part in text.split(","))  # a model may not be read from a file
     return name in ENV_FILE_VARIABLES
 
 
 def variable_of(place: tuple[str, ...], environ: Mapping[str, str]) -> str | None:
-    """Return the variable that a setting was read from, if any."""
+    """Return the variable of the environment that sets a setting, or the value that it is in; None if there is none."""
     return next((name for name, each, _ in set_variables(environ) if place[: len(each)] == each), None)
 
 
@@ -90,13 +91,13 @@ def check_language(environ: Mapping[str, str]) -> None:
 
 
 def unknown_variables(environ: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return unknown variables that look like ours, each with a hint.
+    """Return the variables with the prefix of Tripos that it does not know, each with a hint.
 
     >>> unknown_variables({"TRIPOS_STOER": "x", "TRIPOS_STORE": "y"})
     [('TRIPOS_STOER', 'did you mean `TRIPOS_STORE`?')]
     """
     known = {*VARIABLES, *OTHERS}
-    found = []
+    unknown = []
     for name in sorted(environ):
         if not name.startswith(PREFIX) or name in known or name.endswith(TEST_SUFFIX):
             continue
@@ -104,8 +105,8 @@ def unknown_variables(environ: Mapping[str, str]) -> list[tuple[str, str]]:
             continue
         close = nearest(name.removeprefix(PREFIX), [each.removeprefix(PREFIX) for each in (*known, f"{ROLE}NAME")])
         hint = f"did you mean `{PREFIX}{close}`?" if close else "the variables are listed in docs/reference/settings.md"
-        found.append((name, hint))
-    return found
+        unknown.append((name, hint))
+    return unknown
 
 
 LONGEST_NAME = 1_000
@@ -130,8 +131,8 @@ def read_toml(path: Path) -> tuple[str, dict[str, Any]]:
 
 
 def find_line(text: str, place: Sequence[str]) -> int | None:
-    """Return the number of the line that sets a setting, counted from 1. For a setting inside of a value, return the
-    line of the enclosing table.
+    """Return the number of the line that sets a setting, counted from 1; None if no line names it or a table around it.
+    For a part of a value, it is the line of the value, and for a setting that is not there that of its table.
 
     >>> find_line('store = "x"\\n[endpoints."openai/a"]\\nbase_ur = "y"\\n', ["endpoints", "openai/a", "base_ur"])
     3

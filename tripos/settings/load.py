@@ -35,7 +35,7 @@ MERGED = ("roles", "endpoints", "prices", "programs", "limits", "check", "cluste
 
 @dataclass(frozen=True)
 class ChosenSettings:
-    """The effective settings, the file and the profile they come from, and warnings about them."""
+    """The effective settings, the file and the profile that they come from, if any, and warnings about them."""
 
     config: Config
     path: Path | None = None
@@ -75,7 +75,7 @@ def project_settings(folder: Path, profile: str | None = None, trust: Trust = TR
 
 
 def with_options(config: Config, options: Namespace) -> Config:
-    """Return the settings with the options that replace one."""
+    """Return the settings, in which the given options of a command replace those that they stand for."""
     replaced = [option for option in SETTINGS.values() if not option.combined and not option.file_only]
     config = with_values(config, {option: option.of(options) for option in replaced if option.is_in(options)})
     return allowing_programs(config, ALLOW_PROGRAM.of(options), ALLOW_UNSANDBOXED.of(options))
@@ -123,14 +123,14 @@ def load_settings(
             "a key that others may have seen is best replaced",
         )
     _validate(Config, table, path, text)
-    wanted = profile or environ.get(PROFILE.variable, "").strip() or table.get(PROFILE.name)
+    name = profile or environ.get(PROFILE.variable, "").strip() or table.get(PROFILE.name)
     by = PROFILE.flag if profile else PROFILE.variable if environ.get(PROFILE.variable, "").strip() else PROFILE.name
     layers = [expand_short_forms(table)]
-    if wanted is not None:
+    if name is not None:
         profiles = table.get("profiles", {})
-        if wanted not in profiles:
-            raise _unknown_profile(wanted, by, profiles, path)
-        layers.append(expand_short_forms(profiles[wanted]))
+        if name not in profiles:
+            raise _unknown_profile(name, by, profiles, path)
+        layers.append(expand_short_forms(profiles[name]))
     merged: dict[str, Any] = {}
     if path is not None:
         # The default store lies next to the file, so that it is the same one from every folder below.
@@ -141,9 +141,9 @@ def load_settings(
         config = Config.model_validate(_merge(merged, of_environment), context=TYPED_BY_USER)
     except ValidationError as error:
         raise _of_environment(error, environ) from error
-    odd = tuple((f"no setting is called `{name}`", hint) for name, hint in unknown_variables(environ))
+    warnings = tuple((f"no setting is called `{variable}`", hint) for variable, hint in unknown_variables(environ))
     variables = [endpoint.api_key_env for endpoint in config.endpoints.values() if endpoint.api_key_env]
-    return ChosenSettings(config, path, wanted, odd, key_values(environ, variables))
+    return ChosenSettings(config, path, name, warnings, key_values(environ, variables))
 
 
 def _read(path: Path) -> tuple[str, dict[str, Any]]:
@@ -158,7 +158,7 @@ def _read(path: Path) -> tuple[str, dict[str, Any]]:
 
 
 def _resolve_paths(table: Mapping[str, Any], base: Path) -> dict[str, Any]:
-    """Return a layer of the file with its paths resolved."""
+    """Return settings of the file with their paths relative to the folder `base` of the file."""
     resolved = dict(table)
     for name in ("data", "releases", "reuse"):
         if isinstance(resolved.get(name), str):
@@ -171,8 +171,8 @@ def _resolve_paths(table: Mapping[str, Any], base: Path) -> dict[str, Any]:
 
 
 def _merge(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Return two layers, the second on top. An endpoint or a price is replaced as a whole, so that a key is never sent
-    to another address.
+    """Return the settings of two layers, of which `over` counts before `under`. An endpoint or a price is replaced as a
+    whole, so that the key of one layer is never sent to the address of another.
 
     >>> _merge({"store": "a", "limits": {"timeout_s": 9, "max_retries": 1}}, {"limits": {"max_retries": 2}})
     {'store': 'a', 'limits': {'timeout_s': 9, 'max_retries': 2}}
@@ -184,6 +184,7 @@ def _merge(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _validate(model: type[BaseModel], table: Mapping[str, Any], path: Path | None, text: str) -> None:
+    """Raise `TriposError` R0203, with the line in the `text` of the file, if a table does not fit a model."""
     try:
         model.model_validate(table)
     except ValidationError as error:
@@ -253,12 +254,14 @@ def value_fault(error: Any) -> str:
 
 
 def _of_environment(error: ValidationError, environ: Mapping[str, str]) -> TriposError:
+    """Return the error for an invalid setting of the environment, since those of the file have been validated."""
     first = error.errors()[0]
     name = variable_of(tuple(str(part) for part in first["loc"]), environ) or "the environment"
     return TriposError("R0203", f"`{name}` {value_fault(first)}", f"set {name} to another value, or unset it")
 
 
 def _unknown_profile(wanted: str, by: str, profiles: Mapping[str, Any], path: Path | None) -> TriposError:
+    """Return the error for a profile that the file does not have; `by` is the option or setting that names it."""
     close = nearest(wanted, profiles)
     if close:
         hint = f"did you mean `{close}`?"

@@ -10,24 +10,37 @@ HIDDEN = "(hidden)"
 SHORTEST = 8
 """The minimum length of a key. Removing shorter values would damage other words."""
 
+_START = (
+    r"(?:(?<![A-Za-z0-9])|(?<=\\[bfnrtv])|(?<=\\x[0-9A-Fa-f]{2})|(?<=\\u[0-9A-Fa-f]{4})"
+    r"|(?<=%[0-9A-Fa-f]{2})|(?<=[0-9]m))"
+)
+"""The beginning of a word, also after an escaped character of a text or an address, or a colour of the terminal. There
+is none before `sk-` in `task-specific`, so it begins no key."""
+
 _REST = r"""[^\s"'`,;<>()\[\]{}\\]{8,}"""
 """The characters of a key after its prefix; none that can end a text in JSON or a sentence."""
 KNOWN_FORMS = re.compile(
-    rf"(?:Bearer\s+{_REST}|(?:sk-|sk_|gsk_|xai-|hf_|r8_|pplx-|nvapi-|fw_|tgp_|gh[pousr]_|ya29\.){_REST}"
+    rf"(?:Bearer\s+{_REST}|{_START}(?:sk-|sk_|gsk_|xai-|hf_|r8_|pplx-|nvapi-|fw_|tgp_|gh[pousr]_|ya29\.){_REST}"
     r"|AIza[\w-]{20,}|AKIA[0-9A-Z]{12,}|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*)"
 )
-KEY_NAME = re.compile(r"(?:^|_)(?:keys?|apikey|tokens?|secrets?|passwords?|passwd|credentials?|authorization)$", re.I)
-"""The form of names of settings and variables that hold a key."""
+KEY_NAME = re.compile(
+    r"(?:^|_)(?:keys?|(?:zen)?apikey|tokens?|bearer_token_\w+|jwt|secrets?|passwords?|passwd|credentials?|authorization)$",
+    re.I,
+)
+"""The form of names of settings and variables that have a key as their value."""
 NO_KEY_NAME = re.compile(r"(?:^|_)tokens(?:_per_minute)?$", re.I)
+"""The form of names of settings with a number of tokens."""
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 ADDRESS_WITH_KEY = re.compile(r"://[^/\s@]+@|[?&](?:api[-_]?key|key|token|secret)=", re.I)
 
 
 def is_key_like(text: str) -> bool:
-    """Return true if a text has the form of an API key or contains one.
+    """Return true if a text has the form of an API key or contains one, also in an address.
 
     >>> is_key_like("sk-proj-0123456789"), is_key_like("https://ann:pass@example.org/v1")
     (True, True)
+    >>> is_key_like("results/task-specific")
+    False
     >>> is_key_like("openai/gpt-4o"), is_key_like("OPENAI_API_KEY"), is_key_like("results")
     (False, False, False)
     """
@@ -40,12 +53,13 @@ def is_variable(text: str) -> bool:
     >>> is_variable("OPENAI_API_KEY"), is_variable("9f8a-77"), is_variable("a1b2c3d4e5f6a7b8c9d0e1f2")
     (True, False, False)
     """
-    random = len(text) >= 20 and "_" not in text and bool(re.search(r"\d", text)) and bool(re.search(r"[a-z]", text))
-    return bool(VARIABLE.fullmatch(text)) and not random and not is_key_like(text)
+    is_random = len(text) >= 20 and "_" not in text and bool(re.search(r"\d", text)) and bool(re.search(r"[a-z]", text))
+    return bool(VARIABLE.fullmatch(text)) and not is_random and not is_key_like(text)
 
 
 def keys_in(table: Mapping[str, Any], place: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Yield the paths of values that look like keys in a table of settings, without the keys themselves.
+    """Yield the paths of values that look like keys in a table of settings at the path `place`. A name that is a key is
+    hidden in its path.
 
     >>> list(keys_in({"endpoints": {"openai": {"base_url": "http://x/v1", "api_key": "0123456789"}}}))
     [('endpoints', 'openai', 'api_key')]
@@ -53,36 +67,36 @@ def keys_in(table: Mapping[str, Any], place: tuple[str, ...] = ()) -> Iterator[t
     [('endpoints', 'openai', 'api_key_env')]
     """
     for name, value in table.items():
-        here = (*place, name)
+        path = (*place, name)
         if is_key_like(name):
             yield (*place, HIDDEN)
         elif isinstance(value, Mapping):
-            yield from keys_in(value, here)
+            yield from keys_in(value, path)
         else:
             texts = [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, str)]
-            called = KEY_NAME.search(name) and not NO_KEY_NAME.search(name) and any(texts)
+            named_key = KEY_NAME.search(name) and not NO_KEY_NAME.search(name) and any(texts)
             misplaced = name == "api_key_env" and any(not is_variable(text) for text in texts)
             tables = [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
-            if called or misplaced or any(is_key_like(text) for text in texts):
-                yield here
+            if named_key or misplaced or any(is_key_like(text) for text in texts):
+                yield path
             for each in tables:
-                yield from keys_in(each, here)
+                yield from keys_in(each, path)
 
 
 def key_values(environ: Mapping[str, str], variables: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return the values of the environment that must never be shown, longest first: of variables whose name is that of
-    a key, and of those in `variables`.
+    """Return the values of the environment that must never be shown, longest first, so that a value within another one
+    is replaced after it: those of variables with the name of a key, and of `variables`.
 
     >>> key_values({"OPENAI_API_KEY": "abcdef123", "HOME": "/home/ann", "TUTOR": "pass-phrase"}, ["TUTOR"])
     ('pass-phrase', 'abcdef123')
     """
-    named = set(variables)
-    found = {
+    given = set(variables)
+    values = {
         value.strip()
         for name, value in environ.items()
-        if name in named or (KEY_NAME.search(name) and not NO_KEY_NAME.search(name))
+        if name in given or (KEY_NAME.search(name) and not NO_KEY_NAME.search(name))
     }
-    return tuple(sorted((each for each in found if len(each) >= SHORTEST), key=lambda each: (-len(each), each)))
+    return tuple(sorted((each for each in values if len(each) >= SHORTEST), key=lambda each: (-len(each), each)))
 
 
 def without_keys(text: str, values: Iterable[str] = ()) -> str:

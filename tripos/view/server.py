@@ -1,7 +1,8 @@
 """The web server of a view or a grading page, for the browser of this machine.
 
 It listens on loopback. The address contains a token, so that other pages and other users cannot read or write. Host
-names are checked, which prevents DNS rebinding. Only a `taker` accepts data: the results of a store are never changed.
+names are checked, which prevents DNS rebinding. The page can send data only to a `taker`, which a grading page has; the
+server itself changes no results of a store.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from tripos_warehouse.errors import StoreError
 
 HOST = "127.0.0.1"
 PAGE = {"index.html": "text/html", "view.css": "text/css", "view.js": "text/javascript"}
+"""The files of the page itself, with their MIME types."""
 POLICY = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:;"
@@ -40,6 +42,7 @@ POLICY = {
 PATH = re.compile(r"[\w~-][\w.~-]*(?:/[\w~-][\w.~-]*)*")
 """The allowed paths: names that are safe in every file system."""
 LONGEST_PATH = 500
+"""The largest number of characters of a path."""
 MEDIUM = re.compile(r"media/(?P<sha256>[0-9a-f]{64})")
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -63,7 +66,8 @@ class ServedFiles(Protocol):
 
 
 Taker = Callable[[bytes], bytes]
-"""Receives a message of the page and returns the answer. Raises `ValueError` for an invalid message, and `OSError`."""
+"""A function that receives the body of a message of the page and returns that of the answer. Raises `ValueError` for an
+invalid message, and `OSError` if it cannot be stored."""
 
 
 def serve(files: ServedFiles, port: int, token: str, opened: Callable[[str], None], taker: Taker | None = None) -> None:
@@ -141,10 +145,10 @@ def make_app(files: ServedFiles, token: str, taker: Taker | None = None) -> web.
             if data is None:
                 raise web.HTTPNotFound
             return web.Response(body=data, content_type="application/json", headers={"Cache-Control": "no-store"})
-        found: Path | None = await asyncio.to_thread(files.table, path)
-        if found is None:
+        table: Path | None = await asyncio.to_thread(files.table, path)
+        if table is None:
             raise web.HTTPNotFound
-        return web.FileResponse(found, headers={"Content-Type": "application/vnd.apache.parquet"})
+        return web.FileResponse(table, headers={"Content-Type": "application/vnd.apache.parquet"})
 
     async def take(request: web.Request) -> web.Response:
         if taker is None:

@@ -26,9 +26,9 @@ from tripos_runtime.reading.schema import metrics_schema, schema_of
 from tripos_runtime.reading.typed import read
 
 VERDICT = "verdict"
-"""The name of a judge's single value in its reply; a step gives it a name of its own."""
+"""The name of the value of a judge without metrics. The score has the name of the step instead."""
 PROBABILITY = "probability"
-"""The name for the probability of the verdict's token among the tokens of its type."""
+"""The name of the probability of the verdict's token among the tokens of its type."""
 FIRST_WINS, SECOND_WINS, TIE = 1.0, 0.0, 0.5
 """The value of a comparison for the model whose reply was shown first."""
 ScoreValue = float | str
@@ -43,8 +43,8 @@ def grade_schema(scorer: Scorer, metrics: Sequence[Metric]) -> dict[str, Any] | 
 
 
 def grade_reader(scorer: Scorer, metrics: Sequence[Metric], locale: str) -> Reader:
-    """Return a reader from a judge's reply to `{metric: (value, status)}`. Unreadable metrics are left out; their
-    status is that of the reply. A scorer with one value uses the name `VERDICT`."""
+    """Return a reader of a judge's reply, whose value is `{metric: (value, status)}`. Unreadable metrics are left out;
+    their status is that of the reply. A scorer with one value uses the name `VERDICT`."""
     gives = scorer.gives
     if not scorer.writes:
         return _read_number
@@ -61,15 +61,17 @@ def grade_reader(scorer: Scorer, metrics: Sequence[Metric], locale: str) -> Read
         return read_one
 
     def read_all(text: str) -> ReadOutcome:
-        reads = read_metrics(metrics, text, locale)
-        values = {metric: (one.value, one.status) for metric, one in reads.items() if one.status != PARSE_FAILURE}
-        parsed = {m: {"score": one.value, "reason": one.reason} for m, one in reads.items() if one.value is not None}
-        bad = [f"{metric}: {one.error}" for metric, one in reads.items() if one.value is None]
-        if not bad:
+        readings = read_metrics(metrics, text, locale).items()
+        values = {metric: (one.value, one.status) for metric, one in readings if one.status != PARSE_FAILURE}
+        parsed = {
+            metric: {"score": one.value, "reason": one.reason} for metric, one in readings if one.value is not None
+        }
+        errors = [f"{metric}: {one.error}" for metric, one in readings if one.value is None]
+        if not errors:
             return ReadOutcome(values, parsed)
-        refused = all(one.status == REFUSED for one in reads.values())
+        refused = all(one.status == REFUSED for _, one in readings)
         status = REFUSED if refused else PARSE_FAILURE
-        return ReadOutcome(values, parsed, "; ".join(bad[:3]), status)
+        return ReadOutcome(values, parsed, "; ".join(errors[:3]), status)
 
     return read_all
 
@@ -81,24 +83,24 @@ def grade_probabilities(scorer: Scorer) -> ProbabilityReader | None:
     if scorer.settings.top_logprobs is None or gives is None or "probabilities" not in probability_fields(gives):
         return None
 
-    def weigh(outcome: ReadOutcome, tokens: Sequence[TokenProbability]) -> ReadOutcome:
-        said = outcome.value[VERDICT][0]
-        value: Any = said if isinstance(said, str) else bool(said) if gives.kind == "bool" else int(said)
-        told = reply_probabilities(tokens, gives, value)
-        if scorer.weighted and "expected" not in told:
+    def add_probabilities(outcome: ReadOutcome, tokens: Sequence[TokenProbability]) -> ReadOutcome:
+        verdict = outcome.value[VERDICT][0]
+        value: Any = verdict if isinstance(verdict, str) else bool(verdict) if gives.kind == "bool" else int(verdict)
+        fields = reply_probabilities(tokens, gives, value)
+        if scorer.weighted and "expected" not in fields:
             raise NoTokenProbabilities("no score of the scale is among the likeliest tokens where the score stands")
-        sure = value_probability(gives, told, value)
-        parsed = {VERDICT: {**outcome.parsed[VERDICT], "probability": sure}}
+        probability = value_probability(gives, fields, value)
+        parsed = {VERDICT: {**outcome.parsed[VERDICT], "probability": probability}}
         if not scorer.weighted:
-            return ReadOutcome({**outcome.value, PROBABILITY: (sure, SCORED)}, parsed)
-        parsed[VERDICT] |= {"score": told["expected"], "said": said}
-        return ReadOutcome({VERDICT: (told["expected"], SCORED), PROBABILITY: (sure, SCORED)}, parsed)
+            return ReadOutcome({**outcome.value, PROBABILITY: (probability, SCORED)}, parsed)
+        parsed[VERDICT] |= {"score": fields["expected"], "said": verdict}
+        return ReadOutcome({VERDICT: (fields["expected"], SCORED), PROBABILITY: (probability, SCORED)}, parsed)
 
-    return weigh
+    return add_probabilities
 
 
 def verdict_reader(scorer: Scorer) -> Reader:
-    """Return a reader for a judge that chooses the better of two replies: the chosen name and a status."""
+    """Return a reader for a judge that compares two replies. Its value is the chosen name and a status."""
     gives = scorer.gives
     assert gives is not None and gives.kind == "choice"
 
@@ -106,20 +108,19 @@ def verdict_reader(scorer: Scorer) -> Reader:
         reply = read(gives, text)
         if reply.error is not None:
             return ReadOutcome(None, {}, reply.error, reply.status)
-        told = (
-            {} if gives.worth else {"score": comparison_worth(scorer, reply.value)}
-        )  # what names stand for may change
-        return ReadOutcome((reply.value, SCORED), {VERDICT: told | {"choice": reply.value}})
+        # With declared worths there is no score: a later plan may change what a name is worth.
+        score = {} if gives.worth else {"score": comparison_worth(scorer, reply.value)}
+        return ReadOutcome((reply.value, SCORED), {VERDICT: score | {"choice": reply.value}})
 
     return read_one
 
 
-def _side(by_how_much: float) -> float:
-    return FIRST_WINS if by_how_much > 0 else SECOND_WINS if by_how_much < 0 else TIE
+def _winner(worth: float) -> float:
+    return FIRST_WINS if worth > 0 else SECOND_WINS if worth < 0 else TIE
 
 
 def worth_of(gives: ChoiceType, name: str) -> float | None:
-    """Return the number that a name of a choice is worth; None if it has none.
+    """Return the declared worth of a name of a choice; None if the names have no worth.
 
     >>> worth_of(ChoiceType(values=("whole", "half"), worth=(1.0, 0.5)), "half")
     0.5
@@ -128,24 +129,24 @@ def worth_of(gives: ChoiceType, name: str) -> float | None:
 
 
 def comparison_worth(scorer: Scorer, name: ScoreValue | None) -> float | None:
-    """Return the value of a verdict on two replies for the one shown first."""
+    """Return the value of a comparison for the model whose reply was shown first; None if there is no verdict."""
     gives = scorer.gives
     if not isinstance(gives, ChoiceType) or not isinstance(name, str):
         return None
-    sides = map(_side, gives.worth) if gives.worth else (FIRST_WINS, SECOND_WINS, TIE)
-    return dict(zip(gives.values, sides, strict=False))[name]
+    winners = map(_winner, gives.worth) if gives.worth else (FIRST_WINS, SECOND_WINS, TIE)
+    return dict(zip(gives.values, winners, strict=False))[name]
 
 
-def score_columns(scorer: Scorer, said: ScoreValue | None) -> tuple[float | None, str | None]:
+def score_columns(scorer: Scorer, verdict: ScoreValue | None) -> tuple[float | None, str | None]:
     """Return a verdict as a number, if it has one, and as JSON text if it is a name."""
-    if not isinstance(said, str):
-        return said, None
-    number = worth_of(scorer.gives, said) if isinstance(scorer.gives, ChoiceType) else None
-    return number, orjson.dumps(said).decode()
+    if not isinstance(verdict, str):
+        return verdict, None
+    number = worth_of(scorer.gives, verdict) if isinstance(scorer.gives, ChoiceType) else None
+    return number, orjson.dumps(verdict).decode()
 
 
 def _read_number(text: str) -> ReadOutcome:
-    """Read the reply of a reward or an embedding model, which is the shortest text of a number."""
+    """Read the reply of a reward or an embedding model, which is the text of a number."""
     try:
         value = float(text)
     except ValueError:
@@ -158,9 +159,8 @@ def _read_number(text: str) -> ReadOutcome:
 def score_rows(step: Grade, scorer: Scorer, answers: Sequence[Answer]) -> dict[str, tuple[ScoreValue | None, str]]:
     """Return the value and status of every score in the replies of one judge, failed calls included."""
     titles = {metric: metric for metric in step.metrics} or {step.name: VERDICT}
-    told = [((answer.value or {}), answer.status) for answer in answers]
     return {
-        title: combine_repeats(scorer, [found.get(key, (None, status)) for found, status in told])
+        title: combine_repeats(scorer, [(answer.value or {}).get(key, (None, answer.status)) for answer in answers])
         for title, key in titles.items()
     }
 
@@ -171,26 +171,26 @@ def confidence(step: Grade, answers: Sequence[Answer]) -> float | None:
     unreadable reply agrees with none. None if a reply will be retried.
 
     >>> grade = Grade.model_construct(name="kind", metrics=())
-    >>> said = [Answer("ok", "", {VERDICT: (value, SCORED)}, "", {}) for value in (1.0, 1.0, 0.0)]
-    >>> round(confidence(grade, said), 3)
+    >>> answers = [Answer("ok", "", {VERDICT: (value, SCORED)}, "", {}) for value in (1.0, 1.0, 0.0)]
+    >>> round(confidence(grade, answers), 3)
     0.667
     """
     if any(answer.status in RETRIED_NEXT_RUN for answer in answers):
         return None
-    if len(answers) == 1 and PROBABILITY in (told := answers[0].value or {}):
-        return float(told[PROBABILITY][0])
+    if len(answers) == 1 and PROBABILITY in (scores := answers[0].value or {}):
+        return float(scores[PROBABILITY][0])
     shares = []
     for key in step.metrics or (VERDICT,):
-        told = [(answer.value or {}).get(key, (None, answer.status))[0] for answer in answers]
-        values = [value for value in told if value is not None]
+        verdicts = [(answer.value or {}).get(key, (None, answer.status))[0] for answer in answers]
+        values = [value for value in verdicts if value is not None]
         shares.append(max((values.count(value) for value in values), default=0) / len(answers))
     return min(shares)
 
 
 def combine_repeats(scorer: Scorer, verdicts: Sequence[tuple[ScoreValue | None, str]]) -> tuple[ScoreValue | None, str]:
-    """Return the value and status of one judge's repeated verdicts: the mean of numbers, else the most frequent
-    verdict; a tie is won by the one given first. More than half of the replies must have a value. If one will be
-    retried, there is no value until then.
+    """Return the value and status of one judge's repeated verdicts: the mean of numbers, or the most frequent name, yes
+    or no; of equally frequent ones, the one given first. More than half of the replies must have a value. If a reply
+    will be retried, there is no value until then.
 
     >>> from tripos_compiler.plan import BoolType, IntegerType
     >>> judge = Scorer(name="j", role="judge", params={}, prompt={}, gives=IntegerType())
@@ -204,10 +204,10 @@ def combine_repeats(scorer: Scorer, verdicts: Sequence[tuple[ScoreValue | None, 
     if len(verdicts) == 1:
         return verdicts[0]
     values = [value for value, status in verdicts if value is not None and status == SCORED]
-    lost = [status for value, status in verdicts if value is None or status != SCORED]
-    again = next((status for status in lost if status in RETRIED_NEXT_RUN), None)
-    if again is not None or 2 * len(values) <= len(verdicts):
-        return None, again or lost[0]
+    failures = [status for value, status in verdicts if value is None or status != SCORED]
+    retried = next((status for status in failures if status in RETRIED_NEXT_RUN), None)
+    if retried is not None or 2 * len(values) <= len(verdicts):
+        return None, retried or failures[0]
     if scorer.gives is not None and scorer.gives.kind in ("bool", "choice"):
         return max(values, key=values.count), SCORED
     numbers = [float(value) for value in values]

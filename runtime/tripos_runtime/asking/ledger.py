@@ -1,7 +1,8 @@
 """The interface of the ledger, which keeps results, and of other stores, whose replies a run reuses and never writes
 to.
 
-The functions at the end compute the names of results. Equal names mean equal results."""
+Every result has a name, which is a digest of all that determines the result. Functions of this module compute these
+names."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ KEY_COLUMNS: Mapping[str, str] = {
     "slots": "slot_id",
     "vectors": "vector_id",
 }
-"""The column with the name of a result, by table."""
+"""The column with the name of a result, for each table."""
 
 
 class Listing(Protocol):
@@ -46,7 +47,7 @@ class Work(Listing, Protocol):
         ...
 
     def finish(self, summary: Mapping[str, Any]) -> None:
-        """Record that every name is kept and none failed; `said` is a JSON summary."""
+        """Record that the ledger has a result for every name and that none failed. `summary` must be JSON."""
         ...
 
     def abandon(self) -> None:
@@ -64,11 +65,11 @@ class Keeper(Protocol):
 
 
 class Ledger(Keeper, Protocol):
-    """Rows kept by the names of results."""
+    """The kept rows, by the names of their results."""
 
     def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
-        """Return the status of each of these rows; `None` for rows that are not kept. Rows made visible through this
-        ledger may be forgotten until another process adds something: a run that is alone does not read them again."""
+        """Return the status of each of these rows; `None` for rows that are not kept. It may also be `None` for rows
+        that this ledger flushed itself, until `refresh` returns true: a run that is alone does not need them again."""
         ...
 
     def rows(self, table: str, ids: Collection[str]) -> Mapping[str, Row]:
@@ -84,13 +85,13 @@ class Ledger(Keeper, Protocol):
         ...
 
     def replies(self, table: str, request: str) -> Sequence[tuple[Row, Row | None]]:
-        """Return the rows of a table whose reply was sent for the request of that digest, whatever step they were made
-        for, each with its unreadable first reply, if any."""
+        """Return the rows of a table with the request of that digest, of any step, each with its unreadable first
+        reply, if any."""
         ...
 
     def claim(self, key: str, *, later: bool = False) -> bool:
-        """Return true if this process may work on `key`, false if another process does. With `later`, on a second try,
-        return false also if this is unknown."""
+        """Return true if this process may work on `key`, false if another process does. With `later`, on a further try,
+        return false also if it is unknown whether another process does."""
         ...
 
     def release(self, key: str) -> None:
@@ -111,7 +112,7 @@ class Ledger(Keeper, Protocol):
 
 
 class EmptyLedger:
-    """A ledger that has and keeps nothing; also an empty list of work, and the replies of no other store."""
+    """A ledger that keeps nothing. It also implements `Work`, without names, and `OtherReplies`, without replies."""
 
     def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
         """Return `None` for each of these rows."""
@@ -138,7 +139,7 @@ class EmptyLedger:
         return ()
 
     def fingerprints(self) -> tuple[()]:
-        """Return nothing."""
+        """Return no fingerprint."""
         return ()
 
     def claim(self, key: str, *, later: bool = False) -> bool:
@@ -182,7 +183,7 @@ NOTHING_KEPT = EmptyLedger()
 
 
 class StatusReader(Protocol):
-    """The part of a ledger that tells statuses."""
+    """The part of a ledger that returns statuses."""
 
     def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
         """See `Ledger.statuses`."""
@@ -190,8 +191,8 @@ class StatusReader(Protocol):
 
 
 def kept_statuses(ledger: StatusReader, wanted: Mapping[str, Iterable[str]], *, final: bool = False) -> dict[str, str]:
-    """Return the status of each row that the ledger has, by name. `wanted` are the names by table. With `final`,
-    statuses that a later run retries are left out."""
+    """Return the status of each row that the ledger has, by the name of its result. `wanted` are the names, by table.
+    With `final`, statuses that a later run retries are left out."""
     kept: dict[str, str] = {}
     for table, names in wanted.items():
         if ids := list(dict.fromkeys(names)):
@@ -201,26 +202,27 @@ def kept_statuses(ledger: StatusReader, wanted: Mapping[str, Iterable[str]], *, 
 
 
 def condition_id(name: str, condition: str) -> str:
-    """Return the name of the row that says that a result was asked for under the condition of that digest."""
+    """Return the name of a row of `conditions`, which records that the result `name` was made under the condition of
+    that digest."""
     return digest(["asked", name, condition])
 
 
 def sample_id(fingerprint: str, item: str, model: str, number: int, upstream: Sequence[str]) -> str:
-    """Return the name of a reply: the question (fingerprint), the item, the model, the sample number, and the replies
-    that it builds on."""
+    """Return the name of a reply. It is determined by the question (fingerprint), the item, the model, the sample
+    number, and the names of the replies that the question builds on."""
     return digest(["sample", fingerprint, item, model, number, *upstream])
 
 
 def conversation_id(
     fingerprint: str, item: str, models: Mapping[str, str], number: int, upstream: Sequence[str]
 ) -> str:
-    """Return the name of a conversation: the question (fingerprint), the item, the models by role, the number, and the
-    replies that it builds on."""
+    """Return the name of a conversation. It is determined by the step (fingerprint), the item, the models by role, the
+    sample number, and the names of the replies that the step builds on."""
     return digest(["conversation", fingerprint, item, sorted(models.items()), number, *upstream])
 
 
 def turn_id(conversation: str, number: int) -> str:
-    """Return the name of a turn. The conversation determines the turns before it."""
+    """Return the name of a turn of a conversation."""
     return digest(["turn", conversation, number])
 
 
@@ -244,7 +246,7 @@ def score_id(fingerprint: str, samples: Sequence[str], metric: str, evaluator: s
 
 
 class OtherStore(NamedTuple):
-    """Another store, with the commit that a row was found in."""
+    """Another store, and the commit in it that a row is from."""
 
     place: str
     commit: str
@@ -262,17 +264,17 @@ class OtherReplies(Protocol):
         ...
 
     def replies(self, table: str, request: str) -> Sequence[tuple[Row, Row | None, tuple[str, str]]]:
-        """Return the same as `Ledger.replies`, each with the place and the commit of its row."""
+        """Return the same as `Ledger.replies`, each with the place and the commit of the store that its row is from."""
         ...
 
     def vectors(self, names: Sequence[str]) -> Mapping[str, tuple[Row, tuple[str, str]]]:
-        """Return the rows of vectors by name, each with its place and its commit."""
+        """Return the rows of vectors by name, each with the place and the commit of its store."""
         ...
 
 
 @dataclass
 class ReuseCounts:
-    """The counts of replies adopted from other stores, and their original cost, by place."""
+    """The numbers of replies adopted from other stores, and their original cost, by the place of the store."""
 
     calls: Counter[str] = field(default_factory=Counter)
     cost_usd: dict[str, float] = field(default_factory=dict)

@@ -41,7 +41,7 @@ from tripos_runtime.reading.typed import read
 @dataclass
 class Questions:
     """The questions of a plan's steps. `axes` are those whose values replies may name. A question depends on the
-    language as far as numbers are read in it, and on the row as far as its settings do."""
+    language only through the notation of numbers, and on the row only through its settings."""
 
     plan: Plan
     axes: Sequence[Axis]
@@ -49,8 +49,7 @@ class Questions:
     _with_settings: dict[tuple[str, str, Settings], Question] = field(default_factory=dict)
 
     def of(self, step: Ask | JudgedStep, language: str, names: Mapping[str, Any]) -> Question:
-        """Return the question of a step in a language. `names` are the values that the conditions of its settings
-        see."""
+        """Return the question of a step in a language. `names` are the values for the conditions of its settings."""
         settings = self._settings(step)
         if settings.cases and not isinstance(step, Ask):
             names = with_arguments(step, names)
@@ -60,11 +59,12 @@ class Questions:
         """Return the question with the largest request and the longest reply that are possible."""
         key = self._key(step, language)
         if key not in self._questions:
-            self._questions[key] = self._build(step, key[1]) if isinstance(step, Ask) else self._judged(step, key[1])
+            self._questions[key] = self._of_ask(step, key[1]) if isinstance(step, Ask) else self._of_judge(step, key[1])
         return self._questions[key]
 
     def turn(self, step: Converse, role: str, language: str, names: Mapping[str, Any]) -> Question:
-        """Return the question for a turn of a role: the prompt is the dialogue alone, and the reply is its text."""
+        """Return the question for a turn of a role: the messages are the dialogue alone, and the reply is read as
+        text."""
         settings = next(speaker.settings for speaker in step.speakers if speaker.role == role)
         return self._settle((step.fingerprint, role), self.longest_turn(step, role), settings, language, names)
 
@@ -104,18 +104,18 @@ class Questions:
                 unsettled.append((when, reason))
                 return False
 
-        found = settings.of(language, holds)
+        chosen = settings.of(language, holds)
         if unsettled:
             return replace(question, unsettled=tuple(unsettled), varied=settings.varied)
-        if (*key, found) not in self._with_settings:
-            self._with_settings[*key, found] = replace(question, settings=found)
-        return self._with_settings[*key, found]
+        if (*key, chosen) not in self._with_settings:
+            self._with_settings[*key, chosen] = replace(question, settings=chosen)
+        return self._with_settings[*key, chosen]
 
     def metrics(self, step: JudgedStep) -> tuple[Metric, ...]:
         """Return the metrics of a judge; none if it gives one value."""
         return tuple(self.plan.metric(each) for each in getattr(step, "metrics", ()))
 
-    def _build(self, step: Ask, locale: str) -> Question:
+    def _of_ask(self, step: Ask, locale: str) -> Question:
         settings = step.settings.widest
         if step.options is not None:
             return Question(step.system, step.prompt, settings, None, likelihood_reader, form="number", chooses=True)
@@ -123,24 +123,36 @@ class Questions:
             return Question(step.system, step.prompt, settings, None, calls_reader(step.tools), form="tools")
         schema = schema_of(step.returns) if step.returns is not None else None
         reader = reply_reader(step.returns, self.axes, locale)
-        weigh = None if settings.top_logprobs is None else probability_reader(step.returns)
+        add_probabilities = None if settings.top_logprobs is None else probability_reader(step.returns)
         form: Form = "text" if step.returns is None else "typed"
         exact = step.returns is not None and holds_json(step.returns)
         return Question(
-            step.system, step.prompt, settings, schema, reader, form=form, add_probabilities=weigh, exact=exact
+            step.system,
+            step.prompt,
+            settings,
+            schema,
+            reader,
+            form=form,
+            add_probabilities=add_probabilities,
+            exact=exact,
         )
 
-    def _judged(self, step: JudgedStep, locale: str) -> Question:
+    def _of_judge(self, step: JudgedStep, locale: str) -> Question:
         scorer, metrics = self.plan.scorer(step.scorer), self.metrics(step)
         reader = verdict_reader(scorer) if isinstance(step, Compare) else grade_reader(scorer, metrics, locale)
-        schema, weigh = (
-            grade_schema(scorer, metrics),
-            None if isinstance(step, Compare) else grade_probabilities(scorer),
-        )
+        schema = grade_schema(scorer, metrics)
+        add_probabilities = None if isinstance(step, Compare) else grade_probabilities(scorer)
         settings = scorer.settings.widest
         form: Form = "typed" if scorer.writes else "number"
         return Question(
-            scorer.system, scorer.prompt, settings, schema, reader, scorer.chat, form, add_probabilities=weigh
+            scorer.system,
+            scorer.prompt,
+            settings,
+            schema,
+            reader,
+            scorer.chat,
+            form,
+            add_probabilities=add_probabilities,
         )
 
 
@@ -161,24 +173,24 @@ def settings_sent(
 
 
 def with_arguments(step: JudgedStep, names: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values with the arguments that a judge is given. An argument without a value raises when it is
-    read."""
-    found = dict(names)
+    """Return the values with the arguments of a judge added. Using an argument without a value raises
+    `Unavailable`."""
+    values = dict(names)
     for param, expr in step.args.items():
         try:
-            found[param] = evaluate(expr, names)
+            values[param] = evaluate(expr, names)
         except Unavailable as reason:
-            found[param] = MissingValue(reason.step, reason.status, reason.reason)
-    return found
+            values[param] = MissingValue(reason.step, reason.status, reason.reason)
+    return values
 
 
 def likelihood_reader(text: str) -> ReadOutcome:
     """Read the likelihoods of options."""
     try:
-        found = read_likelihoods(text)
+        likelihoods = read_likelihoods(text)
     except NoLikelihoods as error:
         return ReadOutcome(None, None, f"no likelihoods: {error}", PARSE_FAILURE)
-    return ReadOutcome(found, found)
+    return ReadOutcome(likelihoods, likelihoods)
 
 
 def calls_reader(tools: Sequence[Tool]) -> Reader:
@@ -186,8 +198,8 @@ def calls_reader(tools: Sequence[Tool]) -> Reader:
     part of a call is reported in the call."""
 
     def reader(text: str) -> ReadOutcome:
-        found = read_calls(tools, text)
-        return ReadOutcome(found, found)
+        text_and_calls = read_calls(tools, text)
+        return ReadOutcome(text_and_calls, text_and_calls)
 
     return reader
 
@@ -195,11 +207,11 @@ def calls_reader(tools: Sequence[Tool]) -> Reader:
 def probability_reader(returns: Type | None) -> ProbabilityReader:
     """Return a function that adds the probabilities of the reply's tokens to its value."""
 
-    def weigh(outcome: ReadOutcome, tokens: Sequence[TokenProbability]) -> ReadOutcome:
-        told = reply_probabilities(tokens, returns, outcome.value)
-        return replace(outcome, value=told if returns is None else {"value": outcome.value, **told})
+    def add_probabilities(outcome: ReadOutcome, tokens: Sequence[TokenProbability]) -> ReadOutcome:
+        fields = reply_probabilities(tokens, returns, outcome.value)
+        return replace(outcome, value=fields if returns is None else {"value": outcome.value, **fields})
 
-    return weigh
+    return add_probabilities
 
 
 def reply_reader(returns: Type | None, axes: Sequence[Axis], locale: str) -> Reader:

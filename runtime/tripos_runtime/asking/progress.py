@@ -22,7 +22,7 @@ class DatasetTally:
     made: int = 0
     given_up: int = 0
     asks: bool = True
-    """True if any role is asked."""
+    """True if the run asks any role for a row of the data set."""
     rejected: Counter[str] = field(default_factory=Counter)
 
     def to_json(self) -> dict[str, Any]:
@@ -43,7 +43,7 @@ class DatasetTally:
 
     @property
     def is_news(self) -> bool:
-        """True if there is anything to report. Rows that were only adopted are not reported."""
+        """True if there is anything to report: the run asks for rows, or an attempt was rejected."""
         return self.asks or self.rejected.total() > 0
 
     def summary(self) -> str:
@@ -54,17 +54,17 @@ class DatasetTally:
         """
         parts = [f"{self.made:,} made"]
         if rejected := self.rejected.total():
-            most = sorted(self.rejected.items(), key=lambda each: (-each[1], each[0]))
-            why = ", ".join(f"{count:,} {_word(reason, count)}" for reason, count in most)
-            parts.append(f"{rejected:,} rejected ({why})")
+            by_count = sorted(self.rejected.items(), key=lambda each: (-each[1], each[0]))
+            reasons = ", ".join(f"{count:,} {_reason_text(reason, count)}" for reason, count in by_count)
+            parts.append(f"{rejected:,} rejected ({reasons})")
         if self.given_up:
             parts.append(f"{self.given_up:,} given up")
         return ", ".join(parts)
 
 
-def _word(reason: str, count: int) -> str:
-    word = next((words for name, words in WORDS.items() if name == reason), reason)
-    return word.removesuffix("s") if count == 1 and word.endswith("duplicates") else word
+def _reason_text(reason: str, count: int) -> str:
+    text = next((words for name, words in WORDS.items() if name == reason), reason)
+    return text.removesuffix("s") if count == 1 and text.endswith("duplicates") else text
 
 
 KINDS = ("samples", "judgements", "scores", "comparisons")
@@ -107,9 +107,9 @@ class RunProgress:
     cost_unknown: int = 0
     """Answered calls of unknown price."""
     unpriced: set[str] = field(default_factory=set)
-    """The models of those calls."""
+    """The models of the calls of unknown price."""
     waiting: int = 0
-    """Items that another process works on."""
+    """The number of items that other processes work on."""
     makings: dict[str, DatasetTally] = field(default_factory=dict)
     """The progress of the generated data sets by name."""
     notes: list[str] = field(default_factory=list)
@@ -122,8 +122,9 @@ class RunProgress:
 
     @property
     def total(self) -> int:
-        """The number of all planned calls. If a role in a scenario had more calls than planned, for instance because a
-        `when` rules out calls that the plan did not count, the finished calls count, so progress never exceeds 100 %.
+        """The number of all planned calls. A role in a scenario can finish more calls than were planned, for instance
+        if a `when` skips calls that the plan did not count. Its finished calls are then the total, so progress never
+        exceeds 100 %.
 
         >>> lane = "judge", "sums"
         >>> RunProgress(planned=Counter({lane: 10}), asked=Counter({lane: 6}), skipped=Counter({lane: 6})).total
@@ -133,21 +134,22 @@ class RunProgress:
         return sum(max(self.planned[lane], done[lane]) for lane in self.planned.keys() | done.keys())
 
     def calls(self, lane: Lane | None = None) -> dict[str, int]:
-        """Return the counts of all calls, or of those of a lane. `left` are the calls that the run did not reach:
-        `planned` is the sum of the others, and `left` is 0 for a finished run.
+        """Return the counts of all calls, or of those of a lane. `left` counts the planned calls that the run did not
+        reach: 0 for a finished run. `planned` is the sum of the other counts.
 
         >>> lane = "judge", "sums"
         >>> RunProgress(planned=Counter({lane: 10}), asked=Counter({lane: 6}), skipped=Counter({lane: 1})).calls()
         {'planned': 10, 'asked': 6, 'reused': 0, 'skipped': 1, 'failed': 0, 'left': 3}
         """
         parts = {"asked": self.asked, "reused": self.reused, "skipped": self.skipped, "failed": self.failed}
-        came = {name: part.total() if lane is None else part[lane] for name, part in parts.items()}
-        done = sum(came.values())
+        finished = {name: part.total() if lane is None else part[lane] for name, part in parts.items()}
+        done = sum(finished.values())
         planned = self.total if lane is None else max(self.planned[lane], done)
-        return {"planned": planned, **came, "left": planned - done}
+        return {"planned": planned, **finished, "left": planned - done}
 
     def end_early(self) -> None:
-        """Reduce the planned calls to those made: the run has settled early and needs no more."""
+        """Reduce the planned calls to the finished ones: the run stopped early, since its figures are precise
+        enough."""
         for lane in self.planned:
             self.planned[lane] = self.asked[lane] + self.reused[lane] + self.skipped[lane] + self.failed[lane]
 
@@ -166,17 +168,17 @@ class RunProgress:
         unasked = [[*key, count] for key, count in sorted(self.unasked.items())]
         return {"calls": calls, **statuses, "makings": makings, "unasked": unasked}
 
-    def reuse(self, summed: Mapping[str, Any]) -> None:
-        """Count everything of a finished run as reused."""
-        for role, scenario, planned, skipped, answered in summed["calls"]:
+    def reuse(self, summary: Mapping[str, Any]) -> None:
+        """Count all calls of a finished run as reused, given its `summary`."""
+        for role, scenario, planned, skipped, answered in summary["calls"]:
             lane = (role, scenario)
             self.planned[lane], self.skipped[lane], self.reused[lane] = planned, skipped, answered
         for name in KINDS:
-            getattr(self, name).update(summed.get(name, {}))
-        for role, reason, count in summed.get("unasked", ()):
+            getattr(self, name).update(summary.get(name, {}))
+        for role, reason, count in summary.get("unasked", ()):
             self.unasked[role, reason] += count
-        for name, told in summed.get("makings", {}).items():
-            self.making(name).add(told)
+        for name, counts in summary.get("makings", {}).items():
+            self.making(name).add(counts)
 
     def count(self, lane: Lane, model: str, answer: Answer) -> None:
         """Count the outcome of a call that this run made."""
@@ -191,18 +193,18 @@ class RunProgress:
         self._spend(model, columns)
 
     def adopt(self, lane: Lane, model: str, answer: Answer, adopted: Adopted) -> None:
-        """Count a reply that an earlier run asked for under another name. Only the usage of a repair counts as spent
-        now."""
+        """Count a reply that was asked for under another name. Only the usage of a repair that this run asked for
+        counts as spent."""
         self.reused[lane] += 1
         before = adopted.row if adopted.draft is None else adopted.draft
         more = (answer.columns["attempts"] or 0) - (before["attempts"] or 0)
         if more > 0 and answer.columns["attempts"] != adopted.row["attempts"]:
-            told = ("tokens_in", "tokens_out", "cost_usd")
-            known = {key: None not in (answer.columns[key], before[key]) for key in told}
-            self._spend(model, {key: answer.columns[key] - before[key] if known[key] else None for key in told})
+            usage = ("tokens_in", "tokens_out", "cost_usd")
+            known = {key: None not in (answer.columns[key], before[key]) for key in usage}
+            self._spend(model, {key: answer.columns[key] - before[key] if known[key] else None for key in usage})
 
     def add_usage(self, other: RunProgress) -> None:
-        """Add the usage of another tally's calls, without the outcomes of its cases."""
+        """Add the calls of another process with their usage, without the outcomes of its cases."""
         self.asked.update(other.asked)
         self.repaired += other.repaired
         self.tokens_in += other.tokens_in
@@ -212,33 +214,34 @@ class RunProgress:
         self.unpriced |= other.unpriced
 
     def gather(self, living: Sequence[RunProgress], gone: Sequence[RunProgress]) -> None:
-        """Set the counts of a run that several processes share. For processes that are `gone`, only the calls that they
-        made count; the outcomes of their cases are counted by the processes that took these over, which do not count
-        the calls as reused.
+        """Set the counts to those of a run that several processes share. `living` are the counts of the processes that
+        still run, `gone` those of the processes that have ended early. Of the latter only the calls count: other
+        processes took their cases over and count the outcomes. These found the replies of the calls in the store, and
+        counted them as reused, which is undone here.
 
         >>> lane = "judge", "sums"
-        >>> whole = RunProgress()
+        >>> shared = RunProgress()
         >>> first = RunProgress(asked=Counter({lane: 6}), reused=Counter({lane: 2}))
         >>> parts = [first, RunProgress(asked=Counter({lane: 4}))]
-        >>> whole.gather(parts, [RunProgress(asked=Counter({lane: 2}))])
-        >>> whole.asked[lane], whole.reused[lane]
+        >>> shared.gather(parts, [RunProgress(asked=Counter({lane: 2}))])
+        >>> shared.asked[lane], shared.reused[lane]
         (12, 0)
         """
-        fresh = RunProgress(notes=self.notes)
+        total = RunProgress(notes=self.notes)
         for part in living:
-            fresh.planned |= part.planned
+            total.planned |= part.planned
             for name in SUMMED:
-                getattr(fresh, name).update(getattr(part, name))
-            fresh.add_usage(part)
-            fresh.reuse_counts.update(part.reuse_counts)
-            fresh.waiting += part.waiting
+                getattr(total, name).update(getattr(part, name))
+            total.add_usage(part)
+            total.reuse_counts.update(part.reuse_counts)
+            total.waiting += part.waiting
             for name, making in part.makings.items():
-                fresh.makings.setdefault(name, making)
+                total.makings.setdefault(name, making)
         for part in gone:
-            fresh.add_usage(part)
-            fresh.reuse_counts.update(part.reuse_counts)
-            fresh.reused -= part.asked & fresh.reused
-        self.__dict__.update(fresh.__dict__)
+            total.add_usage(part)
+            total.reuse_counts.update(part.reuse_counts)
+            total.reused -= part.asked & total.reused
+        self.__dict__.update(total.__dict__)
 
     def _spend(self, model: str, columns: Mapping[str, Any]) -> None:
         self.tokens_in += columns["tokens_in"] or 0

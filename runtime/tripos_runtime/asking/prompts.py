@@ -73,8 +73,8 @@ def chosen_rows(
     shots: Shots, case: Case, names: Mapping[str, Any], sources: Sources, begin: int = 0
 ) -> Iterator[SourceRow]:
     """Yield the rows that may be worked examples for this case: rows for which the condition holds, except the case's
-    own row and rows of its group. They come in file order or in the random order. Of the rows for which the equalities
-    of the condition hold, those before position `begin` come last."""
+    own row and rows of its group. They come in file order or in the random order, which starts at position `begin` of
+    the rows for which the equalities of the condition hold, and wraps around."""
     own_key = _group_key(case.dataset, case.fields, sources)
     row_names = dict(names)
     where = sources.examples.of(shots).where
@@ -92,7 +92,7 @@ def chosen_rows(
 
 
 def _part_holds(where: SplitCondition, position: int, names: Mapping[str, Any], fixed_values: dict[int, bool]) -> bool:
-    """Return true if a part of a condition, at a position in `where.rest`, holds. A part that does not depend on the
+    """Return true if the part of a condition at this position in `where.rest` holds. A part that does not depend on the
     row is evaluated once, and its value is stored in `fixed_values`."""
     if position not in where.fixed:
         return condition_holds(where.rest[position], names)
@@ -117,7 +117,7 @@ def _ordered_rows(
         )
         if not all_rows:
             return [rows[position] for position in order]
-        orders.clear()  # only the last order is kept, since seed texts may differ per case
+        orders.clear()  # keep only the last order, since seed texts may differ between cases
         orders[seed_text] = order
     return [rows[position] for position in orders[seed_text]]
 
@@ -140,8 +140,8 @@ def _candidate_positions(
 
 
 def _group_key(dataset: str | None, values: Mapping[str, Any], sources: Sources) -> Any:
-    """Return the key that a row shares with the rows of its group; `NO_KEY` if the data set has none, or if the key has
-    no value for this row."""
+    """Return the key that a row shares with the rows of its group; `NO_KEY` if the data set declares no key, or if the
+    key has no value for this row."""
     key = None if dataset is None else sources.key_of(dataset)
     if key is None:
         return NO_KEY
@@ -164,8 +164,8 @@ class PromptPlaceholders(Placeholders, Protocol):
         ...
 
     def inside(self, args: Mapping[str, Expr], names: Mapping[str, Any]) -> PromptPlaceholders:
-        """Return placeholders for the prompt of a judge, which can use `names`. Some of these are arguments: `args` are
-        their expressions."""
+        """Return placeholders for the prompt of a judge. `names` are the values that the prompt can use; `args` are the
+        expressions of those that are arguments."""
         ...
 
     def dialogue(self, turns: Expr, reason: Unavailable) -> list[DialogueTurn]:
@@ -181,7 +181,8 @@ class PromptPlaceholders(Placeholders, Protocol):
         ...
 
     def aside(self) -> PromptPlaceholders:
-        """Return placeholders for a text that is not part of the request, but must be known before it is sent."""
+        """Return placeholders for a text that is not part of the request, but must be known before the request is
+        sent."""
         ...
 
 
@@ -315,8 +316,8 @@ def plain_text(sent: Sequence[Message], plain: Plain, *, choosing: bool = False)
 
 
 def tool_messages(step: Ask, language: str, names: Mapping[str, Any]) -> list[Message]:
-    """Return a message for each tool that a model may call: the declared tools, described in a language, or if the step
-    takes its tools from the row, those. Raises `Unavailable` if the row has none."""
+    """Return a message for each tool that a model may call: the tools of the row if the step takes its tools from
+    there, else the declared tools, described in a language. Raises `Unavailable` if the row has none."""
     tools = [described_tool(tool, language) for tool in step.tools]
     if step.offered is not None:
         tools = [
@@ -398,7 +399,7 @@ def _continued_turn(step: Ask, names: Mapping[str, Any], placeholders: PromptPla
 
 
 def _has_called(step: Ask, names: Mapping[str, Any], *, pending: bool = False) -> bool:
-    """Return true if the reply to the continued ask called a tool; `pending` if that reply is not available."""
+    """Return true if the reply to the continued ask called a tool. If that reply is not available, return `pending`."""
     try:
         return bool(evaluate(Ref(path=(str(step.continues), "calls")), names))
     except Unavailable:
@@ -408,8 +409,8 @@ def _has_called(step: Ask, names: Mapping[str, Any], *, pending: bool = False) -
 def shorter_messages(
     step: Ask, question: Question, case: Case, names: Mapping[str, Any], sources: Sources, left_out: int
 ) -> tuple[int, tuple[Message, ...]] | None:
-    """Return, for an ask that continues a conversation, a number of turns to leave out that is greater than `left_out`,
-    and the messages without these turns; None if no more can be left out."""
+    """Return the messages of an ask that continues a conversation with more than `left_out` turns left out, preceded by
+    the number of those turns; None if no more can be left out."""
     turns = evaluate(Ref(path=(str(step.continues), "turns")), names)
     more_left_out = count_left_out(len(turns), left_out)
     return (

@@ -50,30 +50,35 @@ NO_REPLY: dict[str, Any] = (
 )
 
 SENT_ANEW: dict[str, Any] = {"adopted_from": None, "reused_from": None, "batch_id": None}
-"""The columns of a kept result."""
+"""The columns on the origin of a reply, for one that this run asked a model for itself."""
 
 OF_CALL = ("thinking", "finish_reason", "model_served", "logprobs", *UNUSED, "error")
-"""The columns of a call apart from its reply."""
+"""The columns of a call apart from its messages and its reply."""
 
 
 @dataclass(frozen=True)
 class ReadOutcome:
-    """The result of reading a reply: a value, or an error and its status. A reader returns one of `READINGS`;
-    `Question.read` turns it into the status of the reply and adds its parts. `scored`: the text may be
-    scored."""
+    """The result of reading a reply: a value, or an error.
+
+    The status from a reader is a key of `READINGS`. `Question.read` replaces it by the status of the reply, and sets
+    `scored` and `parts`."""
 
     value: Any
     parsed: Any
+    """The value as the store keeps it, before it becomes JSON text."""
     error: str | None = None
     status: str = OK
     scored: bool = True
+    """True if the text of the reply may be scored."""
     parts: ReplyText | None = None
+    """The answer and the thinking of the reply."""
 
 
 Reader = Callable[[str], ReadOutcome]
 """Reads the answer of a reply."""
 
 ProbabilityReader = Callable[[ReadOutcome, Sequence[TokenProbability]], ReadOutcome]
+"""Adds the probabilities of a reply's tokens to what was read from it. Raises `NoTokenProbabilities`."""
 LACKS_PROBABILITIES = "no token probabilities"
 """The start of the error of a reply that lacks the requested token probabilities."""
 
@@ -88,30 +93,31 @@ class Question:
     schema: dict[str, Any] | None
     reader: Reader
     chat: Expr | None = None
-    """For a reward model: the dialogue that it judges."""
+    """The dialogue that a reward model judges."""
     form: Form = "text"
     chooses: bool = False
-    """True if the likelihood of texts is asked for and nothing is written."""
+    """True if the model returns the likelihoods of the options, and writes no text."""
     add_probabilities: ProbabilityReader | None = None
-    """Combines a reply with the probabilities of its tokens."""
+    """Adds the probabilities of the reply's tokens; None if they are not asked for."""
     varied: tuple[str, ...] = ()
-    """The names of the settings that differ between its requests."""
+    """The names of the settings that differ between the requests of the step."""
     exact: bool = False
-    """True if the reply is read as any JSON, which contains no thinking."""
+    """True if the reply is read as any JSON. A mark of thinking inside the JSON is then part of the value."""
     unsettled: tuple[tuple[Expr, Unavailable], ...] = ()
-    """The conditions of its settings that have no value, with the reasons. Its settings are then the widest possible,
-    and nothing is sent with them."""
+    """The conditions of the settings that have no value, with the reasons. `settings` are then the widest possible, and
+    the question cannot be asked."""
 
     def settle(self, placeholders: Placeholders | None) -> None:
-        """Raise `Unavailable` if its settings are not known. `placeholders` replace pending replies."""
+        """Raise `Unavailable` if the settings are unknown. With `placeholders`, these receive the conditions without a
+        value, and raise the reason only if the value will never be available."""
         for when, reason in self.unsettled:
             if placeholders is None:
                 raise reason
             placeholders.condition(when, reason)
 
     def read(self, kept: Mapping[str, Any]) -> ReadOutcome:
-        """Read a kept reply, given the columns `reply`, `finish_reason` and `logprobs` of the store, and `thinking` and
-        `tokens_reasoning` if they are known. Every reader reads the answer without the thinking."""
+        """Read a reply, given the columns `reply`, `finish_reason` and `logprobs` of the store, and `thinking` and
+        `tokens_reasoning` if they are known. Every reader gets the answer without the thinking."""
         ending = ending_of(kept["finish_reason"])
         parts = reply_parts(kept["reply"], self.form, kept.get("thinking"), exact=self.exact)
         outcome = self.reader(parts.answer)
@@ -153,13 +159,13 @@ class Question:
         return Draft202012Validator(self.schema or {})
 
     def digest(self, identity: str, sent: Sequence[Message], number: int = 0) -> str:
-        """Return the digest of a request with these messages to the model of that identity. It contains the seed but
-        not the number of a sample, and the schema whether or not the model enforces it."""
-        spoken = ([message.speaker] if isinstance(message, DialogueTurn) else [] for message in sent)
-        text = dumps([[message.role, message.content, *more] for message, more in zip(sent, spoken, strict=True)])
-        about = self._content if self.settings.seed is None else self._about(self.settings.of_sample(number))
-        told = b"\0".join((identity.encode(), about, text.encode("utf-8", "replace")))
-        return blake2b(told, digest_size=16).hexdigest()
+        """Return the digest of a request with these messages to the model of that identity. The digest covers the seed
+        of sample `number` but not the number itself, and the schema whether or not the model enforces it."""
+        speakers = ([message.speaker] if isinstance(message, DialogueTurn) else [] for message in sent)
+        text = dumps([[message.role, message.content, *name] for message, name in zip(sent, speakers, strict=True)])
+        settings = self._content if self.settings.seed is None else self._about(self.settings.of_sample(number))
+        content = b"\0".join((identity.encode(), settings, text.encode("utf-8", "replace")))
+        return blake2b(content, digest_size=16).hexdigest()
 
     def note(self, language: str) -> str:
         """Return the note on the format that is added to the prompt; empty without a schema."""
@@ -191,8 +197,8 @@ class Question:
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to a question. `text` is the reply without its thinking, if it may be scored; `value` is the result of
-    the reader; `columns` are for the store. `thinking` and `raw`, the exact reply, are present if `text` is."""
+    """The answer to a question. `text` is the reply without its thinking; None if it may not be scored. `value` is the
+    result of the reader; `columns` are for the store. `thinking` and the exact reply, `raw`, are None if `text` is."""
 
     status: str
     text: str | None
@@ -205,16 +211,16 @@ class Answer:
 
 @dataclass(frozen=True)
 class UnreadableReply:
-    """An unreadable first reply, with its messages and its usage, as columns of the store."""
+    """An unreadable first reply, as columns of the store: its messages, its usage and the error."""
 
     columns: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Adopted:
-    """A reply to the same question under another name, as a row of the store, with the unreadable first reply before
-    it, if any. `origin` is the name that it was asked for under; `source` is the other store that it is from, if
-    any."""
+    """A kept reply to the same request that belongs to a result of another name, as a row of the store. `draft` is the
+    unreadable first reply before it, if any; `origin` is the name of that other result; `source` is the store that the
+    row is from, if it is not the store of the run."""
 
     row: Mapping[str, Any]
     draft: Mapping[str, Any] | None
@@ -223,7 +229,7 @@ class Adopted:
 
     @property
     def columns(self) -> dict[str, Any]:
-        """The columns that say where the reply is from."""
+        """The columns on the origin of the reply."""
         reused = self.row.get("reused_from") if self.source is None else str(self.source)
         return {"adopted_from": self.origin, "reused_from": reused}
 
@@ -231,9 +237,9 @@ class Adopted:
 def read_again(
     question: Question, kept: Mapping[str, Any], draft: Mapping[str, Any] | None
 ) -> tuple[Mapping[str, Any], ReadOutcome | None]:
-    """Read a kept reply again, after the unreadable `draft` if there was one. Return its columns, changed where needed,
-    and the outcome. The outcome is None if the reply now needs a repair with a wording other than the one that was
-    sent."""
+    """Read a kept reply again; `draft` is the unreadable first reply before it, if any. Return the columns to replace,
+    and the outcome. A draft that is readable after all becomes the reply. The outcome is None if a repair is needed
+    whose wording has not been sent."""
     last = question.read(kept)
     if draft is None:
         return {}, None if question.needs_repair(last) else last
@@ -244,7 +250,8 @@ def read_again(
 
 
 def read_answer(outcome: ReadOutcome, prompt: str, columns: dict[str, Any]) -> Answer:
-    """Return the answer of a reply that was read; its columns are added to those of the call."""
+    """Return the answer of a reply that was read. Add `parsed`, `error` and `status` to `columns`, those of the
+    call."""
     columns["parsed"] = None if outcome.parsed is None else dumps(outcome.parsed)
     columns |= {"error": outcome.error, "status": outcome.status}
     return answer_from(outcome, columns["reply"], outcome.status, prompt, columns)
@@ -258,8 +265,8 @@ def answer_from(outcome: ReadOutcome, raw: str, status: str, prompt: str, column
 
 
 def recorded_answer(question: Question, sent: tuple[Message, ...], stored: Mapping[str, Any]) -> Answer:
-    """Return the answer of a reply that was recorded elsewhere and cannot be repaired. `told` are columns of the store,
-    `reply` among them. They include `status` if the call failed or the reply was refused."""
+    """Return the answer of a reply that was recorded elsewhere and cannot be repaired. `stored` are columns of the
+    store, with `reply`, and with `status` if the call failed or the reply was refused."""
     columns: dict[str, Any] = {"messages": messages_text(sent), **NO_REPLY, **stored}
     if "status" in stored:
         prompt = as_one_text(sent)
@@ -281,9 +288,9 @@ def text_reader(text: str) -> ReadOutcome:
 
 
 def reply_parts(raw: str, form: Form, thinking: str | None = None, *, exact: bool = False) -> ReplyText:
-    """Return the answer of a reply and the thinking before it; `thinking` is the thinking from separate fields. In a
-    reply with calls, the thinking is removed from its text. A number has no thinking, and JSON that is read exactly has
-    none inside.
+    """Split a reply into its answer and its thinking. `thinking` is the thinking that the provider returned in a field
+    of its own; it precedes the thinking in the reply. In a reply with calls of tools, the thinking is removed from the
+    text. A number has no thinking, and with `exact` the inside of JSON is not searched for any.
 
     >>> reply_parts("<think>A?</think> B", "text", "Let me see.").thinking
     'Let me see.\\n\\nA?'
@@ -304,8 +311,8 @@ def reply_parts(raw: str, form: Form, thinking: str | None = None, *, exact: boo
 
 
 def content_of(text: str, form: Form, *, thought: bool = False) -> Content:
-    """Return the kind of content of a reply. This is the only place that decides it. `thought`: there was thinking
-    before it.
+    """Return the kind of content of a reply. This is the only place that decides it. `thought` is true if there was
+    thinking before the text.
 
     >>> content_of(" \\n", "text"), content_of('{"text": "", "calls": [{"name": "ping"}]}', "tools")
     ('empty', 'calls')
@@ -324,7 +331,8 @@ def messages_text(sent: Sequence[Message]) -> str:
 
 
 def dumps(value: Any) -> str:
-    """Return JSON text; sets become sorted lists. Text that UTF-8 cannot encode takes a slower path.
+    """Return compact JSON text with sorted keys; sets become sorted lists. Text that UTF-8 cannot encode takes a slower
+    path.
 
     >>> dumps({"b": {2, 1}, "a": "é"})
     '{"a":"é","b":[1,2]}'

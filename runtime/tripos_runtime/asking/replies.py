@@ -1,12 +1,12 @@
 """Programs that obtain one reply: the first try, a shorter prompt, the reading, and one repair of an unreadable reply.
 
-A program does no I/O. It yields a request and is sent the outcome; it yields a draft, which must be kept before
-anything else is asked; or it yields the reading of a long reply, which takes time. `run_reply` drives it with a live
-model.
+A program is a generator and does no I/O. It yields a request and is sent the outcome; it yields a draft, which is an
+unreadable first reply and must be kept before anything else is asked; or it yields the reading of a long reply, which
+takes time. `run_reply` drives it with a live model.
 
-Kept rows become answers again here. A step that builds on a kept reply sees exactly what a fresh run would see: the
-text, the value that its question's reader gives, the status, and the messages that were really sent, which may be
-shortened."""
+The module also turns kept rows into answers. A step that builds on a kept reply sees exactly what a fresh run would
+see: the text, the value that the reader of its question returns, the status, and the messages that were really sent,
+which may be shortened."""
 
 from __future__ import annotations
 
@@ -51,10 +51,11 @@ from tripos_runtime.models.http import shared_reply_memory
 from tripos_runtime.reading.plain_text import LONG_REPLY
 from tripos_runtime.scheduling.calling import Called, Caller, Lane
 
-REPAIR = {
+REPAIR: Final = {
     "en": "That reply could not be used: {error}. Reply again, with nothing but the JSON asked for.",
     "zh": "上面的回复无法使用：{error}。请重新回复，只输出所要求的 JSON。",
 }
+"""The message that asks for a readable reply, by language."""
 _USAGE = ("tokens_in", "tokens_out", "tokens_reasoning", "cost_usd")
 CONTEXT_EXCEEDED = "R0107"
 """The error code of a prompt that exceeds the context of its model."""
@@ -75,9 +76,9 @@ Sent = tuple[Message, ...]
 
 @dataclass(frozen=True, slots=True)
 class SentRequest:
-    """A request to a model, with `left_out` turns of a dialogue not shown. `shorter` is used if the request exceeds the
-    model's context: given the number of turns left out so far, it returns the new number and the remaining messages;
-    None if no more can be left out."""
+    """A question with its messages, `sent`, to one model. `left_out` is the number of turns of a dialogue that the
+    messages leave out. `shorter` is called if the request exceeds the model's context: given the number of turns left
+    out so far, it returns the new number and the remaining messages, or None if no more can be left out."""
 
     model: Model
     question: Question
@@ -115,8 +116,8 @@ class SentRequest:
 
 @dataclass(frozen=True, slots=True)
 class FirstReply:
-    """A first reply, or the error instead of it; the messages that were sent, and how many turns of a dialogue they
-    leave out."""
+    """A first reply and the messages that were sent, or an error and the messages of the longest request. `left_out` is
+    the number of turns of a dialogue that the last request left out."""
 
     outcome: Called | ModelError
     sent: Sent
@@ -124,37 +125,38 @@ class FirstReply:
 
 
 def first_replies(asked: SentRequest, samples: int = 1, number: int = 0) -> ReplyProgram[list[FirstReply]]:
-    """Return the first replies to a question for the samples from `number` on, from one request. There is at least one;
-    there are fewer than `samples` if the server ignores `n` or broke some off, and the caller asks for the others."""
+    """Return the first replies to a question for the samples from `number` on, from one request. There is at least one.
+    There are fewer than `samples` if the server ignores `n` or did not complete some of the replies; the caller asks
+    for the others. If the request fails, there are `samples` errors."""
     messages, left_out, attempts = asked.sent, asked.left_out, 0
     while True:
-        came = yield asked.request(messages, samples, number)
-        if isinstance(came, Called):
+        outcome = yield asked.request(messages, samples, number)
+        if isinstance(outcome, Called):
             break
-        assert isinstance(came, ModelError)
-        came.attempts += attempts
-        attempts = came.attempts
-        less = asked.shorter(left_out) if asked.shorter is not None and came.code == CONTEXT_EXCEEDED else None
-        if less is None:
-            further = came.of_further_sample()
+        assert isinstance(outcome, ModelError)
+        outcome.attempts += attempts
+        attempts = outcome.attempts
+        shorter = asked.shorter(left_out) if asked.shorter is not None and outcome.code == CONTEXT_EXCEEDED else None
+        if shorter is None:
+            further = outcome.of_further_sample()
             return [
-                FirstReply(came, asked.sent, left_out),
+                FirstReply(outcome, asked.sent, left_out),
                 *[FirstReply(further, asked.sent, left_out)] * (samples - 1),
             ]
-        left_out, messages = less
+        left_out, messages = shorter
     # All replies share the latency. The requests and the tokens of the prompt count for the first reply.
-    requests = [attempts + came.attempts, *[0] * (samples - 1)]
+    requests = [attempts + outcome.attempts, *[0] * (samples - 1)]
     return [
-        FirstReply(Called(reply, count, came.latency_s, came.batch_id), messages, left_out)
-        for reply, count in zip(came.reply.samples(samples), requests, strict=False)
+        FirstReply(Called(reply, count, outcome.latency_s, outcome.batch_id), messages, left_out)
+        for reply, count in zip(outcome.reply.samples(samples), requests, strict=False)
     ]
 
 
 def complete_reply(
     asked: SentRequest, first: FirstReply | UnreadableReply | Adopted, number: int = 0
 ) -> ReplyProgram[Answer]:
-    """Return the answer from the first reply to sample `number`, after one repair if it is unreadable. The unreadable
-    reply is yielded as a draft, which must not be asked for again."""
+    """Return the answer from the first reply to sample `number`, after one repair if that reply is unreadable. A new
+    unreadable reply is yielded as a draft, so that a later run repairs it and does not ask for it again."""
     if isinstance(first, Adopted):
         return (yield from _reuse_reply(asked, first, number))
     messages = first.sent if isinstance(first, FirstReply) else _sent(asked, first.columns["messages"])
@@ -176,8 +178,8 @@ def complete_reply(
 
 
 def _reuse_reply(asked: SentRequest, adopted_reply: Adopted, number: int) -> ReplyProgram[Answer]:
-    """Return the answer from a reply to the same question under another name. It is read again. A repair is made only
-    if the earlier repair, if any, was worded differently."""
+    """Return the answer from a kept reply to the same request under another name. The reply is read again, and repaired
+    if it is unreadable, unless a repair of the same wording was already tried."""
     row = adopted_reply.row
     messages = _sent(asked, row["messages"]) if "messages" in row else asked.sent
     columns: dict[str, Any] = {
@@ -190,15 +192,15 @@ def _reuse_reply(asked: SentRequest, adopted_reply: Adopted, number: int) -> Rep
     prompt = as_one_text(messages)
     if columns["reply"] is None:
         return Answer(row["status"], None, None, prompt, {**columns, "status": row["status"]})
-    replied, outcome = yield from _read_text(
+    replaced, outcome = yield from _read_text(
         columns["reply"], partial(read_again, asked.question, columns, adopted_reply.draft)
     )
-    columns |= replied
+    columns |= replaced
     if outcome is None:
         outcome = yield from _read(asked.question, columns)
         if adopted_reply.draft is None:
-            told = {key: columns[key] for key in ("messages", "reply", *OF_CALL)}
-            yield UnreadableReply({**told, "error": outcome.error})
+            draft_columns = {key: columns[key] for key in ("messages", "reply", *OF_CALL)}
+            yield UnreadableReply({**draft_columns, "error": outcome.error})
         outcome = yield from _repaired(asked, messages, outcome, columns, number)
     return read_answer(outcome, prompt, columns)
 
@@ -206,18 +208,19 @@ def _reuse_reply(asked: SentRequest, adopted_reply: Adopted, number: int) -> Rep
 def _repaired(
     asked: SentRequest, sent: Sent, before: ReadOutcome, columns: dict[str, Any], number: int
 ) -> ReplyProgram[ReadOutcome]:
-    """Return the better of the outcome before and the outcome of a second reply; `columns` become those of both."""
+    """Ask once more, and return the outcome of the second reply, or `before` if less of the second reply is readable or
+    the call fails. `columns` get the usage of both calls, and the second reply if its outcome is returned."""
     note = REPAIR.get(asked.language, REPAIR["en"]).format(error=before.error)
-    said = Message("assistant", shown_again(columns["reply"])), Message("user", unmarked(note))
-    came = yield asked.request((*sent, *said), 1, number)
-    if not isinstance(came, Called):
-        assert isinstance(came, ModelError)
-        columns["attempts"] += came.attempts
-        taken = _usage_columns(came)
-        for key in _USAGE if came.usage is not None else ():
-            columns[key] = _sum(columns[key], taken[key])
-        return before  # keep the outcome of the first reply
-    second = _columns(replace(came, reply=came.reply.samples(1)[0]))
+    added = Message("assistant", shown_again(columns["reply"])), Message("user", unmarked(note))
+    outcome = yield asked.request((*sent, *added), 1, number)
+    if not isinstance(outcome, Called):
+        assert isinstance(outcome, ModelError)
+        columns["attempts"] += outcome.attempts
+        usage = _usage_columns(outcome)
+        for key in _USAGE if outcome.usage is not None else ():
+            columns[key] = _sum(columns[key], usage[key])
+        return before
+    second = _columns(replace(outcome, reply=outcome.reply.samples(1)[0]))
     for key in UNUSED:
         columns[key] = _sum(columns[key], second[key])
     columns |= {"model_served": second["model_served"], "batch_id": second["batch_id"]}
@@ -229,7 +232,7 @@ def _repaired(
 
 
 def shown_again(raw: str) -> str:
-    """Return how a model's own unreadable reply is shown to it: the answer without the thinking."""
+    """Return a model's own unreadable reply as it is shown to the model again: the answer without the thinking."""
     answer = ReplyText.parse(raw).answer
     return unmarked(answer) if answer.strip() else SILENT
 
@@ -241,7 +244,7 @@ def _read(question: Question, columns: Mapping[str, Any]) -> ReplyProgram[ReadOu
 
 
 def _read_text(text: str, read: Callable[[], Result]) -> ReplyProgram[Result]:
-    """Return the result of reading a text; for a long text, the result that the driver sends."""
+    """Return `read()`. For a long text, the driver calls it, and sends the result."""
     if len(text) <= LONG_REPLY:
         return read()
     result: Result = yield ReplyReading(read)
@@ -252,24 +255,24 @@ async def run_reply(
     program: ReplyProgram[Result], caller: Caller, lane: Lane, keep: Callable[[UnreadableReply], None]
 ) -> Result:
     """Return the result of a program: send its requests to a model and keep its drafts. Long replies are read in a
-    thread, so that other calls go on; they count towards the run's memory until they are read. Raises the caller's
-    error if no other call could succeed, such as `Stopped`."""
-    came: Any = None
+    thread, so that other calls go on; they count towards the run's memory until they are read. The program receives a
+    `ModelError` as the outcome of its request; errors that end the run, such as `Stopped`, are raised."""
+    outcome: Any = None
     with shared_reply_memory():
         try:
             while True:
-                need = program.send(came)
+                need = program.send(outcome)
                 if isinstance(need, ReplyReading):
-                    came = await asyncio.to_thread(need.reader)
+                    outcome = await asyncio.to_thread(need.reader)
                     continue
                 if isinstance(need, UnreadableReply):
                     keep(need)
-                    came = None
+                    outcome = None
                     continue
                 try:
-                    came = await caller.call(need, lane)
+                    outcome = await caller.call(need, lane)
                 except ModelError as error:
-                    came = error
+                    outcome = error
         except StopIteration as end:
             result: Result = end.value
             return result
@@ -316,7 +319,7 @@ DRAFT: Final = (
     "messages", "reply", "thinking", "error", "finish_reason", "model_served", "logprobs",
     "attempts", "tokens_in", "tokens_out", "tokens_reasoning", "cost_usd", "latency_s",
 )  # fmt: skip
-"""The columns of a draft that become those of the answer."""
+"""The columns of `drafts` that `UnreadableReply` holds."""
 
 
 def answer_of(row: Row, question: Question) -> Answer:
@@ -324,7 +327,7 @@ def answer_of(row: Row, question: Question) -> Answer:
     if row["reply"] is None:
         return Answer(row["status"], None, None, as_one_text(messages_of(row)), {"error": row["error"]})
     outcome = question.read(row)
-    # A reply that was refused elsewhere, as in a log, may be readable.
+    # An imported reply may be readable although its log says that it was refused or failed.
     status = row["status"] if outcome.scored and row["status"] in (REFUSED, PROVIDER_ERROR) else outcome.status
     return answer_from(outcome, row["reply"], status, as_one_text(messages_of(row)), {"error": row["error"]})
 
@@ -343,13 +346,14 @@ def conversation_of(row: Row) -> Answer:
 
 
 def draft_row(row: Row, name: str, draft: UnreadableReply) -> dict[str, Any]:
-    """Return the row of an unreadable reply that will be repaired, given the columns of the result."""
+    """Return the row in `drafts` of an unreadable reply. `row` is that of the result `name`, which the repair will
+    complete."""
     return {"unit_id": name, **{key: row[key] for key in ("run_id", "fingerprint", "created_at")}, **draft.columns}
 
 
 def adopted_rows(table: str, row: Row, name: str, adopted: Adopted) -> dict[str, list[dict[str, Any]]]:
-    """Return the rows of a result whose reply was asked for under another name: its own, and the draft if the reply is
-    in another store, since the store of the run may lack it."""
+    """Return the rows, by table, of a result whose reply was asked for under another name: its own, and the draft if
+    the reply is from another store, since the store of the run may lack that draft."""
     rows = {table: [{**row, **adopted.columns}]}
     if adopted.draft is not None and adopted.columns["reused_from"] is not None:
         rows["drafts"] = [draft_row(row, name, draft_of(adopted.draft))]
@@ -368,5 +372,5 @@ def messages_of(row: Row) -> tuple[Message, ...]:
 
 def dialogue_of(row: Row) -> Dialogue:
     """Return the turns of a conversation from its row of `samples`."""
-    found: Dialogue = orjson.loads(row["parsed"])["turns"] if row["parsed"] else []
-    return found
+    turns: Dialogue = orjson.loads(row["parsed"])["turns"] if row["parsed"] else []
+    return turns

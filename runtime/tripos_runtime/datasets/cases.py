@@ -1,4 +1,4 @@
-"""The cases of a plan: the rows of every scenario, each in its context, built one at a time."""
+"""The cases of a plan: the rows of every scenario, each with its values of the scenario's axes, built one at a time."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class SubsetTags:
 
 
 def drawn_counts(source: CaseSource) -> dict[str, int]:
-    """Return the number of items of every subset in the whole benchmark, without subsets that depend on data not
-    generated yet. Unreadable data are left out here; a run reports them."""
+    """Return the number of items of every subset, counted over all scenarios. The result is empty if some items depend
+    on rows that are not generated yet, or data cannot be read, which a run then reports."""
     if not source.plan.subsets or not all(map(source.is_listable, source.plan.scenarios)):
         return {}
     try:
@@ -61,7 +61,7 @@ def drawn_counts(source: CaseSource) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Case:
-    """One row of one scenario. `context` maps each axis to a value; `names` are the values that expressions see;
+    """One row of one scenario. `context` maps each axis to a value; `names` are the values for its expressions;
     `origin` is the position of the row in its file, `None` for a case of axes only; `origins` says how a generated row
     was made."""
 
@@ -109,25 +109,25 @@ class CaseSource:
 
     @property
     def trust(self) -> Trust:
-        """Permissions of the benchmark on this machine."""
+        """What the benchmark may do on this machine, and how much of its files is read."""
         return self.reader.trust
 
     def cases(self, selection: Selection) -> Iterator[Case]:
         """Yield the cases, one of each scenario in turn, so that an interrupted run has some of each. A run with a
         stopping rule gets them in one random order."""
         if selection.until is not None:
-            every = self.cases_of(selection.chosen(self.plan), selection)
-            yield from sorted(every, key=partial(drawn_order_key, selection.until.seed))
+            cases = self.cases_of(selection.chosen(self.plan), selection)
+            yield from sorted(cases, key=partial(drawn_order_key, selection.until.seed))
             return
-        waiting = [self.of(scenario, selection) for scenario in selection.chosen(self.plan)]
-        while waiting:
-            going = []
-            for source in waiting:
-                case = next(source, None)
+        iterators = [self.of(scenario, selection) for scenario in selection.chosen(self.plan)]
+        while iterators:
+            unfinished = []
+            for iterator in iterators:
+                case = next(iterator, None)
                 if case is not None:
                     yield case
-                    going.append(source)
-            waiting = going
+                    unfinished.append(iterator)
+            iterators = unfinished
 
     def cases_of(self, scenarios: Iterable[Scenario], selection: Selection) -> Iterator[Case]:
         """Yield the selected cases of some scenarios, one scenario after another."""
@@ -139,8 +139,9 @@ class CaseSource:
         return cases if shard is None else (case for case in cases if shard.has(case.item_id))
 
     def _of(self, scenario: Scenario, selection: Selection) -> Iterator[Case]:
-        partly = selection.limit is not None and selection.seed is None
-        cases = (case for case in self._all_cases(scenario, partly=partly) if selection.allows(case.context))
+        """Yield the selected cases of all shards."""
+        first_only = selection.limit is not None and selection.seed is None
+        cases = (case for case in self._all_cases(scenario, first_only=first_only) if selection.allows(case.context))
         if selection.drawn is not None and not self._is_generated(scenario):
             cases = (case for case in cases if selection.holds(scenario.name, case.item_id))
         if selection.limit is None or self._is_generated(scenario):  # generated rows were selected before generation
@@ -153,7 +154,8 @@ class CaseSource:
             yield from heapq.nsmallest(selection.limit, cases, key=partial(drawn_order_key, selection.seed))
 
     def count(self, scenario: Scenario, selection: Selection) -> int:
-        """Return the number of cases of a scenario in a run. If the plan does not say, they are read and counted."""
+        """Return the number of cases of a scenario in a run. If the plan does not determine it, the cases are read and
+        counted; for rows that are not generated yet it is the largest number possible."""
         if self._is_generated(scenario):
             if scenario.rows is not None and scenario.rows.dataset not in self.sources.generated.rows:
                 return self._expected(scenario, selection)
@@ -172,8 +174,8 @@ class CaseSource:
         return replace(selection, subset=subset, drawn=self.drawn()[subset.name])
 
     def drawn(self) -> Mapping[str, Drawn]:
-        """The items of every subset of the plan, by its name. A scenario whose slots depend on data not generated yet
-        contributes none."""
+        """Return the items of every subset of the plan, by its name. A scenario whose slots depend on data not
+        generated yet contributes none."""
         if not self.plan.subsets:
             return {}
         if self.public_drawn:
@@ -207,7 +209,7 @@ class CaseSource:
 
     @cached_property
     def clusters(self) -> RowClusters:
-        """The rows that were drawn together."""
+        """The clusters of rows that were sampled together, by which standard errors are computed."""
         return RowClusters(self.plan)
 
     def cluster(self, case: Case) -> str | None:
@@ -215,8 +217,8 @@ class CaseSource:
         return self.clusters.of(case.scenario.name, case.dataset, case.fields)
 
     def clusterings(self, selection: Selection) -> tuple[Clustering, ...]:
-        """Return the clusterings of the selected cases, if they share clusters; of rows not generated yet, as far as
-        their sources determine it."""
+        """Return the clusterings of the selected cases, if several cases share a cluster. For rows that are not
+        generated yet, the clusters are those that their sources determine."""
         chosen = [scenario for scenario in selection.chosen(self.plan) if scenario.name in self.clusters.scenarios]
         return self.clusters.count({scenario.name: list(self._members(scenario, selection)) for scenario in chosen})
 
@@ -242,10 +244,10 @@ class CaseSource:
     def withheld_counts(self, selection: Selection) -> dict[str, int]:
         """Return the number of withheld items of every selected scenario that has some, within the subset if one is
         selected."""
-        lost = {
+        withheld = {
             scenario.name: self.withheld.get(scenario.name, frozenset()) for scenario in selection.chosen(self.plan)
         }
-        counts = {name: sum(selection.holds(name, item) for item in items) for name, items in lost.items()}
+        counts = {name: sum(selection.holds(name, item) for item in items) for name, items in withheld.items()}
         return {name: count for name, count in counts.items() if count}
 
     def slot_counts(self, selection: Selection) -> dict[str, int]:
@@ -253,13 +255,13 @@ class CaseSource:
         counts = SlotChoice(self.slots, selection).counts()
         return {name: count for name, count in counts.items() if name not in self.sources.generated.frozen}
 
-    def _all_cases(self, scenario: Scenario, *, partly: bool = False) -> Iterator[Case]:
-        """Yield every case; with `partly`, the caller takes only the first ones. Raises `DataError` if there are too
-        many contexts to list."""
+    def _all_cases(self, scenario: Scenario, *, first_only: bool = False) -> Iterator[Case]:
+        """Yield every case; with `first_only`, the caller takes only the first ones. Raises `DataError` if there are
+        too many contexts to list."""
         if scenario.rows is None:
             axes = [self.axes[name] for name in scenario.axes]
             for number, cell in enumerate(allowed_cells(axes)):
-                if (number == 0 and scenario.cells > MOST_LISTED and not partly) or number >= MOST_LISTED:
+                if (number == 0 and scenario.cells > MOST_LISTED and not first_only) or number >= MOST_LISTED:
                     message = (
                         f"`{scenario.name}` has {scenario.cells:,} contexts, and {MOST_LISTED:,} are listed at most"
                     )
@@ -277,18 +279,18 @@ class CaseSource:
         return None if scenario.rows is None else self._case(scenario, scenario.rows, row)
 
     def _case(self, scenario: Scenario, rows: Rows, row: SourceRow) -> Case | None:
-        said = row.values
-        context = {name: said[name] if name in said else self.axes[name].values[0].name for name in scenario.axes}
-        names = {**context, rows.alias: said, **self.sources.names}
+        fields = row.values
+        context = {name: fields[name] if name in fields else self.axes[name].values[0].name for name in scenario.axes}
+        names = {**context, rows.alias: fields, **self.sources.names}
         if rows.where is not None and not self._holds(rows.where, names, row):
             return None
-        return Case(scenario, row.item_id, context, said, rows.dataset, names, row.origin, row.origins)
+        return Case(scenario, row.item_id, context, fields, rows.dataset, names, row.origin, row.origins)
 
     def _holds(self, where: Expr, names: Mapping[str, Any], row: SourceRow) -> bool:
         try:
             return bool(evaluate(where, names))
         except Unavailable:
-            if row.origins is None:  # for rows from files the compiler has checked that there is a value
+            if row.origins is None:  # for rows of files the compiler has checked that the condition has a value
                 raise
             return False
 
@@ -296,13 +298,13 @@ class CaseSource:
         """Return the largest number of rows of a scenario before they are generated."""
         most = scenario.row_count if selection.limit is None else min(selection.limit, scenario.row_count)
         assert scenario.rows is not None
-        whole = not selection.only and selection.drawn is None
-        if whole or not self.slots.is_listable(self.slots.by_name[scenario.rows.dataset]):
+        takes_any_slot = not selection.only and selection.drawn is None
+        if takes_any_slot or not self.slots.is_listable(self.slots.by_name[scenario.rows.dataset]):
             return most
         return sum(1 for _ in chosen_slots(self.slots, scenario, selection))
 
     def unmade(self, selection: Selection) -> tuple[str, ...]:
-        """Return the data sets that models write during the run, including those behind them."""
+        """Return the data sets that models write during the run, including those from which others are generated."""
         frozen = self.sources.generated.frozen
         return tuple(name for name in SlotChoice(self.slots, selection).order if name not in frozen)
 
@@ -336,8 +338,8 @@ class CaseSource:
 
 @dataclass(frozen=True)
 class PlannedStepCalls:
-    """The calls of a step that several models make together, for the selected cases. `place` is its scenario or data
-    set; `arms` are the treatments that share them."""
+    """The calls of a step for the selected cases, over all models of its role: the expected number, the smallest and
+    the largest. `place` is its scenario or generated data set; `arms` are the treatments that share the calls."""
 
     place: str
     step: str
@@ -360,16 +362,16 @@ def planned_steps(
     for count in plan.calls:
         if count.scenario not in parts:
             continue
-        part, whole = parts[count.scenario], rows[count.scenario]
+        part, total = parts[count.scenario], rows[count.scenario]
         times = math.prod(models.get(role, 1) for role in count.times)
         if count.pairs is not None:
-            several = models.get(count.pairs, 1)
-            times *= several * (several - 1)
-        least, calls, most = (each * part // whole for each in (count.least, count.calls, count.most))
-        if count.row is not None and part < whole:  # it is unknown here which rows these are
-            fewest, widest = count.row
-            least = max(fewest * part, count.least - widest * (whole - part))
-            most = min(widest * part, count.most)
+            models_in_pairs = models.get(count.pairs, 1)
+            times *= models_in_pairs * (models_in_pairs - 1)
+        least, calls, most = (each * part // total for each in (count.least, count.calls, count.most))
+        if count.row is not None and part < total:  # rows differ in their calls, and which ones are run is unknown here
+            row_least, row_most = count.row
+            least = max(row_least * part, count.least - row_most * (total - part))
+            most = min(row_most * part, count.most)
             calls = min(max(calls, least), most)
         least, calls, most = least * times, calls * times, most * times
         planned.append(PlannedStepCalls(count.scenario, count.step, count.role, count.arms, least, calls, most))

@@ -1,9 +1,9 @@
 """Data files: where they are found, what a benchmark may read, and rows joined from several files.
 
-A source is searched relative to its spec, in the data folders, and among files fetched from the Hugging Face Hub. A
-spec may come from somebody else, and what it reads is printed, sent to models and released. So it may read only regular
-files of its own folder, of the project around it, and of the given data folders. At run time the same files are found
-again by path and SHA-256."""
+A source is a file, or a pattern for several, that a spec names. It is searched relative to its spec, in the data
+folders, and among files fetched from the Hugging Face Hub. A spec may come from somebody else, and what it reads is
+printed, sent to models and released. So it may read only regular files of its own folder, of the project around it, and
+of the given data folders. At run time the same files are found again by path and SHA-256."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ from tripos_runtime.datasets.trust import TRUSTED, ReadLimits, Trust
 Record = dict[str, Any]
 Read = Callable[[ResolvedFile], Iterator[Record]]
 Key = tuple[str | None, ...]
-"""The key of a joined row: the value of its column, and the captures of the files' names."""
+"""The key of a joined row: the value of its column, and the captures of its file's name that the row joined to it has
+too."""
 
 
 def files_of(
@@ -91,7 +92,7 @@ def _joined(file: ResolvedFile, records: Iterator[Record], joined: JoinedFiles, 
         raise DataError(message, "let the names of both agree in what stands in braces")
     rows: dict[Key, tuple[str, Record]] | None = None
     names: tuple[str, ...] = ()
-    found = number = 0
+    matches = number = 0
     for number, record in enumerate(records, 1):
         row = {**file.captures, **record}
         if rows is None:
@@ -102,10 +103,10 @@ def _joined(file: ResolvedFile, records: Iterator[Record], joined: JoinedFiles, 
             message = f"row {number} of {file.path} has no single value in `{joined.column}`, by which files are joined"
             raise DataError(message, "give every row a text or a number there")
         path, other = rows.get((key, *(key_text(row.get(name)) for name in names)), ("", None))
-        found += other is not None
+        matches += other is not None
         where = f"row {number} of {file.path}"
         yield record if other is None else _with_columns(record, other, joined, where, path)
-    if number and not found:
+    if number and not matches:
         first = files[0].path
         message = f"no row of {first} has in `{joined.other}` what a row of {file.path} has in `{joined.column}`"
         raise DataError(message, f'name the columns that agree: `on "{joined.column}" to "…"`')
@@ -126,27 +127,28 @@ def _by_key(
 ) -> dict[Key, tuple[str, Record]]:
     """Return the rows of files by their key and the captured `names`, each with the path of its file. Raises
     `DataError` if two rows have the same key."""
-    found: dict[Key, tuple[str, Record]] = {}
-    wanted = {joined.other, *joined.columns}
+    by_key: dict[Key, tuple[str, Record]] = {}
+    columns = {joined.other, *joined.columns}
     for file in files:
         for number, record in enumerate(read(file), 1):
             row = {**file.captures, **record}
-            key = key_text(row.get(joined.other))
-            if key is None:
+            value = key_text(row.get(joined.other))
+            if value is None:
                 message = f"row {number} of {file.path} has no single value in `{joined.other}`"
                 raise DataError(message, "name the column by which its rows are found, and give every row a value")
-            place = (key, *(key_text(row[name]) for name in names))
-            if place in found:
-                before = found[place][0]
+            key = (value, *(key_text(row[name]) for name in names))
+            if key in by_key:
+                before = by_key[key][0]
                 where = file.path if before == file.path else f"{before} and {file.path}"
-                message = f"two rows of {where} have `{key}` in `{joined.other}`"
+                message = f"two rows of {where} have `{value}` in `{joined.other}`"
                 raise DataError(message, "leave one, for a row gets the columns of one other row")
-            found[place] = (file.path, {name: value for name, value in row.items() if name in wanted})
-    return found
+            by_key[key] = (file.path, {name: cell for name, cell in row.items() if name in columns})
+    return by_key
 
 
 def _with_columns(record: Record, other: Record, joined: JoinedFiles, where: str, path: str) -> Record:
-    """Return a record with the columns of its row in another file. Raises `DataError` if the two disagree."""
+    """Return a record with the columns of `other`, its row in the file at `path`. Raises `DataError` if both have a
+    column with different values; `where` names the record."""
     added = {}
     for name in joined.columns:
         own = record.get(name)
@@ -187,9 +189,11 @@ PACKAGE = "__init__.py"
 RELEASE = "manifest.sha256"
 """The file that makes a folder a release, whose files are checked against its manifest."""
 SPEC = ".tripos"
+"""The suffix of spec files."""
 HIGHEST = 2
-"""How many folders above the main file's folder a spec file may be, if benchmarks share declarations."""
+"""How many folders above the main file's folder a spec file may be: benchmarks may share declarations."""
 LEAVE = "allow it where you trust the spec: --allow-outside"
+"""The end of the help for a file that may not be read."""
 
 
 class Outside(OSError):
@@ -198,10 +202,10 @@ class Outside(OSError):
 
 @dataclass(frozen=True)
 class FileAccess:
-    """The folders that a benchmark may read, without links in their paths, or permission to read `anything`. Below the
-    folders in `followed`, links count as their targets.
+    """What a benchmark with the spec `main` may read: the files in the folders `roots`, which are paths without links,
+    or `anything`. A link counts as its target, unless it is below a folder in `followed`: then it may lead anywhere.
 
-    `outside` lists files that were read elsewhere. `trust` says how much is read, and what the benchmark may do."""
+    `trust` says how much is read, and what the benchmark may do."""
 
     main: Path
     roots: tuple[Path, ...]
@@ -209,8 +213,9 @@ class FileAccess:
     anything: bool = False
     trust: Trust = TRUSTED
     shares: bool = True
-    """True if spec files above the folder are allowed, if benchmarks share declarations, and in releases."""
+    """True if the benchmark may read spec files of the folders just above its own, and the files of any release."""
     outside: set[str] = field(default_factory=set, compare=False)
+    """The files outside of the folders that were read since `anything` may be."""
 
     def allows(self, path: Path) -> bool:
         """Return true if a file may be read, or a folder listed."""
@@ -222,18 +227,19 @@ class FileAccess:
         return self.anything
 
     def _is_followed(self, path: Path, real: Path) -> bool:
-        """Return true if a path below a folder with followed links leads to the file `real`. A path with `..` never
-        does."""
-        if self.trust.untrusted or _holds_keys(real):
+        """Return true if a path is below a folder with followed links, and may be read at `real`, where it leads. A
+        path with `..` may not."""
+        if self.trust.untrusted or _may_have_secrets(real):
             return False
-        written = Path.cwd() / path
-        below = (written.relative_to(folder) for folder in self.followed if written.is_relative_to(folder))
+        unresolved = Path.cwd() / path
+        below = (unresolved.relative_to(folder) for folder in self.followed if unresolved.is_relative_to(folder))
         return any(".." not in each.parts for each in below)
 
     def _is_inside(self, real: Path) -> bool:
+        """Return true if a path without links is in one of the folders, or shared with the benchmark."""
         for root in self.roots:
             if real.is_relative_to(root):
-                return not _holds_keys(real.relative_to(root))
+                return not _may_have_secrets(real.relative_to(root))
         if not self.shares:
             return False
         above = self.main.resolve().parents[HIGHEST : HIGHEST + 1]
@@ -242,7 +248,7 @@ class FileAccess:
         return any((folder / RELEASE).is_file() for folder in real.parents)
 
     def check(self, path: Path) -> None:
-        """Record that a file is read. Raises `Outside`."""
+        """Raise `Outside` if a file may not be read."""
         if not self.allows(path):
             raise Outside(errno.EPERM, f"it lies outside of the benchmark; {LEAVE}", str(path))
 
@@ -261,7 +267,8 @@ class FileAccess:
         return io.TextIOWrapper(io.BytesIO(raw), "utf-8").read()
 
 
-def _holds_keys(path: Path) -> bool:
+def _may_have_secrets(path: Path) -> bool:
+    """Return true for files that often contain passwords or API keys."""
     return any(part == ".git" or part.startswith(".env") for part in path.parts)
 
 
@@ -274,16 +281,18 @@ def access_of(
     anything: bool = False,
     trust: Trust = TRUSTED,
 ) -> FileAccess:
-    """Return the access of the spec with this main file: its folder, the project around it, `own`, which are further
-    folders of the benchmark such as its release, and `folders`.
+    """Return the access of the spec with this main file: to its folder, the project around it, the data `folders`, and
+    `own`, further folders of the benchmark such as its release.
 
     Links are followed in those of `folders` that the user `named` on the command line, and in those outside of the
     benchmark: snapshots of the Hugging Face Hub consist of links. In the benchmark's own folders a link may come from
     somebody else."""
     path = main.resolve().parent
-    ours = (path, _project_of(path), *(each.resolve() for each in own))
-    followed = [folder for folder in folders if folder in named or not any(map(folder.resolve().is_relative_to, ours))]
-    roots = dict.fromkeys((*ours, *(folder.resolve() for folder in folders)))
+    own_folders = (path, _project_of(path), *(each.resolve() for each in own))
+    followed = [
+        folder for folder in folders if folder in named or not any(map(folder.resolve().is_relative_to, own_folders))
+    ]
+    roots = dict.fromkeys((*own_folders, *(folder.resolve() for folder in folders)))
     return FileAccess(main, tuple(roots), tuple(Path.cwd() / each for each in followed), anything, trust)
 
 
@@ -316,6 +325,7 @@ def source_access(
 
 
 WILD = re.compile(r"(\{\w+\}|\*)")
+"""The wildcards of a source: `*`, and `{field}`, which captures what it matches."""
 MOST_NAMES = 1000
 """The largest number of names that are compared with a missing one."""
 SHIPPED = "data"
@@ -327,8 +337,8 @@ HUB, WEB = "hf://", ("https://", "http://")
 PROGRAM = re.compile(r"(?P<path>.+)\.py:(?P<function>[^\W\d]\w*)")
 """A Python function that returns rows: `needles.py:rows`."""
 Bring = Callable[[str, Path, Path], None]
-"""Fetches a source from elsewhere to the path where it is searched, given the folder of its spec. Raises
-`DataError`."""
+"""Brings a source to the path where it is searched. Its arguments are the source, the folder of its spec and the path.
+Raises `DataError`."""
 
 
 @dataclass(frozen=True)
@@ -341,7 +351,7 @@ class DataFolders:
     """The access to files. Without it anything may be read, as in a release, whose files are checked against its
     manifest."""
     bring: Bring | None = field(default=None, compare=False)
-    """Fetches or makes a missing source; without it nothing does."""
+    """Fetches a missing source, or has its program make it; `None` if a missing source is an error."""
     media: KnownMedia = field(default_factory=KnownMedia, compare=False)
     """The media that cells contain or name."""
 
@@ -368,13 +378,13 @@ class DataFolders:
         ):
             raise _outside(source)
         for folder in folders:
-            found = _matching(folder, inside.as_posix())
-            closed = [path for path, _ in found if self.access is not None and not self.access.allows(path)]
-            if closed:
-                raise _outside(source, next((path for path in closed if path.is_relative_to(folder)), None))
-            if found:
+            matches = _matching(folder, inside.as_posix())
+            refused = [path for path, _ in matches if self.access is not None and not self.access.allows(path)]
+            if refused:
+                raise _outside(source, next((path for path in refused if path.is_relative_to(folder)), None))
+            if matches:
                 origin = self._origin(folder, Path(near).parent)
-                return [_file(folder, path, captures, origin, self.trust.limits) for path, captures in found]
+                return [_file(folder, path, captures, origin, self.trust.limits) for path, captures in matches]
         if self.bring is not None and name != source:
             self.bring(source, folders[0], folders[0] / inside)
             return replace(self, bring=None).find(source, near)
@@ -419,6 +429,7 @@ class DataFolders:
         return (beside, *self.folders, *shipped)
 
     def _origin(self, folder: Path, beside: Path) -> Origin:
+        """Return where a folder with data comes from, for a spec in the folder `beside`."""
         if folder in self.folders:
             return "given"
         return "shipped" if folder == beside / SHIPPED and _released(beside) is None else "spec"
@@ -463,10 +474,13 @@ class DataFolders:
 LONGEST_NAME = 255
 """In bytes: the limit of file systems on Linux, macOS and Windows."""
 LONGEST_PATH = 3_000
+"""In characters."""
 SHOWN = 40
+"""The number of characters of a name that is too long that a message quotes."""
 
 
 def _outside(source: str, link: Path | None = None) -> DataError:
+    """Return the error for a source that may not be read; `link` is the path in a readable folder that leads there."""
     help_ = f"put it beside the spec, or name its folder with --data DIR; {LEAVE}"
     if link is not None and link.resolve() != Path.cwd() / link:
         message = f"`{source}` lies outside of the benchmark: `{link}` leads to `{link.resolve()}`"
@@ -525,12 +539,12 @@ def _matching(folder: Path, source: str) -> list[tuple[Path, dict[str, str]]]:
         return [(folder / source, {})] if (folder / source).is_file() else []
     pattern = "".join("*" if _is_wild(part) else glob.escape(part) for part in WILD.split(source))
     regex = re.compile(_regex(source))
-    found: list[tuple[Path, dict[str, str]]] = []
+    matches: list[tuple[Path, dict[str, str]]] = []
     for name in sorted(glob.glob(str(Path(glob.escape(str(folder))) / pattern))):  # noqa: PTH207
         match = regex.fullmatch(Path(name).relative_to(folder).as_posix())
         if match and Path(name).is_file():
-            found.append((Path(name), match.groupdict()))
-    return found
+            matches.append((Path(name), match.groupdict()))
+    return matches
 
 
 def _is_wild(source: str) -> bool:
@@ -544,6 +558,7 @@ def _captured_field(part: str) -> str | None:
 
 
 def _regex(source: str) -> str:
+    """Return the regular expression of a source, with a group for each field that its wildcards capture."""
     regex = ""
     for part in WILD.split(source):
         name = _captured_field(part)
@@ -556,8 +571,8 @@ def _regex(source: str) -> str:
 
 
 def _fixed(path: Path) -> Path:
-    """Return the folder of an absolute path up to its first part with a wildcard, or the folder that contains its
-    file."""
+    """Return the folder in which an absolute path is searched: the deepest one before its first part with a wildcard,
+    or that of its file."""
     return next((folder for folder in reversed(path.parents) if _is_wild(folder.name)), path).parent
 
 
@@ -570,8 +585,8 @@ def _nearest(folder: Path, source: Path) -> str | None:
         if not _is_wild(part) and not (folder / path / part).exists():
             inner = place < len(source.parts)  # parts follow, so it must be a folder
             try:
-                there = islice((folder / path).iterdir(), MOST_NAMES)
-                name = nearest(part, (each.name for each in there if not inner or each.is_dir()))
+                entries = islice((folder / path).iterdir(), MOST_NAMES)
+                name = nearest(part, (each.name for each in entries if not inner or each.is_dir()))
             except OSError:
                 name = None
         if name is None:

@@ -38,7 +38,9 @@ if TYPE_CHECKING:
 
 
 PACKED = (".gz", ".zst")
+"""The suffixes of compressed files."""
 PIECE = 2**20
+"""The number of bytes that are read at a time."""
 
 
 def is_packed(path: Path) -> bool:
@@ -53,8 +55,8 @@ def check_size(path: Path, shown: str, limits: ReadLimits) -> None:
 
 
 def opened(path: Path, shown: str, limits: ReadLimits, most: int | None = None) -> IO[bytes]:
-    """Return the decompressed bytes of a file as a stream. Reading more than `most`, else `data_bytes`, of a compressed
-    file raises `DataError`."""
+    """Return the decompressed bytes of a file as a stream. For a compressed file, reading raises `DataError` after
+    `most` bytes, by default `limits.data_bytes`: its size on disk says nothing about them."""
     inner: Any
     match path.suffix.casefold():
         case ".gz":
@@ -69,7 +71,8 @@ def opened(path: Path, shown: str, limits: ReadLimits, most: int | None = None) 
 
 
 def read_all(path: Path, shown: str, limits: ReadLimits) -> bytes:
-    """Return all decompressed bytes of a file. Raises `DataError` if there are more than `whole_bytes`."""
+    """Return all decompressed bytes of a file. Raises `DataError` if there are more than `limits.whole_bytes` or
+    `limits.data_bytes`."""
     most = min(limits.whole_bytes, limits.data_bytes)
     if path.stat().st_size > most:
         raise too_large(shown, most, f"{path.stat().st_size:,} bytes")
@@ -78,7 +81,8 @@ def read_all(path: Path, shown: str, limits: ReadLimits) -> bytes:
 
 
 def lines_of(file: IO[bytes], shown: str, limits: ReadLimits, *, cut: bool = False) -> Iterator[bytes]:
-    """Yield the lines of a file. Raises `DataError` for a line that is too long, unless it may be `cut`."""
+    """Yield the lines of a file. Raises `DataError` for a line that is too long; with `cut`, it comes in pieces
+    instead."""
     most = limits.whole_bytes
     while line := file.readline(PIECE if cut else most + 1):
         if len(line) > most:
@@ -87,16 +91,16 @@ def lines_of(file: IO[bytes], shown: str, limits: ReadLimits, *, cut: bool = Fal
 
 
 def too_large(shown: str, most: int, what: str) -> DataError:
-    """Return the error for content with too many bytes."""
+    """Return the error for content of more than `most` bytes. `what` says how many it has."""
     return DataError(f"{shown} is too large: it has {what}, and at most {most:,} are read", "split it, or cut it down")
 
 
 class _CountedBytes(io.RawIOBase):
-    """The bytes of a stream, up to a limit."""
+    """The bytes of a stream. Reading more than `most` of them raises `DataError`, with the file's name `shown`."""
 
     def __init__(self, inner: Any, shown: str, most: int) -> None:
         self.inner = inner
-        self.count = shown
+        self.shown = shown
         self.most = most
         self.size = 0
 
@@ -107,7 +111,7 @@ class _CountedBytes(io.RawIOBase):
         piece = self.inner.read(len(buffer))
         self.size += len(piece)
         if self.size > self.most:
-            raise too_large(self.count, self.most, f"more than {self.most:,} bytes once it is unpacked")
+            raise too_large(self.shown, self.most, f"more than {self.most:,} bytes once it is unpacked")
         buffer[: len(piece)] = piece
         return len(piece)
 
@@ -118,6 +122,7 @@ class _CountedBytes(io.RawIOBase):
 
 
 DEEPEST = 100
+"""The largest number of levels that lists and objects may be nested."""
 
 
 def check_nesting(value: Any, what: str) -> None:
@@ -138,17 +143,19 @@ def _inside(value: Any) -> Iterable[Any]:
 
 
 MOST_ROWS = 2**20
-"""The limits of a sheet in every spreadsheet program."""
+"""The largest number of rows of a sheet in every spreadsheet program."""
 SHOWN = "visible"
+"""The state of a sheet that is not hidden."""
 LONGEST_REASON = 300
 """The largest number of characters quoted from a library's error, which may contain the file itself."""
 RESAVE = "open it in a spreadsheet program, and save it as .xlsx once more"
+"""The help for a workbook that cannot be read, or without the results of its formulas."""
 
 
 def workbook_rows(path: Path, shown: str, most: int) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a sheet below its first row, which names the columns. Empty rows and columns are skipped; an
-    empty cell is `None`, a date its text in ISO 8601, a formula its result. The parts of the workbook may have `most`
-    bytes in total.
+    """Yield the rows of a workbook. They are those of its first visible sheet with columns, and of later ones with the
+    same columns; the first row of a sheet names its columns. Empty rows and columns are skipped; an empty cell is
+    `None`, a date its text in ISO 8601, a formula its result. The parts of the workbook may have `most` bytes in total.
 
     `shown` is the file's name in messages. Raises `DataError`."""
     try:
@@ -157,24 +164,26 @@ def workbook_rows(path: Path, shown: str, most: int) -> Iterator[dict[str, Any]]
         if size > most:
             raise too_large(shown, most, f"{size:,} bytes once it is unpacked")
         # openpyxl warns of things like missing styles, which do not affect rows.
-        with path.open("rb") as file, path.open("rb") as again, warnings.catch_warnings():
+        with path.open("rb") as file, path.open("rb") as same_file, warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = list(_sheet_rows(file, again, shown))
+            rows = list(_sheet_rows(file, same_file, shown))
     except DataError:
         raise
     except Exception as error:
         # openpyxl and its parsers may raise anything for a damaged file.
         text = " ".join(str(error).split())[:LONGEST_REASON]
         raise DataError(f"cannot read {shown} ({text})", RESAVE) from error
-    yield from found
+    yield from rows
 
 
-def _sheet_rows(file: IO[bytes], again: IO[bytes], shown: str) -> Iterator[dict[str, Any]]:
+def _sheet_rows(file: IO[bytes], same_file: IO[bytes], shown: str) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a workbook, given the file opened twice: openpyxl reads either the results of formulas or the
+    formulas."""
     from openpyxl import load_workbook
 
     # Row by row: whole columns may be formatted, a million cells each.
     values = load_workbook(file, read_only=True, data_only=True)
-    formulas = load_workbook(again, read_only=True)
+    formulas = load_workbook(same_file, read_only=True)
     columns: list[str] | None = None
     for sheet in values.worksheets:
         lines = sheet.iter_rows(values_only=True)
@@ -185,7 +194,8 @@ def _sheet_rows(file: IO[bytes], again: IO[bytes], shown: str) -> Iterator[dict[
 
 
 def _names(line: Sequence[Any], where: str) -> list[str]:
-    """Return the names of the columns, empty for those without one. Raises `DataError` if a column name is repeated."""
+    """Return the names of the columns; a column without a name has an empty one. Raises `DataError` if a name is
+    repeated."""
     names = ["" if value is None else str(_json_value(value)).strip() for value in line]
     while names and not names[-1]:
         names.pop()
@@ -195,23 +205,25 @@ def _names(line: Sequence[Any], where: str) -> list[str]:
 
 def _check_distinct(names: Sequence[str], where: str) -> None:
     """Raise `DataError` if a column name is repeated: no field could say which column it reads."""
-    twice = next((name for place, name in enumerate(names) if name and name in names[:place]), None)
-    if twice is not None:
-        raise DataError(f"two columns of {where} are called `{twice}`", "give each column a name of its own")
+    repeated = next((name for index, name in enumerate(names) if name and name in names[:index]), None)
+    if repeated is not None:
+        raise DataError(f"two columns of {where} are called `{repeated}`", "give each column a name of its own")
 
 
 def _rows(
     lines: Iterator[Sequence[Any]], formulas: Worksheet, names: Sequence[str], shown: str
 ) -> Iterator[dict[str, Any]]:
-    told = formulas.iter_rows(min_row=2, values_only=True)
-    for number, (line, written) in enumerate(zip(lines, told, strict=False), 2):
+    """Yield the rows of a sheet whose first row has been read. `lines` have the results of formulas, `formulas` is the
+    same sheet with the formulas."""
+    formula_lines = formulas.iter_rows(min_row=2, values_only=True)
+    for number, (line, formula_line) in enumerate(zip(lines, formula_lines, strict=False), 2):
         if number > MOST_ROWS:  # a row states its own number; openpyxl fills in the rows before it
             raise DataError(f"{shown} has a row {number:,}, and a sheet has at most {MOST_ROWS:,}", RESAVE)
         row: dict[str, Any] = {}
-        for place, name in enumerate(names):
-            value = line[place] if place < len(line) else None
-            if value is None and place < len(written) and written[place] is not None:
-                # A program that wrote only the formula gave no result; the cell is not empty.
+        for index, name in enumerate(names):
+            value = line[index] if index < len(line) else None
+            if value is None and index < len(formula_line) and formula_line[index] is not None:
+                # The program that wrote the file saved the formula without its result; the cell is not empty.
                 message = f"row {number} of {shown} has a formula under `{name}` whose value was not saved"
                 raise DataError(message, RESAVE)
             if name:
@@ -238,13 +250,13 @@ def _json_value(value: Any) -> Any:
 LONGEST_CELL = 2**31 - 1
 """The largest number of characters of a cell."""
 LONGEST_HEAD = 2**20
-"""The number of characters of the first line that are read to detect the separator."""
+"""The largest number of characters of a line that are read at a time to detect the separator."""
 OTHERS = (";", "\t")
-"""The separators in a `.csv` whose numbers contain commas, in addition to the comma."""
+"""The separators of a `.csv` besides the comma. Spreadsheets write them where numbers have a decimal comma."""
 TWICE = 'a quotation mark inside of a cell is written twice, and the cell stands in quotation marks: `"say ""A"""`'
 
 Opened = Callable[[], IO[bytes]]
-"""Opens the file at its beginning."""
+"""A function that opens the file at its beginning."""
 
 
 def delimited_rows(
@@ -261,9 +273,9 @@ def delimited_rows(
     [{'name': 'Anna', 'marks': '1,5'}]
     """
     csv.field_size_limit(min(LONGEST_CELL, most))
-    mark = delimiter or _delimiter(opened)
+    separator = delimiter or _delimiter(opened)
     with closing(_text(opened)) as file:
-        reader = csv.DictReader(_lines(file, shown, most), strict=True, delimiter=mark)
+        reader = csv.DictReader(_lines(file, shown, most), strict=True, delimiter=separator)
         begin, first = 1, True
         while True:
             try:
@@ -278,7 +290,7 @@ def delimited_rows(
                 return
             surplus: Any = row.pop(None, [])  # surplus cells have the key None
             if any(cell.strip() for cell in surplus):
-                raise _too_long(shown, begin, len(row), len(row) + len(surplus), mark)
+                raise _too_long(shown, begin, len(row), len(row) + len(surplus), separator)
             if any(row.values()):
                 yield {name: cell or None for name, cell in row.items()}
 
@@ -295,14 +307,15 @@ def _text(opened: Opened) -> IO[str]:
 
 
 def _delimiter(opened: Opened) -> str:
-    """Return the comma, unless the first line is one cell with it and several with another separator."""
+    """Return the separator of a file: another one than the comma if only that splits the first line into cells."""
     if _columns(opened, ",") > 1:
         return ","
-    best = max(OTHERS, key=lambda mark: _columns(opened, mark))
+    best = max(OTHERS, key=lambda separator: _columns(opened, separator))
     return best if _columns(opened, best) > 1 else ","
 
 
 def _columns(opened: Opened, delimiter: str) -> int:
+    """Return the number of cells of the first line, 0 if it cannot be read."""
     with closing(_text(opened)) as file:
         try:
             lines = iter(lambda: file.readline(LONGEST_HEAD), "")
@@ -319,8 +332,8 @@ def _misquoted(shown: str, line: int, error: csv.Error) -> DataError:
     return DataError(f"line {line} of {shown} cannot be read: {error}", "fix that line")
 
 
-def _too_long(shown: str, line: int, columns: int, cells: int, mark: str) -> DataError:
-    named = "tab" if mark == "\t" else f"`{mark}`"
+def _too_long(shown: str, line: int, columns: int, cells: int, separator: str) -> DataError:
+    named = "tab" if separator == "\t" else f"`{separator}`"
     message = f"line {line} of {shown} has {cells} cells, its first line {columns}"
     return DataError(message, f"put a text that has a {named} in it in quotation marks, or name the column")
 
@@ -369,17 +382,19 @@ def shortest_decimal(value: float | None, bits: int) -> float | None:
     return float(str((np.float32 if bits == 32 else np.float16)(value)))
 
 
+# The formats of files with records, and of documents, as error messages list them.
 ROWS = ".jsonl, .json, .csv, .tsv, .parquet, .arrow, .feather or .xlsx"
 DOCUMENTS = ".json or .yaml"
 BROKEN = (OSError, EOFError, UnicodeDecodeError, zlib.error)
 """The errors that reading a damaged file may raise."""
 STANDARD = ReadLimits()
+"""The limits for files of the user."""
 ENCODING_READ = 1 << 16
-"""The number of bytes that show a file's encoding."""
+"""The number of bytes from which a file's encoding is guessed."""
 BATCH = 4_096
 """The number of Parquet rows read at a time: a small file may repeat one long text in each of them."""
 DAMAGED = (SystemError, MemoryError, OverflowError, ValueError, TypeError)
-"""Further errors that Arrow raises for invalid lengths in a damaged file."""
+"""Errors that Arrow raises for invalid lengths in a damaged file, besides its own."""
 
 
 def rows_in(path: Path, shown: str, limits: ReadLimits = STANDARD) -> Iterator[dict[str, Any]]:
@@ -436,18 +451,19 @@ def document_in(path: Path, shown: str, limits: ReadLimits = STANDARD) -> Any:
 
 
 def document_with_lines(path: Path, shown: str, limits: ReadLimits = STANDARD) -> Any:
-    """Return the same as `document_in`, with every text as `LocatedText` if line numbers are available. Raises
-    `DataError`.
+    """Return the same as `document_in`, with every text as `LocatedText`, which has its line, if lines are known.
+    Raises `DataError`.
 
     The lines of JSON come from reading it as YAML, which contains JSON except for tabs; if the results differ, texts
     have no lines."""
     plain = document_in(path, shown, limits)
     try:
         text = read_all(path, shown, limits).decode("utf-8-sig")
-        placed = _yaml_document(text.replace("\t", " ") if _format(path) == ".json" else text, shown, placed=True)
+        yaml_text = text.replace("\t", " ") if _format(path) == ".json" else text
+        located = _yaml_document(yaml_text, shown, with_lines=True)
     except (DataError, UnicodeDecodeError):
         return plain
-    return placed if placed == plain else plain
+    return located if located == plain else plain
 
 
 def unpacked_digest(path: Path, limits: ReadLimits = STANDARD) -> str | None:
@@ -455,22 +471,24 @@ def unpacked_digest(path: Path, limits: ReadLimits = STANDARD) -> str | None:
     if the content is too large."""
     if not is_packed(path):
         return None
-    found = hashlib.sha256()
+    sha256 = hashlib.sha256()
     with suppress(*BROKEN), opened(path, path.name, limits) as file:
-        while piece := file.read(1 << 20):
-            found.update(piece)
-        return found.hexdigest()
+        while piece := file.read(PIECE):
+            sha256.update(piece)
+        return sha256.hexdigest()
     return None
 
 
 def _broken(path: Path, shown: str, error: BaseException) -> DataError:
+    """Return the error for a file that cannot be read, such as a damaged one."""
     if isinstance(error, UnicodeDecodeError):
         return _other_encoding(path, shown)
     return DataError(f"cannot read {shown}: {error}", "check that the file is whole")
 
 
 def _other_encoding(path: Path, shown: str) -> DataError:
-    """Return the error for a text that is not UTF-8, with how spreadsheets and editors save UTF-8."""
+    """Return the error for a text that is not UTF-8. Its help says how a spreadsheet saves UTF-8 and, if the encoding
+    can be guessed, which command converts the file."""
     help_ = "save it as UTF-8; in a spreadsheet that is `CSV UTF-8`"
     with opened(path, shown, STANDARD) as file:
         likely = encoding_of(file.read(ENCODING_READ))
@@ -501,6 +519,7 @@ def _format(path: Path) -> str:
 
 
 def _json(path: Path, shown: str, limits: ReadLimits) -> Iterator[dict[str, Any]]:
+    """Yield the records of an array, of JSON Lines, or of a file that is one object over several lines."""
     with opened(path, shown, limits) as file:
         first = next((line for line in lines_of(file, shown, limits, cut=True) if line.strip()), b"")
     if first.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
@@ -520,9 +539,8 @@ def _json(path: Path, shown: str, limits: ReadLimits) -> Iterator[dict[str, Any]
                     raise
                 following = next((each for each in lines if each.strip()), b"")
                 try:
-                    record = _record(
-                        _loads(read_all(path, shown, limits), shown, 1), shown, 1
-                    )  # an object over several lines
+                    # The file may be one object over several lines.
+                    record = _record(_loads(read_all(path, shown, limits), shown, 1), shown, 1)
                 except DataError:
                     if _is_record(following):
                         raise broken from None
@@ -540,8 +558,8 @@ def _is_record(line: bytes) -> bool:
 
 
 def _array(path: Path, shown: str, limits: ReadLimits) -> Iterator[dict[str, Any]]:
-    """Yield the records of an array. Each is released when it is yielded, since callers convert it to a form of their
-    own."""
+    """Yield the records of an array. The list of values releases each record as it is yielded: callers convert it, and
+    both forms of all records need not be in memory."""
     values = _loads(read_all(path, shown, limits), shown, 1)
     values.reverse()
     for number in range(1, len(values) + 1):
@@ -549,6 +567,7 @@ def _array(path: Path, shown: str, limits: ReadLimits) -> Iterator[dict[str, Any
 
 
 def _loads(text: bytes, shown: str, number: int) -> Any:
+    """Return the value of a JSON text that begins in line `number` of its file. Raises `DataError`."""
     text = text.removeprefix(b"\xef\xbb\xbf")
     try:
         return load_json(text)
@@ -592,53 +611,53 @@ def _parquet(path: Path, shown: str, limits: ReadLimits) -> Iterator[dict[str, A
 
 
 def _rows_of(batch: Any, shown: str) -> list[dict[str, Any]]:
-    """Return the rows of a batch of columns. Dates and durations may have no Python value, and lengths or offsets may
-    be invalid: Arrow itself would read on."""
+    """Return the rows of a batch of columns. Raises `DataError` if a date or duration has no Python value, and if a
+    length or an offset is invalid, which Arrow does not check unless asked: it would read other memory."""
     try:
         batch.validate(full=True)
         rows = cast("list[dict[str, Any]]", batch.to_pylist())
     except (OverflowError, ValueError) as error:
         help_ = "store it as text; check that the file is whole"
         raise DataError(f"{shown} holds a value that cannot be read: {error}", help_) from error
-    odd = {field.name: told for field in batch.schema if (told := _reader(field.type)) is not None}
-    for row in rows if odd else ():
-        row.update({name: told(row[name]) for name, told in odd.items()})
+    converters = {field.name: convert for field in batch.schema if (convert := _converter(field.type)) is not None}
+    for row in rows if converters else ():
+        row.update({name: convert(row[name]) for name, convert in converters.items()})
     return rows
 
 
-_ODD = re.compile(r"decimal|date|time|duration|interval|union|uuid", re.IGNORECASE)
-"""Substrings of the names of Arrow types whose values have no JSON form."""
+_NOT_JSON = re.compile(r"decimal|date|time|duration|interval|union|uuid", re.IGNORECASE)
+"""Substrings of the names of Arrow types whose Python values are not JSON."""
 
 
-def _reader(type_: Any) -> Callable[[Any], Any] | None:
-    """Return the function that converts a value of an Arrow type to JSON; None if each is JSON already."""
+def _converter(type_: Any) -> Callable[[Any], Any] | None:
+    """Return the function that converts a Python value of an Arrow type to JSON; None if all its values are JSON."""
     from pyarrow import BaseExtensionType, types
 
     if types.is_float32(type_) or types.is_float16(type_):
         return partial(shortest_decimal, bits=type_.bit_width)
     if types.is_dictionary(type_) or types.is_run_end_encoded(type_):
-        return _reader(type_.value_type)
+        return _converter(type_.value_type)
     if types.is_struct(type_):
-        return _reader_of_parts({each.name: _reader(each.type) for each in type_})
+        return _struct_converter({each.name: _converter(each.type) for each in type_})
     if types.is_map(type_):
-        key, item = _reader(type_.key_type), _reader(type_.item_type)
-        return lambda value: value and [[_read(key, one), _read(item, other)] for one, other in value]
+        of_key, of_item = _converter(type_.key_type), _converter(type_.item_type)
+        return lambda value: value and [[_converted(of_key, key), _converted(of_item, item)] for key, item in value]
     if types.is_nested(type_) and hasattr(type_, "value_type"):
-        inner = _reader(type_.value_type)
+        inner = _converter(type_.value_type)
         return None if inner is None else lambda value: value and [inner(each) for each in value]
-    if isinstance(type_, BaseExtensionType) and not _ODD.search(str(type_)):
-        return _reader(type_.storage_type)
-    return plain_value if types.is_float64(type_) or _ODD.search(str(type_)) else None
+    if isinstance(type_, BaseExtensionType) and not _NOT_JSON.search(str(type_)):
+        return _converter(type_.storage_type)
+    return plain_value if types.is_float64(type_) or _NOT_JSON.search(str(type_)) else None
 
 
-def _reader_of_parts(parts: Mapping[str, Callable[[Any], Any] | None]) -> Callable[[Any], Any] | None:
-    if not any(parts.values()):
+def _struct_converter(fields: Mapping[str, Callable[[Any], Any] | None]) -> Callable[[Any], Any] | None:
+    if not any(fields.values()):
         return None
-    return lambda value: value and {name: _read(parts[name], each) for name, each in value.items()}
+    return lambda value: value and {name: _converted(fields[name], each) for name, each in value.items()}
 
 
-def _read(reader: Callable[[Any], Any] | None, value: Any) -> Any:
-    return value if reader is None else reader(value)
+def _converted(convert: Callable[[Any], Any] | None, value: Any) -> Any:
+    return value if convert is None else convert(value)
 
 
 def _arrow(path: Path, shown: str) -> Iterator[dict[str, Any]]:
@@ -682,13 +701,13 @@ def _json_document(text: bytes, shown: str) -> Any:
         raise DataError(f"{shown} is nested too deeply to be read", "check the file") from error
 
 
-def _yaml_document(text: str, shown: str, *, placed: bool = False) -> Any:
-    """Return the content of a YAML text; with `placed`, its texts have line numbers."""
+def _yaml_document(text: str, shown: str, *, with_lines: bool = False) -> Any:
+    """Return the content of a YAML text; `with_lines`, its texts are `LocatedText`. Raises `DataError`."""
     import yaml
 
     class Loader(yaml.SafeLoader):
-        """A loader of plain values. It refuses aliases: one would repeat a piece, and a small file could become
-        huge."""
+        """A loader of plain values. It refuses aliases: each repeats a piece of the document, so a small file could
+        become a huge value."""
 
         def compose_node(self, parent: Any, index: Any) -> Any:
             if self.check_event(yaml.AliasEvent):
@@ -701,7 +720,7 @@ def _yaml_document(text: str, shown: str, *, placed: bool = False) -> Any:
             """Raise `DataError` for a date or a number that Python cannot represent: it must be quoted as a text."""
             try:
                 value = super().construct_object(node, deep)
-                str(value if isinstance(value, int) else "")  # `1:59:59…` comes to a number that none can print
+                str(value if isinstance(value, int) else "")  # `1:59:59…` may be a number with too many digits to print
             except ValueError as error:
                 message = f"{error}; in quotation marks it is a text"
                 raise yaml.constructor.ConstructorError(None, None, message, node.start_mark) from error
@@ -714,7 +733,7 @@ def _yaml_document(text: str, shown: str, *, placed: bool = False) -> Any:
         return LocatedText(loader.construct_scalar(node), node.start_mark.line + 1)
 
     Loader.add_constructor("tag:yaml.org,2002:map", mapping)
-    if placed:
+    if with_lines:
         Loader.add_constructor("tag:yaml.org,2002:str", with_line)
     try:
         return yaml.load(text, Loader)
@@ -729,11 +748,11 @@ def _yaml_document(text: str, shown: str, *, placed: bool = False) -> Any:
 
 
 LONGEST_KEY = 200
-"""The largest number of characters of a key that is itself a list or a mapping."""
+"""The number of characters that are kept of a key that is itself a list or a mapping."""
 
 
 def _key(loader: Any, node: Any) -> Any:
-    """Return a key of a mapping. A key that is a list or a mapping becomes text, since nothing can be looked up by it,
-    and is cut, since nested texts are quoted again at every level."""
+    """Return a key of a mapping. A key that is a list or a mapping becomes text, since such keys are not supported, and
+    is cut, since a text in nested keys grows with every level: its quotation marks are quoted again."""
     key = loader.construct_object(node, deep=True)
     return key if isinstance(key, str | int | float | bool | None) else str(key)[:LONGEST_KEY]

@@ -1,7 +1,7 @@
-"""The generated rows of a run, stored outside of memory, and the reasons for rejected attempts.
+"""The generated rows of a run, stored in temporary files, and the reasons for rejected attempts.
 
-The notes to the author before the next attempt are fixed texts. They name no row, no condition and nothing that another
-role said, so a secret that only a reviewer saw cannot reach the author this way."""
+The author is the model that writes the rows. Its notes before the next attempt are fixed texts. They name no row, no
+condition and nothing that another role said, so a secret that only a reviewer saw cannot reach the author this way."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from tripos_compiler.source.inputs import DataError
 
 @dataclass(frozen=True, slots=True)
 class Origins:
-    """The author of a row (`None` if nobody was asked), the number of its attempt from 1, and why earlier ones were
-    rejected."""
+    """How a row was made: by which author (`None` if no model was asked), in which attempt (counted from 1), and why
+    the earlier attempts were rejected."""
 
     written_by: str | None
     attempts: int
@@ -46,41 +46,41 @@ class RowFile:
     """
 
     def __init__(self) -> None:
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115  # it lives as long as its rows are looked into
-        self._at: dict[int, int] = {}
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115  # it is open as long as its rows are read
+        self._offsets: dict[int, int] = {}
         self._end = 0
 
     def __len__(self) -> int:
-        return len(self._at)
+        return len(self._offsets)
 
     def add(self, row: GeneratedRow) -> None:
         """Add a row; its place must be new."""
-        written = pickle.dumps((row.place, row.values, row.origins), pickle.HIGHEST_PROTOCOL)
+        content = pickle.dumps((row.place, row.values, row.origins), pickle.HIGHEST_PROTOCOL)
         self._file.seek(self._end)
-        self._file.write(len(written).to_bytes(8, "big") + written)
-        self._at[row.place] = self._end
-        self._end += 8 + len(written)
+        self._file.write(len(content).to_bytes(8, "big") + content)
+        self._offsets[row.place] = self._end
+        self._end += 8 + len(content)
 
     def __iter__(self) -> Iterator[GeneratedRow]:
         """Yield the rows in the order of their places."""
-        for place in sorted(self._at):
+        for place in sorted(self._offsets):
             yield self[place]
 
     def __contains__(self, place: int) -> bool:
-        return place in self._at
+        return place in self._offsets
 
     def __getitem__(self, place: int) -> GeneratedRow:
         """Return the row at that place. Raises `KeyError` if there is none."""
         self._file.flush()
-        at, number = self._at[place], self._file.fileno()
-        size = int.from_bytes(os.pread(number, 8, at), "big")
-        return GeneratedRow(*pickle.loads(os.pread(number, size, at + 8)))
+        offset, descriptor = self._offsets[place], self._file.fileno()
+        size = int.from_bytes(os.pread(descriptor, 8, offset), "big")
+        return GeneratedRow(*pickle.loads(os.pread(descriptor, size, offset + 8)))
 
 
 @dataclass
 class GeneratedData:
-    """The rows of every generated data set by name; the places that a scenario runs over, if not all; and the `frozen`
-    data sets, which existed before the run, so that it generates none."""
+    """The rows of every generated data set by its name; the `chosen` places that a scenario runs over, by its name, if
+    not all; and the `frozen` data sets, whose rows existed before the run, so that it generates none."""
 
     rows: dict[str, RowFile] = field(default_factory=dict)
     chosen: dict[str, frozenset[int]] = field(default_factory=dict)
@@ -158,7 +158,7 @@ WORDS: Final[Mapping[Reason, str]] = {
     "near_duplicate": "near-duplicates",
     "too_near": "too near to others",
 }
-"""The reasons in the words of summaries."""
+"""The reasons as summaries name them."""
 
 
 @dataclass(frozen=True)
@@ -170,8 +170,8 @@ class Rejection:
 
     @property
     def known_as(self) -> Reason:
-        """The reason as the author and the name of the next reply know it. That a row repeats another is known before
-        the most similar one is."""
+        """The reason as the note to the author and the name of the next request have it: a near duplicate counts as a
+        duplicate. Both are written before the most similar row is found, which distinguishes the two."""
         return "duplicate" if self.reason == "near_duplicate" else self.reason
 
     def to_json(self) -> dict[str, Any]:

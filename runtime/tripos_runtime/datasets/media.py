@@ -18,11 +18,13 @@ from tripos_compiler.library.media import Medium, MediumKind, UnfitMedium, media
 from tripos_compiler.source.data_classes import dataclass
 
 Shape = tuple[int, int] | None
+"""Width and height in pixels; `None` if the header cannot be read."""
 TAKEN: Final = {
     "image": "a PNG, JPEG, GIF or WebP image",
     "audio": "a WAV or MP3 recording",
     "file": "a PDF",
 }
+"""The formats of each kind, for messages."""
 MP3_RATES: Final = {3: (44100, 48000, 32000), 2: (22050, 24000, 16000), 0: (11025, 12000, 8000)}
 """Samples per second by version (1, 2, 2.5) and index."""
 MP3_KBITS: Final = {
@@ -39,10 +41,10 @@ def medium_of(kind: MediumKind, content: bytes, shown: str) -> Medium:
     >>> medium_of("file", b"%PDF-1.7", "a.pdf").mime
     'application/pdf'
     """
-    found = {"image": _image, "audio": _audio, "file": _file}[kind](content)
-    if found is None:
+    detected = {"image": _image, "audio": _audio, "file": _file}[kind](content)
+    if detected is None:
         raise UnfitMedium(f"{shown} is not {TAKEN[kind]}", "give one of these formats, or fix the column's type")
-    mime, shape, seconds = found
+    mime, shape, seconds = detected
     width, height = shape or (None, None)
     return Medium(mime, hashlib.sha256(content).hexdigest(), len(content), width, height, seconds)
 
@@ -54,15 +56,16 @@ def type_of(content: bytes) -> str:
     ('application/pdf', 'application/octet-stream')
     """
     for read in (_image, _audio, _file):
-        if (found := read(content)) is not None:
-            return found[0]
+        if (detected := read(content)) is not None:
+            return detected[0]
     return "application/octet-stream"
 
 
-Found = tuple[str, Shape, float | None] | None
+Detected = tuple[str, Shape, float | None] | None
+"""The MIME type of a content, its width and height, and its duration in seconds; `None` for another format."""
 
 
-def _image(content: bytes) -> Found:
+def _image(content: bytes) -> Detected:
     for mime, head, read in IMAGES:
         if content.startswith(head):
             try:
@@ -82,17 +85,18 @@ def _gif(content: bytes) -> Shape:
 
 
 def _jpeg(content: bytes) -> Shape:
-    """Return the size from the first frame: segments follow each other, each with its length."""
+    """Return the size, which the first frame header has. It is found by going from segment to segment, each of which
+    has its length."""
     at = 2
     while at + 9 <= len(content):
         if content[at] != 0xFF:
             return None
-        mark = content[at + 1]
-        if mark == 0xFF:  # padding
+        marker = content[at + 1]
+        if marker == 0xFF:  # padding
             at += 1
-        elif mark in (0x01, *range(0xD0, 0xD9)):  # a marker without a segment
+        elif marker in (0x01, *range(0xD0, 0xD9)):  # a marker without a segment
             at += 2
-        elif 0xC0 <= mark <= 0xCF and mark not in (0xC4, 0xC8, 0xCC):
+        elif 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
             height, width = struct.unpack(">HH", content[at + 5 : at + 9])
             return width, height
         else:
@@ -124,7 +128,7 @@ IMAGES: Final[tuple[tuple[str, bytes, Callable[[bytes], Shape]], ...]] = (
 )
 
 
-def _audio(content: bytes) -> Found:
+def _audio(content: bytes) -> Detected:
     if content.startswith(b"RIFF") and content[8:12] == b"WAVE":
         seconds = _wav_seconds(content)
         return None if seconds is None else ("audio/wav", None, seconds)
@@ -133,6 +137,7 @@ def _audio(content: bytes) -> Found:
 
 
 def _wav_seconds(content: bytes) -> float | None:
+    """Return the duration by the size of the data and the bytes per second; None if the content has no data."""
     at, rate = 12, 0
     while at + 8 <= len(content):
         name, length = content[at : at + 4], int.from_bytes(content[at + 4 : at + 8], "little")
@@ -160,6 +165,7 @@ def _mp3_seconds(content: bytes) -> float | None:
 
 
 def _after_id3(content: bytes) -> int:
+    """Return the position after the tag at the beginning, 0 if there is none."""
     if not content.startswith(b"ID3") or len(content) < 10:
         return 0
     size = 0
@@ -168,15 +174,16 @@ def _after_id3(content: bytes) -> int:
     return 10 + size
 
 
-def _file(content: bytes) -> Found:
+def _file(content: bytes) -> Detected:
     return ("application/pdf", None, None) if content.startswith(b"%PDF-") else None
 
 
 MOST_HELD = 2**28
-"""The number of bytes of contents kept in memory, for requests that show the same to other models."""
+"""The largest number of bytes of contents kept in memory: the same contents are often sent to several models."""
 
 
 DATA_URL = re.compile(r"data:[\w./+-]*;base64,")
+"""The beginning of a URL that contains the content itself."""
 
 
 def cell_of(value: Any) -> bytes | str:
@@ -205,8 +212,8 @@ def cell_of(value: Any) -> bytes | str:
 
 @dataclass(frozen=True)
 class MediaStore:
-    """Keeps contents by digest: `keep` ignores one that is kept already, `load` returns None for a missing one. After
-    `close` no more rows that refer to them are added."""
+    """The store of a run for contents by SHA-256: `keep` ignores one that is kept already, `load` returns None for a
+    missing one, and `close` is called once all rows that refer to contents are kept."""
 
     keep: Callable[[str, bytes], None]
     load: Callable[[str], bytes | None]
@@ -215,14 +222,18 @@ class MediaStore:
 
 @dataclass
 class KnownMedia:
-    """The contents that a command has seen: for files their places, for cells the bytes, which go to the run's store at
-    once."""
+    """The media that a command has read. Of a file its path is kept, and its bytes are read when a request needs them;
+    the bytes of a cell go to the run's `store` at once. A mark is the text that represents a medium in a row."""
 
     store: MediaStore | None = None
-    _places: dict[str, Path] = field(default_factory=dict)
+    _paths: dict[str, Path] = field(default_factory=dict)
+    """The files by the SHA-256 of their content."""
     _marks: dict[Path, tuple[tuple[Any, ...], str]] = field(default_factory=dict)
+    """The mark of every file, with its kind, time and size, by which a changed file is recognized."""
     _contents: dict[str, bytes] = field(default_factory=dict)
+    """Contents in memory by SHA-256, with `_size` bytes in total."""
     _stored: set[str] = field(default_factory=set)
+    """The SHA-256 of the contents that the store has."""
     _size: int = 0
 
     def file(self, kind: MediumKind, path: Path, shown: str, most: int) -> str:
@@ -234,7 +245,7 @@ class KnownMedia:
                 if stat.st_size > most:
                     raise UnfitMedium(f"`{shown}` has more than {most:,} bytes", "give a smaller one")
                 medium = medium_of(kind, path.read_bytes(), f"`{shown}`")
-                self._places[medium.sha256] = path
+                self._paths[medium.sha256] = path
                 self._marks[path] = (stamp, str(medium))
         except OSError as error:
             raise UnfitMedium(f"cannot read `{shown}`: {error.strerror}", "check its permissions") from error
@@ -242,7 +253,7 @@ class KnownMedia:
 
     @property
     def files(self) -> dict[Path, str]:
-        """Return the files that cells name, each with the SHA-256 of its content."""
+        """The files that cells name, each with the SHA-256 of its content."""
         return {path: medium.sha256 for path, (_, mark) in self._marks.items() if (medium := Medium.read(mark))}
 
     def cell(self, kind: MediumKind, content: bytes, most: int) -> str:
@@ -256,35 +267,35 @@ class KnownMedia:
     def content(self, medium: Medium) -> bytes:
         """Return the content of a medium, and keep it in the run's store. Raises `OSError` if it is gone or has
         changed."""
-        held = self._contents.get(medium.sha256)
-        if held is not None:
-            self._keep(medium.sha256, held)
-            return held
-        place = self._places.get(medium.sha256)
-        found = place.read_bytes() if place is not None and place.is_file() else None
-        if found is None or hashlib.sha256(found).hexdigest() != medium.sha256:
-            found = self.store.load(medium.sha256) if self.store is not None else None
-        if found is None or hashlib.sha256(found).hexdigest() != medium.sha256:
-            where = "" if place is None else f", which `{place.name}` was"
+        in_memory = self._contents.get(medium.sha256)
+        if in_memory is not None:
+            self._keep(medium.sha256, in_memory)
+            return in_memory
+        path = self._paths.get(medium.sha256)
+        content = path.read_bytes() if path is not None and path.is_file() else None
+        if content is None or hashlib.sha256(content).hexdigest() != medium.sha256:
+            content = self.store.load(medium.sha256) if self.store is not None else None
+        if content is None or hashlib.sha256(content).hexdigest() != medium.sha256:
+            where = "" if path is None else f", which `{path.name}` was"
             raise OSError(f"nobody has the {medium.kind} with SHA-256 {medium.sha256}{where}")
-        self._keep(medium.sha256, found)
-        if self._size + len(found) > MOST_HELD:
+        self._keep(medium.sha256, content)
+        if self._size + len(content) > MOST_HELD:
             self._contents.clear()
             self._size = 0
-        self._contents[medium.sha256] = found
-        self._size += len(found)
-        return found
+        self._contents[medium.sha256] = content
+        self._size += len(content)
+        return content
 
     def close(self) -> None:
-        """Release the store, once the rows that refer to contents are kept."""
+        """Close the store, once the rows that refer to contents are kept."""
         if self.store is not None:
             self.store.close()
             self.store = None
             self._stored.clear()
 
     def keep_shown(self, text: str) -> None:
-        """Keep the media in a text in the run's store, if there is one. Missing ones are skipped: `content` reports
-        them to the sender."""
+        """Keep the media whose marks are in a text in the run's store, if there is one. Media that cannot be read are
+        skipped: `content` raises the error when they are sent."""
         if self.store is not None:
             for medium in media_in(text):
                 if medium.sha256 not in self._stored:

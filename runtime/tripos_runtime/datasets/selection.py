@@ -14,8 +14,8 @@ from tripos_compiler.source.data_classes import dataclass
 
 @dataclass(frozen=True)
 class Shard:
-    """Part `number` (from 1) of `count` parts of the items. A hash of the item alone decides: the same on every
-    machine, whatever else is selected.
+    """Part `number` (from 1) of `count` parts of the items. A hash of its name decides in which part an item is, so it
+    is in the same part on every machine, whatever else is selected.
 
     >>> sum(Shard(number, 3).has("item") for number in (1, 2, 3)), str(Shard(1, 3))
     (1, '1/3')
@@ -36,9 +36,9 @@ class Shard:
 class StopRule:
     """The rule by which a run stops early: items come in an order drawn by `seed`.
 
-    With a `margin` the run stops once every measure is known to that precision; without one, once models and
-    expectations are decided. A `declared` rule stops once the benchmark's own criterion is met, and for nothing
-    else."""
+    With a `margin` the run stops once every measure is known to that precision; without one, once the comparisons of
+    models and the benchmark's expectations are decided. A `declared` rule stops only once the criterion that the
+    benchmark declares is met."""
 
     margin: float | None = None
     seed: int = 0
@@ -68,13 +68,15 @@ class Selection:
 
     @property
     def without_shards(self) -> Selection:
-        """Return the selection of all shards together."""
+        """The selection of all shards together."""
         return self if self.shard is None else replace(self, shard=None)
 
     def chosen(self, plan: Plan) -> tuple[Scenario, ...]:
         """Return the selected scenarios, in the order of the plan, with the treatments that `only` leaves."""
         return tuple(
-            scenario_under(s, self.only) for s in plan.scenarios if not self.scenarios or s.name in self.scenarios
+            scenario_under(scenario, self.only)
+            for scenario in plan.scenarios
+            if not self.scenarios or scenario.name in self.scenarios
         )
 
     def under(self, plan: Plan) -> Plan:
@@ -87,10 +89,11 @@ class Selection:
 
 
 CODE = "R0204"
+"""The code of `NotRunnable`."""
 
 
 class NotRunnable(TriposError):
-    """A part of a plan needs a model that is not asked in this command."""
+    """A part of a plan needs an embedding model, in a command that asks no models."""
 
     def __init__(self, missing: list[str]) -> None:
         super().__init__(

@@ -25,11 +25,11 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class RowSlot:
-    """Room for one row of a generated data set.
+    """A slot for one row of a generated data set. `cell` maps each axis of the data set to the row's value.
 
-    `place` counts the slots of the data set from 0, `number` those of one cell and source row. `source` is the source's
-    row or value; if it is not generated yet, `source` is `None` and `above` is the place of its slot. `key`
-    distinguishes such slots."""
+    `place` counts the slots of the data set from 0, `number` those with the same cell and source row. `source` is the
+    row or value from which the row is generated. If that is a generated row too, `above` is the place of its slot, and
+    `source` is `None` until it exists. `key` distinguishes all slots without reading their sources."""
 
     place: int
     key: str
@@ -53,8 +53,8 @@ class RowSlot:
 
 @dataclass(frozen=True)
 class SlotSource:
-    """Lists the slots of the generated data sets of a plan. `names` are the values of data sets and trees in
-    expressions, `read_rows` returns the rows of a data set from files, and `generated` has the generated rows."""
+    """The slots of the generated data sets of a plan. `names` are the values of data sets and trees in expressions,
+    `read_rows` returns the rows of a data set from files, and `generated` has the rows generated so far."""
 
     plan: Plan
     axes: Mapping[str, Axis]
@@ -86,16 +86,15 @@ class SlotSource:
         """Yield every slot in order: by source row, then by cell, then by number. If the source is not generated yet,
         slots that a condition may rule out are included."""
         axes = [self.axes[name] for name in made.axes]
-        every = list(allowed_cells(axes))
+        cells = list(allowed_cells(axes))
         place = 0
         for at, (key, source, above) in enumerate(self._sources(made)):
-            for cell in every:
+            for cell in cells:
                 if above is None and not self._holds(made, cell, source):
                     continue
                 for number in range(made.count):
                     name = digest([made.name, key, cell, number])
                     yield RowSlot(place + number, name, cell, number, source, above, at)
-                # Rows that are not generated yet are counted even if a condition may rule them out later.
                 place += made.count
 
     def slot_at(self, made: GeneratedDataset, place: int) -> RowSlot:
@@ -119,6 +118,8 @@ class SlotSource:
         return RowSlot(slot.place, slot.key, slot.cell, slot.number, source, slot.above, slot.at)
 
     def _sources(self, made: GeneratedDataset) -> Iterator[tuple[str, Any, int | None]]:
+        """Yield a name of each source, its row or value, and the place of its slot if it is a generated row: then the
+        value is `None`. A data set without a source has one, with an empty name."""
         if made.source is None:
             yield "", None, None
             return
@@ -133,9 +134,9 @@ class SlotSource:
             values = iter(evaluate(made.source, {**self.names}))
         seen: Counter[str] = Counter()
         for value in values:
-            key = _name_of(value)
-            seen[key] += 1
-            yield (key if seen[key] == 1 else f"{key} {seen[key]}"), value, None
+            name = _name_of(value)
+            seen[name] += 1
+            yield (name if seen[name] == 1 else f"{name} {seen[name]}"), value, None
 
     def _holds(self, made: GeneratedDataset, cell: Mapping[str, str], source: Any) -> bool:
         if made.where is None or made.alias is None:
@@ -161,7 +162,7 @@ def data_sets_read(made: GeneratedDataset) -> set[str]:
 
 
 def _determined_by(made: GeneratedDataset) -> set[str]:
-    """Return the data sets that determine its slots."""
+    """Return the data sets that determine the slots of a generated one."""
     exprs = [expr for expr in (made.source, made.where) if expr is not None]
     return {part.dataset for expr in exprs for part in subexpressions(expr) if isinstance(part, Data)}
 
@@ -171,24 +172,24 @@ def _name_of(value: Any) -> str:
 
 
 def referenced_slots(
-    looks: Iterable[DatasetLookup],
+    lookups: Iterable[DatasetLookup],
     made: GeneratedDataset,
     slots: Iterable[RowSlot],
     rows: Iterable[Mapping[str, Any]],
     names: Mapping[str, Any],
 ) -> frozenset[int] | None:
-    """Return the places of the slots that `looks` from these rows refer to; None if this is unknown before they are
-    filled. `names` are the values that expressions see in addition to the row."""
-    looks = tuple(looks)
-    if any(look.at != made.alias for look in looks):
+    """Return the places of the slots that `lookups` from these rows refer to; None if this is unknown before the slots
+    are filled. `names` are the values for expressions in addition to the row."""
+    lookups = tuple(lookups)
+    if any(lookup.at != made.alias for lookup in lookups):
         return None
     wanted: set[str] = set()
     for row in rows:
-        for look in looks:
+        for lookup in lookups:
             try:
-                wanted.update(evaluate(look.points, {**names, look.alias: row}))
+                wanted.update(evaluate(lookup.points, {**names, lookup.alias: row}))
             except Unavailable:
-                continue  # it looks nothing up
+                continue  # this row looks nothing up
     return frozenset(slot.place for slot in slots if slot.source in wanted)
 
 
@@ -199,7 +200,7 @@ class SlotChoice:
     source: SlotSource
     selection: Selection
     unsure: set[str] = field(default_factory=set)
-    """The data sets whose rows are not all known yet."""
+    """The data sets of which not all rows exist yet."""
 
     @cached_property
     def order(self) -> tuple[str, ...]:
@@ -222,20 +223,19 @@ class SlotChoice:
         return tuple(done)
 
     def places(self, name: str) -> frozenset[int] | None:
-        """Return the places of the slots that are needed of a data set; `None` means all. The data sets that it reads
-        must be complete. All are needed if something generated from it cannot be listed before."""
+        """Return the places of the slots of a data set that are needed; `None` means all. The data sets that it reads
+        must be complete. All are needed if the slots of a data set generated from it cannot be listed yet."""
         if name in self._complete_datasets:
             return None
-        looked_at = self._places_looked_at(name)
-        if looked_at is None:
+        needed = self._looked_up(name)
+        if needed is None:
             return None
-        found = looked_at
         for scenario in self._scenarios:
             if scenario.rows is not None and scenario.rows.dataset == name:
                 chosen = self.chosen(scenario)
                 if chosen is None:
                     return None
-                found |= chosen
+                needed |= chosen
         for other in self.order:
             dataset = self.source.by_name[other]
             if self.source.upstream(dataset) == name:
@@ -243,8 +243,8 @@ class SlotChoice:
                 if places is None:
                     return None
                 slots = self.source.slots(dataset)
-                found |= {slot.above for slot in slots if slot.place in places and slot.above is not None}
-        return found
+                needed |= {slot.above for slot in slots if slot.place in places and slot.above is not None}
+        return needed
 
     def chosen(self, scenario: Scenario) -> frozenset[int] | None:
         """Return the places of the slots that a scenario runs over; `None` means all."""
@@ -255,12 +255,12 @@ class SlotChoice:
 
     def counts(self) -> dict[str, int]:
         """Return the largest number of slots needed of every data set, as far as it is known before generation."""
-        found: dict[str, int] = {}
+        counts: dict[str, int] = {}
         for name in self.order:
             dataset = self.source.by_name[name]
             places = self.places(name) if self.source.is_listable(dataset) else None
-            found[name] = dataset.rows if places is None else len(places)
-        return found
+            counts[name] = dataset.rows if places is None else len(places)
+        return counts
 
     @cached_property
     def _scenarios(self) -> tuple[Scenario, ...]:
@@ -268,38 +268,40 @@ class SlotChoice:
 
     @cached_property
     def _complete_datasets(self) -> frozenset[str]:
-        """The data sets that are read as a whole, not only at some rows."""
-        found = {name for scenario in self._scenarios for name in data_of(scenario)} - self.point_reads.keys()
-        return frozenset(found.union(*(data_sets_read(self.source.by_name[name]) for name in self.order)))
+        """The data sets of which all rows are read, not only some."""
+        names = {name for scenario in self._scenarios for name in data_of(scenario)} - self.point_reads.keys()
+        return frozenset(names.union(*(data_sets_read(self.source.by_name[name]) for name in self.order)))
 
     @cached_property
     def point_reads(self) -> Mapping[str, tuple[tuple[Scenario, tuple[DatasetLookup, ...]], ...]]:
-        """The data sets of which scenarios read only certain rows, with the expressions that select them."""
-        found: dict[str, tuple[tuple[Scenario, tuple[DatasetLookup, ...]], ...]] = {}
+        """The generated data sets of which scenarios read only certain rows: for each, these scenarios, with the
+        lookups that select the rows."""
+        point_reads: dict[str, tuple[tuple[Scenario, tuple[DatasetLookup, ...]], ...]] = {}
         for name in self.source.by_name:
-            takers = [scenario for scenario in self._scenarios if name in data_of(scenario)]
-            looks = [(scenario, find_lookups(scenario, name)) for scenario in takers]
-            known = tuple((scenario, lookups) for scenario, lookups in looks if lookups is not None)
-            if looks and len(known) == len(looks):
-                found[name] = known
-        return found
+            readers = [scenario for scenario in self._scenarios if name in data_of(scenario)]
+            reads = [(scenario, find_lookups(scenario, name)) for scenario in readers]
+            by_lookups = tuple((scenario, lookups) for scenario, lookups in reads if lookups is not None)
+            if reads and len(by_lookups) == len(reads):
+                point_reads[name] = by_lookups
+        return point_reads
 
-    def _places_looked_at(self, name: str) -> frozenset[int] | None:
-        """Return the places of the slots that scenarios read; `None` means all, since the rows are unknown."""
-        found: frozenset[int] = frozenset()
+    def _looked_up(self, name: str) -> frozenset[int] | None:
+        """Return the places of the slots of a data set that scenarios look up; `None` if they are unknown, so that all
+        are needed."""
+        places: frozenset[int] = frozenset()
         dataset = self.source.by_name[name]
-        for scenario, looks in self.point_reads.get(name, ()):
+        for scenario, lookups in self.point_reads.get(name, ()):
             assert scenario.rows is not None
-            over = scenario.rows.dataset
-            if over not in self.source.generated.rows or over in self.unsure or not self.source.is_listable(dataset):
+            own = scenario.rows.dataset
+            if own not in self.source.generated.rows or own in self.unsure or not self.source.is_listable(dataset):
                 return None
             chosen = self.chosen(scenario)
-            rows = (row.values for row in self.source.generated.rows[over] if chosen is None or row.place in chosen)
-            at = referenced_slots(looks, dataset, self.source.slots(dataset), rows, self.source.names)
-            if at is None:
+            rows = (row.values for row in self.source.generated.rows[own] if chosen is None or row.place in chosen)
+            referenced = referenced_slots(lookups, dataset, self.source.slots(dataset), rows, self.source.names)
+            if referenced is None:
                 return None
-            found |= at
-        return found
+            places |= referenced
+        return places
 
     def _needed_by(self, scenario: Scenario) -> set[str]:
         rows = set() if scenario.rows is None else {scenario.rows.dataset}
@@ -307,7 +309,7 @@ class SlotChoice:
 
 
 def chosen_slots(source: SlotSource, scenario: Scenario, selection: Selection) -> Iterator[RowSlot]:
-    """Yield the slots that a scenario runs over. A condition on a field not written yet counts as true."""
+    """Yield the slots that a scenario runs over. A condition on a field that is not generated yet counts as true."""
     assert scenario.rows is not None
     dataset = source.by_name[scenario.rows.dataset]
     slots = (
@@ -353,14 +355,15 @@ def _fits(source: SlotSource, scenario: Scenario, known: Mapping[str, Any]) -> b
 
 
 def known_fields(source: SlotSource, made: GeneratedDataset, slot: RowSlot) -> dict[str, Any]:
-    """Return the fields of a row that are known before generation: its axes, and fields from rows that are read."""
+    """Return the fields of a row that are known before generation: its axes, and the fields of a source row from a
+    file."""
     if slot.above is not None:
         upstream = source.upstream(made)
         assert upstream is not None
         above = source.slot_at(source.by_name[upstream], slot.above)
         return {**known_fields(source, source.by_name[upstream], above), **slot.cell}
-    taken = slot.source if isinstance(slot.source, Mapping) else {}
-    return {**taken, **slot.cell}
+    source_fields = slot.source if isinstance(slot.source, Mapping) else {}
+    return {**source_fields, **slot.cell}
 
 
 def _is_known(where: Expr, alias: str, known: Mapping[str, Any], axes: Mapping[str, Axis]) -> bool:

@@ -1,8 +1,8 @@
-"""The rows and trees of a plan: streamed if a scenario runs over them, kept if every case reads them.
+"""The rows and trees of a plan: streamed if a scenario runs over them, kept in memory if its cases look rows up.
 
 Shots, and expressions that read a data set or a tree, look at the same rows for every case. Their conditions are split:
-in `x.subject == q.subject and x.level < 3` the equality is looked up in an index, and the rest is evaluated for the
-rows found."""
+in `x.subject == q.subject and x.level < 3`, where `x` is the row looked up and `q` the case's, the equality is looked
+up in an index, and the rest is evaluated for the rows found."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ class SourceRow:
 
 @dataclass
 class _Marks:
-    """The media of the rows of a data file, compared with those that the plan was compiled from."""
+    """The marks of the media in the rows of a data file, which must be those of the compiled plan. A mark is the text
+    that represents a medium in a row: its MIME type, size and SHA-256."""
 
     reader: DataFolders
     file: ResolvedFile
@@ -67,8 +68,8 @@ class _Marks:
 
 @dataclass(frozen=True)
 class Sources:
-    """Reads the data that a plan was compiled from: files relative to `spec_files`, the paths of the spec, and in the
-    reader's folders. A file that has changed since raises `DataError`."""
+    """The data that a plan was compiled from. Files are searched relative to `spec_files`, the paths of the spec, and
+    in the reader's folders. Reading a file that has changed since compilation raises `DataError`."""
 
     plan: Plan
     reader: DataFolders
@@ -78,9 +79,11 @@ class Sources:
     """The rows of generated data sets."""
     public: dict[str, tuple[SourceRow, ...]] = field(default_factory=dict)
     """The rows of data sets whose files are not available because a release withholds other rows."""
-    _places: dict[tuple[str, str, int], tuple[Equality, list[Any], dict[Any, list[int]] | None]] = field(
+    _indexes: dict[tuple[str, str, int], tuple[Equality, list[Any], dict[Any, list[int]] | None]] = field(
         default_factory=dict
     )
+    """By data set, alias and the id of an equality: the equality, its value for each row, and the positions of the rows
+    by value, `None` if some values cannot be indexed."""
 
     def rows_of(self, name: str, scenario: str | None = None) -> Iterator[SourceRow]:
         """Yield the rows of a data set, read or generated; of a generated one, those that the scenario runs over."""
@@ -125,12 +128,12 @@ class Sources:
     def places(self, dataset: str, alias: str, same: Equality, value: Any) -> list[int]:
         """Return the positions of the rows of a data set for which an equality with this value holds, in order."""
         key = (dataset, alias, id(same))  # `same` is kept alive, so its id identifies it
-        if key not in self._places:
+        if key not in self._indexes:
             values = [_value(same.element, {alias: row.values}) for row in self.rows[dataset]]
-            self._places[key] = (same, values, places_by_value(values))
-        _, values, known = self._places[key]
-        if known is not None and isinstance(value, SCALAR):
-            return known.get(value, [])
+            self._indexes[key] = (same, values, places_by_value(values))
+        _, values, index = self._indexes[key]
+        if index is not None and isinstance(value, SCALAR):
+            return index.get(value, [])
         return [place for place, each in enumerate(values) if each is not None and are_equal(each, value)]
 
     @cached_property
@@ -164,19 +167,19 @@ def _value(expr: Expr, names: Mapping[str, Any]) -> Any:
 
 @dataclass(frozen=True)
 class ShotSelection:
-    """The case-independent part of some shots: their condition in parts, and whether their texts depend on the shown
-    row `alone`. If so, the texts are kept by language and row."""
+    """The part of some shots that is the same for every case: their condition in parts, and `alone`, which is true if
+    the texts of a shot depend only on the row that it shows. If so, the texts are kept by language and row."""
 
     shots: Shots
     where: SplitCondition
     alone: bool
     texts: dict[tuple[str, Origin], tuple[str, str]] = field(default_factory=dict)
     orders: dict[bytes, list[int]] = field(default_factory=dict)
-    """The positions of all rows in the last drawn order, by the text that drew it."""
+    """The positions of all rows in the last drawn order, by the text that seeded the draw."""
 
 
 class Examples(dict[int, ShotSelection]):
-    """Shots by id, which identifies them as long as they are kept here."""
+    """The selections by the `id()` of their shots. It identifies the shots since the selection keeps them alive."""
 
     def of(self, shots: Shots) -> ShotSelection:
         """Return the case-independent part of some shots, computed on first use."""
@@ -211,6 +214,7 @@ class LazyMapping(Mapping[str, Value], Generic[Value]):
 
 
 SCALAR = (str, int, float, type(None))
+"""The types of values that compare equal exactly if they are equal keys of a dictionary."""
 
 
 @dataclass(frozen=True)
@@ -223,7 +227,7 @@ class Equality:
 
 @dataclass(frozen=True)
 class SplitCondition:
-    """A condition as a conjunction: equalities, and the rest in the order of writing."""
+    """A condition as parts that must all be true: the equalities `same`, and the `rest` in the order of the source."""
 
     same: tuple[Equality, ...]
     rest: tuple[Expr, ...]
@@ -238,10 +242,10 @@ def split_condition(where: Expr | None, alias: str) -> SplitCondition:
     for part in _parts(where) if where is not None else ():
         if isinstance(part, Binary) and part.operator == "==":
             sides = (part.left, part.right)
-            own = [side for side in sides if names_in(side) == {alias}]
+            of_element = [side for side in sides if names_in(side) == {alias}]
             others = [side for side in sides if alias not in names_in(side)]
-            if len(own) == len(others) == 1:
-                same.append(Equality(own[0], others[0]))
+            if len(of_element) == len(others) == 1:
+                same.append(Equality(of_element[0], others[0]))
                 continue
         exprs.append(part)
     fixed = frozenset(place for place, part in enumerate(exprs) if alias not in names_in(part))
@@ -249,8 +253,8 @@ def split_condition(where: Expr | None, alias: str) -> SplitCondition:
 
 
 def condition_holds(where: Expr, names: Mapping[str, Any]) -> bool:
-    """Evaluate a condition for one element. A condition without a value counts as false. Raises `Unavailable` if it
-    needs a value that an earlier step did not yield."""
+    """Return true if a condition is true for one element. A condition without a value counts as false. Raises
+    `Unavailable` if it needs a value that an earlier step did not yield."""
     try:
         return bool(evaluate(where, names))
     except NoValue:
@@ -258,7 +262,7 @@ def condition_holds(where: Expr, names: Mapping[str, Any]) -> bool:
 
 
 def places_by_value(values: Sequence[Any]) -> dict[Any, list[int]] | None:
-    """Return the positions of every value, in order; None if one is not a single value and so compared in other ways.
+    """Return the positions of every value, in order; None if one is a list or a record, which no dictionary can index.
 
     >>> places_by_value(["a", "b", "a"])
     {'a': [0, 2], 'b': [1]}
@@ -274,6 +278,7 @@ def places_by_value(values: Sequence[Any]) -> dict[Any, list[int]] | None:
 
 
 def _parts(where: Expr) -> Iterator[Expr]:
+    """Yield the parts that `and` joins."""
     if isinstance(where, Binary) and where.operator == "and":
         yield from _parts(where.left)
         yield from _parts(where.right)

@@ -1,7 +1,8 @@
 """Vectors of texts: read from the ledger, or asked for in requests of many texts.
 
-A vector is named by the model and the text alone. So it is asked for once, whichever run, benchmark or step needs it,
-and it is in the ledger before it is used. The vectors of a collection are asked for when the first row needs them."""
+The name of a vector is a digest of the model and the text alone. So it is asked for once, whichever run, benchmark or
+step needs it. It is in the ledger before it is used. The vectors of a collection are asked for when the first row needs
+them."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 TABLE = "vectors"
 KEPT = 4096
-"""The number of vectors that are remembered, since the steps of one row need the same ones."""
+"""The number of vectors that are cached, since the steps of one row need the same ones."""
 LINGER_S = 0.004
 """How long a text waits for others to share its request, in seconds."""
 LOOKED_UP = 4096
@@ -40,7 +41,7 @@ LOOKED_UP = 4096
 
 
 class NoVector(Exception):
-    """A text has no vector, for the reason given by its status."""
+    """A text has no vector; `status` says why."""
 
     def __init__(self, status: str) -> None:
         super().__init__(status)
@@ -59,82 +60,88 @@ class _Waiting:
     texts: dict[str, str] = field(default_factory=dict)
     lanes: dict[str, Lane] = field(default_factory=dict)
     task: asyncio.Task[None] | None = None
+    """The task that will send them."""
 
 
 def vectors_of_others(others: OtherReplies, names: Sequence[str]) -> dict[str, tuple[Row, OtherStore, Vector]]:
     """Return the vectors that other stores have under these names, without invalid ones."""
-    found = {}
+    vectors = {}
     for name, (row, source) in (others.vectors(names) if names else {}).items():
         with suppress(ValueError):
             if row["status"] == OK:
-                found[name] = row, OtherStore(*source), from_text(row["vector"] or "")
-    return found
+                vectors[name] = row, OtherStore(*source), from_text(row["vector"] or "")
+    return vectors
 
 
 @dataclass
 class Encoder:
-    """Embeds texts for one run."""
+    """The encoder of one run: it returns vectors from the ledger, and asks models for the others."""
 
     callers: Mapping[str, Caller]
     run: RunContext
     _vectors: OrderedDict[str, Vector] = field(default_factory=OrderedDict)
+    """The cached vectors by name."""
     _futures: dict[str, asyncio.Future[Vector]] = field(default_factory=dict)
+    """The vectors that are being asked for, by name."""
     _waiting: dict[str, _Waiting] = field(default_factory=dict)
+    """The texts that wait for a request, by model."""
     _lengths: dict[str, int] = field(default_factory=dict)
     """The length of each model's vectors."""
 
     async def vectors(self, model: str, texts: Sequence[str], lane: Lane) -> list[Vector]:
-        """Return the vectors of texts in their order. Raises `NoVector` if one is unavailable, and the errors of the
-        model's caller if the model is."""
-        found: dict[str, Vector] = {}
-        by = self.run.binding.identity_of(model)
+        """Return the vectors of texts in their order. Raises `NoVector` if a text has none, and the errors of the
+        model's caller if the model is unavailable."""
+        vectors: dict[str, Vector] = {}
+        identity = self.run.binding.identity_of(model)
         for start in range(0, len(texts), LOOKED_UP):
-            some = {vector_id(by, text): text for text in texts[start : start + LOOKED_UP]}
-            found |= await self._of(model, some, lane)
-        return [found[vector_id(by, text)] for text in texts]
+            batch = {vector_id(identity, text): text for text in texts[start : start + LOOKED_UP]}
+            vectors |= await self._by_name(model, batch, lane)
+        return [vectors[vector_id(identity, text)] for text in texts]
 
-    async def _of(self, model: str, texts: Mapping[str, str], lane: Lane) -> dict[str, Vector]:
-        found = {name: self._vectors[name] for name in texts if name in self._vectors}
-        self.run.tally.reused[lane] += len(found)
-        open_ = [name for name in texts if name not in found and name not in self._futures]
-        for name, vector in self._stored_vectors(open_).items():
-            found[name] = vector
-            self._remember(name, vector)
+    async def _by_name(self, model: str, texts: Mapping[str, str], lane: Lane) -> dict[str, Vector]:
+        """Return the vectors of texts, by name."""
+        vectors = {name: self._vectors[name] for name in texts if name in self._vectors}
+        self.run.tally.reused[lane] += len(vectors)
+        unknown = [name for name in texts if name not in vectors and name not in self._futures]
+        for name, vector in self._stored_vectors(unknown).items():
+            vectors[name] = vector
+            self._cache(name, vector)
             self.run.tally.reused[lane] += 1
-        waited = [name for name in texts if name not in found]
-        self.run.tally.reused[lane] += sum(name in self._futures for name in waited)
-        futures = [self._ask(model, name, texts[name], lane) for name in waited]
+        missing = [name for name in texts if name not in vectors]
+        self.run.tally.reused[lane] += sum(name in self._futures for name in missing)
+        futures = [self._ask(model, name, texts[name], lane) for name in missing]
         outcomes = await asyncio.gather(*(asyncio.shield(future) for future in futures), return_exceptions=True)
-        for name, outcome in zip(waited, outcomes, strict=True):
+        for name, outcome in zip(missing, outcomes, strict=True):
             if isinstance(outcome, BaseException):
                 raise outcome
-            found[name] = outcome
-        return found
+            vectors[name] = outcome
+        return vectors
 
     def _stored_vectors(self, names: Sequence[str]) -> dict[str, Vector]:
-        """Return the vectors that the ledger has."""
-        there = list(kept_statuses(self.run.ledger, {TABLE: names}, final=True))
-        rows = self.run.ledger.rows(TABLE, there) if there else {}
-        found: dict[str, Vector] = {}
+        """Return the vectors that the ledger or another store has. Raises `NoVector` if the ledger says that a text has
+        none."""
+        stored = list(kept_statuses(self.run.ledger, {TABLE: names}, final=True))
+        rows = self.run.ledger.rows(TABLE, stored) if stored else {}
+        vectors: dict[str, Vector] = {}
         for name, row in rows.items():
             if row["status"] != OK:
                 raise NoVector(row["status"])
             vector = from_text(row["vector"])
             if self._length_error(row["model"], vector) is not None:
                 raise NoVector(PROVIDER_ERROR)
-            found[name] = vector
-        return found | self._adopted_vectors([name for name in names if name not in found])
+            vectors[name] = vector
+        return vectors | self._adopted_vectors([name for name in names if name not in vectors])
 
     def _adopted_vectors(self, names: Sequence[str]) -> dict[str, Vector]:
         """Return the vectors that other stores have, after adding them to the ledger."""
-        found: dict[str, Vector] = {}
+        vectors: dict[str, Vector] = {}
         for name, (row, source, vector) in vectors_of_others(self.run.others, names).items():
             if self._length_error(row["model"], vector) is None:
-                found[name] = vector
-                own = {"run_id": self.run.run_id, "created_at": self.run.now(), "reused_from": str(source)}
-                self.run.ledger.keep({TABLE: [{**row, **own}]})
+                vectors[name] = vector
+                columns = {"run_id": self.run.run_id, "created_at": self.run.now(), "reused_from": str(source)}
+                self.run.ledger.keep({TABLE: [{**row, **columns}]})
                 self.run.tally.reuse_counts.add(source.place, row)
-        return found
+        return vectors
 
     def _length_error(self, model: str, vector: Vector) -> str | None:
         """Return why a vector cannot be compared with others of its model; None if it can. The first vector of a run
@@ -145,7 +152,7 @@ class Encoder:
         return f"`{model}` gave a vector of {len(vector)} numbers, and others of {length}"
 
     def _ask(self, model: str, name: str, text: str, lane: Lane) -> asyncio.Future[Vector]:
-        """Return the vector of a text, asked for together with others of the same model."""
+        """Return the future vector of a text, which is asked for together with others of the same model."""
         if name in self._futures:
             return self._futures[name]
         future = self._futures[name] = asyncio.get_running_loop().create_future()
@@ -169,7 +176,7 @@ class Encoder:
             await self._ask_together(model, texts, lanes)
         except BaseException as error:
             for name in texts:
-                if name in self._futures:  # resolve every future, whatever went wrong
+                if name in self._futures:  # every future must be resolved
                     self._fail(name, error)
             if not isinstance(error, Exception):
                 raise
@@ -192,19 +199,19 @@ class Encoder:
             return
         replies = (called.reply, *called.reply.further_choices)
         for place, ((name, text), reply) in enumerate(zip(texts.items(), replies, strict=False)):
-            told = {"attempts": 0 if place else called.attempts, "latency_s": called.latency_s}
-            self._settle(model, name, text, lanes[name], reply, told)
+            usage = {"attempts": 0 if place else called.attempts, "latency_s": called.latency_s}
+            self._settle(model, name, text, lanes[name], reply, usage)
         for name in list(texts)[len(replies) :]:
             self._fail(name, NoVector(PROVIDER_ERROR))
 
     def _settle(
-        self, model: str, name: str, text: str, lane: Lane, outcome: Reply | ModelError, told: Mapping[str, Any]
+        self, model: str, name: str, text: str, lane: Lane, outcome: Reply | ModelError, usage: Mapping[str, Any]
     ) -> None:
-        """Keep the outcome of a text, and then pass it to those who wait for it."""
+        """Keep the outcome of a text, and then resolve its future."""
         columns = {
             key: value for key, value in NO_REPLY.items() if key not in ("reply", "thinking", "parsed", "logprobs")
         }
-        columns |= {**UNUSED, **told}
+        columns |= {**UNUSED, **usage}
         vector: Vector | None = None
         status, error = OK, None
         if isinstance(outcome, ModelError):
@@ -212,9 +219,9 @@ class Encoder:
         else:
             try:
                 vector = from_text(outcome.text)
-                differs = self._length_error(model, vector)
-                if differs is not None:
-                    raise ValueError(differs)
+                length_error = self._length_error(model, vector)
+                if length_error is not None:
+                    raise ValueError(length_error)
             except ValueError as reason:
                 vector, status, error = None, PROVIDER_ERROR, f"R0257 {reason}"
             columns |= {
@@ -243,7 +250,7 @@ class Encoder:
         if vector is None:
             self._fail(name, NoVector(status))
             return
-        self._remember(name, vector)
+        self._cache(name, vector)
         future = self._futures.pop(name)
         if not future.done():
             future.set_result(vector)
@@ -252,9 +259,9 @@ class Encoder:
         future = self._futures.pop(name)
         if not future.done():
             future.set_exception(error)
-            future.exception()  # mark as retrieved: nobody else may await it
+            future.exception()  # mark as retrieved: perhaps no step awaits it any more
 
-    def _remember(self, name: str, vector: Vector) -> None:
+    def _cache(self, name: str, vector: Vector) -> None:
         self._vectors[name] = vector
         if len(self._vectors) > KEPT:
             self._vectors.popitem(last=False)
@@ -262,11 +269,12 @@ class Encoder:
 
 @dataclass
 class Retriever:
-    """Computes similarities by vectors for one run."""
+    """The computation of similarities by vectors for one run."""
 
     chooser: Chooser
     encoder: Encoder
-    _making: dict[str, asyncio.Lock] = field(default_factory=dict)
+    _locks: dict[str, asyncio.Lock] = field(default_factory=dict)
+    """Locks that keep several rows from computing the same index, by model and text expression."""
 
     async def values(
         self, step: Retrieve, model: str, lane: Lane, names: StepValues
@@ -279,9 +287,9 @@ class Retriever:
             for number, measure in enumerate(self.chooser.split(step).measures):
                 if measure.embeds:
                     query = evaluate(measure.query, names.values)
-                    (asked,) = await self.encoder.vectors(model, [query], lane)
+                    (query_vector,) = await self.encoder.vectors(model, [query], lane)
                     index = await self._index(collection, measure, model, lane, names)
-                    values[number] = index.near(asked)
+                    values[number] = index.near(query_vector)
         except Unavailable as reason:
             return reason
         except NoVector as reason:
@@ -291,12 +299,12 @@ class Retriever:
     async def _index(
         self, collection: Collection, measure: SimilarityCall, model: str, lane: Lane, names: StepValues
     ) -> VectorIndex:
-        """Return the vectors of the elements."""
+        """Return the index of the vectors of the elements."""
         key = f"{model} {serialized_form(measure.text).model_dump_json()}"
-        async with self._making.setdefault(key, asyncio.Lock()):
+        async with self._locks.setdefault(key, asyncio.Lock()):
             if key not in collection.vectors:
                 texts = collection.texts(measure.text, names.values)
-                told = list(dict.fromkeys(text for text in texts if text is not None))
-                by_text = dict(zip(told, await self.encoder.vectors(model, told, lane), strict=True))
+                distinct = list(dict.fromkeys(text for text in texts if text is not None))
+                by_text = dict(zip(distinct, await self.encoder.vectors(model, distinct, lane), strict=True))
                 collection.vectors[key] = index_of(texts, by_text)
         return collection.vectors[key]

@@ -1,11 +1,11 @@
-"""The engine of a run: workers pull cases from an iterator and run their steps; the ledger is the memory.
+"""The engine of a run: workers take cases from an iterator and run their steps. All results are in the ledger.
 
 A result that the ledger has is never asked for again. A new reply is in the ledger before anything else happens, so a
 killed run loses nothing. Memory does not grow with the run: cases are built and looked up in batches, and results leave
-with every flush.
+the memory with every flush.
 
-Several processes may share a run. Each claims parts, which are stretches of neighbouring cases, and holds them until it
-ends. The parts of a dead process are free again; the next process finds the replies so far in the ledger."""
+Several processes may share a run. Each claims parts, which are groups of neighbouring cases, and keeps its claims until
+it ends. The parts of a process that died can be claimed again; the replies that it got are in the ledger."""
 
 from __future__ import annotations
 
@@ -55,34 +55,37 @@ PARTS = 64
 """The number of parts per process. Many small parts keep all processes busy until the end."""
 
 Claim = Callable[[str], bool]
+"""Claims a key, and returns true unless another process has claimed it."""
 
 
 @dataclass
 class Share:
-    """The parts of run `run_id` that this process has claimed, of `size` cases each."""
+    """The share that this process has of run `run_id`: the parts that it has claimed, of `size` cases each."""
 
     run_id: str
     size: int
     leads: bool
     """True for the one process that generates data sets before the others start."""
     generate: Callable[[], Awaitable[None]]
-    """Announce that the data sets are generated, or wait until another process has announced it."""
+    """Announces that the data sets are generated, in the process that leads; waits for this in the others."""
     rest: Callable[[], Awaitable[bool]]
-    """Announce that there is no part left to claim. Return true if there may be one again, false if the run is over."""
+    """Announces that there is no part left to claim, and waits. Returns true if there may be one again, false if the
+    run is over."""
     _claimed: set[int] = field(default_factory=set)
-    _position: int = 0
+    _part_count: int = 0
     """The number of parts of the run, as far as it is known."""
 
     def take(self, cases: Iterable[Case], claim: Claim) -> Iterator[Case]:
-        """Yield the cases of unclaimed parts, and claim these parts."""
+        """Claim each part that no process has claimed, and yield its cases."""
         for number, part in self._parts(cases):
             if number not in self._claimed and claim(self._key(number)):
                 self._claimed.add(number)
                 yield from part
 
     def take_back(self, cases: Callable[[], Iterable[Case]], claim: Claim) -> Iterator[Case]:
-        """Yield the cases of parts that other processes released, for instance because they died."""
-        free = {n for n in range(self._position) if n not in self._claimed and claim(self._key(n))}
+        """Claim the parts that other processes released, for instance because they died, and yield their cases."""
+        numbers = range(self._part_count)
+        free = {number for number in numbers if number not in self._claimed and claim(self._key(number))}
         self._claimed |= free
         return self._of(cases, free) if free else iter(())
 
@@ -99,7 +102,7 @@ class Share:
 
     def _parts(self, cases: Iterable[Case]) -> Iterator[tuple[int, Iterator[Case]]]:
         for number, (_, part) in enumerate(itertools.groupby(enumerate(cases), lambda each: each[0] // self.size)):
-            self._position = max(self._position, number + 1)
+            self._part_count = max(self._part_count, number + 1)
             yield number, (case for _, case in part)
 
     def _key(self, number: int) -> str:
@@ -116,6 +119,7 @@ def part_size(cases: int, processes: int) -> int:
 
 
 FLUSH_S = 2.0
+"""The pause in seconds between two flushes of the ledger."""
 WAIT_S = 0.5
 """The pause in seconds between two looks at cases that another process works on."""
 
@@ -143,7 +147,7 @@ class Engine(GenerationObserver):
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     sleep: Sleep = asyncio.sleep
     share: Share | None = None
-    """The part of the cases that this process takes, if several processes share the run."""
+    """The share of this process, if several processes share the run."""
     settler: StoppingRule | None = None
     """The stopping rule of a run that stops once its figures are settled."""
     reader: CaseReader | None = None
@@ -151,9 +155,11 @@ class Engine(GenerationObserver):
     lookahead: Lookahead = LIVE
     """The number of cases that a run with a stopping rule may start beyond those read."""
     stopping: bool = False
+    """True once the run makes no further calls."""
     trouble: Exception | None = None
     """The error that stopped the run, if any."""
     prefix: OrderedReader | None = None
+    """The reader of cases in their order, in a run with a stopping rule."""
     _items: int = 0
     """The number of items that were listed in the ledger as items of this run."""
 
@@ -174,8 +180,8 @@ class Engine(GenerationObserver):
             self.prefix.move()
 
     async def run(self) -> None:
-        """Run to the end. Raises `Stopped` if a model is unavailable, and the ledger's errors if it cannot keep
-        results. Results kept so far remain in any case."""
+        """Run to the end. Raises `Stopped` if a model is unavailable, and the errors of the ledger if it cannot keep
+        results. The results that were kept before an error remain."""
         self._plan_calls()
         chosen = self.selection.chosen(self.plan)
         self.lookup = Lookup(self.ledger, bound_treatments(chosen, self.plan, self.binding), self.binding)
@@ -207,20 +213,20 @@ class Engine(GenerationObserver):
             self.ledger, results, others=self.others, reuse=self.tally.reuse_counts
         )
         flusher = asyncio.create_task(self._flush_often())
-        every_case = False
+        has_all_cases = False
         try:
             await self._make(context, reuse)
             await self._passes()
             if self.prefix is not None and not self.stopping:
                 self.tally.end_early()
-            every_case = not self.stopping and self.share is None  # a share never covers every case
+            has_all_cases = not self.stopping and self.share is None  # a share never has all cases
         finally:
             flusher.cancel()
             await asyncio.gather(flusher, return_exceptions=True)
             self.ledger.flush()
-            if every_case and self.driver.complete and self._maker.is_complete and self.trouble is None:
-                told = {} if self.settler is None else {"settled": self.settler.state()}
-                work.finish({"run_id": self.run_id, "items": self._items, **self.tally.summary(), **told})
+            if has_all_cases and self.driver.complete and self._maker.is_complete and self.trouble is None:
+                settled = {} if self.settler is None else {"settled": self.settler.state()}
+                work.finish({"run_id": self.run_id, "items": self._items, **self.tally.summary(), **settled})
             else:
                 work.abandon()
         if self.trouble is not None:
@@ -248,7 +254,7 @@ class Engine(GenerationObserver):
             self.stop()
             return
         if self._maker.makers:
-            self._plan_calls()  # the number of rows is known now
+            self._plan_calls()  # the numbers of generated rows are known only after this
         if share is not None:
             if share.leads:
                 self.ledger.flush()
@@ -257,7 +263,7 @@ class Engine(GenerationObserver):
                 self.tally.add_usage(context.tally)
 
     async def _passes(self) -> None:
-        """Run all cases, or those of the share, and then the cases that other processes release."""
+        """Run all cases, or those of the share, followed by the cases that other processes release."""
         if self.stopping:
             return
         self._marks = SubsetTags(self.source, self.source.drawn())
@@ -274,21 +280,21 @@ class Engine(GenerationObserver):
         return cases if self.prefix is None else self.prefix.ordered(cases)
 
     async def _finish(self, cases: Iterator[Case]) -> None:
-        """Run these cases, repeatedly if some are put off, until none is put off."""
+        """Run these cases, and those that are deferred because another process works on them, until none is left."""
         await self._pass(self.lookup.tasks(cases))
         while self.lookup.deferred and not self.stopping:
-            put_off, self.lookup.deferred = self.lookup.deferred, set()
+            deferred, self.lookup.deferred = self.lookup.deferred, set()
             self.ledger.flush()
             self.ledger.refresh()
-            again = self._cases() if self.share is None else self.share.claimed_cases(self._cases())
-            await self._pass(self.lookup.tasks(again, put_off))
+            own_cases = self._cases() if self.share is None else self.share.claimed_cases(self._cases())
+            await self._pass(self.lookup.tasks(own_cases, deferred))
             self.tally.waiting = len(self.lookup.deferred)
-            if len(self.lookup.deferred) == len(put_off):
+            if len(self.lookup.deferred) == len(deferred):
                 await self.sleep(WAIT_S)
         self.tally.waiting = 0
 
     async def _pass(self, tasks: Iterator[Task]) -> None:
-        """Do every task. Every task ends before the pass does, even if another one fails."""
+        """Do every task. If one fails, those in progress are finished before this returns."""
         with with_functions(self.functions):  # tasks inherit the context in which they are created
             workers = [asyncio.create_task(self._work(tasks)) for _ in range(self._worker_count())]
         try:
@@ -299,14 +305,12 @@ class Engine(GenerationObserver):
             await asyncio.gather(*workers, return_exceptions=True)
 
     def _worker_count(self) -> int:
-        """Return the number of cases at once that keeps the wanted number of calls in flight, plus two to fill gaps.
-        With conversations it is at most one batch of cases, since all their units wait."""
-        bound_treatments = [
-            bound for bound_treatment in self.lookup.bound_treatments.values() for bound in bound_treatment
-        ]
+        """Return the number of cases to work on at once, so that the wanted number of calls is in flight, plus two to
+        fill gaps. With conversations, whose units have fewer calls in flight, it is at most one batch of cases."""
+        all_bound = [bound for of_scenario in self.lookup.bound_treatments.values() for bound in of_scenario]
         models = len(self.binding.of(self.binding.compared))
-        fewest = min((bound.concurrent_calls * models for bound in bound_treatments), default=1)
-        units = min((bound.samples * models for bound in bound_treatments), default=1)
+        fewest = min((bound.concurrent_calls * models for bound in all_bound), default=1)
+        units = min((bound.samples * models for bound in all_bound), default=1)
         return max(-(-self.workers // units), min(-(-self.workers // fewest), self.lookup.at_once())) + 2
 
     def _plan_calls(self) -> None:
@@ -331,7 +335,7 @@ class Engine(GenerationObserver):
             except EvaluationStopped:  # another run has done the work
                 self.stop()
                 return
-            except Exception as error:  # calls in flight are finished
+            except Exception as error:  # the other workers finish their calls in flight
                 self.trouble = self.trouble or error
                 self.stop()
                 return
@@ -355,7 +359,7 @@ class Engine(GenerationObserver):
         await asyncio.sleep(0)  # yield to other workers if nothing was awaited
 
     def _add_case(self, task: Task) -> None:
-        # The run that completed a case has kept its item.
+        # The item of a complete case was kept by the run that completed it.
         item = {"items": [item_row(self.plan, task.case)]} if task.todo else {}
         if self.prefix is None:
             self._list(task.case, None, item)
@@ -366,11 +370,12 @@ class Engine(GenerationObserver):
         self,
         case: Case,
         models: Collection[str] | None,
-        besides: Mapping[str, Sequence[Mapping[str, Any]]] = NO_ROWS,
+        companions: Mapping[str, Sequence[Mapping[str, Any]]] = NO_ROWS,
     ) -> None:
-        """List a case as one of the run's, for some of its models or for all, and keep further rows with it."""
+        """Record that a case belongs to the run, with some of the models or with all (None), and keep further rows with
+        it."""
         membership = membership_row(self.run_id, case, self._marks, models)
-        self.ledger.keep({"run_items": [membership], **besides})
+        self.ledger.keep({"run_items": [membership], **companions})
         self._items += 1
 
     async def _flush_often(self) -> None:
@@ -385,7 +390,7 @@ class Engine(GenerationObserver):
 
 
 def membership_row(run_id: str, case: Case, marks: SubsetTags, models: Collection[str] | None) -> dict[str, Any]:
-    """Return the row of `run_items` for a case of a run, for some of its models or for all."""
+    """Return the row of `run_items` for a case of a run, with some of the models or with all (None)."""
     return {
         "run_id": run_id,
         "scenario": case.scenario.name,
@@ -416,22 +421,25 @@ def work_name(
     selection: Selection,
     withheld: Mapping[str, frozenset[str]] = MappingProxyType({}),
 ) -> str:
-    """Return the name of the work of this plan with these models on these cases, without the `withheld` items."""
-    chosen: list[Any] = [selection.scenarios, selection.limit, selection.seed, dict(selection.only)]
+    """Return the name of the work that a run does: a digest of the plan, the models and the selected cases, without the
+    `withheld` items."""
+    parts: list[Any] = [selection.scenarios, selection.limit, selection.seed, dict(selection.only)]
     if selection.subset is not None:
-        chosen.append(selection.subset.model_dump(mode="json"))
+        parts.append(selection.subset.model_dump(mode="json"))
     if selection.shard is not None:
-        chosen.append(str(selection.shard))
+        parts.append(str(selection.shard))
     if selection.until is not None:
         until = selection.until
-        chosen.append({"until": ["spec" if until.declared else until.margin, until.seed]})
+        parts.append({"until": ["spec" if until.declared else until.margin, until.seed]})
     if withheld:
-        chosen.append({name: sorted(items) for name, items in withheld.items()})
+        parts.append({name: sorted(items) for name, items in withheld.items()})
+    # Finished work in a store may have rows of `run_items` without subsets or clusters. These parts give it another
+    # name, so that its cases are listed again.
     if plan.subsets:
-        chosen.append("marked")  # items that were listed before they were marked are listed again
+        parts.append("marked")
     if RowClusters(plan).scenarios:
-        chosen.append("clustered")  # the same of items that were listed without their clusters
-    return digest([plan.digest, {role: list(models) for role, models in binding.answering.items()}, chosen])
+        parts.append("clustered")
+    return digest([plan.digest, {role: list(models) for role, models in binding.answering.items()}, parts])
 
 
 def new_run_id(now: datetime) -> str:
@@ -442,5 +450,5 @@ def new_run_id(now: datetime) -> str:
     >>> new_run_id(early) < new_run_id(late)
     True
     """
-    part = now.microsecond * 16**3 // 1_000_000
-    return f"{now:%Y%m%d-%H%M%S}-{part:03x}{digest([now.isoformat(), time.perf_counter_ns()])[:1]}"
+    fraction = now.microsecond * 16**3 // 1_000_000  # of the second, in 4096ths
+    return f"{now:%Y%m%d-%H%M%S}-{fraction:03x}{digest([now.isoformat(), time.perf_counter_ns()])[:1]}"

@@ -1,9 +1,10 @@
 """People in place of models: a driver that runs a program up to the step that a person grades, and `human/NAME`, a
 person who takes part in conversations.
 
-The driver reads kept results only. A store has no data sets, trees or functions of a benchmark; what reads one of these
-raises `LookupError`. A person holds one conversation at a time: whoever holds one takes `alone` for its duration
-(`program/steps.py`). Every turn is kept like a model's, so a person can leave and continue later."""
+The driver reads only kept results. A store has no data sets, trees or functions of a benchmark, so an expression that
+reads one of these raises `LookupError`. A person takes part in one conversation at a time: the live driver takes the
+lock `alone` for the duration of a conversation. Every turn is kept like a model's, so a person can leave and continue
+later."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ from tripos_runtime.program.values import StepValues
 
 @dataclass
 class HumanGrader:
-    """Runs programs up to a grade that a person gives. `rows` are the kept samples by name."""
+    """A driver that runs programs up to a grade that a person gives. `rows` are the kept samples by name."""
 
     world: PlanContext
     rows: Mapping[str, Row]
@@ -51,25 +52,26 @@ class HumanGrader:
         before = _without_tools([each for each in steps[: steps.index(step)] if isinstance(each, Ask | Converse)])
         program = UnitProgram(self.world, unit, StepValues(unit.case.names))
         shown: list[Mapping[str, Any]] = []
-        drive_now(program.go([*before, step]), partial(self._meet, step, shown), program.out.clear)
+        drive_now(program.go([*before, step]), partial(self._answer_up_to, step, shown), program.out.clear)
         return shown[0] if shown else None
 
     def names_of_elements(self, unit: Unit, step: Verdict) -> Mapping[Places, Mapping[str, Any]]:
-        """Return the same for each element that a judge is asked about, by position; none if a judge would not be
-        asked."""
+        """Return the values for the arguments of a verdict on each element, by position; none if a judge would not be
+        asked. Raises `LookupError` as `names_at` does."""
         steps = unit.bound.treatment.steps
         before = _without_tools([each for each in steps[: steps.index(step)] if isinstance(each, Ask | Converse)])
         program = UnitProgram(self.world, unit, StepValues(unit.case.names))
         shown: dict[Places, Mapping[str, Any]] = {}
-        drive_now(program.go([*before, step]), partial(self._meet_element, step, shown), program.out.clear)
+        drive_now(program.go([*before, step]), partial(self._answer_up_to_elements, step, shown), program.out.clear)
         return dict(sorted(shown.items()))
 
     def names_of_pair(self, pair: Pair) -> Mapping[str, Any] | None:
-        """Return the same for a comparison of two replies."""
+        """Return the values for the arguments of a comparison; None if a judge would have nothing to compare. Raises
+        `LookupError` as `names_at` does."""
         names = pair.names(self.ask_all(pair.first), self.ask_all(pair.second))
         shown: list[Mapping[str, Any]] = []
         out: list[ProgramEvent] = []
-        drive_now(pair_program(self.world, pair, names, out), partial(self._meet, pair.step, shown), out.clear)
+        drive_now(pair_program(self.world, pair, names, out), partial(self._answer_up_to, pair.step, shown), out.clear)
         return shown[0] if shown else None
 
     def ask_all(self, unit: Unit) -> StepValues:
@@ -80,14 +82,16 @@ class HumanGrader:
         drive_now(program.go(steps), self._answer, program.out.clear)
         return program.names
 
-    def _meet(self, step: Grade | Compare, shown: list[Mapping[str, Any]], need: Need) -> Answered:
+    def _answer_up_to(self, step: Grade | Compare, shown: list[Mapping[str, Any]], need: Need) -> Answered:
+        """Answer the needs of earlier steps from the rows. Add the values for the arguments of `step` to `shown`."""
         if isinstance(need, ReplyNeed) and need.call.step is step:
             assert isinstance(need.prompt, JudgePrompt)
             shown.append(need.prompt.names)
             return pending(step.name)
         return self._answer(need)
 
-    def _meet_element(self, step: Verdict, shown: dict[Places, Mapping[str, Any]], need: Need) -> Answered:
+    def _answer_up_to_elements(self, step: Verdict, shown: dict[Places, Mapping[str, Any]], need: Need) -> Answered:
+        """Answer the needs of earlier steps from the rows. Add the values for each element of `step` to `shown`."""
         if isinstance(need, ReplyNeed) and need.call.step is step:
             assert isinstance(need.prompt, JudgePrompt) and need.call.element is not None
             shown[need.call.element] = need.prompt.names
@@ -95,7 +99,7 @@ class HumanGrader:
         return self._answer(need)
 
     def _answer(self, need: Need) -> Answered:
-        assert isinstance(need, ReplyNeed | ConversationNeed), "nothing is looked for by a vector"
+        assert isinstance(need, ReplyNeed | ConversationNeed), "only asks and conversations come before a grade"
         if isinstance(need, ConversationNeed):
             row = self.rows.get(need.talk.name)
             return Unavailable(need.talk.step.name, NOT_APPLICABLE) if row is None else conversation_of(row)
@@ -113,34 +117,35 @@ def _without_tools(steps: list[Ask | Converse]) -> list[Ask | Converse]:
 
 
 LEFT = "R0250"
+"""The error code of a person who has left."""
 
 
 class PersonInterface(Protocol):
-    """The interface to a person: what they are shown, and what they say. Both methods block, and are called from a
-    thread."""
+    """The interface to a person. The methods may block, and are called from a thread."""
 
     def begin(self, messages: tuple[Message, ...]) -> None:
         """Show a conversation from its beginning, or after a break."""
         ...
 
     def hear(self, messages: tuple[Message, ...]) -> None:
-        """Show what was said since."""
+        """Show the messages since the person's last turn."""
         ...
 
     def say(self) -> str | None:
-        """Return what the person says next; None if they leave."""
+        """Return the person's next turn; None if they leave."""
         ...
 
 
 @dataclass
 class HumanModel(Model):
-    """A person as a model. Raises `ModelError` R0250 once they leave."""
+    """A person as a model. A call raises `ModelError` R0250 if they leave."""
 
     name: str
     interface: PersonInterface
     alone: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """The lock that a conversation with the person takes."""
     _before: tuple[Message, ...] = ()
-    """The conversation as the person last left it, including their own turn."""
+    """The messages of the last conversation up to the person's last turn, including that turn."""
     slots = 1
     price = FREE
 
@@ -165,15 +170,15 @@ class HumanModel(Model):
 async def in_thread(function: Callable[[], str | None]) -> str | None:
     """Return the result of a function that may block for ever. Its thread does not keep the process alive."""
     loop = asyncio.get_running_loop()
-    done: asyncio.Future[str | None] = loop.create_future()
+    result: asyncio.Future[str | None] = loop.create_future()
 
-    def tell(value: str | None, error: BaseException | None) -> None:
-        if done.cancelled():
+    def resolve(value: str | None, error: BaseException | None) -> None:
+        if result.cancelled():
             return
         if error is None:
-            done.set_result(value)
+            result.set_result(value)
         else:
-            done.set_exception(error)
+            result.set_exception(error)
 
     def run() -> None:
         value, error = None, None
@@ -181,8 +186,8 @@ async def in_thread(function: Callable[[], str | None]) -> str | None:
             value = function()
         except Exception as raised:  # raised in the waiting coroutine
             error = raised
-        with contextlib.suppress(RuntimeError):  # the event loop has been closed: nobody waits any more
-            loop.call_soon_threadsafe(tell, value, error)
+        with contextlib.suppress(RuntimeError):  # the event loop is closed, and the coroutine has ended
+            loop.call_soon_threadsafe(resolve, value, error)
 
     threading.Thread(target=run, daemon=True).start()
-    return await done
+    return await result

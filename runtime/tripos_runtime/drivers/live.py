@@ -1,7 +1,7 @@
 """The live driver of programs: it asks models for the replies that are not in the ledger.
 
-Every result is in the ledger before its program continues. `ResultWriter` is the base of all drivers that keep results:
-it writes rows to the ledger and counts calls."""
+Every result is in the ledger before its program continues. `ResultWriter` is the part that other drivers use too: it
+writes rows to the ledger and counts calls."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ from tripos_runtime.program.values import StepValues, is_kept_as_result
 from tripos_runtime.scheduling.calling import Caller
 
 CONDITIONS = "conditions"
-"""The table of the conditions under which results were asked for."""
+"""The table that records the conditions under which results were asked for."""
 
 
 @dataclass
@@ -65,7 +65,7 @@ class ResultWriter(ReplyWriter):
     continues."""
 
     scored: dict[str, float | None] | None = None
-    """The values of scores by name, for a reader during the run."""
+    """The values of scores by name, for a run with a stopping rule; None for other runs."""
 
     @cached_property
     def row(self) -> ResultRows:
@@ -73,7 +73,7 @@ class ResultWriter(ReplyWriter):
         return ResultRows(self.run)
 
     def take(self, event: ProgramEvent, part: Unit | Pair, shared: CaseState) -> None:
-        """Count an event of a program, and write its result to the ledger unless it is there."""
+        """Count an event of a program, and write its result to the ledger unless the ledger has it."""
         match event:
             case ScoreResult():
                 self._keep_scores(event, part, shared)
@@ -111,8 +111,8 @@ class ResultWriter(ReplyWriter):
         self.run.work.add([name for table, name in pair.results if table != CONDITIONS])
 
     def _reuse_call(self, call: StepCall, scenario: str, shared: CaseState) -> None:
-        """Count a call whose result is in the ledger: as skipped if the result says that nothing was
-        asked, otherwise as reused."""
+        """Count a call whose result is in the ledger: as skipped if the result says that nothing was asked, otherwise
+        as reused."""
         if not shared.is_first_reuse(call.name):
             return
         status = shared.statuses[call.name]
@@ -124,7 +124,7 @@ class ResultWriter(ReplyWriter):
             self.count_status(call.table, status)
 
     def count_kept_conversation(self, unit: Unit, conversation: Conversation, shared: CaseState) -> None:
-        """Count a conversation that is in the ledger: its turns as reused, and the turns that it did not need as
+        """Count a conversation that is in the ledger: its turns as reused, and the remaining possible turns as
         skipped."""
         if not shared.is_first_reuse(conversation.name):
             return
@@ -150,17 +150,18 @@ class ResultWriter(ReplyWriter):
     def keep_condition(
         self, step: Ask | Converse | JudgedStep, name: str, part: Unit | Pair, shared: CaseState
     ) -> None:
-        """Record that the condition of a step held for a result that the ledger has under other conditions only."""
+        """Record that the condition of a step held for a result, if this is not recorded yet. The ledger may have the
+        result from a step with another condition."""
         if rows := self.condition_rows(step, name, part.case.item_id, shared):
             self.run.ledger.keep(rows)
 
     def _companion_rows(self, call: StepCall, name: str, row: Row, shared: CaseState) -> dict[str, list[Row]]:
-        """Return the rows to keep together with a reply. A turn has the condition row of its conversation."""
+        """Return the condition row to keep together with a reply; for a turn, that of its conversation."""
         return self.condition_rows(call.step, call.part_of or name, row["item_id"], shared)
 
     def _skip_call(self, event: CallSkipped, part: Unit | Pair, shared: CaseState) -> None:
-        """Count a skipped call once per case. If the reason is that its prompt has no value, keep that as a
-        result."""
+        """Count a skipped call once per case. If the reason is that its prompt has no value, keep a row that says
+        so."""
         call, reason = event
         if reason.status in RETRIED_NEXT_RUN:  # a retried status is never kept
             self.complete = False
@@ -185,7 +186,7 @@ class ResultWriter(ReplyWriter):
 
     def _skip_conversation(self, event: ConversationSkipped, part: Unit | Pair, shared: CaseState) -> None:
         """Count the turns of a skipped conversation once per case. If the reason is that a speaker's system message has
-        no value, keep that as a result."""
+        no value, keep a row that says so."""
         conversation, reason = event
         if reason.status in RETRIED_NEXT_RUN:  # a retried status is never kept
             self.complete = False
@@ -205,7 +206,7 @@ class ResultWriter(ReplyWriter):
                 self.keep_condition(conversation.step, conversation.name, part, shared)
 
     def _keep_conversation(self, ended: ConversationEnded, part: Unit | Pair, shared: CaseState) -> None:
-        """Keep a finished conversation, and count as skipped the turns that it did not need."""
+        """Keep an ended conversation, and count its remaining possible turns as skipped."""
         conversation = ended.talk
         for number in range(len(ended.turn_usage) + 1, len(conversation.turns) + 1):
             self.run.tally.skipped[conversation.speaker(number), part.case.scenario.name] += 1
@@ -252,7 +253,7 @@ class ResultWriter(ReplyWriter):
 
 
 class UnitContext(NamedTuple):
-    """The unit or pair of a running program, the state of its case, and the emitted events that are not yet kept."""
+    """The unit or pair of a running program, the state of its case, and the emitted events that are not kept yet."""
 
     part: Unit | Pair
     unit: Unit
@@ -292,7 +293,7 @@ class LiveDriver(ResultWriter):
         shared.names[unit] = names
 
     async def compare(self, pairs: Sequence[Pair], kept: Sequence[Pair], shared: CaseState) -> None:
-        """Judge the pairs of finished units, and count the pairs whose results are all in the ledger."""
+        """Judge `pairs`, whose units have run, and count the pairs in `kept`, whose results are all in the ledger."""
         for pair in kept:
             self.count_kept_pair(pair, shared)
         await gather_all([self._compare(pair, shared) for pair in pairs])
@@ -314,21 +315,21 @@ class LiveDriver(ResultWriter):
             for event in events:
                 self.take(event, context.part, context.shared)
 
-    async def answer(self, need: Need, at: UnitContext) -> Answered:
+    async def answer(self, need: Need, context: UnitContext) -> Answered:
         """Return the answer to a need, which the program receives."""
         match need:
             case ReplyNeed():
-                return await (self._turn(need, at) if need.talk is not None else self._reply(need, at))
+                return await (self._turn(need, context) if need.talk is not None else self._reply(need, context))
             case ConversationNeed():
-                return await self._conversation(need, at)
+                return await self._conversation(need, context)
             case SimilarityNeed():
-                return await self._similarities(need, at)
+                return await self._similarities(need, context)
             case ScorerNeed():
                 return await need.scorer.awaited(need.request)
 
     async def _reply(self, need: ReplyNeed, context: UnitContext) -> Answer | Unavailable:
-        """Return the reply to a step. The first unit that needs it makes one request for it and for the other samples
-        of the same prompt that no unit has asked for."""
+        """Return the reply to a step. The first unit of a case that needs a reply makes one request for it and for the
+        other samples of the same prompt that no unit has asked for."""
         call, shared = need.call, context.shared
         numbers = self._samples_of_request(need, context)
         messages: tuple[Message, ...] = ()
@@ -347,9 +348,9 @@ class LiveDriver(ResultWriter):
         return answers[call.name]
 
     def _samples_of_request(self, need: ReplyNeed, context: UnitContext) -> dict[str, int]:
-        """Return the numbers of the samples that one request can ask for, by name: the needed one, and if the model
-        returns several, those of the same prompt that are not in the ledger. With a seed, each sample has its own
-        request, since it has its own seed."""
+        """Return the numbers of the samples that one request can ask for, by name: the needed sample, and if the model
+        returns several, those of the same prompt that are not in the ledger. With a seed, each sample has a request of
+        its own, since it has a seed of its own."""
         step, name = need.call.step, need.call.name
         samples = {name: need.number}
         if isinstance(step, Ask) and step.samples > 1 and need.question.settings.seed is None:
@@ -362,7 +363,8 @@ class LiveDriver(ResultWriter):
         return samples
 
     def _messages(self, need: ReplyNeed, context: UnitContext) -> tuple[Message, ...]:
-        """Return the messages for a need. Those of an ask are rendered once for the same preceding replies."""
+        """Return the messages for a need. Those of an ask are rendered once for all units that build on the same
+        replies."""
         step = need.call.step
         if not isinstance(step, Ask):
             return need.prompt.messages()
@@ -374,8 +376,8 @@ class LiveDriver(ResultWriter):
     async def _answers(
         self, need: ReplyNeed, wanted: Mapping[str, int], sent: tuple[Message, ...], context: UnitContext
     ) -> dict[str, Answer]:
-        """Return the answers to calls that send the same messages: from the ledger, or new ones, which are in the
-        ledger on return. `wanted` has the sample number of each name."""
+        """Return the answers to calls that send the same messages, from the ledger or new ones. New answers are in the
+        ledger when this returns. `wanted` has the sample number of each name."""
         shared, call, lane = context.shared, need.call, self._lane(need, context)
         for name in wanted:
             if name in shared.skipped:  # an earlier unit skipped the call, but this unit makes it
@@ -398,8 +400,8 @@ class LiveDriver(ResultWriter):
         answers: dict[str, Answer],
         context: UnitContext,
     ) -> None:
-        """Add the answers of these samples to `answers`. A reply is continued from the draft of an unreadable reply or
-        from a reusable reply in the ledger, if there is one; otherwise the model is asked."""
+        """Add the answers of these samples to `answers`. An unreadable first reply in the ledger is repaired, and a
+        reply under another name is reused; otherwise the model is asked."""
         if not numbers:
             return
         shared, caller, lane = context.shared, self.callers[need.call.model], self._lane(need, context)
@@ -409,7 +411,7 @@ class LiveDriver(ResultWriter):
         first_replies_by_name: dict[str, UnreadableReply | Adopted] = {
             name: draft_of(shared.drafts[name]) for name in numbers if name in shared.drafts
         }
-        for message in sent:  # adopted and batched replies may have been sent by another process
+        for message in sent:  # the media must be kept even if another process sent the messages
             self.run.sources.reader.media.keep_shown(message.content)
         for name, number in numbers.items():
             if name not in first_replies_by_name and (
@@ -425,7 +427,9 @@ class LiveDriver(ResultWriter):
 
             program = complete_reply(request, first, numbers[name])
             answer = answers[name] = await run_reply(program, caller, lane, keep)
-            left_out = first.row.get("left_out", 0) if isinstance(first, Adopted) else getattr(first, "left_out", 0)
+            left_out = first.left_out if isinstance(first, FirstReply) else 0
+            if isinstance(first, Adopted):
+                left_out = first.row.get("left_out", 0)
             row = {**columns, **(answer.columns if need.talk is None else answered_turn(answer, left_out))}
             if need.talk is not None:
                 answers[name] = turn_of(row)
@@ -475,7 +479,7 @@ class LiveDriver(ResultWriter):
         return self.adoption.find(wanted, context.shared.case)
 
     async def _turn(self, need: ReplyNeed, context: UnitContext) -> Answer | Unavailable:
-        """Return a turn from the ledger, or a new one, which is in the ledger on return."""
+        """Return a turn, from the ledger or a new one. A new turn is in the ledger when this returns."""
         name, shared = need.call.name, context.shared
         if name in shared.statuses and name in shared.rows:
             self.run.tally.reused[self._lane(need, context)] += 1
@@ -485,7 +489,8 @@ class LiveDriver(ResultWriter):
         return answers[name]
 
     async def _conversation(self, need: ConversationNeed, context: UnitContext) -> Answer | Unavailable:
-        """Return a conversation, from the ledger or a new one. The first unit that needs it holds it."""
+        """Return a conversation, from the ledger or a new one. The first unit of a case that needs it asks for its
+        turns."""
         conversation, shared = need.talk, context.shared
         is_sure = shared.is_sure(conversation.name, conversation.step)
         if not is_sure or (conversation.name not in shared.answers and not shared.has_reply(conversation.name)):
@@ -497,13 +502,13 @@ class LiveDriver(ResultWriter):
             self.keep_condition(conversation.step, conversation.name, context.part, shared)
         if conversation.name in shared.answers:
             return await asyncio.shield(shared.answers[conversation.name])
-        return (await shared.once([conversation.name], self._hold_conversation(need, context)))[conversation.name]
+        return (await shared.once([conversation.name], self._kept_or_new(need, context)))[conversation.name]
 
-    async def _hold_conversation(self, need: ConversationNeed, context: UnitContext) -> dict[str, Answer]:
-        """Return a conversation by its name, from the ledger or a new one. Of the conversations with one person, only
-        one is held at a time."""
+    async def _kept_or_new(self, need: ConversationNeed, context: UnitContext) -> dict[str, Answer]:
+        """Return a conversation by its name, from the ledger or a new one. A person has only one conversation at a
+        time."""
         conversation, shared = need.talk, context.shared
-        if conversation.name in shared.skipped:  # an earlier unit skipped it, but this unit holds it
+        if conversation.name in shared.skipped:  # an earlier unit skipped it, but this unit needs it
             shared.skipped.discard(conversation.name)
             for role, most in most_turns(conversation.step):
                 self.run.tally.skipped[role, context.unit.case.scenario.name] -= most
@@ -518,8 +523,8 @@ class LiveDriver(ResultWriter):
             return {conversation.name: await self._drive(need.program(), context)}
 
     async def _similarities(self, need: SimilarityNeed, context: UnitContext) -> Any:
-        """Return the similarities of the searched elements, computed once for all units that search for the same
-        text."""
+        """Return the similarities of the searched elements, which are computed once for all units of a case with the
+        same query."""
         similarities = context.shared.near
         if need.key not in similarities:
             lane = (str(need.step.using), context.unit.case.scenario.name)

@@ -1,9 +1,10 @@
-"""The remaining work of each case, looked up in the ledger in batches and claimed before it is done; and the bindings
-of a run's results.
+"""The remaining work of each case, which is looked up in the ledger in batches and claimed before it is done; and the
+bindings of a run's results.
 
-A result is named by its fingerprint, its item and everything that it builds on: the models that fill the roles, the
-sample number, the judges, and the makers of the data sets that it reads. Its *binding* is that name without the item.
-So the rows of a run are the rows of its items with one of its bindings, whatever else the store contains."""
+The name of a result is a digest of its fingerprint, its item and everything that it builds on: the models that fill the
+roles, the sample number, the judges, and the models that generate the data sets that it reads. Its *binding* is the
+same digest without the item. So the rows of a run are the rows of its items with one of its bindings, whatever else the
+store contains."""
 
 from __future__ import annotations
 
@@ -50,25 +51,31 @@ MOST_UNITS = 16384
 
 @dataclass(frozen=True)
 class Task:
-    """A case with its units and their results in the ledger: the status by name of results that stay valid, and the
-    rows that incomplete units build on."""
+    """A case to work on, with the results that the ledger has. The mappings are by the name of a result, and may have
+    results of other cases of the same batch."""
 
     case: Case
     key: str
+    """The key under which the case is claimed."""
     todo: list[Unit]
+    """The units to run."""
     complete: list[Unit]
+    """The units whose results are all in the ledger."""
     statuses: Mapping[str, str]
+    """The statuses of the valid results in the ledger."""
     rows: Mapping[str, Row]
+    """The kept replies of the units to run."""
     drafts: Mapping[str, Row]
+    """The unreadable first replies that have to be repaired."""
     pairs: list[Pair] = field(default_factory=list)
-    """The pairs to compare after the units were run."""
+    """The pairs to compare after the units have run."""
     paired: list[Pair] = field(default_factory=list)
     """The pairs whose results are all in the ledger."""
 
 
 @dataclass
 class Lookup:
-    """Turns cases into tasks. Cases that another process works on are put off: their keys are in `deferred`."""
+    """The lookup of cases in the ledger. The keys of cases that another process works on are added to `deferred`."""
 
     ledger: Ledger
     bound_treatments: Mapping[str, tuple[BoundTreatment, ...]]
@@ -79,22 +86,22 @@ class Lookup:
     most: int = field(default_factory=lambda: BATCH)
     """The largest number of cases that are looked up at once."""
     is_asked: Callable[[Unit], bool] = lambda unit: True
-    """Returns whether a unit is still needed, in a run with a stopping rule."""
+    """Returns whether a unit is needed; in a run with a stopping rule, this changes during the run."""
 
     def tasks(self, cases: Iterable[Case], only: set[bytes] | None = None) -> Iterator[Task]:
-        """Yield the tasks of these cases; with `only`, of the cases with these keys. A task is claimed until
+        """Yield the tasks of these cases; with `only`, of those with these keys. The case of a task is claimed until
         `give_back`."""
         cases = iter(cases)
         while batch := list(itertools.islice(cases, self.at_once())):
-            found = [(case, [unit for unit in self.units(case) if self.is_asked(unit)]) for case in batch]
-            found = [(case, units) for case, units in found if units]
+            with_units = [(case, [unit for unit in self.units(case) if self.is_asked(unit)]) for case in batch]
+            with_units = [(case, units) for case, units in with_units if units]
             if only is not None:
-                found = [(case, units) for case, units in found if bytes.fromhex(_key(units)) in only]
-            yield from self._looked_up(found)
+                with_units = [(case, units) for case, units in with_units if bytes.fromhex(_key(units)) in only]
+            yield from self._tasks(with_units)
 
     def units(self, case: Case, alike: Collection[BoundTreatment] = ()) -> list[Unit]:
-        """Return every unit of a case, for each treatment and model in turn. Of treatments that are `alike`, only the
-        first is used."""
+        """Return every unit of a case, for each treatment and model in turn. Of the treatments in `alike`, whose
+        samples do not differ, only the first sample is used."""
         models = self.binding.of(self.binding.compared)
         return [
             Unit(case, bound, model, number)
@@ -104,61 +111,65 @@ class Lookup:
         ]
 
     def at_once(self) -> int:
-        """Return the number of cases whose units fit in memory, at most `most`."""
+        """Return the number of cases to look up at once: at most `most`, and `MOST_UNITS` units."""
         models = len(self.binding.of(self.binding.compared))
-        most = max(
-            (sum(bound.samples for bound in bound_treatment) for bound_treatment in self.bound_treatments.values()),
+        most_samples = max(
+            (sum(bound.samples for bound in of_scenario) for of_scenario in self.bound_treatments.values()),
             default=1,
         )
-        return max(1, min(self.most, MOST_UNITS // max(1, most * models)))
+        return max(1, min(self.most, MOST_UNITS // max(1, most_samples * models)))
 
     def give_back(self, task: Task) -> None:
-        """Release the task's case to other workers, after its results are visible."""
+        """Release the claim on a task's case, once its results are visible."""
         if task.key in self.active:
             self.active.discard(task.key)
             self.ledger.release(task.key)
 
-    def _looked_up(self, found: list[tuple[Case, list[Unit]]]) -> Iterator[Task]:
-        paired = [(case, units, pairs_of(units)) for case, units in found]
-        kept = self._statuses(part for _, units, pairs in paired for part in units_and_pairs(units, pairs))
-        open_: list[tuple[Case, str, list[Unit], list[Pair]]] = []
-        done: list[Task] = []
-        for case, units, pairs in paired:
+    def _tasks(self, with_units: list[tuple[Case, list[Unit]]]) -> Iterator[Task]:
+        """Look up a batch of cases, and yield the tasks of those that are complete or could be claimed."""
+        with_pairs = [(case, units, pairs_of(units)) for case, units in with_units]
+        kept = self._statuses(part for _, units, pairs in with_pairs for part in units_and_pairs(units, pairs))
+        claimed: list[tuple[Case, str, list[Unit], list[Pair]]] = []
+        complete: list[Task] = []
+        for case, units, pairs in with_pairs:
             key = _key(units)
             if all(is_complete(part, kept) for part in units_and_pairs(units, pairs)):
-                done.append(Task(case, key, [], units, kept, {}, {}, [], pairs))
-            elif self._claimed(key):
-                open_.append((case, key, units, pairs))
-        if open_ and self.ledger.refresh():  # includes results of a process that just released the claim
+                complete.append(Task(case, key, [], units, kept, {}, {}, [], pairs))
+            elif self._claim(key):
+                claimed.append((case, key, units, pairs))
+        if claimed and self.ledger.refresh():  # includes the results of a process that just released its claim
             kept = {
                 **kept,
-                **self._statuses(part for _, _, units, pairs in open_ for part in units_and_pairs(units, pairs)),
+                **self._statuses(part for _, _, units, pairs in claimed for part in units_and_pairs(units, pairs)),
             }
-        splits = [(case, key, split_case(units, pairs, kept)) for case, key, units, pairs in open_]
+        splits = [(case, key, split_case(units, pairs, kept)) for case, key, units, pairs in claimed]
         todo = [part for _, _, case_split in splits for part in case_split.open]
         rows = self._rows(todo, kept)
         drafts = self.ledger.drafts({call.name for part in todo for call in part.calls if call.name not in kept})
-        yield from done
+        yield from complete
         for case, key, split in splits:
             yield Task(case, key, split.todo, split.complete, kept, rows, drafts, split.pairs, split.paired)
 
-    def _claimed(self, key: str) -> bool:
-        """Return true if this process has the case alone. Another case of this run may have the same questions."""
+    def _claim(self, key: str) -> bool:
+        """Claim a case. If another process has it, or another task of this one with the same questions, defer the case
+        and return false."""
         if key not in self.active and self.ledger.claim(key, later=True):
             self.active.add(key)
             return True
         self.deferred.add(bytes.fromhex(key))
         return False
 
-    def _statuses(self, every: Iterable[Unit | Pair]) -> dict[str, str]:
+    def _statuses(self, parts: Iterable[Unit | Pair]) -> dict[str, str]:
         """Return the status of each valid result in the ledger, by name."""
-        every = list(every)
-        known = kept_statuses(self.ledger, result_names(every))
-        return valid_statuses(every, known, self.ledger.rows)
+        parts = list(parts)
+        known = kept_statuses(self.ledger, result_names(parts))
+        return valid_statuses(parts, known, self.ledger.rows)
 
-    def _rows(self, every: Iterable[Unit | Pair], kept: Mapping[str, str]) -> dict[str, Row]:
+    def _rows(self, parts: Iterable[Unit | Pair], kept: Mapping[str, str]) -> dict[str, Row]:
+        """Return the rows of the kept replies of units and pairs. Turns are needed only for conversations that are not
+        complete."""
         wanted: dict[str, set[str]] = {"samples": set(), "judgements": set(), "turns": set()}
-        for part in every:
+        for part in parts:
             for call in part.calls:
                 if call.name in kept:
                     wanted[call.table].add(call.name)
@@ -177,9 +188,9 @@ class Lookup:
 def bound_treatments(
     scenarios: Iterable[Scenario], plan: Plan, binding: RoleBinding
 ) -> dict[str, tuple[BoundTreatment, ...]]:
-    """Return the treatments of every scenario with models in their roles."""
+    """Return the treatments of each scenario with models in their roles, by the name of the scenario."""
     return {
-        scenario.name: tuple(BoundTreatment(scenario, one, plan, binding) for one in scenario.treatments)
+        scenario.name: tuple(BoundTreatment(scenario, treatment, plan, binding) for treatment in scenario.treatments)
         for scenario in scenarios
     }
 
@@ -189,16 +200,16 @@ def _key(units: list[Unit]) -> str:
     and runs that have both in common share their claims."""
     first = units[0]
     steps = [*(talk.step for talk in first.talks.values()), *(call.step for call in first.calls)]
-    about = steps[0].fingerprint if steps else first.case.scenario.name
-    return digest([about, first.case.item_id])
+    question = steps[0].fingerprint if steps else first.case.scenario.name
+    return digest([question, first.case.item_id])
 
 
 class ResultBinding(NamedTuple):
-    """The results of one fingerprint and binding that a run yields for each item of a scenario.
+    """A fingerprint and a binding of results that a run has for each item of a scenario.
 
-    `model` is the compared model that they are about, `other` the model that it is compared with. Rows about no
-    compared model are listed once for each model; rows of generated data sets have none. With a `condition`, only rows
-    that were asked for under it count."""
+    `model` is the compared model that they are about, and `other` the model that it is compared with. Results that are
+    about no compared model occur once for each model; those of generated data sets have none. With a `condition`, only
+    results that were asked for under it count."""
 
     scenario: str
     fingerprint: str
@@ -211,8 +222,8 @@ class ResultBinding(NamedTuple):
 def result_bindings(plan: Plan, binding: RoleBinding, scenarios: Iterable[Scenario]) -> list[ResultBinding]:
     """Return all result bindings of some scenarios of a plan, sorted."""
     bindings: set[ResultBinding] = set()
-    for scenario, bound_treatment in bound_treatments(scenarios, plan, binding).items():
-        for bound in bound_treatment:
+    for scenario, of_scenario in bound_treatments(scenarios, plan, binding).items():
+        for bound in of_scenario:
             bindings.update(_of_treatment(scenario, bound))
     for dataset in plan.made:
         place = dataset.scenario or dataset.name
@@ -226,20 +237,21 @@ def result_bindings(plan: Plan, binding: RoleBinding, scenarios: Iterable[Scenar
 def imported_bindings(plan: Plan, binding: RoleBinding) -> dict[tuple[str, str], str]:
     """Return the binding of imported judgements, by the fingerprint of the replaced step and the binding of the judged
     reply. If a step builds on several replies, the first of them counts."""
-    found: dict[tuple[str, str], str] = {}
-    for bound_treatment in bound_treatments(plan.scenarios, plan, binding).values():
-        for bound in bound_treatment:
+    bindings: dict[tuple[str, str], str] = {}
+    for of_scenario in bound_treatments(plan.scenarios, plan, binding).values():
+        for bound in of_scenario:
             for number, model in itertools.product(range(bound.samples), binding.of(binding.compared)):
                 unit = bound.pattern(model, number)
                 for step in bound.treatment.steps:
                     if isinstance(step, Grade):
                         for name in _last_replies(step, bound):
-                            found.setdefault((step.fingerprint, unit.samples[name]), unit.imported_binding(step))
-    return found
+                            bindings.setdefault((step.fingerprint, unit.samples[name]), unit.imported_binding(step))
+    return bindings
 
 
 def _last_replies(step: Grade, bound: BoundTreatment) -> Iterator[str]:
-    """Yield the steps whose reply a grade may be about. In an ask with several prompts any turn may be the last."""
+    """Yield the names of the steps whose reply a grade may be about. In a chat of asks, any of them may be the last
+    that is asked."""
     yield step.of
     if step.of in bound.asks:
         yield from (ask.name for ask in turns_before(bound.asks[step.of], bound.asks))
@@ -261,8 +273,8 @@ def _of_treatment(scenario: str, bound: BoundTreatment) -> Iterator[ResultBindin
 def _of_unit(unit: Unit) -> Iterator[tuple[str, str, str | None]]:
     for call in unit.calls:
         asked = call.step
-        own = asked.fingerprint if isinstance(asked, Ask | Converse) else asked.judgement
-        yield own, call.name, asked.condition or None
+        fingerprint = asked.fingerprint if isinstance(asked, Ask | Converse) else asked.judgement
+        yield fingerprint, call.name, asked.condition or None
     for step in unit.bound.treatment.steps:
         match step:
             case Converse():
@@ -280,8 +292,8 @@ def _of_unit(unit: Unit) -> Iterator[tuple[str, str, str | None]]:
 
 
 def _labels(step: Score | Column, bound: BoundTreatment) -> Iterator[Verdict]:
-    """Yield the verdict whose choice about each element a score is, if the score is nothing else: people may label
-    too."""
+    """Yield the verdict on each element that a score consists of, if it consists of one. Labels of people may then be
+    imported for it."""
     if isinstance(step, Score) and step.judge is not None:
         for each in bound.treatment.steps:
             if isinstance(each, Verdict) and each.scorer == step.judge and each.name in names_in(step.value):

@@ -1,9 +1,9 @@
 """A prepared run: models for the roles, cases, budget, functions and lock, all determined before the first call.
 
-`baseline/majority` stands for the answer to each question that is right most often in the whole data set, and
-`baseline/constant` for all right answers up to a limit, so that the best constant of every measure is among the models.
-A model must not see the gold answers. So these two names are replaced by constants before the run starts. The right
-answers are those that scores and measures compare replies with."""
+`baseline/majority` always gives the answer to a question that is right most often in the data set. `baseline/constant`
+gives each of the most frequent right answers, as a model of its own, so that the best constant answer for every measure
+is among the models. Since a model must not see the gold answers, these two names are replaced by constants before the
+run starts. The right answers are those that scores and measures compare replies with."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ from tripos_runtime.scheduling.budget import Budget, check_bounds, check_prices
 from tripos_runtime.scheduling.limits import Limits
 
 EXACT = 1e15
-"""The limit below which a whole number is written as its digits."""
+"""The limit below which an integer is written with all its digits."""
 LONGEST = 40
 """The largest number of characters of a constant answer."""
 MOST_ANSWERS = 12
-"""The number of right answers to a question that `baseline/constant` stands for: the most frequent ones, and the median
+"""The largest number of right answers to a question that become constants for `baseline/constant`, besides the median
 of numbers."""
 
 
@@ -76,21 +76,21 @@ def with_constant_baselines(binding: RoleBinding, plan: Plan, source: CaseSource
     models = binding.of(binding.compared)
     if MAJORITY not in models and ANSWERS not in models:
         return binding
-    counted = list(_right_answers(plan, source, selection))
+    answer_counts = list(_right_answers(plan, source, selection))
     constants = {
-        MAJORITY: [answer for counts in counted for answer in _most_frequent(counts)],
-        ANSWERS: [answer for counts in counted for answer in _candidates(counts)],
+        MAJORITY: [answer for counts in answer_counts for answer in _most_frequent(counts)],
+        ANSWERS: [answer for counts in answer_counts for answer in _candidates(counts)],
     }
-    filled: list[str] = []
+    compared: list[str] = []
     for model in models:
         if model not in constants:
-            filled.append(model)
+            compared.append(model)
         elif constants[model]:
-            filled += [CONSTANT + answer for answer in constants[model]]
+            compared += [CONSTANT + answer for answer in constants[model]]
         else:
             message = f"`{model}` has no answer: no score compares a reply with a field"
             raise BindingError("R0236", message, f"give a constant of your own: `{CONSTANT}TEXT`")
-    return replace(binding, models={**binding.models, binding.compared: tuple(dict.fromkeys(filled))})
+    return replace(binding, models={**binding.models, binding.compared: tuple(dict.fromkeys(compared))})
 
 
 def _right_answers(plan: Plan, source: CaseSource, selection: Selection) -> Iterator[Counter[str]]:
@@ -100,12 +100,12 @@ def _right_answers(plan: Plan, source: CaseSource, selection: Selection) -> Iter
         if not golds:
             continue
         counts: dict[int, Counter[str]] = {}
-        places = {id(gold): place for place, gold in _numbered(scenario, golds)}
+        questions = {id(gold): number for number, gold in _numbered(scenario, golds)}
         for case in source.of(scenario, Selection()):
             for _, gold in golds:
                 answer = _answer(gold, case.names)
                 if answer is not None:
-                    counts.setdefault(places[id(gold)], Counter())[answer] += 1
+                    counts.setdefault(questions[id(gold)], Counter())[answer] += 1
         yield from counts.values()
 
 
@@ -141,7 +141,7 @@ def _numbered(scenario: Scenario, golds: list[tuple[Treatment, Expr]]) -> Iterat
 
 
 def _golds(plan: Plan, scenario: Scenario, treatment: Treatment) -> list[Expr]:
-    """Return the expressions of the row alone that replies are compared with in a treatment."""
+    """Return the expressions that replies are compared with in a treatment and that depend only on the row."""
     asks = {step.name for step in treatment.steps if isinstance(step, Ask)}
     called = {step.name for step in treatment.steps if step.step in ("ask", "verdict", "converse", "retrieve")}
     columns = {step.name: step.value for step in treatment.steps if isinstance(step, Column)}
@@ -150,17 +150,17 @@ def _golds(plan: Plan, scenario: Scenario, treatment: Treatment) -> list[Expr]:
     for aggregate in _aggregates(plan, scenario):
         if len(aggregate.values) == 2 and all(name in columns for name in aggregate.values):
             pairs.append((columns[aggregate.values[0]], columns[aggregate.values[1]]))
-    found: dict[str, Expr] = {}
+    golds: dict[str, Expr] = {}
     for pair in pairs:
         for expr, gold in (pair, pair[::-1]):
             if names_in(expr) & asks and not names_in(gold) & called:
-                found.setdefault(gold.model_dump_json(), gold)
-    return list(found.values())
+                golds.setdefault(gold.model_dump_json(), gold)
+    return list(golds.values())
 
 
 def _compared(expr: Expr, returns: Mapping[str, Type | None]) -> list[tuple[Expr, Expr]]:
-    """Return the pairs of compared expressions. For `(reply == A) == gold` the reply's counterpart is A if the gold is
-    true, or the other of two answers if it is false."""
+    """Return the pairs of compared expressions. In `(reply == A) == gold` the reply is compared with A if the gold is
+    true, and with the other of two answers if it is false."""
     match expr:
         case (
             Binary(operator="==", left=Binary(operator="==") as inner, right=gold)
@@ -168,9 +168,9 @@ def _compared(expr: Expr, returns: Mapping[str, Type | None]) -> list[tuple[Expr
         ) if names_in(inner) & returns.keys():
             sides = ((inner.left, inner.right), (inner.right, inner.left))
             return [
-                (said, choose(gold, answer, lit(_other(answer, returns[name]))))
-                for said, answer in sides
-                for name in sorted(names_in(said) & returns.keys())
+                (reply, choose(gold, answer, lit(_other(answer, returns[name]))))
+                for reply, answer in sides
+                for name in sorted(names_in(reply) & returns.keys())
             ]
         case Binary(operator="==", left=left, right=right):
             return [(left, right)]
@@ -182,7 +182,7 @@ def _compared(expr: Expr, returns: Mapping[str, Type | None]) -> list[tuple[Expr
 
 
 def _other(answer: Expr, type_: Type | None) -> str | None:
-    """Return the other value of a choice between two."""
+    """Return the other value of a choice between two; None if there are not two."""
     if not isinstance(type_, ChoiceType) or not isinstance(answer, Literal_) or len(type_.values) != 2:
         return None
     rest = [value for value in type_.values if value != answer.value]
@@ -190,6 +190,7 @@ def _other(answer: Expr, type_: Type | None) -> str | None:
 
 
 def _aggregates(plan: Plan, scenario: Scenario) -> Iterator[Aggregate]:
+    """Yield the aggregates in the measures of a scenario, nested ones included."""
     waiting: list[object] = [measure.figure for measure in plan.measures if measure.scenario in (None, scenario.name)]
     while waiting:
         figure = waiting.pop()
@@ -202,6 +203,7 @@ def _aggregates(plan: Plan, scenario: Scenario) -> Iterator[Aggregate]:
 
 
 def _answer(gold: Expr, names: Mapping[str, Any]) -> str | None:
+    """Return the text of a right answer; None if there is none, or if it is no short line."""
     try:
         value = evaluate(gold, names)
     except (Unavailable, LookupError):  # Python functions are not loaded yet
@@ -210,8 +212,8 @@ def _answer(gold: Expr, names: Mapping[str, Any]) -> str | None:
         return "true" if value else "false"
     if isinstance(value, float | int):
         return str(int(value)) if value == int(value) and abs(value) < EXACT else repr(value)
-    short = isinstance(value, str) and 0 < len(value) <= LONGEST and "\n" not in value
-    return value if short else None
+    is_short = isinstance(value, str) and 0 < len(value) <= LONGEST and "\n" not in value
+    return value if is_short else None
 
 
 class HeldLock(Protocol):
@@ -228,16 +230,16 @@ class HeldLock(Protocol):
 
 @dataclass(frozen=True)
 class RunInputs:
-    """The parts of a run that come from outside of the runtime: settings, endpoints, recordings and releases."""
+    """The inputs of a run from outside of the runtime: settings, endpoints, recordings and releases."""
 
     open_model: Callable[[str, bool], Model]
-    """Open the model of a name. The second argument says whether it embeds texts."""
+    """Opens the model of a name. The second argument is true if it embeds texts."""
     refused: Callable[[str, Settings], tuple[str, ...]]
-    """Return the names of the settings that a model ignores."""
+    """Returns the names of the settings that a model ignores."""
     takes: TakesMedium
-    """Return whether a model accepts images, recordings or files."""
+    """Returns whether a model accepts a kind of medium."""
     limits: Callable[[Mapping[str, Model]], Limits]
-    """Return the limits of calls to these models."""
+    """Returns the limits of calls to these models."""
     plugin_folder: Path
     """The folder of the main spec file, to which the paths of plug-ins are relative."""
     release_folders: Mapping[str, str] = field(default_factory=dict)
@@ -249,7 +251,7 @@ class RunInputs:
     batch: bool = False
     """True if models are asked through the batch APIs of their providers, at batch prices."""
     close: Callable[[], None] = lambda: None
-    """Close everything that was opened."""
+    """Closes everything that these inputs have opened."""
 
 
 @dataclass(frozen=True)
@@ -285,7 +287,7 @@ class PreparedRun:
         return self.wiring.limits(self.models)
 
     def self_judging(self) -> list[str]:
-        """Return a text for each judge that would grade replies of its own model family."""
+        """Return a text for each judge that would grade its own replies or those of its model family."""
         return self_judging(self.plan, self.binding)
 
     def ignored_settings(self) -> list[str]:
@@ -293,7 +295,7 @@ class PreparedRun:
         return ignored_settings(self.plan, self.binding.models, self.wiring.refused)
 
     def unknown_media(self) -> list[str]:
-        """Return a text for each model and medium that it is shown, if it is unknown whether it accepts it."""
+        """Return a text for each model and kind of medium for which it is unknown whether the model accepts it."""
         return unknown_media(self.plan, self.binding.models, self.wiring.takes)
 
     def check_budget(self) -> None:
@@ -323,8 +325,8 @@ def prepare_run(
     lock: HeldLock | None = None,
     approved: bool = True,
 ) -> PreparedRun:
-    """Determine everything about a run before its first call. `budget` is a budget that earlier runs have drawn on, or
-    its limits as text, such as `5usd`. With `approved`, a plan with an unreviewed draft is refused.
+    """Determine everything about a run before its first call. `budget` is a budget, which earlier runs may have spent a
+    part of, or its limits as texts such as `5usd`. With `approved`, a plan with an unreviewed draft is refused.
 
     Raises `NotApproved`, `NoEmbedding`, `BindingError` and `BudgetError`, and the errors of the `lock`."""
     if approved:

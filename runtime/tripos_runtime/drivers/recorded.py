@@ -1,8 +1,8 @@
-"""The driver of recorded replies: replies given elsewhere are read as if a model had just sent them.
+"""The driver of recorded replies: replies from elsewhere are read as if a model had just sent them.
 
 Its results are those that a run would keep: samples under the names that a run looks for, and the scores that need no
-model. Nobody is asked. A step without a recorded reply is left out together with everything that builds on it. So are
-judges, whose scores are imported separately, and conversations with their continuations."""
+model. No model is called. A step without a recorded reply is left out together with everything that builds on it. So
+are judges, whose scores are imported separately, and conversations with everything that builds on them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from tripos_runtime.program.steps import UnitProgram
 from tripos_runtime.program.units import BoundTreatment, Unit
 from tripos_runtime.program.values import StepValues
 
-Told = Mapping[str, Any]
+RecordedReply = Mapping[str, Any]
 """The columns of a reply: `reply`, the text, and any of `model_served`, `finish_reason`, `tokens_in`, `tokens_out`,
 `tokens_reasoning`, `cost_usd` and `latency_s`."""
 
@@ -52,7 +52,7 @@ class Refusal:
 
 @dataclass
 class CollectedResults(EmptyLedger):
-    """The results of a recorder: rows by table, in memory."""
+    """A ledger that collects the rows of a recorder in memory, by table."""
 
     collected: dict[str, list[Row]] = field(default_factory=dict)
 
@@ -64,7 +64,7 @@ class CollectedResults(EmptyLedger):
 
 def recorded_treatments(scenario: Scenario, plan: Plan, binding: RoleBinding) -> tuple[BoundTreatment, ...]:
     """Return the treatments of a scenario with models in their roles, without judges."""
-    return tuple(_wiring(scenario, treatment, plan, binding) for treatment in scenario.treatments)
+    return tuple(_without_models(scenario, treatment, plan, binding) for treatment in scenario.treatments)
 
 
 def recorded_units(case: Case, treatments: Iterable[BoundTreatment]) -> Iterator[Unit]:
@@ -75,37 +75,38 @@ def recorded_units(case: Case, treatments: Iterable[BoundTreatment]) -> Iterator
                 yield Unit(case, bound, model, number)
 
 
-def _wiring(scenario: Scenario, treatment: Treatment, plan: Plan, binding: RoleBinding) -> BoundTreatment:
+def _without_models(scenario: Scenario, treatment: Treatment, plan: Plan, binding: RoleBinding) -> BoundTreatment:
+    """Return a treatment without judges, conversations and lists of samples, and what builds on them."""
     absent = {step.name for step in treatment.steps if isinstance(step, Converse | SampleList | Verdict)}
-    there = (step for step in treatment.steps if isinstance(step, Ask | Retrieve | Score | Column))
-    steps = tuple(step for step in there if absent.isdisjoint(step.needs))
+    recorded = (step for step in treatment.steps if isinstance(step, Ask | Retrieve | Score | Column))
+    steps = tuple(step for step in recorded if absent.isdisjoint(step.needs))
     return BoundTreatment(scenario, treatment.model_copy(update={"steps": steps}), plan, binding)
 
 
 class Recorder:
-    """Records the replies to cases of one plan. `collected` has the new rows; nothing is written."""
+    """A recorder of replies to cases of one plan. The new rows are in `collected`; the ledger is only read."""
 
     def __init__(self, plan: Plan, sources: Sources, ledger: Ledger, run_id: str, now: Callable[[], datetime]) -> None:
         self.collected = CollectedResults()
         self.tally = RunProgress()
         self._ledger = ledger
         self._world = PlanContext(plan, sources)
-        binding = RoleBinding({}, "")  # the names of results are those of the units
+        binding = RoleBinding({}, "")  # not used: the units compute the names of results
         run = RunContext(plan, binding, sources, self.collected, run_id=run_id, tally=self.tally, now=now)
-        self._keeping = ResultWriter(run)
+        self._writer = ResultWriter(run)
 
-    def take(self, cases: Iterable[tuple[Sequence[Unit], Mapping[str, Told]]]) -> Iterator[dict[str, Refusal]]:
-        """Record the replies to some units of cases, which are looked up together. The replies to each are by name
-        of a sample. Return those that were refused, with the reason. A reply that the ledger has with the same text
-        stays."""
-        together = list(cases)
-        units = [unit for some, _ in together for unit in some]
+    def take(self, cases: Iterable[tuple[Sequence[Unit], Mapping[str, RecordedReply]]]) -> Iterator[dict[str, Refusal]]:
+        """Record the replies of some cases, which are looked up together. A case is given as its units and the replies
+        by the name of a sample. Yield for each case the replies that were refused, with the reason. A reply whose text
+        the ledger already has is accepted and not recorded again."""
+        batch = list(cases)
+        units = [unit for case_units, _ in batch for unit in case_units]
         wanted = {call.name for unit in units for call in unit.calls}
         conditions = {name for unit in units for table, name in unit.results if table == CONDITIONS}
         scores = {name for unit in units for names in unit.scores.values() for name in names.values()}
         kept = kept_statuses(self._ledger, {"samples": wanted, "scores": scores, CONDITIONS: conditions}, final=True)
         rows = self._ledger.rows("samples", wanted & kept.keys())
-        for some, replies in together:
+        for case_units, replies in batch:
             refused = {
                 name: Refusal("the store has another reply to the same question", str(rows[name]["reply"]))
                 for name, reply in replies.items()
@@ -113,34 +114,33 @@ class Recorder:
             }
             shared = CaseState(kept, rows, {})
             answers: dict[str, Answer] = {}
-            for unit in some:
-                refused |= _Recording(self._keeping, self._world, unit, replies, shared, answers).go()
+            for unit in case_units:
+                refused |= _Recording(self._writer, self._world, unit, replies, shared, answers).go()
             yield refused
 
 
 @dataclass
 class _Recording:
-    """The driver of one unit with known replies; it yields the refused replies and the reasons. `accepted` are the
-    accepted replies of all units of the case."""
+    """The driver of one unit with recorded replies. `accepted` are the accepted replies of all units of the case."""
 
-    keeping: ResultWriter
+    writer: ResultWriter
     world: PlanContext
     unit: Unit
-    replies: Mapping[str, Told]
+    replies: Mapping[str, RecordedReply]
     shared: CaseState
     accepted: dict[str, Answer]
     absent: set[str] = field(default_factory=set)
-    """The steps without a reply, and those that build on one."""
+    """The steps without a reply, and those that build on such a step."""
     refused: dict[str, Refusal] = field(default_factory=dict)
 
     def go(self) -> dict[str, Refusal]:
         """Keep the new results of the unit. Return the refused replies."""
         self.program = UnitProgram(self.world, self.unit, StepValues(self.unit.case.names), [], self.shared.retrieved)
-        drive_now(self.program.go(), self._meet, self._take)
+        drive_now(self.program.go(), self._respond, self._take)
         return self.refused
 
-    def _meet(self, need: Need) -> Answered:
-        """Return what a program is sent for a need: no vectors, and only recorded replies."""
+    def _respond(self, need: Need) -> Answered:
+        """Return what the program is sent for a need: no vectors, and only recorded replies."""
         if isinstance(need, SimilarityNeed):
             return {}
         if isinstance(need, ScorerNeed):
@@ -148,58 +148,59 @@ class _Recording:
         assert isinstance(need, ReplyNeed), "conversations are left out"
         step, name = need.call.step, need.call.name
         assert isinstance(step, Ask)
-        told = self.replies.get(name)
+        recorded = self.replies.get(name)
         if missing := sorted(self.absent.intersection(step.needs)):
             self._refuse(name, f"`{step.name}` builds on `{missing[0]}`, to which there is no reply")
         elif name in self.accepted and self.shared.is_sure(name, step):
             return self.accepted[name]
-        elif name in self.accepted or name in self.shared.statuses or told is not None:
+        elif name in self.accepted or name in self.shared.statuses or recorded is not None:
             try:
-                return self._answer(need, told)
+                return self._answer(need, recorded)
             except Unavailable as reason:
                 self._refuse(name, f"a run would not ask for it: {reason}")
         self.absent.add(step.name)
         return Unavailable(step.name, NOT_APPLICABLE)
 
-    def _answer(self, need: ReplyNeed, told: Told | None) -> Answer:
+    def _answer(self, need: ReplyNeed, recorded: RecordedReply | None) -> Answer:
         """Return the reply from the ledger or the recording. Raises `Unavailable` if a run would not ask for it."""
         name, messages = need.call.name, need.prompt.messages()
         if name in self.accepted:
-            self.keeping.keep_condition(need.call.step, name, self.unit, self.shared)
+            self.writer.keep_condition(need.call.step, name, self.unit, self.shared)
             return self.accepted[name]
         if name in self.shared.statuses:
-            self.keeping.keep_condition(need.call.step, name, self.unit, self.shared)
+            self.writer.keep_condition(need.call.step, name, self.unit, self.shared)
             return answer_of(self.shared.rows[name], need.question)
-        assert told is not None
-        answer = self.accepted[name] = recorded_answer(need.question, messages, told)
-        row = self.keeping.row.sample(self.unit, need.call, name, need.number)
-        beside = self.keeping.condition_rows(need.call.step, name, self.unit.case.item_id, self.shared)
-        self.keeping.run.ledger.keep({"samples": [{**row, **answer.columns}], **beside})
-        self.keeping.count_status("samples", answer.status)
+        assert recorded is not None
+        answer = self.accepted[name] = recorded_answer(need.question, messages, recorded)
+        row = self.writer.row.sample(self.unit, need.call, name, need.number)
+        companions = self.writer.condition_rows(need.call.step, name, self.unit.case.item_id, self.shared)
+        self.writer.run.ledger.keep({"samples": [{**row, **answer.columns}], **companions})
+        self.writer.count_status("samples", answer.status)
         return answer
 
     def _take(self) -> None:
-        """Keep the events of the program, except those that build on a missing reply."""
-        results = self.program.out[:]
+        """Keep the scores that the program has emitted, except those that build on a missing reply, and refuse the
+        replies to steps that it has skipped."""
+        events = self.program.out[:]
         self.program.out.clear()
-        for result in results:
-            if isinstance(result, ScoreResult) and self.absent.isdisjoint((*result.step.needs, result.step.of)):
-                self.keeping.take(result, self.unit, self.shared)
-            if isinstance(result, CallSkipped):
-                self._leave_out(result)
+        for event in events:
+            if isinstance(event, ScoreResult) and self.absent.isdisjoint((*event.step.needs, event.step.of)):
+                self.writer.take(event, self.unit, self.shared)
+            if isinstance(event, CallSkipped):
+                self._leave_out(event)
 
-    def _leave_out(self, result: CallSkipped) -> None:
-        """Record a skipped step: its condition is false, or it builds on a step that is left out."""
-        step = result.call.step
+    def _leave_out(self, event: CallSkipped) -> None:
+        """Refuse the reply to a skipped step: its condition is false, or it builds on a step that is left out."""
+        step = event.call.step
         missing = sorted(self.absent.intersection(getattr(step, "needs", ())))
         if missing:
-            self._refuse(result.call.name, f"`{step.name}` builds on `{missing[0]}`, to which there is no reply")
+            self._refuse(event.call.name, f"`{step.name}` builds on `{missing[0]}`, to which there is no reply")
             self.absent.add(step.name)
         elif step.name not in self.absent:
             reason = f"a run would not ask for it: the condition of `{step.name}` does not hold"
-            self._refuse(result.call.name, reason)
+            self._refuse(event.call.name, reason)
 
     def _refuse(self, name: str, reason: str) -> None:
-        """Record why a reply is refused, if there is one."""
+        """Refuse a recorded reply, if there is one."""
         if name in self.replies:
             self.refused[name] = Refusal(reason)

@@ -21,11 +21,12 @@ Row = dict[str, Any]
 SUMMED = ("attempts", "tokens_in", "tokens_out", "tokens_reasoning", "cost_usd", "latency_s")
 """The columns of a conversation that are sums over its turns."""
 OF_TURN = ("thinking", "status", "error", "finish_reason", "model_served", *SUMMED)
+"""The columns of a turn that are those of its answer."""
 
 
 @dataclass(frozen=True)
 class ResultRows:
-    """Makes the rows of one run."""
+    """The builder of the rows of one run."""
 
     run: RunContext
 
@@ -77,8 +78,8 @@ class ResultRows:
         }
 
     def condition(self, step: Ask | Converse | JudgedStep, name: str, item_id: str | None) -> Row:
-        """Return the row that says that a result is asked for under the condition of its step."""
-        own = step.fingerprint if isinstance(step, Ask | Converse) else step.judgement
+        """Return the row that records that a result was asked for under the condition of its step."""
+        fingerprint = step.fingerprint if isinstance(step, Ask | Converse) else step.judgement
         return {
             "condition_id": condition_id(name, step.condition),
             "result_id": name,
@@ -86,16 +87,16 @@ class ResultRows:
             "run_id": self.run.run_id,
             "benchmark": self.run.plan.benchmark.name,
             "item_id": item_id,
-            "fingerprint": own,
+            "fingerprint": fingerprint,
         }
 
-    def talk(self, unit: Unit, talked: ConversationEnded) -> Row:
-        """Return the row of a finished conversation."""
-        talk, turns = talked.talk, talked.turns
+    def talk(self, unit: Unit, event: ConversationEnded) -> Row:
+        """Return the row of an ended conversation."""
+        talk, turns = event.talk, event.turns
         step, models, role = talk.step, talk.models, unit.bound.conversation_role(talk.step)
-        begun = [{"role": "user", "name": step.opens, "content": opening_text(unit.case.language)}]
-        told = [{"role": "system", "name": name, "content": text} for name, text in talked.endings().items()]
-        parsed = {"ended": talked.ended, "ended_by": talked.last, "models": dict(models), "turns": turns}
+        opening = [{"role": "user", "name": step.opens, "content": opening_text(unit.case.language)}]
+        systems = [{"role": "system", "name": name, "content": text} for name, text in event.systems().items()]
+        parsed = {"ended": event.ended, "ended_by": event.last, "models": dict(models), "turns": turns}
         return {
             "sample_id": talk.name,
             **self._of_talk(unit, talk),
@@ -104,25 +105,25 @@ class ResultRows:
             "model": models[role],
             "identity": unit.bound.binding.identity_if_distinct(models[role]),
             "sample_number": talk.number,
-            "messages": dumps([*told, *begun]),
+            "messages": dumps([*systems, *opening]),
             "reply": transcript(turns) if turns else None,
             "thinking": None,
             "parsed": dumps(parsed),
             "logprobs": None,
-            "status": talked.status,
-            "error": talked.error,
-            "finish_reason": talked.ended,
+            "status": event.status,
+            "error": event.error,
+            "finish_reason": event.ended,
             "model_served": None,
-            **{column: _sum([row[column] for row in talked.turn_usage]) for column in SUMMED},
+            **{column: _sum([row[column] for row in event.turn_usage]) for column in SUMMED},
             "request_digest": None,
             **SENT_ANEW,
         }
 
     def score(self, unit: Unit, scored: ScoreResult, title: str) -> Row:
         """Return the row of a score."""
-        step, (said, status) = scored.step, scored.values[title]
+        step, (verdict, status) = scored.step, scored.values[title]
         scorer = self.run.plan.scorer(step.scorer) if isinstance(step, Grade) else None
-        value, name = (said, None) if scorer is None else score_columns(scorer, said)
+        value, name = (verdict, None) if scorer is None else score_columns(scorer, verdict)
         return {
             "score_id": unit.scores[step.fingerprint, scored.evaluator][title],
             "sample_id": unit.about(step),
@@ -184,12 +185,12 @@ class ResultRows:
 
 def answered_turn(answer: Answer, left_out: int) -> Row:
     """Return the columns of a turn that come from its answer."""
-    told = {"text": answer.columns["reply"], "left_out": left_out, "batch_id": answer.columns.get("batch_id")}
-    return told | {column: answer.columns[column] for column in OF_TURN}
+    columns = {"text": answer.columns["reply"], "left_out": left_out, "batch_id": answer.columns.get("batch_id")}
+    return columns | {column: answer.columns[column] for column in OF_TURN}
 
 
 def skipped_columns(reason: Unavailable) -> Row:
-    """Return the columns of a skipped call, with the reason."""
+    """Return the columns of the row that says why a call was skipped."""
     return {"messages": dumps([]), **NO_REPLY, "status": reason.status, "error": f"not asked: {reason.reason}"}
 
 

@@ -65,7 +65,7 @@ from tripos_runtime.program.needs import (
 )
 from tripos_runtime.program.retrieval import Chooser, Values, VectorIndex, index_of
 from tripos_runtime.program.running import drive_now
-from tripos_runtime.program.steps import Found, TurnPrompt, UnitProgram, pair_program
+from tripos_runtime.program.steps import RetrievalResults, TurnPrompt, UnitProgram, pair_program
 from tripos_runtime.program.units import (
     BoundTreatment,
     Conversation,
@@ -367,7 +367,7 @@ class _CaseView:
         self.sent: dict[tuple[object, ...], tuple[Message, ...]] = {}
         """The messages by the same keys, if all of them are known."""
         self.answers: dict[str, Answer] = {}
-        self.retrieved: Found = {}
+        self.retrieved: RetrievalResults = {}
         self.sides: dict[Unit, ForecastState] = {}
 
     def go_through(self, unit: Unit, shown: bool) -> None:

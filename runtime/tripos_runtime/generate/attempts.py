@@ -1,8 +1,9 @@
 """One attempt at a row of a generated data set: writing, walks over trees, computed fields, reviews, and the checks.
 
-Each condition is checked as soon as it can be, so that nobody is asked to verify a row that is rejected anyway. A walk
-descends a tree level by level: a role chooses among the branches of each node reached. A row is also rejected if it is
-too similar to accepted rows (`unique`) or to texts that nobody who writes it sees (`distinct`)."""
+Each condition is checked as soon as its values are known, so that no model is asked to verify a row that is rejected
+anyway. A walk descends a tree level by level: a role chooses among the branches of each node reached. A row is also
+rejected if it is too similar to accepted rows (`unique`, which `maker.py` checks) or to given texts that its author
+does not see (`distinct`)."""
 
 from __future__ import annotations
 
@@ -58,8 +59,8 @@ from tripos_runtime.reading.schema import schema_of
 
 @dataclass(frozen=True)
 class CheckSchedule:
-    """The checks after each step, by number of the step, 0 before the first: the `required` conditions with their
-    numbers, and the numbers of the `distinct` texts that a row is `compared` with."""
+    """The checks after each step, by the number of the step; number 0 is before the first. They are the `required`
+    conditions with their numbers, and in `compared` the numbers of the `distinct` texts that a row is compared with."""
 
     required: Mapping[int, tuple[tuple[int, Expr], ...]]
     compared: Mapping[int, tuple[int, ...]]
@@ -81,39 +82,43 @@ class CheckSchedule:
 
 def _available_after(made: GeneratedDataset, expr: Expr) -> int:
     """Return the number of the step after which everything in an expression is available."""
-    own, late = made.name.rpartition(".")[2], _fields_by_step(made)
+    row_name, by_field = made.name.rpartition(".")[2], _steps_by_field(made)
     after = [
-        len(made.steps) if len(path) == 1 else late.get(path[1], 0) for path in paths_in(expr) if path[0] == own
-    ]  # fmt: skip
+        len(made.steps) if len(path) == 1 else by_field.get(path[1], 0)
+        for path in paths_in(expr)
+        if path[0] == row_name
+    ]
     return max(after, default=0)
 
 
-def _fields_by_step(made: GeneratedDataset) -> Mapping[str, int]:
-    """Return the fields of the row by the number of the step that fills them."""
-    late: dict[str, int] = {}
+def _steps_by_field(made: GeneratedDataset) -> Mapping[str, int]:
+    """Return for every field of the row that a step fills the number of that step."""
+    by_field: dict[str, int] = {}
     for number, step in enumerate(made.steps, 1):
         match step:
             case Ask(returns=returns):
                 fields = returns.fields if returns is not None and returns.kind == "record" else ()
-                late |= dict.fromkeys(fields, number)
+                by_field |= dict.fromkeys(fields, number)
             case Walk() | Derived():
-                late[step.name] = number
-    return late
+                by_field[step.name] = number
+    return by_field
 
 
 Path = tuple[str, ...]
+"""The names of the nodes from the root of a tree to one of them."""
 Choose = Callable[[Path, list[str]], MakingProgram]
-"""Asks which of the branches at a node fit; its result is the answer and the name of the reply."""
+"""A function that returns the program which asks about a node, given its path and its branches. The result of the
+program is the answer, whose value is the branches that fit, and the name of the reply."""
 MOST_NAMED = 200
 """With more branches than this, the schema of a reply does not list them, since providers limit its size."""
 MARKS = re.compile(r"^(?:[-*•·]|\(?\d{1,3}[.)、:])\s*")
-"""List markers."""
+"""A list marker at the beginning of a text."""
 
 
 @dataclass(frozen=True)
 class Walked:
-    """The chosen paths down to a leaf, in the order of the tree, and the names of the replies. `unknown`: what was
-    wrong with a reply, if anything."""
+    """The chosen paths down to leaves, in the order of the tree, and the names of the replies. If a reply was unusable,
+    `unknown` is its error, and there are no paths."""
 
     paths: tuple[str, ...]
     replies: tuple[str, ...]
@@ -121,28 +126,28 @@ class Walked:
 
 
 def walk(tree: Mapping[str, Any], choose: Choose, start: Path = ()) -> MakingProgram:
-    """Walk down a tree from the node `start`; a leaf there is chosen without asking. All nodes of a level are asked
-    about at once; if a reply is unusable, the walk ends. Return the result as `Walked`."""
+    """Return the program that walks down a tree from the node `start`, with the result as `Walked`. If that node is a
+    leaf, it is chosen without asking. All nodes of a level are asked about at once; an unusable reply ends the walk."""
     level: list[Path] = [start] if children(tree, start) else []
-    ends: set[Path] = set() if level else {start}
+    leaves: set[Path] = set() if level else {start}
     names: list[str] = []
     while level:
         answers = yield [choose(path, list(children(tree, path))) for path in level]
-        further: list[Path] = []
+        next_level: list[Path] = []
         for path, (answer, name) in zip(level, answers, strict=True):
             names.append(name)
             if answer.value is None:
                 return Walked((), tuple(names), str(answer.columns["error"]))
             for branch in answer.value:
-                (further.append if children(tree, (*path, branch)) else ends.add)((*path, branch))
-        level = further
-    return Walked(tuple(BETWEEN.join(path) for path in _in_order(tree, ends)), tuple(names))
+                (next_level.append if children(tree, (*path, branch)) else leaves.add)((*path, branch))
+        level = next_level
+    return Walked(tuple(BETWEEN.join(path) for path in _in_order(tree, leaves)), tuple(names))
 
 
 def question_at_node(question: Question, branches: Sequence[str], ask: Ask) -> Question:
     """Return the question of a walk at one node. Its schema allows only the branches, and a reply that names another
-    one is repaired like an unreadable one. If the reply is a record, the branches are the field named like the walk;
-    its other fields are kept."""
+    one is repaired like an unreadable one. If the reply is a record, the branches are in its field with the name of the
+    walk; its other fields are kept."""
     record = ask.returns if isinstance(ask.returns, RecordType) else None
 
     def reader(text: str) -> ReadOutcome:
@@ -178,30 +183,31 @@ def path_to_node(tree: Mapping[str, Any], path: str) -> Path:
 
 
 def match_branches(chosen: Collection[str], branches: Sequence[str]) -> list[str] | str:
-    """Return the branches that a reply chose, in their order, or what in it is not a branch. Case, list markers and the
-    path above are ignored.
+    """Return the branches that a reply chose, in the order of the tree, or an error that names a text which is no
+    branch. Case, list markers and the path above a branch are ignored.
 
     >>> match_branches(["- sets", "Algebra / Groups"], ["Groups", "Sets", "Rings"])
     ['Groups', 'Sets']
     >>> match_branches(["Logic"], ["Groups"]), match_branches(["pH"], ["pH", "PH"])
     ('`Logic` is none of the branches', ['pH'])
     """
-    own, known = set(branches), {_plain(branch): branch for branch in branches}
-    found: set[str] = set()
+    exact, known = set(branches), {_plain(branch): branch for branch in branches}
+    matches: set[str] = set()
     for text in sorted(chosen):
-        # Branches that differ only in case are compared exactly.
+        # An exact name comes first: branches may differ only in case.
         branch = (
-            text if text in own else next((known[reading] for reading in _readings(text) if reading in known), None)
+            text if text in exact else next((known[reading] for reading in _readings(text) if reading in known), None)
         )
         if branch is None:
             return f"`{text}` is none of the branches"
-        found.add(branch)
-    return [branch for branch in branches if branch in found]
+        matches.add(branch)
+    return [branch for branch in branches if branch in matches]
 
 
-def _readings(said: str) -> Iterator[str]:
-    yield _plain(said)
-    bare = MARKS.sub("", said.strip())
+def _readings(text: str) -> Iterator[str]:
+    """Yield the plain names that a text may mean: itself, and without its list marker and the path above the branch."""
+    yield _plain(text)
+    bare = MARKS.sub("", text.strip())
     yield _plain(bare)
     yield _plain(bare.rpartition(BETWEEN)[2])
 
@@ -211,16 +217,17 @@ def _plain(name: str) -> str:
 
 
 def children(tree: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
-    """Return the node of a tree at a path: its branches with everything below."""
+    """Return the node of a tree at a path, as a mapping of its branches with everything below. Raises `KeyError` if
+    there is none."""
     for name in path:
         tree = tree[name]
     return tree
 
 
-def _in_order(tree: Mapping[str, Any], ends: Collection[Path]) -> Iterator[Path]:
-    """Return the paths in the order of the tree, visiting only nodes on them: trees may be large, and rows many."""
+def _in_order(tree: Mapping[str, Any], paths: Collection[Path]) -> Iterator[Path]:
+    """Yield the paths in the order of the tree. Only nodes on them are visited: trees may be large, and rows many."""
     below: dict[str, list[Path]] = {}
-    for path in ends:
+    for path in paths:
         if path:
             below.setdefault(path[0], []).append(path[1:])
         else:
@@ -239,15 +246,15 @@ class DistinctTexts:
     _texts: dict[int, NearTexts[int]] = field(default_factory=dict)
 
     def rejection(self, number: int, names: Mapping[str, Any]) -> Rejection | None:
-        """Return the rejection of a row by `distinct` number `number`, counted from 1, if any. `names` are the row's
-        values. Raises `Unavailable` if there is nothing to compare."""
+        """Return the rejection of a row if it is too similar to a text of `distinct` number `number`, counted from 1.
+        `names` are the row's values. Raises `Unavailable` if the row has no value to compare."""
         distinct = self.dataset.distinct[number - 1]
         near = self._near(number).find(evaluate(distinct.value, names))
         if near is None:
             return None
         place, similarity = near
-        told = {"number": number, **self._named(distinct, place), "similarity": round(similarity, 3)}
-        return Rejection("too_near", told)
+        details = {"number": number, **self._named(distinct, place), "similarity": round(similarity, 3)}
+        return Rejection("too_near", details)
 
     def _near(self, number: int) -> NearTexts[int]:
         if number not in self._texts:
@@ -259,7 +266,7 @@ class DistinctTexts:
         return self._texts[number]
 
     def _named(self, distinct: Distinct, place: int) -> Mapping[str, Any]:
-        """Return the item of a text from a column."""
+        """Return the details that name the row with a text, if the texts are a column of a data set."""
         expr = without_reveal(distinct.others)
         return {"of": self.sources.rows[expr.dataset][place].item_id} if isinstance(expr, Data) else {}
 
@@ -278,7 +285,7 @@ class Repeat:
 
 @dataclass
 class AcceptedValues:
-    """The accepted values of one `unique` in one cell of the context.
+    """The values of one `unique` expression in the accepted rows of one cell of the context.
 
     >>> pool = AcceptedValues()
     >>> pool.add(0, "What is the capital of France, and why is it so?")
@@ -349,26 +356,26 @@ def keep_outcomes(
     ledger: Ledger, made: GeneratedDataset, models: Sequence[str], outcomes: Iterable[Outcome], row: Mapping[str, Any]
 ) -> list[str]:
     """Keep the outcomes that the ledger does not have, and return the names of all. `models` generated the rows; `row`
-    has the common columns. The name contains the outcome of a slot, since it may differ between runs: a slot that only
-    one of them has may hold a row that this one would repeat."""
+    has the columns that they share. The name contains the outcome, since a slot may have different outcomes in
+    different runs: its row may repeat the row of another slot, which only one of the runs has."""
     rows: dict[str, dict[str, Any]] = {}
     for outcome in outcomes:
         slot = outcome.slot
-        became = {
+        columns = {
             "status": "given_up" if outcome.item_id is None else "made",
             "item_id": outcome.item_id,
             **origin_columns(outcome.origins),
         }
-        name = digest(["slot", made.fingerprint, slot.name, *models, became])
+        name = digest(["slot", made.fingerprint, slot.name, *models, columns])
         rows[name] = {
             **row,
             "slot_id": name,
             "scenario": place_of(made),
             "dataset": made.name,
             "fingerprint": made.fingerprint,
-            "context": {**_carried(made, slot), "language": outcome.language, **slot.cell},
+            "context": {**_inherited(made, slot), "language": outcome.language, **slot.cell},
             "number": slot.number,
-            **became,
+            **columns,
         }
     kept = ledger.rows("slots", rows.keys()) if rows else {}
     new = [each for name, each in rows.items() if name not in kept]
@@ -377,8 +384,8 @@ def keep_outcomes(
     return list(rows)
 
 
-def _carried(made: GeneratedDataset, slot: RowSlot) -> dict[str, str]:
-    """Return the axes that the source's row sets."""
+def _inherited(made: GeneratedDataset, slot: RowSlot) -> dict[str, str]:
+    """Return the values of axes that the row of a slot inherits from its source row."""
     source = slot.source if isinstance(slot.source, Mapping) else {}
     return {name: str(source[name]) for name in carried_axes(made) if source.get(name) is not None}
 
@@ -395,7 +402,7 @@ def carried_axes(made: GeneratedDataset) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class PreviousAttempt:
-    """The previous attempt: why it was rejected, the author's reply, and the names of its replies."""
+    """The previous attempt at a slot: why it was rejected, the author's reply, and the names of all its replies."""
 
     rejection: Rejection
     reply: str | None = None
@@ -404,9 +411,11 @@ class PreviousAttempt:
 
 @dataclass(frozen=True)
 class Attempt:
-    """The result of an attempt: a row, or a rejection; with neither, a call or a Python function failed, and a later
-    run retries. `reply` is the author's, `names` are those of all replies, `asked_steps` counts the steps that were
-    asked. `last`: another attempt would have the same result."""
+    """The result of an attempt: a row or a rejection. If it has neither, a call or a Python function failed, which a
+    later run retries.
+
+    `reply` is the author's, `names` are those of all replies, `asked_steps` counts the steps that asked a model. `last`
+    is true if another attempt would have the same result."""
 
     row: dict[str, Any] | None = None
     rejection: Rejection | None = None
@@ -418,7 +427,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Attempts:
-    """Makes attempts at the slots of one data set."""
+    """The attempts at the slots of one data set."""
 
     dataset: GeneratedDataset
     asker: Asker
@@ -440,7 +449,7 @@ class Attempts:
 
     @property
     def asks(self) -> tuple[Ask, ...]:
-        """The steps that ask somebody."""
+        """The calls of the steps that ask a model."""
         return self.dataset.asks
 
     @cached_property
@@ -450,7 +459,7 @@ class Attempts:
 
     @property
     def can_vary(self) -> bool:
-        """True if another attempt can give another row: somebody writes it, or chooses paths for it."""
+        """True if another attempt can give another row: a model writes it, or chooses paths for it."""
         return any(isinstance(step, Ask | Walk) for step in self.dataset.steps)
 
     @property
@@ -470,31 +479,33 @@ class Attempts:
 
     @cached_property
     def makers(self) -> tuple[str, ...]:
-        """The makers of the data sets that are read; they are part of the name of every reply."""
+        """The models that generate the data sets which this one reads; they are part of the name of every reply."""
         return generators_of(self.sources.plan, data_sets_read(self.dataset), self.binding.answering)
 
     def language(self, slot: RowSlot) -> str:
-        """Return the language in which the makers of the row are asked."""
+        """Return the language in which models are asked for the row: that of its cell, else of its source row, else the
+        first one of the benchmark."""
         if "language" in slot.cell:
             return slot.cell["language"]
-        said = slot.source.get("language") if isinstance(slot.source, Mapping) else None
+        of_source = slot.source.get("language") if isinstance(slot.source, Mapping) else None
         languages = self.sources.plan.benchmark.languages
-        return said if said in languages else languages[0]
+        return of_source if of_source in languages else languages[0]
 
     def first_row(self, slot: RowSlot) -> dict[str, Any]:
-        """Return the row before anybody was asked."""
+        """Return the row before the first step: the fields of its source and its cell."""
         row: dict[str, Any] = {}
         if self.dataset.alias is not None:
             row |= slot.source if isinstance(slot.source, Mapping) else {self.dataset.alias: slot.source}
         return row | dict(slot.cell)
 
     def names_at(self, slot: RowSlot, row: dict[str, Any]) -> dict[str, Any]:
-        """Return the values of a slot and its row in expressions."""
+        """Return the values for expressions about a slot and its row."""
         names = {**slot.cell, **self.sources.names, self.row_name: row}
         return names if self.dataset.alias is None else {**names, self.dataset.alias: slot.source}
 
     def names_of(self, slot: RowSlot, number: int, before: PreviousAttempt | None) -> list[str]:
-        """Return the names of the replies that an attempt builds on, as far as they are known before it."""
+        """Return the names of the replies of an attempt, as far as they are known before it: up to the first walk, as
+        if every step succeeded."""
         upstream = _built_on(before)
         names: list[str] = []
         for step in self.dataset.steps:
@@ -504,12 +515,12 @@ class Attempts:
                 names.append(self.call(_ask_of(step), slot, slot.name, number, (*upstream, *names)).name)
         return names
 
-    async def make(self, slot: RowSlot, number: int, before: PreviousAttempt | None, found: LedgerEntries) -> Attempt:
-        """Make attempt `number`, counted from 0, at a slot. Raises `Unasked` if it needs a missing reply and nobody may
-        be asked, and the errors of callers."""
+    async def make(self, slot: RowSlot, number: int, before: PreviousAttempt | None, entries: LedgerEntries) -> Attempt:
+        """Make attempt `number`, counted from 0, at a slot. `entries` are the ledger's entries of its replies. Raises
+        `NobodyAsked` if it needs a missing reply and no model may be asked, and the errors of callers."""
         self.asker.observer.on_attempt(self.dataset.name, slot.place, number)
         program = _RunningAttempt(self, slot, number, before).go()
-        attempt: Attempt = await self.asker.drive(program, found)
+        attempt: Attempt = await self.asker.drive(program, entries)
         if attempt.row is None and attempt.rejection is None:
             self.asker.complete = False
         return attempt
@@ -527,7 +538,7 @@ class Attempts:
         return sent
 
     def call(self, ask: Ask, slot: RowSlot, item: str, number: int, upstream: tuple[str, ...]) -> GenerationCall:
-        """Return the call of a step about `item`."""
+        """Return the call of a step about `item`, which builds on the replies with the names `upstream`."""
         model = self.binding.of(ask.role)[0]
         return GenerationCall(
             slot.place,
@@ -546,10 +557,11 @@ class Attempts:
         )
 
     def binding_of(self, fingerprint: str) -> str:
-        """Return the binding of the replies to a step, or of the outcomes of slots."""
+        """Return the binding of the replies to the step with this fingerprint, or, for the fingerprint of the data set,
+        that of the outcomes of slots."""
         if fingerprint not in self._bindings:
-            found = generation_binding(self.sources.plan, self.dataset, fingerprint, self.binding.answering)
-            self._bindings[fingerprint] = found
+            binding = generation_binding(self.sources.plan, self.dataset, fingerprint, self.binding.answering)
+            self._bindings[fingerprint] = binding
         return self._bindings[fingerprint]
 
     @cached_property
@@ -558,7 +570,8 @@ class Attempts:
 
 
 class _RunningAttempt:
-    """A running attempt. `row` grows from step to step; `replies` are the names of its replies."""
+    """A running attempt. `row` grows from step to step, `reply` is the author's, and `replies` are the names of all
+    replies."""
 
     def __init__(self, attempts: Attempts, slot: RowSlot, number: int, before: PreviousAttempt | None) -> None:
         self.attempts, self.slot, self.number, self.before = attempts, slot, number, before
@@ -572,11 +585,11 @@ class _RunningAttempt:
         """Return the program of the attempt; its result is the `Attempt`."""
         dataset = self.attempts.dataset
         try:
-            rejection = self._required(0)
-            for place, step in enumerate(dataset.steps, 1):
+            rejection = self._checked(0)
+            for number, step in enumerate(dataset.steps, 1):
                 if rejection is not None:
                     break
-                rejection = (yield from self._step(step)) or self._required(place)
+                rejection = (yield from self._step(step)) or self._checked(number)
         except _NoReply:
             return Attempt(names=self.replies, asked_steps=self.asked_steps + 1)
         except Unavailable as reason:
@@ -594,7 +607,7 @@ class _RunningAttempt:
         )
 
     def _step(self, step: Ask | Walk | Derived | Verify) -> MakingProgram:
-        """Do a step; return the rejection, if any."""
+        """Do a step, and return the rejection of the row, if any."""
         match step:
             case Ask():
                 answer = yield from self._next(step, tell=True)
@@ -609,24 +622,24 @@ class _RunningAttempt:
             case Verify():
                 answer = yield from self._next(step.ask)
                 if answer.value is None:
-                    told = {"step": step.ask.name, "error": answer.columns["error"]}
-                    return Rejection("unverified", told)
-                said = {**self.names, **answer.value}
-                if not all(evaluate(expr, said) for expr in step.require):
+                    return Rejection("unverified", {"step": step.ask.name, "error": answer.columns["error"]})
+                names = {**self.names, **answer.value}
+                if not all(evaluate(expr, names) for expr in step.require):
                     return Rejection("verify", {"step": step.ask.name})
             case _:
                 assert_never(step)
         return None
 
     def _walk(self, step: Walk) -> MakingProgram:
-        """Walk down a tree. The walker is told of the previous attempt if nobody else writes the row."""
+        """Walk down a tree, and return the rejection of the row, if any. The prompt says why the previous attempt was
+        rejected if no other step writes the row."""
         tell, tree = self.attempts.author is None, self.names[TREES][step.tree]
         lane, start = (step.ask.role, self.attempts.dataset.name), self._start(step, tree)
 
         def choose(path: tuple[str, ...], branches: list[str]) -> MakingProgram:
             if path != start:  # one call was planned; further ones are added as nodes are reached
                 yield PlannedCalls(lane, 1)
-            # The branches are part of the name, so a new branch is asked about.
+            # The branches are part of the name: if the tree gets another branch, the node is asked about again.
             item = digest([self.slot.name, step.name, path, branches])
             names = {**self.names, "branches": branches}
             asked = self.attempts.questions.of(step.ask, self.attempts.language(self.slot), names)
@@ -653,7 +666,7 @@ class _RunningAttempt:
         return path_to_node(tree, step.starts.get(value, value))
 
     def _next(self, ask: Ask, *, tell: bool = False) -> MakingProgram:
-        """Return the answer to a step; later steps build on it."""
+        """Return the answer to a step. Later steps build on it: their names contain the name of its reply."""
         answer, name = yield from self._ask(ask, self.slot.name, self.names, tell=tell)
         self.replies = (*self.replies, name)
         self.asked_steps += 1
@@ -670,15 +683,15 @@ class _RunningAttempt:
         node: Mapping[str, Any] | None = None,
     ) -> MakingProgram:
         """Return the answer to a step about `item` and the name of the reply; with `tell`, the prompt says why the
-        previous attempt was rejected. The value is `None` if the reply is unusable. Raises `_NoReply` if there is none,
-        and `Unasked` if it is pending."""
+        previous attempt was rejected. The value is `None` if the reply is unusable. Raises `_NoReply` if the call
+        failed, and `NobodyAsked` if the reply is missing and no model may be asked."""
         attempts = self.attempts
         call = attempts.call(ask, self.slot, item, self.number, (*_built_on(self.before), *self.replies))
-        own = attempts.questions.of(ask, call.language, names)
+        step_question = attempts.questions.of(ask, call.language, names)
         sent = attempts.messages(ask, self.slot, names)
         if tell and self.before is not None:
             sent = (*sent, *self._history(self.before, call.language))
-        answer = yield GenerationNeed(call, sent, question or own, node)
+        answer = yield GenerationNeed(call, sent, question or step_question, node)
         if isinstance(answer, Unavailable):
             raise NobodyAsked
         if answer.status in RETRIED_NEXT_RUN:
@@ -686,23 +699,27 @@ class _RunningAttempt:
         return (answer if answer.status in (OK, TRUNCATED) else replace(answer, value=None)), call.name
 
     def _history(self, before: PreviousAttempt, language: str) -> tuple[Message, ...]:
+        """Return the messages about the previous attempt: the author's reply, if any, and the note why it was
+        rejected."""
         text = retry_note(before.rejection.known_as, language, self.number + 1, self.attempts.dataset.retries + 1)
         earlier = () if before.reply is None else (Message("assistant", unmarked(before.reply)),)
         return (*earlier, Message("user", unmarked(text)))
 
-    def _required(self, place: int) -> Rejection | None:
-        for number, expr in self.attempts.due.required.get(place, ()):
+    def _checked(self, step: int) -> Rejection | None:
+        """Return the rejection by the checks that are due after a step, given by its number, if any."""
+        for number, expr in self.attempts.due.required.get(step, ()):
             if not evaluate(expr, self.names):
                 return Rejection("require", {"number": number})
-        for number in self.attempts.due.compared.get(place, ()):
+        for number in self.attempts.due.compared.get(step, ()):
             rejection = self.attempts.distinct_texts.rejection(number, self.names)
             if rejection is not None:
                 return rejection
         return None
 
     def _is_last(self, rejection: Rejection) -> bool:
-        """Return true if another attempt is pointless, since a row that nobody wrote stays the same. A role that reads
-        it is asked again only if its reply was unusable: asking until it agrees would not be a review."""
+        """Return true if another attempt is pointless, since no model writes the row, so that it stays the same. A
+        reviewer is asked about the same row again only if its reply was unusable: asking until it agrees would not be a
+        review."""
         return not self.attempts.can_vary and (rejection.reason != "unverified" or not self.replies)
 
 
@@ -711,7 +728,8 @@ class _NoReply(Exception):
 
 
 def _built_on(before: PreviousAttempt | None) -> tuple[str, ...]:
-    """Return what the first call of an attempt builds on: the previous rejection, and the reply that it shows."""
+    """Return what the first call of an attempt builds on: the reason of the previous rejection, and the names of the
+    previous attempt's replies."""
     return () if before is None else (before.rejection.known_as, *before.names)
 
 

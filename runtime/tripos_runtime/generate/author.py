@@ -1,5 +1,5 @@
-"""The driver of programs that generate rows. A reply in the ledger is not asked for again; a new one is in the ledger
-before it is used."""
+"""The driver of programs that generate rows. A reply in the ledger is not asked for again, and a new reply is written
+to the ledger before it is used."""
 
 from __future__ import annotations
 
@@ -44,17 +44,20 @@ class LedgerEntries:
     """The ledger's entries of some replies by name."""
 
     names: frozenset[str] = frozenset()
-    """The names that were looked up."""
+    """The names that were looked up. A name that is not among `rows` and `drafts` has no reply yet."""
     rows: Mapping[str, Row] = field(default_factory=dict)
+    """The complete replies."""
     drafts: Mapping[str, Row] = field(default_factory=dict)
+    """The replies that could not be read and have not been repaired yet."""
 
 
 @dataclass(frozen=True)
 class GenerationCall:
-    """A call for the slot at a place of a data set, by its `author` or by another role.
+    """A call for the slot at the place `slot` of a data set. `author` is true if the step writes the row.
 
-    `item` names the subject of the call, `number` counts the attempts from 0, `identity` belongs to `model`, `upstream`
-    are the names of its inputs, and `binding` is the name of the reply without its item."""
+    `place` is the scenario that the data set is in, or else the data set. `item` names what the call is about, `number`
+    counts the attempts from 0, `identity` is that of `model`, and `upstream` are the names of the replies that the call
+    builds on. `binding` identifies the step and all models that generate the data set."""
 
     slot: int
     step: Ask
@@ -72,15 +75,15 @@ class GenerationCall:
 
     @property
     def name(self) -> str:
-        """The name of the reply. It contains the binding like every name: a run with another reviewer has rows of its
-        own, which adopt the author's replies."""
+        """The name of the reply. It contains the binding, like every name, so a run with another reviewer has different
+        names; it reuses the author's replies by adopting them."""
         return sample_id(self.step.fingerprint, self.item, self.identity, self.number, (self.binding, *self.upstream))
 
     @property
     def title(self) -> str:
         """The name of the step in tables: the data set for the author's step, else the step's own name."""
-        own = self.dataset.rpartition(".")[2]
-        return own if self.author else f"{own}.{self.step.name}"
+        dataset = self.dataset.rpartition(".")[2]
+        return dataset if self.author else f"{dataset}.{self.step.name}"
 
     @property
     def lane(self) -> tuple[str, str]:
@@ -89,13 +92,13 @@ class GenerationCall:
 
 
 class NobodyAsked(Exception):
-    """A reply or the value of a function is missing, and nobody may be asked."""
+    """A reply is missing, and no model may be asked; or the value of a function is missing, and none may be called."""
 
 
 @dataclass(frozen=True, slots=True)
 class GenerationNeed:
-    """A program that generates a row needs a reply to `question`, for which `sent` is sent. `node` is the current node
-    of a walk. Sent: the `Answer`, or `Unavailable` if nobody is asked."""
+    """The need of a program for a reply to `question`, with the messages `sent`. `node` is the current node of a walk.
+    The program receives the `Answer`, or `Unavailable` if no model is asked."""
 
     call: GenerationCall
     sent: tuple[Message, ...]
@@ -104,14 +107,15 @@ class GenerationNeed:
 
 
 class PlannedCalls(NamedTuple):
-    """A row needs more or fewer calls than one of each step. Sent: nothing."""
+    """A row needs `more` calls than one of each step, or fewer if it is negative. The program receives nothing."""
 
     lane: tuple[str, str]
     more: int
 
 
 MakingProgram = Generator["GenerationNeed | PlannedCalls | list[MakingProgram]", Any, Any]
-"""A program that generates a row: like the program of a unit, with its own needs."""
+"""A program that generates a row, as a generator: it yields what it needs, or a list of programs to run at once, and
+receives the results."""
 
 
 class GenerationObserver:
@@ -121,26 +125,27 @@ class GenerationObserver:
         """Learn of an attempt at the slot at a place of a data set, counted from 0, before it is made."""
 
     def on_reused(self, call: GenerationCall) -> None:
-        """Learn of a reply that is not asked for, since it is kept."""
+        """Learn of a reply that is not asked for, since the ledger has it."""
 
     def on_unasked(self, need: GenerationNeed) -> None:
-        """Learn of a call that is not made, since nobody may be asked."""
+        """Learn of a call that is not made, since no model may be asked."""
 
     def on_made(self, dataset: GeneratedDataset) -> None:
         """Learn of a data set whose rows are complete, before anything is generated from them."""
 
     def on_failure(self) -> None:
-        """Stop making calls, since one failed. Calls in flight are finished."""
+        """Learn that an attempt raised an error, so that no new calls should be made. Calls in flight are finished."""
 
 
 @dataclass
 class Asker(ReplyWriter):
-    """Drives programs that generate rows with `callers`. Without callers nobody is asked, and missing replies are
-    pending."""
+    """Drives programs that generate rows. The `callers` by model make their calls; without callers no model is asked,
+    and missing replies are pending."""
 
     callers: Mapping[str, Caller] | None = None
     observer: GenerationObserver = field(default_factory=GenerationObserver)
     _listed: set[tuple[str, str]] = field(default_factory=set)
+    """The places and names that `enlist` has recorded."""
 
     @cached_property
     def questions(self) -> Questions:
@@ -159,7 +164,7 @@ class Asker(ReplyWriter):
         return await drive(program, answer)
 
     async def _answer(self, need: GenerationNeed, entries: LedgerEntries) -> Answer | Unavailable:
-        """Return the answer to a call: the kept one, or a new one; pending if nobody is asked."""
+        """Return the answer to a call: the kept one, or a new one; pending if no model is asked."""
         call, question, sent, name = need.call, need.question, need.sent, need.call.name
         self.enlist(call.place, [name])
         if name not in entries.names:
@@ -172,9 +177,9 @@ class Asker(ReplyWriter):
             self.run.work.add([name])
             return kept
         request = question.digest(call.identity, sent, call.number)
-        there = None if name in entries.drafts else self._find_reuse(call, request)
+        adopted = None if name in entries.drafts else self._find_reuse(call, request)
         if self.callers is None:
-            if there is not None and (answer := _reused_answer(there, question, sent)) is not None:
+            if adopted is not None and (answer := _reused_answer(adopted, question, sent)) is not None:
                 self.observer.on_reused(call)
                 return answer
             self.observer.on_unasked(need)
@@ -182,7 +187,7 @@ class Asker(ReplyWriter):
         caller = self.callers[call.model]
         for message in sent:
             self.run.sources.reader.media.keep_shown(message.content)
-        asked = SentRequest(
+        to_send = SentRequest(
             caller.model, question, sent, call.language, name=name, contents=self.run.sources.reader.media.content
         )
         row = {**self._row(call), **SENT_ANEW, "request_digest": request}
@@ -191,15 +196,15 @@ class Asker(ReplyWriter):
             self.keep_draft(row, name, draft)
 
         first: FirstReply | UnreadableReply | Adopted
-        if there is not None:
-            first = there
+        if adopted is not None:
+            first = adopted
         elif name in entries.drafts:
             first = draft_of(entries.drafts[name])
         else:
-            (first,) = await run_reply(first_replies(asked, 1, call.number), caller, call.lane, keep)
-        answer = await run_reply(complete_reply(asked, first, call.number), caller, call.lane, keep)
+            (first,) = await run_reply(first_replies(to_send, 1, call.number), caller, call.lane, keep)
+        answer = await run_reply(complete_reply(to_send, first, call.number), caller, call.lane, keep)
         self.keep_reply(CallPlace("samples", call.model, call.lane), name, answer, {**row, **answer.columns}, first)
-        if there is not None:
+        if adopted is not None:
             self.observer.on_reused(call)
         return answer
 
@@ -211,14 +216,14 @@ class Asker(ReplyWriter):
         return self.adoption.find(wanted, NOWHERE)
 
     def refresh(self) -> None:
-        """Read what other processes made visible."""
+        """Read what other processes have written to the ledger."""
         if isinstance(self.adoption, ReplyReuse):
             self.adoption.refresh()
         else:
             self.run.ledger.refresh()
 
     def enlist(self, place: str, names: Iterable[str]) -> None:
-        """Record that these names belong to the run."""
+        """Record in the ledger that the slots or replies with these names belong to the run, at a place."""
         new = [name for name in names if (place, name) not in self._listed]
         if new and self.callers is not None:
             self._listed.update((place, name) for name in new)
@@ -245,7 +250,7 @@ class Asker(ReplyWriter):
 
 
 def _reused_answer(adopted: Adopted, question: Question, sent: tuple[Message, ...]) -> Answer | None:
-    """Return the answer that an adopted reply will give; None if it needs another repair."""
+    """Return the answer that an adopted reply gives; None if it still needs to be repaired by the model."""
     row = adopted.row
     if row["reply"] is None:
         return Answer(row["status"], None, None, as_one_text(sent), {"error": row["error"]})
@@ -257,10 +262,10 @@ def _reused_answer(adopted: Adopted, question: Question, sent: tuple[Message, ..
 
 
 def find_entries(ledger: Ledger, names: Iterable[str]) -> LedgerEntries:
-    """Return the ledger's entries of these replies, without those that are retried."""
-    ids = list(dict.fromkeys(names))
-    kept = kept_statuses(ledger, {"samples": ids}, final=True).keys()
+    """Return the ledger's entries of these replies, without failed calls, which are retried."""
+    distinct = list(dict.fromkeys(names))
+    kept = kept_statuses(ledger, {"samples": distinct}, final=True).keys()
     rows = ledger.rows("samples", kept) if kept else {}
-    absent = {name for name in ids if name not in kept}
+    absent = {name for name in distinct if name not in kept}
     drafts = ledger.drafts(absent) if absent and hasattr(ledger, "drafts") else {}
-    return LedgerEntries(frozenset(ids), rows, drafts)
+    return LedgerEntries(frozenset(distinct), rows, drafts)

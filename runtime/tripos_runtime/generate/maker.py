@@ -1,9 +1,9 @@
 """Generation of the data sets that a run needs, each after those that it is generated from.
 
-Cells of the context are filled side by side. Within a cell, slots are decided in their order: whether a row repeats
-another is checked against earlier slots only. So a row follows from the replies and from the slots of its cell in the
-run, whatever the order of replies and whatever was generated before. Adding slots after the others changes none of
-them."""
+Cells of the context are filled concurrently. Within a cell, slots are decided in their order: a row is compared only
+with the rows of earlier slots. So the rows are determined by the replies and by which slots of their cell are in the
+run, not by the order in which replies arrive or by what was generated before. Slots that are added at the end change no
+earlier row."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ from tripos_runtime.scheduling.calling import Caller
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A row that meets its own conditions, with the values for comparison: its name, and what must be unique."""
+    """A row that met all conditions except being unique, with what is compared with other rows: the name of its
+    content, and the values of the `unique` expressions."""
 
     row: Mapping[str, Any]
     name: str
@@ -60,7 +61,8 @@ class Candidate:
 
 @dataclass(slots=True)
 class SlotState:
-    """The state of a slot. `before` is the previous attempt; `waits` is the row that waits for its turn."""
+    """The state of a slot. `before` is the previous attempt, `attempts` the number of attempts so far, and `waits` a
+    row that waits until the slots before this one are decided."""
 
     slot: RowSlot
     before: PreviousAttempt | None = None
@@ -69,20 +71,20 @@ class SlotState:
     """The author's reply to the last attempt, and the names of all replies of it."""
     rejections: list[Rejection] = field(default_factory=list)
     repeats: dict[int, Candidate] = field(default_factory=dict)
-    """The rows that repeated another one before their turn, by number of the attempt."""
+    """The rows that were rejected while they waited, since they repeat a row, by the index of the rejection."""
     attempts: int = 0
     waits: Candidate | None = None
     ended: bool = False
+    """True if no further attempt is made and no row waits."""
     is_open: bool = False
     """True if its outcome is unknown, because a call failed or nobody was asked."""
     unsettled: bool = False
-    """True if its outcome may change once an earlier slot is filled or, for an open slot, an earlier attempt is made up
-    for."""
+    """True if its outcome depends on an earlier slot that is open, so that it may change once that is filled."""
 
 
 @dataclass
 class Cell:
-    """The slots of one cell, in order; `turn` is the first without an outcome."""
+    """The slots of one cell, in order; `turn` is the index of the first one that is not decided yet."""
 
     attempts: Attempts
     states: list[SlotState]
@@ -98,34 +100,34 @@ class Cell:
         self._waiting: dict[int, SlotState] = {}
         self._to_compare: list[SlotState] = []
         self._compared = 0
-        """With how many accepted rows the waiting ones were, or are about to be, compared."""
+        """The number of accepted rows with which the waiting rows were compared, apart from those in `_to_compare`."""
 
     def candidate(self, slot: RowSlot, row: dict[str, Any]) -> Candidate | Rejection:
-        """Return a row with its values for comparison, or why it cannot be compared. Raises `Unasked` if it needs a
-        missing function."""
+        """Return a row with its values for comparison, or why it cannot be compared. Raises `NobodyAsked` if it needs a
+        function that may not be called."""
         try:
-            seen = self.attempts.names_at(slot, row)
-            values = tuple(evaluate(expr, seen) for expr in self._unique)
+            names = self.attempts.names_at(slot, row)
+            values = tuple(evaluate(expr, names) for expr in self._unique)
         except Unavailable as reason:
             return Rejection("no_value", {"error": str(reason)})
         return Candidate(row, item_id(row), values)
 
     def repeat(self, candidate: Candidate) -> Rejection | None:
-        """Return the rejection of a row that repeats an accepted one, if it does. It stays a repetition as more rows
+        """Return the rejection of a row if it repeats an accepted one. A row that does will also do so when more rows
         are accepted."""
         if candidate.name in self._rows:
             return Rejection("duplicate", {"of": candidate.name})
         for number, (value, pool) in enumerate(zip(candidate.values, self._pools, strict=True), 1):
-            found = pool.repeats(value)
-            if found is not None:
-                told = {"number": number, "of": self._names[found.place]}
-                if found.similarity < 1:
-                    return Rejection("near_duplicate", {**told, "similarity": round(found.similarity, 3)})
-                return Rejection("duplicate", told)
+            repeat = pool.repeats(value)
+            if repeat is not None:
+                details = {"number": number, "of": self._names[repeat.place]}
+                if repeat.similarity < 1:
+                    return Rejection("near_duplicate", {**details, "similarity": round(repeat.similarity, 3)})
+                return Rejection("duplicate", details)
         return None
 
     def next_due(self) -> SlotState | None:
-        """Return the slot whose turn it is, if its last attempt was made or a row of it waits."""
+        """Return the slot whose turn it is, if it can be decided: a row of it waits, or it has no further attempts."""
         if self.turn == len(self.states):
             return None
         state = self.states[self.turn]
@@ -141,8 +143,8 @@ class Cell:
         return candidate
 
     def pass_on(self, state: SlotState) -> None:
-        """Pass the turn to the next slot. Rows rejected before their turn get the earlier slot that they repeat
-        most."""
+        """Pass the turn to the next slot. The rejections of rows that were rejected while they waited get the row that
+        they repeat most: all earlier slots are decided."""
         for number, candidate in state.repeats.items():
             state.rejections[number] = self.repeat(candidate) or state.rejections[number]
         state.repeats.clear()
@@ -166,8 +168,8 @@ class Cell:
         return candidate
 
     def next_refused(self) -> tuple[SlotState, Rejection] | None:
-        """Return a slot whose waiting row repeats an accepted one, so that it need not wait for its turn. Which row it
-        repeats is computed when its turn comes."""
+        """Return a slot whose waiting row repeats an accepted one, so that it need not wait for its turn. When its turn
+        comes, `pass_on` finds the row that it repeats most."""
         if len(self._rows) > self._compared:
             self._compared, self._to_compare = len(self._rows), list(self._waiting.values())
         while self._to_compare:
@@ -182,13 +184,13 @@ class Cell:
 BLOCK = 64
 """The number of slots, in whole cells, that are looked up and claimed at once."""
 WAIT_S = 0.5
-"""The pause in seconds between looks at what another process generates."""
+"""The pause in seconds before cells are tried again that another process generates."""
 
 
 @dataclass
 class Maker:
-    """Generates the rows of one data set. `open` counts slots without an outcome, because calls failed or nobody was
-    asked."""
+    """Generates the rows of one data set. `open` lists the slots without an outcome, since a call failed or no model
+    was asked."""
 
     dataset: GeneratedDataset
     source: SlotSource
@@ -196,7 +198,7 @@ class Maker:
     asker: Asker
     workers: int
     functions: Mapping[str, Callable[..., Any]] | None
-    """The plug-ins, or those available."""
+    """The plug-ins with which expressions are evaluated; `None` for those that are available now."""
     open: list[RowSlot] = field(default_factory=list)
     unsettled: list[tuple[RowSlot, int]] = field(default_factory=list)
     """Slots that may change once open ones are filled, with the attempts so far."""
@@ -207,6 +209,7 @@ class Maker:
     rows: RowFile = field(default_factory=RowFile)
     """The generated rows."""
     _put_off: list[list[RowSlot]] = field(default_factory=list)
+    """The cells that another process generates at the moment, to be tried again later."""
 
     async def make(self, places: Collection[int] | None) -> None:
         """Generate the rows of the slots at these places, or of all. Raises the errors of callers."""
@@ -234,6 +237,7 @@ class Maker:
         self.asker.run.tally.waiting = 0
 
     async def _pass(self, groups: list[list[RowSlot]]) -> None:
+        """Generate the rows of cells, given as the slots of each."""
         blocks = iter(_blocks(groups))
 
         async def work() -> None:
@@ -246,7 +250,7 @@ class Maker:
 
     async def _block(self, groups: list[list[RowSlot]]) -> None:
         """Generate the rows of some cells, except those that another process generates."""
-        ours: list[list[RowSlot]] = []
+        claimed: list[list[RowSlot]] = []
         keys: list[str] = []
         for group in groups:
             key = digest(["made", self._about, group[0].group])
@@ -254,10 +258,10 @@ class Maker:
                 self._put_off.append(group)
                 continue
             keys.append(key)
-            ours.append(group)
+            claimed.append(group)
         if keys and self._asks and self.asker.callers is not None:
             self.asker.refresh()
-        block = _Block([Cell(self.attempts, [SlotState(slot) for slot in group]) for group in ours])
+        block = _Block([Cell(self.attempts, [SlotState(slot) for slot in group]) for group in claimed])
         block.queue.extend((cell, state) for cell in block.cells for state in cell.states)
         workers = min(len(block.queue), self.workers)
         await gather_all([self._work(block) for _ in range(workers)])
@@ -269,7 +273,7 @@ class Maker:
             row = {"run_id": run.run_id, "benchmark": run.plan.benchmark.name, "created_at": run.now()}
             row["binding"] = self.attempts.binding_of(self.dataset.fingerprint)
             models = [self.attempts.binding.answering[ask.role][0] for ask in self.attempts.asks]
-            # An outcome that may change after a failed call is retried is not kept yet.
+            # An outcome that may change once a failed call is retried is not kept yet.
             outcomes = [outcome for state, outcome in block.outcomes if not state.unsettled]
             asker.enlist(place_of(self.dataset), keep_outcomes(run.ledger, self.dataset, models, outcomes, row))
             for key in keys:
@@ -277,13 +281,13 @@ class Maker:
 
     async def _work(self, block: _Block) -> None:
         """Make attempts until none are left."""
-        while block.queue or block.under_way:
+        while block.queue or block.in_flight:
             if not block.queue:
                 await block.wait()
                 continue
             cell, state = block.queue.popleft()
             entries = self._looked_up(block, state)
-            block.under_way += 1
+            block.in_flight += 1
             try:
                 attempt = await self.attempts.make(state.slot, state.attempts, state.before, entries)
             except NobodyAsked:
@@ -292,9 +296,9 @@ class Maker:
                 self.asker.observer.on_failure()
                 raise
             finally:
-                block.under_way -= 1
+                block.in_flight -= 1
                 block.wake()
-            self._take_in(block, cell, state, attempt)
+            self._record(block, cell, state, attempt)
             block.wake()
 
     def _looked_up(self, block: _Block, state: SlotState) -> LedgerEntries:
@@ -311,7 +315,7 @@ class Maker:
             block.entries |= dict.fromkeys((slot_state.slot.place for slot_state in states), entries)
         return block.entries.pop(state.slot.place)
 
-    def _take_in(self, block: _Block, cell: Cell, state: SlotState, attempt: Attempt | None) -> None:
+    def _record(self, block: _Block, cell: Cell, state: SlotState, attempt: Attempt | None) -> None:
         """Record the result of an attempt, and decide the slots that waited for it."""
         state.attempts += 1
         self._skip(0 if attempt is None else attempt.asked_steps)
@@ -320,19 +324,19 @@ class Maker:
         else:
             state.reply, state.names = attempt.reply, attempt.names
             try:
-                found = attempt.rejection if attempt.row is None else cell.candidate(state.slot, attempt.row)
+                result = attempt.rejection if attempt.row is None else cell.candidate(state.slot, attempt.row)
             except NobodyAsked:
                 self._leave_open(state)
             else:
-                if isinstance(found, Candidate):
-                    cell.wait(state, found)
-                elif found is not None:
+                if isinstance(result, Candidate):
+                    cell.wait(state, result)
+                elif result is not None:
                     same_again = attempt.row is not None and not self.attempts.can_vary
-                    self._reject(block, cell, state, found, last=attempt.last or same_again)
+                    self._reject(block, cell, state, result, last=attempt.last or same_again)
         self._decide(block, cell)
 
     def _decide(self, block: _Block, cell: Cell) -> None:
-        """Decide the slots whose turn has come, and those whose row waits in vain."""
+        """Decide the slots whose turn has come, and reject waiting rows that repeat an accepted one."""
         while (state := cell.next_due()) is not None:
             row, rejection = None, None if state.waits is None else cell.repeat(state.waits)
             if rejection is not None:
@@ -347,8 +351,9 @@ class Maker:
             self._reject(block, cell, *refused)
 
     def _reject(self, block: _Block, cell: Cell, state: SlotState, rejection: Rejection, *, last: bool = False) -> None:
-        """Schedule another attempt, or give the slot up. `last`: another attempt would have the same result."""
-        if state.waits is not None:  # it repeats another row that may still change
+        """Schedule another attempt, or give the slot up. `last` is true if another attempt would have the same
+        result."""
+        if state.waits is not None:  # the row repeats another one, which may change if a slot before it is open
             cell.leave(state)
             last = self._stays(rejection)
             state.unsettled = state.unsettled or cell.behind_open
@@ -363,8 +368,9 @@ class Maker:
             state.ended = True
 
     def _stays(self, rejection: Rejection) -> bool:
-        """Return true if another attempt would be rejected too. A row that repeats another does so in everything that
-        nobody wrote; the walker is not asked for another path, and is not told of the other row."""
+        """Return true if another attempt at a row that repeats another one would be rejected too. That is so if no
+        model contributes to the row; and if no model writes it, but its walks chose the same paths as for an equal row:
+        the note to the model that walks could not name that row."""
         if rejection.reason == "duplicate" and "number" not in rejection.details and self.attempts.author is None:
             return True
         return not self.attempts.can_vary
@@ -389,31 +395,34 @@ class Maker:
             block.outcomes.append((state, Outcome(slot, self.attempts.language(slot), name, origins)))
 
     def _skip(self, replies: int) -> None:
-        """Count the remaining calls of an attempt as skipped, after `replies` replies."""
+        """Count the calls of an attempt as skipped that follow its first `replies` ones."""
         for ask in self.attempts.asks[replies:]:
             self.asker.run.tally.skipped[ask.role, self.dataset.name] += 1
 
     def _claimed(self, key: str) -> bool:
+        """Return true if this process may generate a cell: no other one does, or nothing is generated."""
         return self.asker.callers is None or self.asker.run.ledger.claim(key, later=True)
 
     @property
     def _asks(self) -> bool:
+        """True if steps of the data set ask models."""
         return bool(self.attempts.asks)
 
     @property
     def _about(self) -> str:
+        """What distinguishes the claims of cells from those of other data sets."""
         return self.attempts.asks[0].fingerprint if self.attempts.asks else self.dataset.name
 
 
 @dataclass
 class _Block:
-    """Cells that are filled together: the slots that need an attempt, the replies looked up for them, and the waiting
-    workers."""
+    """Cells that are filled together: the `queue` of slots that need an attempt, the ledger's `entries` looked up for
+    them by the place of the slot, the number of attempts `in_flight`, and the futures of `waiting` workers."""
 
     cells: list[Cell]
     queue: deque[tuple[Cell, SlotState]] = field(default_factory=deque)
     entries: dict[int, LedgerEntries] = field(default_factory=dict)
-    under_way: int = 0
+    in_flight: int = 0
     waiting: list[asyncio.Future[None]] = field(default_factory=list)
     outcomes: list[tuple[SlotState, Outcome]] = field(default_factory=list)
 
@@ -431,7 +440,7 @@ class _Block:
 
 
 def _blocks(groups: Iterable[list[RowSlot]]) -> Iterator[list[list[RowSlot]]]:
-    """Yield whole cells, together about as many slots as are looked up at once."""
+    """Yield groups of cells that together have `BLOCK` slots or somewhat more, except the last."""
     block: list[list[RowSlot]] = []
     for group in groups:
         block.append(group)
@@ -444,8 +453,8 @@ def _blocks(groups: Iterable[list[RowSlot]]) -> Iterator[list[list[RowSlot]]]:
 
 @dataclass
 class DataMaker:
-    """Generates what a run over `selection` needs, and puts it where `source` finds it. Without `callers` nobody is
-    asked: kept results are read, and the rest stays open."""
+    """Generates the data sets that a run over `selection` needs, and puts their rows where `source` finds them. Without
+    `callers` no model is asked: rows are generated from kept replies, and the other slots stay open."""
 
     run: RunContext
     source: CaseSource
@@ -453,7 +462,7 @@ class DataMaker:
     callers: Mapping[str, Caller] | None = None
     workers: int = 1
     functions: Mapping[str, Callable[..., Any]] | None = None
-    """The plug-ins, or those available; None leaves the functions that are available now."""
+    """The plug-ins with which expressions are evaluated; `None` for those that are available now."""
     observer: GenerationObserver = field(default_factory=GenerationObserver)
     adoption: ReplyReuse | None = None
     """The reuse of replies that the ledger has under other names."""
@@ -498,7 +507,7 @@ class DataMaker:
 
     @property
     def pending(self) -> frozenset[str]:
-        """Return the data sets whose rows are not all generated yet."""
+        """The data sets whose rows are not all generated yet."""
         order = () if self.choice is None else self.choice.order
         return frozenset(order) - self._complete_datasets - self.source.sources.generated.frozen
 
@@ -508,16 +517,16 @@ class DataMaker:
         if dataset not in self._places:
             return dataset in self.pending
         if dataset not in self._stored_names:
-            self._stored_names[dataset] = PackedNames(self._named(dataset))
+            self._stored_names[dataset] = PackedNames(self._names_of(dataset))
         return name in self._stored_names[dataset]
 
     def forget(self) -> None:
-        """Read the kept rows again, since there are more."""
+        """Have the names of kept replies read again, since the ledger has more."""
         self._stored_names.clear()
 
-    def _named(self, dataset: str) -> Iterable[str]:
-        """Return the names of the replies behind the rows of a data set, and of the replies that are needed next, from
-        the kept results alone."""
+    def _names_of(self, dataset: str) -> Iterable[str]:
+        """Return the names of the replies from which the rows of a data set are generated, and of those that are needed
+        next. Only the ledger is read."""
         names = _Names()
         run = replace(self.run, tally=RunProgress(), work=NOTHING_KEPT)
         reuse = None if self.adoption is None else Namesakes(self.adoption.others)
@@ -527,7 +536,7 @@ class DataMaker:
         return names.names
 
     def go_through(self) -> None:
-        """Read the kept results without asking anybody."""
+        """Generate the rows from kept replies, without asking a model."""
         assert self.callers is None, "whoever asks has to wait"
         run_synchronously(self.make())
 
@@ -539,7 +548,7 @@ class DataMaker:
 
 @dataclass
 class _Names(GenerationObserver):
-    """Collects the names of the replies behind rows, kept or needed."""
+    """Collects the names of the replies from which rows are generated, kept or needed."""
 
     names: list[str] = field(default_factory=list)
 

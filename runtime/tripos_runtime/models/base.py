@@ -22,31 +22,32 @@ class Message:
     """One message of a conversation."""
 
     role: str
-    """`system`, `user` or `assistant`. A text without a chat has `PLAIN`, and its possible continuations have `OPTION`.
-    The description of a function that the model may call has `TOOL`; a reply that called functions has `CALLED`, and
-    the result of each of these calls has `RESULT`, in their order."""
+    """`system`, `user` or `assistant`; or one of the roles below: `PLAIN` for a text without a chat, `OPTION` for each
+    of its possible continuations, `TOOL` for a function that the model may call, `CALLED` for a reply that called
+    functions, and `RESULT` for the result of each of these calls, in their order."""
     content: str
 
 
 PLAIN, OPTION = "text", "option"
 """The role of a text without a chat, and of each continuation whose likelihood is asked for."""
 TOOL = "tool"
-"""The role of a function that a model may call: JSON with its name, description and parameters."""
+"""The role of the description of a function that a model may call: JSON with its name, description and parameters."""
 CALLED, RESULT = "calls", "result"
-"""The role of a reply with calls, written by `write_calls`, and the role of the result of each call."""
+"""The role of a reply that called functions, in the form of `write_calls`, and the role of the result of each call."""
 
 
 def texts_read(messages: Iterable[Message]) -> list[str]:
-    """Return every text that a model reads. A text with options yields the text itself, and the text with each option.
+    """Return every text that a model reads. If there are options, these are the text itself without trailing space,
+    and the text with each option.
 
     >>> texts_read((Message(PLAIN, "2 + 2 = "), Message(OPTION, "4"), Message(OPTION, "5")))
     ['2 + 2 =', '2 + 2 = 4', '2 + 2 = 5']
     """
-    every = list(messages)
-    options = [message.content for message in every if message.role == OPTION]
+    all_messages = list(messages)
+    options = [message.content for message in all_messages if message.role == OPTION]
     if not options:
-        return [message.content for message in every]
-    text = "".join(message.content for message in every if message.role != OPTION)
+        return [message.content for message in all_messages]
+    text = "".join(message.content for message in all_messages if message.role != OPTION)
     return [text.rstrip(), *(text + option for option in options)]
 
 
@@ -69,13 +70,13 @@ class Request:
     messages: tuple[Message, ...]
     settings: Settings = MODEL_DEFAULTS
     schema: dict[str, Any] | None = None
-    """JSON Schema that the reply should fit; an empty schema allows any JSON. Only models with `structured` enforce it,
-    and never if some part of it allows any JSON (see `strict_schema`)."""
+    """The JSON Schema that the reply should fit; an empty schema allows any JSON. Only models with `structured` enforce
+    a schema, and never one with a part that allows any JSON (see `strict_schema`)."""
     samples: int = 1
     """The number of replies wanted, at most the model's `most_samples`."""
     number: int = 0
-    """The number of this sample of the question, or of the first of several. It is not sent; recorded replies are
-    looked up by it."""
+    """The number of this sample of the question, or of the first of several samples. It is not sent; recorded replies
+    are looked up by it."""
     name: str = ""
     """The name of the result that the reply is for. It is not sent; batches identify requests by it."""
     plain: bool = False
@@ -91,8 +92,8 @@ class Request:
 
     @property
     def strict_schema(self) -> dict[str, Any] | None:
-        """Return the schema that a server can enforce; None if some part of it allows any JSON. Strict output does not
-        know such parts, and the modes without a schema force an object.
+        """The schema, if a server can enforce it; None if a part of it allows any JSON. Strict output does not support
+        such parts, and the modes without a schema force an object.
 
         >>> Request("m", (), schema={"type": "array", "items": {}}).strict_schema is None
         True
@@ -106,8 +107,8 @@ class Request:
         >>> Request("m", (Message("user", "2 + 2 ="),), plain=True, options=("4", "5")).message_pairs
         [('text', '2 + 2 ='), ('option', '4'), ('option', '5')]
         """
-        told = [(PLAIN if self.plain else message.role, message.content) for message in self.messages]
-        return [*told, *((OPTION, option) for option in self.options), *((TOOL, tool) for tool in self.tools)]
+        pairs = [(PLAIN if self.plain else message.role, message.content) for message in self.messages]
+        return [*pairs, *((OPTION, option) for option in self.options), *((TOOL, tool) for tool in self.tools)]
 
     @property
     def texts(self) -> list[str]:
@@ -133,20 +134,21 @@ class Reply:
     tokens_out: int | None
     cost_usd: float | None
     tokens_reasoning: int | None = None
-    """The hidden part of `tokens_out`."""
+    """The part of `tokens_out` that is hidden reasoning."""
     logprobs: str | None = None
     """The probabilities of the reply's tokens as `write_token_probabilities` writes them, if asked for and returned."""
     thinking: str | None = None
     """The thinking that the provider returned in separate fields."""
     further_choices: tuple[Reply, ...] = ()
-    """The further replies to a request for several. Each has its own share of the usage and no further replies."""
+    """The further replies to a request for several samples. Each has its own share of the usage and no further
+    choices."""
 
     def with_usage_of(self, others_usage: Iterable[Reply]) -> Reply:
         """Return this reply with the usage of other replies added to it. A sum with an unknown part is unknown.
 
-        >>> lost = Reply("", "m", "error", 5, 1, None)
-        >>> found = Reply("hi", "m", "stop", 5, 2, 0.25).with_usage_of([lost])
-        >>> found.text, found.tokens_in, found.tokens_out, found.cost_usd
+        >>> failed = Reply("", "m", "error", 5, 1, None)
+        >>> reply = Reply("hi", "m", "stop", 5, 2, 0.25).with_usage_of([failed])
+        >>> reply.text, reply.tokens_in, reply.tokens_out, reply.cost_usd
         ('hi', 10, 3, None)
         """
         replies = (self, *others_usage)
@@ -159,11 +161,11 @@ class Reply:
         )
 
     def samples(self, wanted: int) -> tuple[Reply, ...]:
-        """Return the first `wanted` replies of a request. Surplus replies are billed as well, so their usage is added
-        to the first reply.
+        """Return the first `wanted` replies to a request, or all if there are fewer. Surplus replies are billed as
+        well, so their usage is added to the first reply.
 
-        >>> every = Reply("a", "m", "stop", 10, 1, 0.0, further_choices=(Reply("b", "m", "stop", 0, 2, 0.0),))
-        >>> [(each.text, each.tokens_out) for each in every.samples(1)]
+        >>> reply = Reply("a", "m", "stop", 10, 1, 0.0, further_choices=(Reply("b", "m", "stop", 0, 2, 0.0),))
+        >>> [(each.text, each.tokens_out) for each in reply.samples(1)]
         [('a', 3)]
         """
         replies = (replace(self, further_choices=()), *self.further_choices)
@@ -186,12 +188,13 @@ class Price:
     input_usd: float
     output_usd: float
     cached_usd: float | None = None
-    """The price of a prompt token that the provider has in its cache; `None` if it costs the same as any other."""
+    """The price of a prompt token that comes from the provider's cache; `None` if it costs the same as any other."""
     most_out: int | None = None
 
     def cost_usd(self, tokens_in: int, tokens_out: int, cached: int = 0, reasoning: int = 0) -> float:
-        """Return the cost of a call in USD. `cached` of the `tokens_in` came from the provider's cache; `reasoning` of
-        the `tokens_out` are hidden, and only some prices treat them differently."""
+        """Return the cost of a call in USD. `cached` is the number of `tokens_in` that came from the provider's cache;
+        `reasoning` is the number of `tokens_out` that are hidden, which cost the same here and not in every
+        subclass."""
         cached_usd = self.input_usd if self.cached_usd is None else self.cached_usd
         return (tokens_in - cached) * self.input_usd + cached * cached_usd + tokens_out * self.output_usd
 
@@ -203,8 +206,8 @@ FREE = Price(0.0, 0.0)
 class Endpoint:
     """The address of a model that is not reached at its provider's own address.
 
-    `api_key_env` names the environment variable that holds the key; `None` sends no key. `name` identifies the endpoint
-    and stays the same if the model moves to another address."""
+    `api_key_env` is the name of the environment variable with the key; if it is None, no key is sent. `name` identifies
+    the endpoint in results, and stays the same if the model moves to another address."""
 
     base_url: str
     api_key_env: str | None = None
@@ -212,7 +215,7 @@ class Endpoint:
     replicas: tuple[str, ...] = ()
     """Further addresses of the same model."""
     warm_up_s: float = 0.0
-    """How long a run waits until a server answers, in seconds."""
+    """How long a run waits at its start until a server answers, in seconds."""
     media: tuple[str, ...] | None = None
     """The kinds of media that the model accepts, if declared."""
 
@@ -222,7 +225,7 @@ class ModelError(TriposError):
 
     R0101 unreachable, R0102 key, R0103 unknown model, R0104 rate limited, R0105 a package is not installed, R0106 no
     such model file, R0107 context exceeded, R0108 content refused, R0109 timeout, R0110 bad request, R0111 server
-    error.
+    error. Other modules add codes of their own.
 
     >>> error = ModelError("R0104", "rate limited", "lower `--max-connections`", retryable=True, retry_after_s=7.0)
     >>> error.code, error.status, error.fatal, error.message
@@ -244,13 +247,13 @@ class ModelError(TriposError):
         super().__init__(code, message, hint)
         self.status = status
         self.retryable = retryable
-        """The same call may succeed later."""
+        """True if the same call may succeed later."""
         self.fatal = fatal
-        """No further call to this model can succeed."""
+        """True if no further call to this model can succeed."""
         self.retry_after_s = retry_after_s
         """How long the endpoint asks clients to wait, in seconds."""
         self.broken = broken
-        """A reply began and broke off, so the endpoint is reachable."""
+        """True if a reply began and broke off, so that the endpoint is reachable."""
         self.attempts = 1
         """The number of requests that were made for the call."""
         self.usage: Reply | None = None
@@ -264,30 +267,30 @@ class ModelError(TriposError):
 
 
 def check_alone(name: str, endpoint: Endpoint | None) -> None:
-    """Raise `ModelError` R0110 if an endpoint has replicas or a warm-up time, and this way to the model supports
-    neither."""
+    """Raise `ModelError` R0110 if an endpoint has replicas or a warm-up time. It is called for models that are not
+    asked in OpenAI's form, which support neither."""
     if endpoint is not None and (endpoint.replicas or endpoint.warm_up_s):
         message = f"`replicas` and `warm_up_s` are for chats in OpenAI's form, and `{name}` is none"
         raise ModelError("R0110", message, "leave them out of its endpoint in tripos.toml", fatal=True)
 
 
 class Model:
-    """A model that answers requests. A subclass sets what differs from the defaults here."""
+    """A model that answers requests. A subclass overrides the defaults of this class where it differs."""
 
     name: str
     structured: bool = False
     """True if the model enforces the schema of a request."""
     slots: int | None = None
-    """How many requests it answers at a time; None means no limit."""
+    """How many requests the model answers at a time; None means no limit."""
     price: Price | None = None
-    """None if unknown."""
+    """The price of a call; None if unknown."""
     most_samples: int = 1
     """How many replies one request may ask for."""
 
     @cached_property
     def endpoint(self) -> str:
-        """The address and key through which it is reached: models with the same endpoint share limits. By default its
-        own name, so that it shares no limits."""
+        """A text that identifies the address and the key through which the model is reached. Models with the same
+        endpoint share limits. The default is the model's own name, so that it shares none."""
         return self.name
 
     async def ask(self, request: Request) -> Reply:
@@ -295,8 +298,8 @@ class Model:
         raise NotImplementedError
 
     async def warm_up(self) -> None:
-        """Wait until the model can be asked, if its servers may still be starting. Raises `ModelError` if that takes
-        too long."""
+        """Wait until the model can be asked; its servers may still be starting. Raises `ModelError` if that takes too
+        long."""
 
     def ignored_settings(self, settings: Settings) -> tuple[str, ...]:
         """Return the names of the given settings that a request would leave out, as far as is known."""

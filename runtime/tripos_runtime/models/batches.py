@@ -1,7 +1,7 @@
-"""Batch services: requests go in as lines, and hours later an outcome comes out for each.
+"""Batch services of providers: a batch is submitted with many requests, and hours later it has an outcome for each.
 
-Anthropic takes the requests in the body that creates the batch, and returns its outcomes as lines. OpenAI's form
-uploads a file of lines, creates a batch from it, and returns outcomes as files. Other models of the run are asked
+Anthropic takes the requests in the body that creates the batch, and returns their outcomes as lines. In OpenAI's form,
+a file of lines is uploaded, a batch is created from it, and the outcomes are files. Models without batches are asked
 live."""
 
 from __future__ import annotations
@@ -53,31 +53,33 @@ class BatchLine:
 
 @dataclass(frozen=True, slots=True)
 class BatchState:
-    """The state of a batch at its provider: the number of finished requests, and why it failed as a whole, if it did.
-    `may_pass`: the same batch may be accepted later."""
+    """The state of a batch at its provider. `done` of its `total` requests are finished."""
 
     id: str
     ended: bool
     done: int
     total: int
     trouble: str | None = None
+    """Why the batch as a whole failed, if it did."""
     may_pass: bool = False
+    """True if the same requests may be accepted later."""
     files: tuple[str, ...] = ()
-    """The addresses of its outcomes."""
+    """The addresses of the outcomes."""
 
 
 class BatchService(Protocol):
-    """The batches of one model. Each method raises `ModelError`."""
+    """The batches of one model. A batch may have `most_lines` requests of `most_bytes` together. Each method raises
+    `ModelError`."""
 
     most_lines: int
     most_bytes: int
 
     async def check(self) -> None:
-        """Raise if the server has no batches, before anything is submitted."""
+        """Raise if the server has no batches. It is called before anything is submitted."""
         ...
 
     async def submit(self, marker: str, lines: Sequence[BatchLine]) -> str:
-        """Submit a batch and return the provider's id of it."""
+        """Submit a batch, and return the provider's id. `marker` identifies the batch for `find`."""
         ...
 
     async def find(self, marker: str, ids: Collection[str], since: datetime, others: Collection[str]) -> str | None:
@@ -90,7 +92,7 @@ class BatchService(Protocol):
         ...
 
     def outcomes(self, state: BatchState) -> AsyncIterator[tuple[str, Outcome]]:
-        """Yield the outcome of each line of a finished batch by its id, which is empty for an unreadable line."""
+        """Yield the id and the outcome of each line of an ended batch. The id of an unreadable line is empty."""
         ...
 
     async def close(self) -> None:
@@ -102,31 +104,31 @@ class BatchServer:
     """The client of one model's batch API."""
 
     def __init__(self, model: DirectModel | CarriedModel, timeout_s: float) -> None:
-        self.place: CallTarget = model.place
-        self._connection = ModelConnection(model.place.address, model.headers, timeout_s, model.place.secrets)
+        self.target: CallTarget = model.target
+        self._connection = ModelConnection(model.target.address, model.headers, timeout_s, model.target.secrets)
 
     async def call(
         self, method: str, url: str, body: bytes | aiohttp.FormData | None = None, missing: ModelError | None = None
     ) -> dict[str, Any]:
-        """Return the JSON object of an answer. Raises `ModelError`, and `missing` if the server does not have the named
-        object."""
-        place = self.place
+        """Send a request, and return the JSON object of the answer. Raises `ModelError`: `missing` if the server does
+        not have the address, or if that is None, R0121."""
+        target = self.target
         try:
             answer = await self._connection.send(method, url, body)
         except OSError as error:  # includes timeouts
-            raise model_error(error, place.name, place.address, place.key_variables) from error
+            raise model_error(error, target.name, target.address, target.key_variables) from error
         headers = headers_of(answer.headers)
         if answer.status in NONE_THERE:
             raise missing or self._without_batches(f"{url} (status {answer.status})")
         if answer.status != 200:
-            raise answer_error(answer.status, answer.body, headers, place)
+            raise answer_error(answer.status, answer.body, headers, target)
         try:
-            found = parse_body(answer.body)
+            content = parse_body(answer.body)
         except ValueError:
-            found = None
-        if not isinstance(found, dict):
-            raise answer_error(200, answer.body, headers, place)
-        return found
+            content = None
+        if not isinstance(content, dict):
+            raise answer_error(200, answer.body, headers, target)
+        return content
 
     async def check(self, url: str) -> None:
         """Raise `ModelError` R0121 if an address does not list batches."""
@@ -134,21 +136,21 @@ class BatchServer:
             raise self._without_batches(f"{url} (its answer is no list of batches)")
 
     async def lines(self, url: str, batch_id: str) -> AsyncIterator[dict[str, Any]]:
-        """Yield the JSON objects in a file of lines, empty for an unreadable one. Raises `ModelError`."""
-        place = self.place
+        """Yield the JSON object of each line of a file; an empty one for an unreadable line. Raises `ModelError`."""
+        target = self.target
         try:
             async for line in self._connection.lines(url, self.lost(batch_id)):
                 if line.strip():
                     yield _object_in(line)
         except OSError as error:
-            raise model_error(error, place.name, place.address, place.key_variables) from error
+            raise model_error(error, target.name, target.address, target.key_variables) from error
 
     def lost(self, batch_id: str) -> ModelError:
         """Return the error of a batch that the provider does not know, or whose replies it no longer has."""
-        return ModelError(LOST, f"the provider of `{self.place.name}` does not know the batch {batch_id}", "")
+        return ModelError(LOST, f"the provider of `{self.target.name}` does not know the batch {batch_id}", "")
 
     def _without_batches(self, where: str) -> ModelError:
-        message = f"the provider of `{self.place.name}` has no batches at {where}"
+        message = f"the provider of `{self.target.name}` has no batches at {where}"
         return ModelError(NO_BATCHES, message, "leave out --batch, or give the role another model", fatal=True)
 
     async def close(self) -> None:
@@ -157,7 +159,8 @@ class BatchServer:
 
 
 class BatchedModel(Model):
-    """A model that is asked in batches. It has batch prices, and one reply per request."""
+    """A model that is asked in batches, at the prices of batches and with one reply per request. `BatchQueue` uses its
+    `service`; it is never asked live."""
 
     def __init__(self, model: DirectModel | CarriedModel, service: BatchService) -> None:
         provider, _, own_name = model.name.partition("/")
@@ -187,27 +190,27 @@ class BatchedModel(Model):
 
 def _object_in(line: bytes) -> dict[str, Any]:
     try:
-        found = parse_body(line)
+        content = parse_body(line)
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 def answer_in_line(status: int, body: Any) -> HttpAnswer:
-    """Return the outcome line's answer in the form of a live answer."""
+    """Return the answer in a line of outcomes in the form of a live answer."""
     return HttpAnswer(status, {}, orjson.dumps(body))
 
 
-def unanswered_error(name: str, why: str, *, again: bool) -> ModelError:
-    """Return the error of a line that its batch did not answer. `again`: another batch may answer it."""
+def unanswered_error(name: str, reason: str, *, retryable: bool) -> ModelError:
+    """Return the error of a line that its batch did not answer. It is `retryable` if another batch may answer it."""
     hint = "run the same command again: it asks what is missing, and nothing else"
-    return ModelError(UNDONE, f"no batch answered this request to `{name}`: {why}", hint, retryable=again)
+    return ModelError(UNDONE, f"no batch answered this request to `{name}`: {reason}", hint, retryable=retryable)
 
 
 def count_in(counts: Mapping[str, Any], name: str) -> int:
-    """Return a count of a batch; 0 if it is missing."""
-    found = counts.get(name)
-    return found if isinstance(found, int) else 0
+    """Return a count of a batch; 0 if it is missing or no integer."""
+    count = counts.get(name)
+    return count if isinstance(count, int) else 0
 
 
 STATUS_OF = {
@@ -221,10 +224,12 @@ STATUS_OF = {
     "timeout_error": 504,
     "overloaded_error": 529,
 }
-"""The HTTP status of a live call with such an error."""
+"""The HTTP status of a live call, by Anthropic's type of error."""
 EARLIER = timedelta(days=1)
+"""Batches are searched for back to this time before the marker was written, since clocks differ."""
 PATH = "/v1/messages"
 COUNTS = ("processing", "succeeded", "errored", "canceled", "expired")
+"""Anthropic's counts of the requests of a batch, which sum to their number."""
 
 
 class AnthropicBatches:
@@ -237,7 +242,7 @@ class AnthropicBatches:
     def __init__(self, model: DirectModel | CarriedModel, timeout_s: float) -> None:
         self._server = BatchServer(model, timeout_s)
         self._name = model.name
-        self._base = f"{model.place.address.removesuffix(PATH)}{PATH}/batches"
+        self._base = f"{model.target.address.removesuffix(PATH)}{PATH}/batches"
 
     async def check(self) -> None:
         """Raise `ModelError` if the server has no batches."""
@@ -249,13 +254,13 @@ class AnthropicBatches:
         return self._id(await self._server.call("POST", self._base, b'{"requests":[' + b",".join(each) + b"]}"))
 
     async def find(self, marker: str, ids: Collection[str], since: datetime, others: Collection[str]) -> str | None:
-        """Return the batch with these lines. A running batch does not list its lines: if the count fits, wait for its
-        end by raising `ModelError` R0109 until then."""
+        """Return the batch with these lines. The lines of a running batch are unknown: if one has the right number of
+        them, `ModelError` R0109 is raised, which is retried until that batch has ended."""
         known, after = frozenset(others), ""
         while True:
             page = await self._server.call("GET", f"{self._base}?limit=100{after}")
-            found = [each for each in page.get("data") or () if isinstance(each, dict)]
-            for each in found:
+            batches = [each for each in page.get("data") or () if isinstance(each, dict)]
+            for each in batches:
                 counts = each.get("request_counts") or {}
                 if each.get("id") in known or sum(count_in(counts, name) for name in COUNTS) != len(ids):
                     continue
@@ -269,9 +274,9 @@ class AnthropicBatches:
                     if custom_id in ids:
                         return self._id(each)
                     break
-            if not found or not page.get("has_more") or _created_at(found[-1]) < since - EARLIER:
+            if not batches or not page.get("has_more") or _created_at(batches[-1]) < since - EARLIER:
                 return None
-            after = f"&after_id={self._id(found[-1])}"
+            after = f"&after_id={self._id(batches[-1])}"
 
     async def state(self, batch_id: str) -> BatchState:
         """Return the state of a batch."""
@@ -293,7 +298,7 @@ class AnthropicBatches:
         counts = body.get("request_counts") or {}
         total = sum(count_in(counts, name) for name in COUNTS)
         ended = body.get("processing_status") == "ended"
-        # The address in the answer is not used: the key goes to the configured one only.
+        # The address in the answer is not used, since the key must go to the configured server only.
         files = (f"{self._base}/{self._id(body)}/results",) if ended else ()
         return BatchState(self._id(body), ended, total - count_in(counts, "processing"), total, files=files)
 
@@ -305,28 +310,27 @@ class AnthropicBatches:
                 inner = error.get("error") if isinstance(error.get("error"), dict) else error
                 return answer_in_line(STATUS_OF.get(str((inner or {}).get("type")), 500), {"error": inner})
             case {"type": "canceled"}:
-                return unanswered_error(self._name, "it was cancelled", again=False)
+                return unanswered_error(self._name, "it was cancelled", retryable=False)
             case _:
-                return unanswered_error(self._name, "it expired", again=True)
+                return unanswered_error(self._name, "it expired", retryable=True)
 
     def _id(self, body: dict[str, Any]) -> str:
-        found = body.get("id")
-        if not isinstance(found, str):
+        batch_id = body.get("id")
+        if not isinstance(batch_id, str):
             raise ModelError("R0111", f"the provider of `{self._name}` named no batch", "try again later")
-        return found
+        return batch_id
 
 
-def _created_at(told: dict[str, Any]) -> datetime:
-    return datetime.fromisoformat(str(told.get("created_at")).replace("Z", "+00:00"))
+def _created_at(batch: dict[str, Any]) -> datetime:
+    return datetime.fromisoformat(str(batch.get("created_at")).replace("Z", "+00:00"))
 
 
 MARKER = "tripos"
 """The key of the marker in the metadata of a batch."""
 ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
+"""The statuses of a batch that has ended."""
 FULL = "token_limit_exceeded"
 """The error of a batch that exceeds the account's queue limit."""
-EARLIER_S = 86_400
-"""Batches are searched back to a day before the marker was written, since clocks differ."""
 BATCHES_PATH = "/chat/completions"
 
 
@@ -340,7 +344,7 @@ class OpenaiBatches:
     def __init__(self, model: DirectModel | CarriedModel, timeout_s: float) -> None:
         self._server = BatchServer(model, timeout_s)
         self._name = model.name
-        self._base = model.place.address.removesuffix(BATCHES_PATH)
+        self._base = model.target.address.removesuffix(BATCHES_PATH)
 
     async def check(self) -> None:
         """Raise `ModelError` if the server has no batches."""
@@ -355,39 +359,39 @@ class OpenaiBatches:
         text = b"".join(_line(line) for line in lines)
         form.add_field("file", text, filename=f"{MARKER}-{marker}.jsonl", content_type="application/jsonl")
         uploaded = await self._server.call("POST", f"{self._base}/files", form)
-        wanted = {
+        batch = {
             "input_file_id": uploaded.get("id"),
             "endpoint": f"/v1{BATCHES_PATH}",
             "completion_window": "24h",
             "metadata": {MARKER: marker},
         }
-        return self._id(await self._server.call("POST", f"{self._base}/batches", orjson.dumps(wanted)))
+        return self._id(await self._server.call("POST", f"{self._base}/batches", orjson.dumps(batch)))
 
     async def find(self, marker: str, ids: Collection[str], since: datetime, others: Collection[str]) -> str | None:
         """Return the batch with the marker in its metadata."""
         after = ""
         while True:
             page = await self._server.call("GET", f"{self._base}/batches?limit=100{after}")
-            found = [each for each in page.get("data") or () if isinstance(each, dict)]
-            for each in found:
+            batches = [each for each in page.get("data") or () if isinstance(each, dict)]
+            for each in batches:
                 if (each.get("metadata") or {}).get(MARKER) == marker:
                     return self._id(each)
-            if not found or not page.get("has_more"):
+            if not batches or not page.get("has_more"):
                 return None
-            if count_in(found[-1], "created_at") < since.timestamp() - EARLIER_S:
+            if count_in(batches[-1], "created_at") < (since - EARLIER).timestamp():
                 return None
-            after = f"&after={self._id(found[-1])}"
+            after = f"&after={self._id(batches[-1])}"
 
     async def state(self, batch_id: str) -> BatchState:
         """Return the state of a batch."""
-        told = await self._server.call("GET", f"{self._base}/batches/{batch_id}", missing=self._server.lost(batch_id))
-        counts = told.get("request_counts") or {}
-        status = str(told.get("status"))
-        names = [told.get(name) for name in ("output_file_id", "error_file_id")]
+        batch = await self._server.call("GET", f"{self._base}/batches/{batch_id}", missing=self._server.lost(batch_id))
+        counts = batch.get("request_counts") or {}
+        status = str(batch.get("status"))
+        names = [batch.get(name) for name in ("output_file_id", "error_file_id")]
         trouble = {"failed": "it was rejected", "cancelled": "it was cancelled", "expired": "it expired"}.get(status)
         codes = []
         if status == "failed":
-            errors = (told.get("errors") or {}).get("data") or ()
+            errors = (batch.get("errors") or {}).get("data") or ()
             codes = [str(error.get("code")) for error in errors]
             trouble = f"{trouble}: {' '.join(str(errors[0].get('message')).split())}" if errors else trouble
         done = count_in(counts, "completed") + count_in(counts, "failed")
@@ -409,17 +413,17 @@ class OpenaiBatches:
         response = line.get("response")
         if isinstance(response, dict) and response.get("body") is not None:
             return answer_in_line(count_in(response, "status_code") or 200, response["body"])
-        told = line.get("error")
-        error = told if isinstance(told, dict) else {"message": told}
+        stated = line.get("error")
+        error = stated if isinstance(stated, dict) else {"message": stated}
         expired = error.get("code") == "batch_expired"
-        why = str(error.get("message") or error.get("code") or "its line has no reply")
-        return unanswered_error(self._name, why, again=expired or state.may_pass)
+        reason = str(error.get("message") or error.get("code") or "its line has no reply")
+        return unanswered_error(self._name, reason, retryable=expired or state.may_pass)
 
     def _id(self, body: dict[str, Any]) -> str:
-        found = body.get("id")
-        if not isinstance(found, str):
+        batch_id = body.get("id")
+        if not isinstance(batch_id, str):
             raise ModelError("R0111", f"the provider of `{self._name}` named no batch", "try again later")
-        return found
+        return batch_id
 
 
 def _line(line: BatchLine) -> bytes:
@@ -431,11 +435,11 @@ SERVICES: Mapping[str, type[OpenaiBatches] | type[AnthropicBatches]] = {
     "file": OpenaiBatches,
     "list": AnthropicBatches,
 }
-"""The batch API of each form of batches."""
+"""The client of each form of batches, by `Provider.batches`."""
 
 
 def _service_of(name: str) -> type[OpenaiBatches] | type[AnthropicBatches] | None:
-    """Return the batch API of the provider of a model; None if it has none."""
+    """Return the client for the batches of a model's provider; None if it has none."""
     return SERVICES.get(provider_named(name.partition("/")[0]).batches)
 
 
@@ -449,7 +453,8 @@ def takes_batches(name: str) -> bool:
 
 
 def batch_limits(name: str) -> tuple[int, int] | None:
-    """Return the largest number of requests and of bytes of a batch of a model; `None` if it is asked live.
+    """Return the largest numbers of requests and of bytes in a batch of a model; `None` if the model is asked live or
+    its provider has no batches.
 
     >>> batch_limits("openai/gpt-4o"), batch_limits("mock/careful")
     ((50000, 190000000), None)
@@ -459,7 +464,8 @@ def batch_limits(name: str) -> tuple[int, int] | None:
 
 
 def asked_live(name: str) -> bool:
-    """Return true if a model is asked live in a run with batches: models on this machine, reward and embedding models.
+    """Return true if a model is asked live in a run with batches: a model on this machine, a reward model or an
+    embedding model.
 
     >>> asked_live("mock/careful"), asked_live("mistral/mistral-large")
     (True, False)

@@ -34,17 +34,18 @@ if TYPE_CHECKING:
     from tripos_runtime.models.base import Endpoint
 
 FILE = "model_prices_and_context_window_backup.json"
+"""The file with litellm's map of models, in its package."""
 LIKE = 0.85
 """The minimal similarity of a misspelt name to the suggested one."""
 DATED = re.compile(r"[-@]\d{4}-?\d{2}-?\d{2}$")
 """The date of a release at the end of a name."""
 TUNED = re.compile(r"^(ft:[^:]+).*$")
-"""The name of a fine-tuned model: the base model counts."""
+"""The name of a fine-tuned model, with the name of its base model."""
 
 
 @functools.cache
 def all_entries() -> Mapping[str, Mapping[str, Any]]:
-    """Return all entries by name; none if litellm is not installed.
+    """Return all entries of litellm's map of models, by name; none if litellm is not installed.
 
     >>> all_entries()["gpt-4o"]["litellm_provider"]
     'openai'
@@ -73,7 +74,8 @@ def entry_of(provider: str, model: str) -> Mapping[str, Any] | None:
 
 
 def similar_model(name: str) -> str | None:
-    """Return the most similar name with its provider for a name that the map does not have; None if no name is similar.
+    """Return a name with a provider that may be meant by a name: the name itself if only its provider is missing, else
+    the most similar one of the same provider; None if there is none.
 
     >>> similar_model("openai/gpt-4o-min"), similar_model("gpt-4o-mini"), similar_model("hosted_vllm/my-own")
     ('openai/gpt-4o-mini', 'openai/gpt-4o-mini', None)
@@ -85,8 +87,8 @@ def similar_model(name: str) -> str | None:
         return f"{own}/{name}" if own else None
     known = [
         entry.removeprefix(f"{provider}/")
-        for entry, told in sorted(entries.items())
-        if told.get("litellm_provider") == provider
+        for entry, facts in sorted(entries.items())
+        if facts.get("litellm_provider") == provider
     ]
     close = difflib.get_close_matches(model, known, n=1, cutoff=LIKE)
     return f"{provider}/{close[0]}" if close and close[0] != model else None
@@ -100,21 +102,22 @@ def has_capability(provider: str, model: str, what: str) -> bool | None:
     (True, None)
     """
     entry = entry_of(provider, model)
-    found = entry.get(what) if entry is not None else None
-    if found is None and entry is not None:
-        found = all_entries().get(model, {}).get(what)
-    return found if isinstance(found, bool) else None
+    value = entry.get(what) if entry is not None else None
+    if value is None and entry is not None:
+        value = all_entries().get(model, {}).get(what)
+    return value if isinstance(value, bool) else None
 
 
 WRITTEN_FOR = "1.110"
-"""The version of litellm that this list describes."""
+"""The version of litellm that `LITELLM` describes."""
 OWN_CREDENTIALS = Literal["aws", "databricks", "google"]
 """Providers whose own package looks for credentials in more places than variables."""
 
 
 @dataclass(frozen=True)
 class SignIn:
-    """A file that a sign-in in the browser leaves: its folder, its name, and the variable that overrides the folder."""
+    """The file that litellm writes after a sign-in in the browser: its folder, its name, and the variable that
+    overrides the folder."""
 
     folder: str
     file: str
@@ -123,12 +126,12 @@ class SignIn:
 
 @dataclass(frozen=True)
 class LitellmProvider:
-    """The needs of one provider of litellm, and whether it is tested."""
+    """What litellm's calls of one provider need, and whether tests ask it."""
 
     keys: tuple[str, ...] = ()
     """The environment variables that may hold the key; one of them must be set."""
     keyless: bool = False
-    """True if it is called without a key if none is set."""
+    """True if no key is required."""
     address: tuple[str, ...] = ()
     """The environment variables of its address, if litellm does not know the address; one of them must be set."""
     more: tuple[tuple[str, ...], ...] = ()
@@ -136,15 +139,15 @@ class LitellmProvider:
     packages: tuple[str, ...] = ()
     """The modules that litellm imports for every call but does not install."""
     credentials: OWN_CREDENTIALS | None = None
-    """The places of credentials if no key is set."""
+    """Whose package looks for credentials if no key is set."""
     sign_in: SignIn | None = None
-    """The place of its credentials, if a person must sign in."""
+    """The file of its credentials, if a person must sign in."""
     endpoint_only: bool = False
     """True if it is only reached at an address under `[endpoints]`."""
-    retries: Literal["told", "insisted", "untold"] = "told"
-    """How litellm's own retries are turned off, since Tripos retries: by a parameter; by a parameter and an override of
-    the translation that drops it; or not at all, since litellm never retries and the translation would send the
-    parameter."""
+    retries: Literal["parameter", "forced", "dropped"] = "parameter"
+    """How litellm's own retries are turned off, since Tripos retries. `parameter`: by the parameter `max_retries`.
+    `forced`: by that parameter, which litellm would drop for the provider if it were not forced to keep it. `dropped`:
+    litellm never retries the provider but would send the parameter to it, so it is made to drop it."""
     serves: str = "chat"
     """The kinds of calls that litellm supports."""
     untested: str = ""
@@ -169,7 +172,7 @@ def _keyed(*keys: str) -> LitellmProvider:
 
 
 def _keyed_with_retry_override(*keys: str) -> LitellmProvider:
-    return LitellmProvider(keys, retries="insisted")
+    return LitellmProvider(keys, retries="forced")
 
 
 def _serving(serves: str, *keys: str) -> LitellmProvider:
@@ -202,7 +205,7 @@ LITELLM: Mapping[str, LitellmProvider] = {
     "a2a": LitellmProvider(address=("A2A_API_BASE",), untested="an agent: it takes no settings and counts no tokens"),
     "a2a_agent": _serving("agents of litellm's proxy"),
     "abliteration": _keyed("ABLITERATION_API_KEY"),
-    "ai21": LitellmProvider(endpoint_only=True, retries="insisted"),
+    "ai21": LitellmProvider(endpoint_only=True, retries="forced"),
     "ai21_chat": _keyed_with_retry_override("AI21_API_KEY"),
     "aiand": _keyed("AIAND_API_KEY"),
     "aihubmix": _keyed("AIHUBMIX_API_KEY"),
@@ -229,7 +232,7 @@ LITELLM: Mapping[str, LitellmProvider] = {
     "bespoke": _serving("decisions"),
     "bigmodel": _keyed_with_retry_override("BIGMODEL_API_KEY"),
     "black_forest_labs": _serving("images"),
-    "bytez": LitellmProvider(("BYTEZ_API_KEY",), retries="untold"),
+    "bytez": LitellmProvider(("BYTEZ_API_KEY",), retries="dropped"),
     "cerebras": _keyed("CEREBRAS_API_KEY"),
     "charity_engine": _keyed("CHARITY_ENGINE_API_KEY"),
     "chatgpt": LitellmProvider(
@@ -289,7 +292,7 @@ LITELLM: Mapping[str, LitellmProvider] = {
         untested="a person must sign in",
     ),
     "gmi": _keyed("GMI_API_KEY"),
-    "gradient_ai": LitellmProvider(("GRADIENT_AI_API_KEY",), retries="untold"),
+    "gradient_ai": LitellmProvider(("GRADIENT_AI_API_KEY",), retries="dropped"),
     "helicone": _keyed("HELICONE_API_KEY"),
     "heroku": LitellmProvider(("HEROKU_API_KEY",), address=("HEROKU_API_BASE",)),
     "hostinger_router": _keyed("HOSTINGER_ROUTER_API_KEY"),
@@ -363,7 +366,7 @@ LITELLM: Mapping[str, LitellmProvider] = {
     "publicai": _keyed("PUBLICAI_API_KEY"),
     "qwen_ai_platform": _keyed("QWEN_AI_PLATFORM_API_KEY", "DASHSCOPE_API_KEY"),
     "qwencloud": _keyed("QWENCLOUD_API_KEY", "DASHSCOPE_API_KEY"),
-    "ragflow": LitellmProvider(("RAGFLOW_API_KEY",), address=("RAGFLOW_API_BASE",), retries="untold"),
+    "ragflow": LitellmProvider(("RAGFLOW_API_KEY",), address=("RAGFLOW_API_BASE",), retries="dropped"),
     "recraft": _serving("images"),
     "reducto": _serving("reading of scans"),
     "refuseless": _keyed("REFUSELESS_API_KEY"),
@@ -417,11 +420,12 @@ LITELLM: Mapping[str, LitellmProvider] = {
     "zai": _keyed_with_retry_override("ZAI_API_KEY"),
     "zerogpu": _keyed("ZEROGPU_API_KEY"),
 }
-"""The needs of litellm's calls by its provider names, without providers that only Tripos's direct route uses."""
+"""What litellm's calls need, by litellm's names of providers. Providers of `PROVIDERS` and `NATIVE_PROVIDERS` are not
+among them."""
 
 
 SAMPLES = 16
-"""The largest number of replies per request: a lost request loses all of them."""
+"""The largest number of replies per request. A request that fails loses all of its replies."""
 
 
 @dataclass(frozen=True)
@@ -447,17 +451,17 @@ class Provider:
     lacks: frozenset[str] = frozenset()
     """The settings that none of its models accepts; a private server of the same form may accept them."""
     without: tuple[re.Pattern[str], frozenset[str]] | None = None
-    """Models, by a part of their names, that never accept these settings."""
+    """A pattern of model names, and the settings that models of such names never accept."""
     structured: bool = False
     """True if all of its models enforce a schema; else litellm's map says which do."""
     samples: int = 1
     """How many replies one request may ask for, if the prompt is billed once."""
     more: tuple[str, ...] = ()
-    """Further variables."""
+    """Further variables that its calls use."""
     batches: Literal["", "file", "list"] = ""
     """How it takes batches: as a file of requests, as OpenAI does, or as a list; empty if it does not."""
     dear_from_threshold: bool = False
-    """True if its higher rates apply from the threshold itself; elsewhere the prompt must be longer."""
+    """True if its higher rates apply to a prompt of exactly the threshold's length too; elsewhere it must be longer."""
 
     @property
     def other_variables(self) -> tuple[str, ...]:
@@ -553,7 +557,7 @@ NATIVE_PROVIDERS: Mapping[str, Provider] = {
 """Providers with an API form of their own, whose calls by litellm go over Tripos's own connections."""
 
 EXPORTED_ADDRESS = frozenset({"azure"})
-"""Providers whose address litellm reads from the environment only: it may sign in there with more than the key."""
+"""Providers whose address must be an exported variable: litellm may sign in there with more than the key."""
 KEYED: Mapping[str, tuple[str, ...]] = {
     name: needs.plain_keys for name, needs in LITELLM.items() if needs.plain_keys and name not in NATIVE_PROVIDERS
 }
@@ -562,7 +566,8 @@ KEYED: Mapping[str, tuple[str, ...]] = {
 
 RESERVED = frozenset((*LITELLM, *NATIVE_PROVIDERS, *(kind.prefix.partition("/")[0] for kind in KINDS)))
 DIRECT = Registry("tripos.providers", "provider", Provider, declared=PROVIDERS, reserved=RESERVED)
-"""The providers that are asked in OpenAI's form: those of `PROVIDERS`, and plug-ins for names that nobody else has."""
+"""The providers that are asked in OpenAI's form: those of `PROVIDERS`, and those of plug-ins, for names that are not
+reserved."""
 
 
 def plugin_of(model: str) -> str:
@@ -575,7 +580,7 @@ def plugin_of(model: str) -> str:
 
 
 def provider_named(name: str) -> Provider:
-    """Return a provider's description; for a provider that only litellm reaches, the names of its variables.
+    """Return a provider's description. For a provider that only litellm reaches, it has only the names of variables.
 
     >>> provider_named("deepinfra").keys, provider_named("deepinfra").base_urls
     (('DEEPINFRA_API_KEY',), ('DEEPINFRA_API_BASE', 'DEEPINFRA_BASE_URL'))
@@ -590,42 +595,59 @@ def key_names() -> frozenset[str]:
     return frozenset(key for name in (*PROVIDERS, *NATIVE_PROVIDERS, *KEYED) for key in provider_named(name).keys)
 
 
+NOT_SECRET = frozenset((*GOOGLE, *AWS, "OCI_KEY_FILE", "AICORE_CLIENT_ID"))
+"""Variables among the keys of `LITELLM` that hold a path or an id, which may be in messages."""
+
+
+@functools.cache
+def secret_variables() -> frozenset[str]:
+    """Return the names of the variables with keys and other secrets of all providers.
+
+    >>> {"OPENAI_API_KEY", "SNOWFLAKE_JWT"} <= secret_variables(), "OCI_KEY_FILE" in secret_variables()
+    (True, False)
+    """
+    return (key_names() | {name for needs in LITELLM.values() for name in needs.keys}) - NOT_SECRET
+
+
 REASONING_MODELS = re.compile(
     r"^(ft:)?o\d|gpt-([5-9]|\d\d)|audio|search|realtime|deep-research|computer-use|codex|(^|/)responses/"
 )
 """Models of `openai/` that take other settings than the rest, wherever they are reached."""
 
 
-_given: list[Mapping[str, str]] = []
+_files: list[Mapping[str, str]] = []
+"""The variables of each `.env` file, the first file first."""
 
 
 def set_file_variables(files: Iterable[Mapping[str, str]]) -> None:
-    """Set the variables of `.env` files, the first file first; earlier ones are replaced."""
-    _given[:] = [dict(file) for file in files]
+    """Replace the variables of `.env` files. A variable of an earlier file counts before one of a later file."""
+    _files[:] = [dict(file) for file in files]
 
 
 def file_variables() -> tuple[Mapping[str, str], ...]:
-    """Return the variables of each `.env` file."""
-    return tuple(_given)
+    """Return the variables of each `.env` file, the first file first."""
+    return tuple(_files)
 
 
 def all_variables() -> dict[str, str]:
-    """Return the variables of the environment, completed by those of the files."""
-    found: dict[str, str] = {}
-    for file in reversed(_given):
-        found |= file
-    return found | {name: text for name, text in os.environ.items() if text.strip() or name not in found}
+    """Return the variables of the environment and of the files. A blank variable of the environment does not hide one
+    of a file."""
+    variables: dict[str, str] = {}
+    for file in reversed(_files):
+        variables |= file
+    return variables | {name: text for name, text in os.environ.items() if text.strip() or name not in variables}
 
 
 def variable(name: str) -> str:
     """Return a variable of the environment, else of the first file that has it; "" if it is not set."""
-    places: tuple[Mapping[str, str], ...] = (os.environ, *_given)
+    places: tuple[Mapping[str, str], ...] = (os.environ, *_files)
     return next((text for place in places if (text := place.get(name, "").strip())), "")
 
 
 def may_set_address(file: Mapping[str, str], provider: Provider) -> bool:
-    """Return true if a file may set more than the key of a provider, such as its address: if the file also sets the
-    key, or no key is needed. So a key from the environment or another file is never sent to an address from this file.
+    """Return true if a file may set more than the key of a provider, such as its address: if the key is in the file too
+    and not in the environment, or if no key is needed. So a key from elsewhere is never sent to an address from this
+    file.
 
     >>> provider = Provider("https://a/v1", ("A_API_KEY",), ("A_API_BASE",))
     >>> may_set_address({"A_API_BASE": "http://b/v1"}, provider), may_set_address({"A_API_BASE": "http://b/v1",
@@ -638,15 +660,16 @@ def may_set_address(file: Mapping[str, str], provider: Provider) -> bool:
 
 
 def variables_of(provider: Provider, environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the variables of a provider that are set: in `environ`, or without it in the environment and the files.
+    """Return the variables of a provider that are set: in `environ`, or if it is None, in the environment and the
+    `.env` files.
 
     If a file sets the address, the environment's variables are not used."""
-    own = _set_variables(provider, os.environ if environ is None else environ)
-    for file in _given if environ is None else []:
-        found = _set_variables(provider, file)
-        if found and may_set_address(file, provider):
-            return found if found.keys() & set(provider.base_urls) else {**found, **own}
-    return own
+    exported = _set_variables(provider, os.environ if environ is None else environ)
+    for file in _files if environ is None else []:
+        in_file = _set_variables(provider, file)
+        if in_file and may_set_address(file, provider):
+            return in_file if in_file.keys() & set(provider.base_urls) else {**in_file, **exported}
+    return exported
 
 
 def _set_variables(provider: Provider, place: Mapping[str, str]) -> dict[str, str]:
@@ -680,7 +703,7 @@ def path_of(name: str, endpoints: Mapping[str, Endpoint] = {}) -> Route:
     if provider != "openai":
         return "direct"
     entry = _chat_entry(provider, model)
-    # OpenAI's own models that are newer than the map: litellm knows the rules by name
+    # litellm knows by name the rules of OpenAI's own models that are newer than the map.
     unknown = endpoint_of(name, endpoints) is None and (entry is None or entry.get("supports_reasoning"))
     return "litellm" if REASONING_MODELS.search(model) or unknown else "direct"
 
@@ -760,7 +783,7 @@ def is_local_endpoint(endpoint: Endpoint | None) -> bool:
 def _is_plain_azure(model: str, endpoint: Endpoint | None) -> bool:
     """Return true if a deployment is reached with a key at a resource's address. litellm handles the other ways to sign
     in."""
-    told = variables_of(NATIVE_PROVIDERS["azure"])
-    base_url = endpoint.base_url if endpoint is not None else told.get("AZURE_API_BASE", "")
-    keyed = endpoint is not None or "AZURE_API_KEY" in told
-    return keyed and bool(base_url) and "/openai" not in base_url and "/" not in model
+    variables = variables_of(NATIVE_PROVIDERS["azure"])
+    base_url = endpoint.base_url if endpoint is not None else variables.get("AZURE_API_BASE", "")
+    has_key = endpoint is not None or "AZURE_API_KEY" in variables
+    return has_key and bool(base_url) and "/openai" not in base_url and "/" not in model

@@ -1,4 +1,4 @@
-"""Models with OpenAI's form of chat completions, asked without litellm: one post and one JSON reading a call.
+"""Models with OpenAI's form of chat completions, asked without litellm: each call is one POST of JSON.
 
 The module builds the messages of a request, with media as content parts, and balances the load over several servers of
 one model: a request goes to the server with the fewest in flight, and servers that do not answer are left out."""
@@ -67,15 +67,15 @@ def content_of(text: str, contents: Callable[[Medium], bytes], detail: str | Non
 
 
 def part_of(medium: Medium, content: bytes, detail: str | None = None) -> dict[str, Any]:
-    """Return the part that shows a medium. Its name in the data set is left out, since it may reveal the answer."""
-    told = b64encode(content).decode("ascii")
+    """Return the content part of a medium. Its name in the data set is left out, since it may reveal the answer."""
+    encoded = b64encode(content).decode("ascii")
     if medium.kind == "audio":
-        return {"type": "input_audio", "input_audio": {"data": told, "format": AUDIO_FORMATS[medium.mime]}}
-    url = f"data:{medium.mime};base64,{told}"
+        return {"type": "input_audio", "input_audio": {"data": encoded, "format": AUDIO_FORMATS[medium.mime]}}
+    url = f"data:{medium.mime};base64,{encoded}"
     if medium.kind == "file":
         return {"type": "file", "file": {"filename": f"{medium.sha256[:12]}.pdf", "file_data": url}}
-    seen = {} if detail is None else {"detail": detail}
-    return {"type": "image_url", "image_url": {"url": url, **seen}}
+    image_detail = {} if detail is None else {"detail": detail}
+    return {"type": "image_url", "image_url": {"url": url, **image_detail}}
 
 
 Part = TypeVar("Part")
@@ -96,12 +96,12 @@ class RequestCache(Generic[Part]):
         """Return the part for a request."""
         schema = None if request.schema is None or not self._structured else orjson.dumps(request.schema)
         key = (request.settings, min(request.samples, self._most_samples), schema, request.tools)
-        found = self._parts.get(key)
-        if found is None:
+        part = self._parts.get(key)
+        if part is None:
             if len(self._parts) >= MOST_PARTS:
                 self._parts.clear()
-            found = self._parts[key] = self._make(request)
-        return found
+            part = self._parts[key] = self._make(request)
+        return part
 
 
 def as_json(
@@ -111,7 +111,7 @@ def as_json(
     detail: str | None = None,
 ) -> bytes:
     """Return the messages as a JSON array of objects with `role` and `content`; `content` is a list of parts if the
-    message shows media. Calls of `tools` and their results have OpenAI's form. Raises `ModelError` R0127 if an image
+    message shows media. Calls of `tools` and their results have OpenAI's form. Raises `ModelError` R0127 if a medium
     cannot be read.
 
     >>> as_json((Message("user", "hi"),))
@@ -131,19 +131,19 @@ def as_objects(
     messages: Sequence[Message], contents: Contents | None, tools: Sequence[str] = (), detail: str | None = None
 ) -> list[dict[str, Any]]:
     """Return the messages as objects with `role` and `content`; see `as_json`."""
-    found: list[dict[str, Any]] = []
-    made, answered = 0, 0
+    objects: list[dict[str, Any]] = []
+    calls, results = 0, 0  # the numbers of the last call and of the last call with a result
     for message in messages:
         if message.role == CALLED:
-            object_ = tool_call_message(storable(message.content), tools, made)
-            made, answered = made + len(object_["tool_calls"]), made
+            object_ = tool_call_message(storable(message.content), tools, calls)
+            calls, results = calls + len(object_["tool_calls"]), calls
         elif message.role == RESULT:
-            answered += 1
-            object_ = {"role": "tool", "tool_call_id": call_id(answered), "content": storable(message.content)}
+            results += 1
+            object_ = {"role": "tool", "tool_call_id": call_id(results), "content": storable(message.content)}
         else:
             object_ = {"role": message.role, "content": _content(storable(message.content), contents, detail)}
-        found.append(object_)
-    return found
+        objects.append(object_)
+    return objects
 
 
 def _content(text: str, contents: Contents | None, detail: str | None) -> str | list[dict[str, Any]]:
@@ -162,28 +162,29 @@ def without_system(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     >>> without_system((Message("system", "be brief"), Message("user", "hi")))
     (Message(role='user', content='be brief\\n\\nhi'),)
     """
-    told = [message.content for message in messages if message.role == "system"]
+    system = [message.content for message in messages if message.role == "system"]
     rest = [message for message in messages if message.role != "system"]
-    if not told:
+    if not system:
         return messages
     for at, message in enumerate(rest):
         if message.role == "user":
-            rest[at] = Message("user", "\n\n".join((*told, message.content)))
+            rest[at] = Message("user", "\n\n".join((*system, message.content)))
             return tuple(rest)
-    return (Message("user", "\n\n".join(told)), *rest)
+    return (Message("user", "\n\n".join(system)), *rest)
 
 
 HEALTH_S = 5.0
-"""The longest wait for a health check."""
+"""The longest wait for a health check, in seconds."""
 NO_PAGE = (404, 405)
+"""The statuses of an address that a server does not have."""
 
 
 class ServedModel(Model):
     """A model at the address of a provider in `PROVIDERS` or `NATIVE_PROVIDERS`, or at an endpoint. Raises `ModelError`
     R0102 if the key is not set, and R0101 if the address is unknown.
 
-    `own_price`: the price is the user's and overrides the cost that the provider states. `sent_as` is the name sent to
-    a server in OpenAI's form, if it differs from the model's own."""
+    With `own_price`, the price is from the user's settings and counts before the cost that the provider states.
+    `sent_as` is the name of the model in requests in OpenAI's form, if it differs from its own."""
 
     def __init__(
         self,
@@ -207,14 +208,14 @@ class ServedModel(Model):
         self.structured = is_local_endpoint(endpoint) or self._is_structured(model)
         self._folds_system = has_capability(kind, model, "supports_system_messages") is False
         self._lacking = ignored_settings_at(kind, self._provider, self._model, base_url)
-        self.place = CallTarget(name, base_url, variable, (self._key,))
+        self.target = CallTarget(name, base_url, variable, (self._key,))
         self._connect()
 
     headers: dict[str, str]
-    """The headers of a request that is sent in another way, such as in a batch."""
+    """The headers of every request, also of those to the provider's batches."""
 
     def _connect(self) -> None:
-        """Prepare the requests of this way to the model."""
+        """Set what requests need, once the address and the key are known."""
         raise NotImplementedError
 
     def _is_structured(self, model: str) -> bool:
@@ -223,11 +224,11 @@ class ServedModel(Model):
         return self._provider.structured or bool(known)
 
     async def request_body(self, request: Request) -> bytes:
-        """Return the body of a request as JSON, to be sent in another way, such as in a batch. Raises `ModelError`."""
+        """Return the body of a request as JSON, for a batch. Raises `ModelError`."""
         raise NotImplementedError
 
     async def reply_in(self, request: Request, answer: HttpAnswer) -> Reply:
-        """Return the reply in an answer that came another way. Raises `ModelError`."""
+        """Return the reply in the answer of a batch to a request. Raises `ModelError`."""
         raise NotImplementedError
 
 
@@ -236,19 +237,21 @@ class DirectModel(ServedModel):
 
     path = "/chat/completions"
     field = "messages"
-    """The field of a request with what the model reads."""
+    """The field of the body that contains the messages."""
 
     def _connect(self) -> None:
-        self.most_samples = self._provider.samples if _bills_once(self._provider_name, self.place.address) else 1
-        address = self.place.address
+        self.most_samples = self._provider.samples if _bills_once(self._provider_name, self.target.address) else 1
+        address = self.target.address
         url = address if address.endswith(self.path) else address + self.path
         self.headers = openai_headers(self._provider, self._key)
-        self._line = ModelConnection(url, self.headers, self._timeout_s, (self._key,))
+        self._connection = ModelConnection(url, self.headers, self._timeout_s, (self._key,))
         self._head = b'{"model":' + orjson.dumps(self._model) + f',"{self.field}":'.encode()
+        """The body before the messages."""
         self._tails = RequestCache(self._tail, structured=self.structured, most_samples=self.most_samples)
 
     async def ask(self, request: Request) -> Reply:
-        """Return the reply to the request, with `others` if it asks for several samples. Raises `ModelError`."""
+        """Return the reply to the request, with `further_choices` if it asks for several samples. Raises
+        `ModelError`."""
         return self._read(request, await self._answer(self._body(request)))
 
     async def request_body(self, request: Request) -> bytes:
@@ -256,43 +259,43 @@ class DirectModel(ServedModel):
 
     def _body(self, request: Request) -> bytes:
         messages = without_system(request.messages) if self._folds_system else request.messages
-        told = as_json(messages, request.contents, request.tools, request.settings.image_detail)
-        return self._head + told + self._tails.part(request)
+        content = as_json(messages, request.contents, request.tools, request.settings.image_detail)
+        return self._head + content + self._tails.part(request)
 
     async def reply_in(self, request: Request, answer: HttpAnswer) -> Reply:
         return self._read(request, self._completed(answer))
 
-    def _read(self, request: Request, found: dict[str, Any]) -> Reply:
-        choices = found.get("choices")
-        came = len(choices) if isinstance(choices, list) else 0
-        self.most_samples = samples_given(came, request.samples, self.most_samples)
-        return read_reply(found, self.name, self.price, own_price=self.own_price, tools=request.tools)
+    def _read(self, request: Request, body: dict[str, Any]) -> Reply:
+        choices = body.get("choices")
+        received = len(choices) if isinstance(choices, list) else 0
+        self.most_samples = samples_given(received, request.samples, self.most_samples)
+        return read_reply(body, self.name, self.price, own_price=self.own_price, tools=request.tools)
 
     async def _answer(self, body: bytes) -> dict[str, Any]:
-        """Return the JSON object that the server answers a body with. Raises `ModelError`."""
+        """Post a body, and return the JSON object of the server's answer. Raises `ModelError`."""
         try:
-            answer = await self._line.post(body)
+            answer = await self._connection.post(body)
         except OSError as error:
-            raise model_error(error, self.name, self.place.address, self.place.key_variables) from error
+            raise model_error(error, self.name, self.target.address, self.target.key_variables) from error
         return self._completed(answer)
 
     def _completed(self, answer: HttpAnswer) -> dict[str, Any]:
         if answer.status != 200:
-            raise answer_error(answer.status, answer.body, headers_of(answer.headers), self.place)
-        return completion(answer.body, headers_of(answer.headers), self.place)
+            raise answer_error(answer.status, answer.body, headers_of(answer.headers), self.target)
+        return completion(answer.body, headers_of(answer.headers), self.target)
 
     async def is_ready(self) -> bool:
-        """Return true if the server is ready, according to `/health`, or its list of models if there is no such page. A
-        server that refuses access is ready."""
-        base_url = self.place.address.removesuffix("/chat/completions")
-        status = await self._line.status(f"{base_url.removesuffix('/v1')}/health", HEALTH_S)
+        """Return true if the server answers `/health` without a server error, or its list of models if it has no such
+        page. A server that refuses access is ready."""
+        base_url = self.target.address.removesuffix("/chat/completions")
+        status = await self._connection.status(f"{base_url.removesuffix('/v1')}/health", HEALTH_S)
         if status in NO_PAGE:
-            status = await self._line.status(f"{base_url}/models", HEALTH_S)
+            status = await self._connection.status(f"{base_url}/models", HEALTH_S)
         return status is not None and status < 500
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._line.close()
+        await self._connection.close()
 
     def ignored_settings(self, settings: Settings) -> tuple[str, ...]:
         """Return the names of the settings that a request would leave out."""
@@ -300,26 +303,26 @@ class DirectModel(ServedModel):
 
     def _tail(self, request: Request) -> bytes:
         """Return the part of the body after the messages."""
-        told = request.settings.given
+        fields = request.settings.given
         for name in self.ignored_settings(request.settings):
-            del told[name]
-        told.pop("image_detail", None)  # it stands with the images
-        own = told.pop("provider", {})
-        if "seed" in told:
-            told[self._provider.seed] = told.pop("seed")
-        told |= {"logprobs": True} if "top_logprobs" in told else {}
+            del fields[name]
+        fields.pop("image_detail", None)  # it is part of the images
+        provider_fields = fields.pop("provider", {})
+        if "seed" in fields:
+            fields[self._provider.seed] = fields.pop("seed")
+        fields |= {"logprobs": True} if "top_logprobs" in fields else {}
         samples = min(request.samples, self.most_samples)
-        told |= {"n": samples} if samples > 1 else {}
+        fields |= {"n": samples} if samples > 1 else {}
         schema = request.strict_schema if self.structured else None
-        told |= {} if schema is None else {"response_format": format_of(schema)}
-        told |= {"tools": tools_in_request(request.tools)} if request.tools else {}
-        told |= {**self._provider.body, **own}
-        return b"," + orjson.dumps(told)[1:] if told else b"}"
+        fields |= {} if schema is None else {"response_format": format_of(schema)}
+        fields |= {"tools": tools_in_request(request.tools)} if request.tools else {}
+        fields |= {**self._provider.body, **provider_fields}
+        return b"," + orjson.dumps(fields)[1:] if fields else b"}"
 
 
 def samples_given(received: int, asked: int, most: int) -> int:
-    """Return how many samples a model is asked for at a time from now on: `most`, or 1 once it returned fewer than
-    requested, as servers do that ignore `n`.
+    """Return how many samples later requests to a model may ask for: `most`, or 1 if it returned fewer than it was
+    asked for, since such a server ignores `n`.
 
     >>> samples_given(1, 3, 8), samples_given(3, 3, 8), samples_given(8, 10, 8)
     (1, 8, 8)
@@ -328,16 +331,16 @@ def samples_given(received: int, asked: int, most: int) -> int:
 
 
 def ignored_settings_at(provider_name: str, provider: Provider, model: str, base_url: str) -> frozenset[str]:
-    """Return the settings that a model is known to ignore: by its name, and by its provider if it is reached there.
-    Nothing is known of other servers."""
-    found = frozenset({"chat_template"})
+    """Return the settings that a model is known to ignore: because of its name, and because of its provider if it is
+    reached at the provider's address. Nothing is known of other servers."""
+    ignored = frozenset({"chat_template"})
     if provider.base_url is not None and urlsplit(base_url).hostname == urlsplit(provider.base_url).hostname:
         entry = entry_of(provider_name, model)
-        thinks = entry is None or entry.get("supports_reasoning")
-        found |= provider.lacks | (frozenset() if thinks else frozenset({"reasoning_effort"}))
+        may_reason = entry is None or entry.get("supports_reasoning")
+        ignored |= provider.lacks | (frozenset() if may_reason else frozenset({"reasoning_effort"}))
     if provider.without is not None and provider.without[0].search(model):
-        found |= provider.without[1]
-    return found
+        ignored |= provider.without[1]
+    return ignored
 
 
 def format_of(schema: Any) -> dict[str, Any]:
@@ -345,26 +348,27 @@ def format_of(schema: Any) -> dict[str, Any]:
     return {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema, "strict": True}}
 
 
-def completion(body: bytes, headers: Mapping[str, str], place: CallTarget) -> dict[str, Any]:
-    """Return the JSON object of an answer with status 200. Raises `ModelError` for other answers, and for error
-    objects."""
+def completion(body: bytes, headers: Mapping[str, str], target: CallTarget) -> dict[str, Any]:
+    """Return the JSON object in the body of an answer with status 200. Raises `ModelError` if the body is no object, or
+    is an error."""
     try:
-        found = parse_body(body)
+        content = parse_body(body)
     except ValueError:
-        found = None
-    if not isinstance(found, dict):
-        raise answer_error(200, body, headers, place)
-    mistake = found.get("error")
-    if mistake and "choices" not in found:
-        code = mistake.get("code") if isinstance(mistake, dict) else None
-        raise answer_error(code if isinstance(code, int) and 400 <= code < 600 else 200, body, headers, place)
-    return found
+        content = None
+    if not isinstance(content, dict):
+        raise answer_error(200, body, headers, target)
+    error = content.get("error")
+    if error and "choices" not in content:
+        code = error.get("code") if isinstance(error, dict) else None
+        raise answer_error(code if isinstance(code, int) and 400 <= code < 600 else 200, body, headers, target)
+    return content
 
 
 def base_url_of(name: str, provider: Provider, endpoint: Endpoint | None) -> str:
-    """Return the address of a model without a slash at the end."""
-    told = map(variables_of(provider).get, provider.base_urls)
-    base_url = endpoint.base_url if endpoint is not None else next(filter(None, told), provider.base_url)
+    """Return the address of a model without a slash at the end. Raises `ModelError` R0101 if it has none, or no valid
+    one."""
+    in_variables = map(variables_of(provider).get, provider.base_urls)
+    base_url = endpoint.base_url if endpoint is not None else next(filter(None, in_variables), provider.base_url)
     if not base_url:
         hint = f"set {provider.base_urls[0]}, or write `base_url` for it under `[endpoints]` in tripos.toml"
         raise ModelError("R0101", f"there is no address for `{name}`", hint, fatal=True)
@@ -382,11 +386,11 @@ def key_of(name: str, provider: Provider, endpoint: Endpoint | None) -> tuple[st
     if endpoint is not None and endpoint.api_key_env is None:
         return "", "none"
     if endpoint is None or endpoint.api_key_env is None:
-        told, names = variables_of(provider), provider.keys
+        variables, names = variables_of(provider), provider.keys
     else:
-        told, names = {endpoint.api_key_env: variable(endpoint.api_key_env)}, (endpoint.api_key_env,)
+        variables, names = {endpoint.api_key_env: variable(endpoint.api_key_env)}, (endpoint.api_key_env,)
     for each in names:
-        if key := told.get(each, ""):
+        if key := variables.get(each, ""):
             if not key.isprintable():
                 message = f"the key for `{name}` has a character that cannot be sent"
                 raise ModelError("R0102", message, f"set {each} again, on one line", fatal=True)
@@ -399,38 +403,42 @@ def key_of(name: str, provider: Provider, endpoint: Endpoint | None) -> tuple[st
 def openai_headers(provider: Provider, key: str) -> dict[str, str]:
     """Return the headers of every request in OpenAI's form."""
     headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json", "Accept": "application/json"}
-    told = variables_of(provider)
-    for header, name, unset in provider.headers:
-        value = told.get(name) or unset
+    variables = variables_of(provider)
+    for header, name, default in provider.headers:
+        value = variables.get(name) or default
         if value is not None and header not in headers:
             headers[header] = value
     return headers | {"User-Agent": "tripos"}
 
 
 def _bills_once(provider_name: str, base_url: str) -> bool:
-    """Return true if a prompt is billed once for several samples. This is unknown for `openai/` at another address."""
+    """Return true if a prompt with several samples is known to be billed once. This is unknown for `openai/` at another
+    address."""
     return provider_name != "openai" or (urlsplit(base_url).hostname or "").endswith("openai.com")
 
 
 DOUBTFUL = ("R0101", "R0111")
 """Errors after which a server's health is checked: no response, or a server error."""
 LOOK_S = 1.0
+"""The first pause between health checks, in seconds; it doubles up to the longest one."""
 LONGEST_LOOK_S = 30.0
 
 
 @dataclass(eq=False)
 class _Replica:
+    """One of several servers, with the number of its requests in flight."""
+
     model: DirectModel
     in_flight: int = 0
     left_out: asyncio.Task[None] | None = None
-    """The task that waits for the server's return."""
+    """The task that waits until a server that is left out is ready again; None if it is not left out."""
 
 
 class ReplicatedModel(Model):
     """One model on several servers, with one name, one price and one limit of connections.
 
-    If a call fails and the server then fails its health check, the server is left out until it passes one, and the call
-    goes to another. If none is left, the error is raised, and retried like any other."""
+    If a call fails and its server then fails a health check, the server is left out until it passes one, and the call
+    goes to another server. If all have failed, the error is raised, and the call is retried like any other."""
 
     def __init__(
         self,
@@ -462,18 +470,18 @@ class ReplicatedModel(Model):
         Raises `ModelError` R0101."""
         if not self._warm_up_s:
             return
-        ends = self._clock() + self._warm_up_s
+        deadline = self._clock() + self._warm_up_s
         while True:
             ready = await asyncio.gather(*(each.model.is_ready() for each in self._replicas))
             if any(ready):
                 break
-            if self._clock() >= ends:
+            if self._clock() >= deadline:
                 addresses = ", ".join(each.model.endpoint.partition(" ")[0] for each in self._replicas)
                 message = f"no server of `{self.name}` was ready within {self._warm_up_s:g} s: {addresses}"
                 raise ModelError("R0101", message, "start a server, or raise `warm_up_s` of its endpoint", fatal=True)
-            await self._sleep(min(LOOK_S, max(0.0, ends - self._clock())))
-        for each, there in zip(self._replicas, ready, strict=True):
-            if not there:
+            await self._sleep(min(LOOK_S, max(0.0, deadline - self._clock())))
+        for each, is_ready in zip(self._replicas, ready, strict=True):
+            if not is_ready:
                 self._leave_out(each)
 
     async def ask(self, request: Request) -> Reply:
@@ -497,18 +505,20 @@ class ReplicatedModel(Model):
                 replica.in_flight -= 1
 
     def _least_loaded(self, tried: set[_Replica]) -> _Replica:
-        left = [each for each in self._replicas if each not in tried]
-        there = [each for each in left if each.left_out is None]
-        found = min(there or left, key=lambda each: each.in_flight)
-        self._replicas.remove(found)  # among equals, the least recently used one
-        self._replicas.append(found)
-        return found
+        """Return the untried server with the fewest requests in flight, preferably one that is not left out; among
+        equals, the least recently used one."""
+        untried = [each for each in self._replicas if each not in tried]
+        available = [each for each in untried if each.left_out is None]
+        chosen = min(available or untried, key=lambda each: each.in_flight)
+        self._replicas.remove(chosen)  # keeps them in the order of their last use
+        self._replicas.append(chosen)
+        return chosen
 
     def _leave_out(self, replica: _Replica) -> None:
         if replica.left_out is None:
-            replica.left_out = asyncio.get_running_loop().create_task(self._until_back(replica))
+            replica.left_out = asyncio.get_running_loop().create_task(self._wait_until_ready(replica))
 
-    async def _until_back(self, replica: _Replica) -> None:
+    async def _wait_until_ready(self, replica: _Replica) -> None:
         pause_s = LOOK_S
         while True:
             await self._sleep(pause_s)

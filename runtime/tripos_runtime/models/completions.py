@@ -22,6 +22,7 @@ from tripos_runtime.models.chat_completions import DirectModel
 from tripos_runtime.models.replies import read_reply
 
 NO_LIKELIHOODS = "R0125"
+"""The error code of a server that returns no likelihoods."""
 HINT = "use a server that knows `echo` with `logprobs`, such as vLLM, or `local/…`"
 
 
@@ -36,14 +37,14 @@ def echoed_reply(request: Request, choices: Sequence[Mapping[str, Any]], name: s
     """Return the likelihoods in the choices of an answer, as the text of a reply. Raises `ModelError` R0125 if they are
     missing."""
     alone, *texts = request.texts
-    echos = [_Echo(choice, name) for choice in sorted(choices, key=lambda each: each.get("index") or 0)]
-    if len(echos) != len(texts) + bool(alone):
-        raise _refused(name, f"sent {len(echos)} of {len(texts) + bool(alone)} texts")
-    after = echos[bool(alone) :]
+    echoes = [_Echo(choice, name) for choice in sorted(choices, key=lambda each: each.get("index") or 0)]
+    if len(echoes) != len(texts) + bool(alone):
+        raise _no_likelihoods(name, f"sent {len(echoes)} of {len(texts) + bool(alone)} texts")
+    option_echoes = echoes[bool(alone) :]
     likelihoods = []
-    for option, text, echo in zip(request.options, texts, after, strict=True):
+    for option, text, echo in zip(request.options, texts, option_echoes, strict=True):
         echo.check(storable(text))
-        begin = echos[0].count if alone else echo.begin
+        begin = echoes[0].count if alone else echo.begin
         likelihoods.append(OptionLikelihood(option, *echo.after(begin)))
     return write_likelihoods(likelihoods)
 
@@ -52,11 +53,11 @@ class _Echo:
     """A text echoed with its token probabilities, and the one token generated after it."""
 
     def __init__(self, choice: Mapping[str, Any], name: str) -> None:
-        told = choice.get("logprobs")
-        told = told if isinstance(told, dict) else {}
-        lists = [told.get(key) for key in ("tokens", "token_logprobs", "top_logprobs")]
+        logprobs = choice.get("logprobs")
+        logprobs = logprobs if isinstance(logprobs, dict) else {}
+        lists = [logprobs.get(key) for key in ("tokens", "token_logprobs", "top_logprobs")]
         if not all(isinstance(each, list) and each and len(each) == len(lists[0] or ()) for each in lists):
-            raise _refused(name, "does not say the probabilities of a text that it is sent")
+            raise _no_likelihoods(name, "does not say the probabilities of a text that it is sent")
         self.name = name
         self.text = choice.get("text")
         self.tokens: list[Any] = lists[0] or []
@@ -65,27 +66,27 @@ class _Echo:
 
     @property
     def count(self) -> int:
-        """Return the number of tokens of the text, without the generated one."""
+        """The number of tokens of the text, without the generated one."""
         return len(self.tokens) - 1
 
     @property
     def begin(self) -> int:
-        """Return where a text without a context begins: after the beginning-of-text token, if the model has one."""
+        """The index of the first token of a text without a context: 1 after a beginning-of-text token, else 0."""
         return int("".join(map(str, self.tokens[1:])) == self.text)
 
     def check(self, text: str) -> None:
-        """Raise `ModelError` if it is not the text that was sent."""
+        """Raise `ModelError` if the echo is not of the text that was sent."""
         if not isinstance(self.text, str) or not self.text.startswith(text):
-            raise _refused(self.name, "does not repeat the text that it is sent")
+            raise _no_likelihoods(self.name, "does not repeat the text that it is sent")
 
     def after(self, begin: int) -> tuple[float, int, bool]:
         """Return the log-probability of all tokens from `begin` on, their number, and whether each is the most likely
         one."""
         logprobs, tops = self.logprobs[begin : self.count], self.tops[begin : self.count]
         if not logprobs:
-            raise _refused(self.name, "reads an option as no token of its own")
+            raise _no_likelihoods(self.name, "reads an option as no token of its own")
         if not all(isinstance(logprob, int | float) for logprob in logprobs):
-            raise _refused(self.name, "gives no probability to the first token of a text")
+            raise _no_likelihoods(self.name, "gives no probability to the first token of a text")
         greedy = all(
             isinstance(top, dict) and logprob >= max(top.values(), default=logprob)
             for logprob, top in zip(logprobs, tops, strict=True)
@@ -93,11 +94,12 @@ class _Echo:
         return float(sum(logprobs)), len(logprobs), greedy
 
 
-def _refused(name: str, what: str) -> ModelError:
+def _no_likelihoods(name: str, what: str) -> ModelError:
     return ModelError(NO_LIKELIHOODS, f"`{name}` {what}, so it gives no likelihoods", HINT, fatal=True)
 
 
 LABELS = {"user": "User", "assistant": "Assistant"}
+"""The labels of speakers in a transcript, by the role of the message."""
 MOST_TOKENS = 1024
 """The longest reply if no limit is set: most servers would stop after 16 tokens."""
 MOST_STOPS = 4
@@ -127,11 +129,11 @@ def as_transcript(messages: Sequence[Message]) -> str:
 
 
 def as_transcript_request(request: Request) -> Request:
-    """Return the request with the transcript as its only message, which stops where the other side would speak. It has
-    no schema, since completions do not enforce one."""
+    """Return the request with the transcript as its only message. The reply to a transcript of several messages stops
+    before the next turn of the user. The request has no schema, since completions do not enforce one."""
     text, stop, longest = as_transcript(request.messages), request.settings.stop, request.settings.max_tokens
-    alone = len(request.messages) == 1 and text == request.messages[0].content
-    ends = () if alone else tuple(each for each in (f"\n{LABELS['user']}:",) if len(stop) < MOST_STOPS)
+    is_plain = len(request.messages) == 1 and text == request.messages[0].content
+    ends = () if is_plain or len(stop) >= MOST_STOPS else (f"\n{LABELS['user']}:",)
     return replace(
         request,
         messages=(Message("user", text),),
@@ -143,7 +145,7 @@ def as_transcript_request(request: Request) -> Request:
 
 
 def trimmed(reply: Reply) -> Reply:
-    """Return a reply without the white space around it.
+    """Return a reply and its further choices without the white space around their texts.
 
     >>> trimmed(Reply(" It is so.\\n", "m", "stop", 1, 1, None)).text
     'It is so.'
@@ -152,7 +154,7 @@ def trimmed(reply: Reply) -> Reply:
 
 
 class ContinuingModel(DirectModel):
-    """A model that continues a text, of those whose `completion_name` begins with `OPENAI_COMPLETION`."""
+    """A model that continues a text: its `completion_name` begins with `OPENAI_COMPLETION`."""
 
     path = "/completions"
     field = "prompt"
@@ -165,22 +167,22 @@ class ContinuingModel(DirectModel):
         """Return the continuation of the transcript of a request's messages. Raises `ModelError`."""
         if request.options:
             return await self._likelihoods(request)
-        told = as_transcript_request(request)
-        body = self._head + orjson.dumps(storable(told.messages[0].content)) + self._tails.part(told)
-        found = await self._answer(body)
-        said = [{**choice, "message": {"content": choice.get("text")}} for choice in self._choices(found)]
-        return trimmed(read_reply({**found, "choices": said}, self.name, self.price, own_price=self.own_price))
+        transcript = as_transcript_request(request)
+        body = self._head + orjson.dumps(storable(transcript.messages[0].content)) + self._tails.part(transcript)
+        answer = await self._answer(body)
+        choices = [{**choice, "message": {"content": choice.get("text")}} for choice in self._choices(answer)]
+        return trimmed(read_reply({**answer, "choices": choices}, self.name, self.price, own_price=self.own_price))
 
     async def _likelihoods(self, request: Request) -> Reply:
         """Return the likelihoods of the options of a request. Raises `ModelError`."""
-        echoing, own = request_for_echo(request), request.settings.given.get("provider", {})
-        found = await self._answer(orjson.dumps({"model": self._model, **echoing, **own}))
-        text = echoed_reply(request, self._choices(found), self.name)
+        fields, provider_fields = request_for_echo(request), request.settings.given.get("provider", {})
+        answer = await self._answer(orjson.dumps({"model": self._model, **fields, **provider_fields}))
+        text = echoed_reply(request, self._choices(answer), self.name)
         choice = {"message": {"content": text}, "finish_reason": "stop"}
-        return read_reply({**found, "choices": [choice]}, self.name, self.price, own_price=self.own_price)
+        return read_reply({**answer, "choices": [choice]}, self.name, self.price, own_price=self.own_price)
 
-    def _choices(self, found: Mapping[str, Any]) -> list[dict[str, Any]]:
-        choices = found.get("choices")
+    def _choices(self, answer: Mapping[str, Any]) -> list[dict[str, Any]]:
+        choices = answer.get("choices")
         if not isinstance(choices, list) or not all(isinstance(choice, dict) for choice in choices):
             hint = "check the server: it must answer `/completions`"
             raise ModelError("R0111", f"`{self.name}` sent a reply without a choice", hint, retryable=True)

@@ -1,7 +1,7 @@
-"""Embedding models: texts go in, a vector for each comes out. They fill the roles that `using` names and those of
-scorers with `similarity`, and no others.
+"""Embedding models: they return a vector for each text. They fill the roles that `using` names and those of scorers
+with `similarity`, and no others.
 
-For the rest of the runtime an embedding model is a `Model`: a request holds several texts, each as a user message, and
+For the rest of the runtime an embedding model is a `Model`: a request has several texts, each as a user message, and
 its replies are vectors as text (`vectors.to_text`). So scheduling, budgets, prices and recordings need no special case.
 
 | name | is |
@@ -24,8 +24,8 @@ from tripos_runtime.models.vectors import EmbeddingModel, replies_of
 
 MOCK, LOCAL = "mock/embedding", "local/use-multilingual"
 OWN: Mapping[str, int] = {MOCK: 2, LOCAL: 1}
-"""The versions of the models computed here. Raise one if its vectors change, through tokens, pooling or weights.
-Vectors of an earlier version, and what was retrieved with them, are then no longer valid."""
+"""The versions of the models that Tripos computes. Increase one if its vectors change, because of tokens, pooling or
+weights: kept vectors of an earlier version, and rows that were retrieved with them, are then not used."""
 PLACES = 256
 """The length of the mock's vectors."""
 
@@ -101,8 +101,8 @@ def mock_vector(text: str) -> list[float]:
     """
     vector = [0.0] * PLACES
     for gram, count in grams_of(text).items():
-        drawn = hashlib.blake2b(gram.encode("utf-8", "replace"), digest_size=2).digest()
-        vector[int.from_bytes(drawn) % PLACES] += count
+        digest = hashlib.blake2b(gram.encode("utf-8", "replace"), digest_size=2).digest()
+        vector[int.from_bytes(digest) % PLACES] += count
     return vector
 
 
@@ -125,8 +125,8 @@ class LocalEmbedding(EmbeddingModel):
 
     async def embed(self, texts: Sequence[str]) -> Reply:
         """Return the vector of each text, computed in a thread."""
-        found = await asyncio.to_thread(self._encoder.encode, texts)
-        return replies_of(list(found), texts, self.name, None, FREE)
+        vectors = await asyncio.to_thread(self._encoder.encode, texts)
+        return replies_of(list(vectors), texts, self.name, None, FREE)
 
     async def close(self) -> None:
         """Release the weights."""

@@ -1,11 +1,11 @@
-"""Opening of models by name, and what a model's name says about it without opening it.
+"""Opening of models by name, and facts about a model that are known from its name.
 
-None of these questions needs a key or sends anything: whether a model exists, the identity that names its replies, the
-settings it ignores, the media it accepts, and whether it returns likelihoods, returns token probabilities, has a chat
+Such facts need no key and no request: whether a model exists, the identity in the names of its replies, the settings
+that it ignores, the media that it accepts, and whether it returns likelihoods, returns token probabilities, has a chat
 template or calls tools.
 
-The identity of a served model is its name and its address, since another server may hold other weights under that name;
-the address of the provider itself adds nothing. The identity of a model file is the digest of its weights."""
+The identity of a served model is its name and its address, since another server may have other weights under that name;
+at the provider's own address it is the name alone. The identity of a model file is the digest of its weights."""
 
 from __future__ import annotations
 
@@ -22,11 +22,14 @@ from tripos_runtime.models.base import Endpoint, Model, ModelError, Price, check
 from tripos_runtime.models.catalog import (
     OPENAI_COMPLETION,
     PORTS,
+    PROVIDERS,
     check_address,
     completion_name,
     endpoint_of,
     entry_of,
     has_capability,
+    is_carried,
+    path_of,
     provider_named,
     variables_of,
 )
@@ -80,7 +83,6 @@ def open_model(
             from tripos_runtime.models.local import LocalModel
 
             return LocalModel(which, slots=slots, timeout_s=timeout_s)
-    from tripos_runtime.models.catalog import completion_name, endpoint_of, is_carried, path_of
     from tripos_runtime.models.prices import price_of
 
     endpoint = endpoint_of(name, endpoints)
@@ -96,18 +98,18 @@ def open_model(
             from tripos_runtime.models.chat_completions import DirectModel, ReplicatedModel
             from tripos_runtime.models.completions import ContinuingModel
 
-            form, sent_as = DirectModel, None
+            kind, sent_as = DirectModel, None
             if asked_as is not None:
-                form, sent_as = ContinuingModel, asked_as.removeprefix(OPENAI_COMPLETION)
-            places = [endpoint] if endpoint is None else [replace(endpoint, base_url=url) for url in urls_of(endpoint)]
+                kind, sent_as = ContinuingModel, asked_as.removeprefix(OPENAI_COMPLETION)
+            servers = [endpoint] if endpoint is None else [replace(endpoint, base_url=url) for url in urls_of(endpoint)]
             is_own = own_price is not None
-            served = [
-                form(name, place, price=price, own_price=is_own, sent_as=sent_as, timeout_s=timeout_s)
-                for place in places
+            replicas = [
+                kind(name, server, price=price, own_price=is_own, sent_as=sent_as, timeout_s=timeout_s)
+                for server in servers
             ]
-            if endpoint is None or (len(served) == 1 and not endpoint.warm_up_s):
-                return served[0]
-            return ReplicatedModel(served, endpoint.warm_up_s, sleep=sleep)
+            if endpoint is None or (len(replicas) == 1 and not endpoint.warm_up_s):
+                return replicas[0]
+            return ReplicatedModel(replicas, endpoint.warm_up_s, sleep=sleep)
         case "litellm" if is_carried(name, endpoints):
             from tripos_runtime.models.litellm_transport import CarriedModel
 
@@ -140,7 +142,6 @@ def _open_reward(
             from tripos_runtime.models.trained_rewards import open_reward
 
             return open_reward(rest)
-    from tripos_runtime.models.catalog import endpoint_of
     from tripos_runtime.models.rewards import ServedReward
 
     check_alone(name, endpoint_of(name, endpoints))
@@ -150,15 +151,15 @@ def _open_reward(
 SHOWN = 16
 """The number of digits of a weights digest in the name of a model."""
 PATHS = ("/chat/completions", "/completions", "/v1/messages")
-"""A suffix of base URLs that changes nothing."""
+"""The ends of base URLs that make no difference: they are added where they are missing."""
 SECRET = re.compile(r"key|token|secret|sig|pass|auth|credential|code", re.IGNORECASE)
 """Parameters of an address with these names hold a secret."""
 
 
 def identity_of(name: str, endpoints: Mapping[str, Endpoint] = {}, environ: Mapping[str, str] | None = None) -> str:
-    """Return the identity that names the replies of a model: its name, with the address or the endpoint's name if the
-    model's name does not determine who answers. Without `environ`, the variables of the providers are read from the
-    environment and the `.env` files.
+    """Return the identity of a model in the names of its replies: its name, with the address or the endpoint's name if
+    the model's name does not determine who answers. If `environ` is None, the variables of the providers are read from
+    the environment and the `.env` files.
 
     >>> identity_of("openai/gpt-4o", environ={})
     'openai/gpt-4o'
@@ -180,8 +181,8 @@ def identity_of(name: str, endpoints: Mapping[str, Endpoint] = {}, environ: Mapp
     if endpoint is not None and endpoint.name is not None:
         return f"{name} @ {endpoint.name}"
     provider = provider_named(provider_name)
-    told = map(variables_of(provider, environ).get, provider.base_urls)
-    address = endpoint.base_url if endpoint is not None else next(filter(None, told), None)
+    in_variables = map(variables_of(provider, environ).get, provider.base_urls)
+    address = endpoint.base_url if endpoint is not None else next(filter(None, in_variables), None)
     if address is None:
         return name
     check_address(name, address)
@@ -208,9 +209,9 @@ def public_address(url: str, ends_with: str = "") -> str:
         path = path.removesuffix(ending)
     path = path.rstrip("/")
     path = path if path.endswith(ends_with) else path + ends_with
-    open_ = sorted((key, value) for key, value in parse_qsl(parts.query) if not SECRET.search(key))
-    more = f"?{hashlib.sha256(urlencode(open_).encode()).hexdigest()[:SHOWN]}" if open_ else ""
-    return f"{scheme}://{host}{port}{path}{more}"
+    parameters = sorted((key, value) for key, value in parse_qsl(parts.query) if not SECRET.search(key))
+    query = f"?{hashlib.sha256(urlencode(parameters).encode()).hexdigest()[:SHOWN]}" if parameters else ""
+    return f"{scheme}://{host}{port}{path}{query}"
 
 
 IgnoredSettingsOf = Callable[[Settings], tuple[str, ...]]
@@ -223,8 +224,8 @@ def ignores_nothing(_: Settings) -> tuple[str, ...]:
 
 
 def ignored_settings_by_name(name: str, endpoints: Mapping[str, Endpoint] = {}) -> IgnoredSettingsOf:
-    """Return the function that says which settings a model of that name ignores; the opened model says the same. For an
-    unknown address it returns none.
+    """Return the function that names the settings that a model of that name ignores, as the opened model does. If the
+    address is unknown, it names none.
 
     >>> from tripos_compiler.plan import Settings
     >>> (ignored_settings_by_name("openai/gpt-4o")(Settings(temperature=0.5, top_k=5)),
@@ -241,20 +242,12 @@ def ignored_settings_by_name(name: str, endpoints: Mapping[str, Endpoint] = {}) 
 
             return ignored_local_settings
     try:
-        return _of_provider(name, endpoints)
+        return _ignored_by_provider(name, endpoints)
     except ModelError:
         return ignores_nothing
 
 
-def _of_provider(name: str, endpoints: Mapping[str, Endpoint]) -> IgnoredSettingsOf:
-    from tripos_runtime.models.catalog import (
-        OPENAI_COMPLETION,
-        PROVIDERS,
-        completion_name,
-        endpoint_of,
-        is_carried,
-        path_of,
-    )
+def _ignored_by_provider(name: str, endpoints: Mapping[str, Endpoint]) -> IgnoredSettingsOf:
     from tripos_runtime.models.chat_completions import base_url_of, ignored_settings_at
     from tripos_runtime.models.readiness import require_sign_in
 
@@ -277,8 +270,8 @@ def _of_provider(name: str, endpoints: Mapping[str, Endpoint]) -> IgnoredSetting
 
 
 def gives_likelihoods(name: str) -> bool:
-    """Return true if a model of that name can be asked for likelihoods of texts. Chat models cannot: they say nothing
-    about the text that they are sent.
+    """Return true if a model of that name can be asked for likelihoods of texts. Chat models cannot: they return
+    nothing about the text of a request.
 
     >>> names = ("mock/careful", "local/smollm2-135m", "text-completion-openai/ours", "openai/gpt-4o", "baseline/A")
     >>> [gives_likelihoods(name) for name in names]
@@ -339,17 +332,19 @@ def check_name(name: str, endpoints: Mapping[str, Endpoint] = {}) -> None:
         from tripos_runtime.models.mocks import open_mock
 
         open_mock(model, asyncio.sleep)
-    elif provider not in ("local", "human") or not model:
-        from tripos_runtime.models.catalog import endpoint_of, path_of
+    elif (
+        (provider not in ("local", "human") or not model)
+        and path_of(name, endpoints) == "litellm"
+        and not entry_of(provider, model)
+        and not endpoint_of(name, endpoints)
+    ):
+        from tripos_runtime.models.litellm_models import provider_of
 
-        if path_of(name, endpoints) == "litellm" and not entry_of(provider, model) and not endpoint_of(name, endpoints):
-            from tripos_runtime.models.litellm_models import provider_of
-
-            provider_of(name)
+        provider_of(name)
 
 
 def _check_reward(name: str) -> None:
-    """Raise `ModelError` if no mock reward model has this name, or its folder holds no reward model."""
+    """Raise `ModelError` if no mock reward model has this name, or its folder has no reward model."""
     if name.startswith("mock/"):
         from tripos_runtime.models.rewards import open_mock_reward
 

@@ -1,12 +1,12 @@
 """HTTP/1.1 posts to models on kept connections, and the limit on the memory of their replies.
 
-httptools parses the responses and asyncio does the rest: a call to a fast server takes a third of the CPU time that an
-aiohttp session needs. Proxies, large bodies and other methods go through an aiohttp session.
+Posts use httptools and asyncio directly: a call to a fast server takes a third of the CPU time that an aiohttp session
+needs. Requests through proxies, large bodies and other methods go through an aiohttp session.
 
-All calls of a run share `ReplyMemory`, the bytes of their replies from the network until they are kept. A reply of at
-most `SMALL_BYTES` is not counted. A larger one takes room as it grows; if there is none, the call waits, which does not
-count towards its timeout, and so the server waits. The call that began first can always finish, because the others
-leave room for the largest reply that it may get. So calls never wait for each other in a circle."""
+All calls of a run share `ReplyMemory`, a limit on the bytes of their replies between the network and the store. A reply
+of at most `SMALL_BYTES` is not counted. A larger one takes room as it grows. If there is none, the call stops reading
+and waits, which does not count towards its timeout. The call whose reply began first can always finish, because the
+others leave room for the largest reply that it may get. So there is no deadlock."""
 
 from __future__ import annotations
 
@@ -44,13 +44,15 @@ if TYPE_CHECKING:
 
 MB = 1 << 20
 LARGEST_BYTES = 64 * MB
-"""The largest reply. More would only fill the memory."""
+"""The largest reply that is accepted."""
 SMALL_BYTES = 1 << 16
+"""The largest reply that takes no room in the memory."""
 USUAL_MB = 256
+"""The default limit on the memory."""
 
 
 class ReplyMemory:
-    """The memory for the replies of a run. `bytes_in_use` bytes are in use now; `most_held` is the maximum so far.
+    """The memory for the replies of a run. `bytes_in_use` is its current use, `most_held` the highest use so far.
 
     >>> memory = ReplyMemory(100 * MB)
     >>> with shared_reply_memory() as share:
@@ -84,12 +86,12 @@ class ReplyMemory:
                 self._admit()
 
     def _fits(self, share: ReplyShare, more: int) -> bool:
-        """Return true if a call may hold `more` bytes: there must be room for the rest of the oldest call too. A call
-        that is alone is always admitted."""
-        first = next(iter(self._growing))
-        left_free = 0 if share is first else max(0, LARGEST_BYTES - first.bytes_in_use)
+        """Return true if a call may take `more` bytes: room for the rest of the oldest growing reply must be left. The
+        oldest call is always admitted if no other holds memory."""
+        oldest = next(iter(self._growing))
+        left_free = 0 if share is oldest else max(0, LARGEST_BYTES - oldest.bytes_in_use)
         return self.bytes_in_use + more + left_free <= self.most_bytes or (
-            share is first and self.bytes_in_use == share.bytes_in_use
+            share is oldest and self.bytes_in_use == share.bytes_in_use
         )
 
     def _add(self, share: ReplyShare, more: int) -> None:
@@ -115,8 +117,8 @@ class ReplyMemory:
 
 
 class ReplyShare:
-    """The bytes that one call holds of its run's memory. `deadlines` are its timeouts, which pause while it waits for
-    room."""
+    """The bytes of its run's memory that one call uses. `deadlines` are the timeouts of the call, which pause while it
+    waits for room."""
 
     __slots__ = ("_memory", "_token", "bytes_in_use", "deadlines")
 
@@ -140,8 +142,8 @@ class ReplyShare:
         self.deadlines = []
 
     def begin(self, memory: ReplyMemory) -> None:
-        """Begin a call whose reply counts towards this memory. The previous call no longer counts, since a call must
-        not hold room while it waits for more."""
+        """Begin a call whose reply counts towards this memory. The room of the previous call is released, since a call
+        that waits for room must not hold any of an earlier reply."""
         self.give_back()
         self._memory = memory
 
@@ -153,7 +155,7 @@ class ReplyShare:
     async def take(self, more: int) -> None:
         """Wait until there is room for `more` bytes of a reply."""
         memory = self._memory
-        if memory is None:  # work that continues after its call, such as a shared batch, does not wait
+        if memory is None:  # the call has ended, and its work continues for others, as in a shared batch
             return
         loop = asyncio.get_running_loop()
         started = loop.time()
@@ -176,7 +178,7 @@ class ReplyShare:
             memory._admit()
 
     def give_back(self) -> None:
-        """Release everything: the reply was read, or there is none."""
+        """Release all room of the call: its reply was read, or there is none."""
         memory = self._memory
         if memory is not None and (self.bytes_in_use or self in memory._growing):
             memory._growing.pop(self, None)
@@ -195,10 +197,11 @@ def shared_reply_memory() -> AbstractContextManager[ReplyShare]:
 
 
 NAMES_KEPT_S = 300
+"""How long the addresses of a name are cached, in seconds."""
 IDLE_S = 15.0
-"""A connection that was idle for longer is not reused: the server may be about to close it."""
+"""A connection that was idle for longer, in seconds, is not reused: the server may be about to close it."""
 SECOND_ADDRESS_S = 0.25
-"""The delay before the next address of a name is tried in parallel (RFC 8305, section 5)."""
+"""The delay before the next address of a name is tried in parallel, in seconds (RFC 8305, section 5)."""
 MOST_HEAD_BYTES = 65_536
 """The largest number of bytes of a response before its body."""
 CLOSED = "the server closed the connection"
@@ -211,7 +214,7 @@ class HttpError(ConnectionError):
 
 
 class ServerOrigin(NamedTuple):
-    """A server: its host, its port, and for TLS the trusted authorities."""
+    """A server: its host, its port, and the trusted authorities if it is reached by TLS."""
 
     host: str
     port: int
@@ -227,24 +230,30 @@ class ServerOrigin(NamedTuple):
 class HttpConnection(asyncio.Protocol):
     """A connection to a server with one request at a time.
 
-    `status`, `headers` and a small body are available after `sent`; `parts` yields any body."""
+    `send` returns when a small body has arrived, or the head of a large or compressed one. After it `status` and
+    `headers` are available; `small_body` returns a small body, and `parts` yields a large one."""
 
     def __init__(self) -> None:
         self.used_s = 0.0
         """The loop time of its last use."""
         self.status = 0
+        """The status of the response; 0 before it arrives."""
         self.headers: dict[str, str] = {}
         """The headers; names are in lower case."""
-        self.whole = False
+        self.complete = False
         """True once the last byte of the body has arrived."""
         self._parts: list[bytes] = []
+        """The parts of the body that were received and not yielded."""
         self._framing = 0
         """The bytes of a response outside of its body."""
         self._size = 0
-        self._held = False
-        """True if a reader waits for the rest of a body; meanwhile the server is held back."""
-        self._kept = False
+        """The bytes of the body so far."""
+        self._in_parts = False
+        """True if the body is large or compressed: it is read from `parts`, and nothing is received between two."""
+        self._keep_alive = False
+        """True if the server keeps the connection open after the response."""
         self._until_closed = False
+        """True if the body ends with the connection."""
         self._error: Exception | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._transport: asyncio.Transport | None = None
@@ -252,44 +261,44 @@ class HttpConnection(asyncio.Protocol):
 
     @property
     def usable(self) -> bool:
-        """Return true if another request can be sent: the server keeps the connection open and has read all of the last
+        """True if another request can be sent: the server keeps the connection open and has received all of the last
         request."""
         transport = self._transport
-        if transport is None or not self.whole or self._error is not None or transport.is_closing():
+        if transport is None or not self.complete or self._error is not None or transport.is_closing():
             return False
-        return self._kept and not transport.get_write_buffer_size()
+        return self._keep_alive and not transport.get_write_buffer_size()
 
-    async def sent(self, request: bytes) -> None:
-        """Send a request and wait for the head of its response. Raises `HttpError` if there is none."""
+    async def send(self, request: bytes) -> None:
+        """Send a request and wait for its response. Raises `HttpError` if there is none."""
         self._parts, self._framing, self._size = [], 0, 0
-        self.status, self.whole, self._held = 0, False, False
+        self.status, self.complete, self._in_parts = 0, False, False
         if self._transport is None or self._error is not None:
             raise self._error or HttpError(CLOSED)
         self._transport.write(request)
-        await self._more()
+        await self._receive()
 
     def small_body(self) -> bytes | None:
-        """Return the body if it has arrived uncompressed; otherwise read it from `parts`."""
-        if self._held:
+        """Return the body; None if it has to be read from `parts`."""
+        if self._in_parts:
             return None
         return self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
 
     async def parts(self) -> AsyncGenerator[bytes, None]:
-        """Yield the decompressed body in parts. The server waits while a part is in use."""
-        unpack = _decompressor(self.headers.get("content-encoding", ""))
+        """Yield the decompressed body in parts. Nothing is received while a part is in use."""
+        decompressor = _decompressor(self.headers.get("content-encoding", ""))
         while True:
             parts, self._parts = self._parts, []
             for part in parts:
-                for piece in unpack.pieces(part):
+                for piece in decompressor.pieces(part):
                     yield piece
-            if self.whole:
-                unpack.end()
+            if self.complete:
+                decompressor.end()
                 return
             if self._error is not None:
                 raise self._error
             assert self._transport is not None
             self._transport.resume_reading()
-            await self._more()
+            await self._receive()
 
     def close(self) -> None:
         """Close the connection at once."""
@@ -297,13 +306,14 @@ class HttpConnection(asyncio.Protocol):
             with contextlib.suppress(RuntimeError):  # its event loop has ended, and the connection with it
                 self._transport.abort()
 
-    async def _more(self) -> None:
+    async def _receive(self) -> None:
+        """Wait until the response is complete, a part of it has arrived for `parts`, or it failed."""
         self._waiter = asyncio.get_running_loop().create_future()
         try:
             await self._waiter
         finally:
             self._waiter = None
-        if self._error is not None and not self._held:
+        if self._error is not None and not self._in_parts:
             raise self._error
 
     def _wake(self) -> None:
@@ -313,7 +323,7 @@ class HttpConnection(asyncio.Protocol):
     def _fail(self, error: Exception) -> None:
         if self._error is None:
             self._error = error
-        self.whole = False
+        self.complete = False
         self._wake()
         self.close()
 
@@ -323,8 +333,8 @@ class HttpConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Called by asyncio with received bytes."""
-        if self.whole or self._transport is None:
-            self._fail(HttpError(CLOSED))  # unsolicited data
+        if self.complete or self._transport is None:
+            self._fail(HttpError(CLOSED))  # the server sent data without a request
             return
         before = self._size
         try:
@@ -335,9 +345,9 @@ class HttpConnection(asyncio.Protocol):
         self._framing += len(data) - (self._size - before)
         if self._framing > MOST_HEAD_BYTES + 8 * self._size:  # a chunk of one byte takes six bytes of framing
             self._fail(HttpError("the head of the response is too large"))
-        elif self.whole:
+        elif self.complete:
             self._wake()
-        elif self._held:
+        elif self._in_parts:
             self._transport.pause_reading()
             self._wake()
 
@@ -348,7 +358,7 @@ class HttpConnection(asyncio.Protocol):
 
     def on_message_begin(self) -> None:
         """Called by the parser at the start of a response."""
-        if self.whole:
+        if self.complete:
             raise ValueError("a second response")
         self.headers = {}
 
@@ -361,27 +371,27 @@ class HttpConnection(asyncio.Protocol):
         length = self.headers.get("content-length", "")
         chunked = "chunked" in self.headers.get("transfer-encoding", "").lower()
         self._until_closed = not length and not chunked and status not in (204, 304)
-        self._held = "content-encoding" in self.headers or (length.isdecimal() and int(length) > SMALL_BYTES)
+        self._in_parts = "content-encoding" in self.headers or (length.isdecimal() and int(length) > SMALL_BYTES)
 
     def on_body(self, part: bytes) -> None:
         """Called by the parser with a part of the body."""
         self._parts.append(part)
         self._size += len(part)
         if self._size > SMALL_BYTES:
-            self._held = True
+            self._in_parts = True
 
     def on_message_complete(self) -> None:
         """Called by the parser at the end of a response."""
-        self.whole = self.status != 0  # an interim response, such as `100 Continue`, does not count
-        self._kept = self._parser.should_keep_alive()
+        self.complete = self.status != 0  # an interim response, such as `100 Continue`, does not count
+        self._keep_alive = self._parser.should_keep_alive()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Called by asyncio when the connection is closed."""
         self._transport = None
-        if self.whole:
+        if self.complete:
             return
         if exc is None and self._until_closed and self.status:
-            self.whole = True
+            self.complete = True
             self._wake()
         elif isinstance(exc, OSError):
             self._fail(HttpError(str(exc)))
@@ -392,30 +402,30 @@ class HttpConnection(asyncio.Protocol):
 
 
 class ConnectionPool:
-    """The kept connections of an event loop, and the resolved addresses of names."""
+    """The idle connections of an event loop, and the resolved addresses of names."""
 
     def __init__(self) -> None:
         self._idle: dict[ServerOrigin, list[HttpConnection]] = {}
         self._addresses: dict[tuple[str, int], tuple[float, asyncio.Future[list[Any]]]] = {}
 
-    async def taken(self, origin: ServerOrigin, connect_s: float) -> HttpConnection:
-        """Return a connection for exclusive use, kept or new. Raises `HttpError`."""
+    async def acquire(self, origin: ServerOrigin, connect_s: float) -> HttpConnection:
+        """Return a connection for exclusive use, idle or new. Raises `HttpError`."""
         idle = self._idle.get(origin)
-        since_s = asyncio.get_running_loop().time() - IDLE_S
+        oldest_use_s = asyncio.get_running_loop().time() - IDLE_S
         while idle:
             connection = idle.pop()
-            if connection.used_s >= since_s and connection.usable:
+            if connection.used_s >= oldest_use_s and connection.usable:
                 return connection
             connection.close()
         try:
             async with asyncio.timeout(connect_s):
-                return await self._opened(origin)
+                return await self._connect(origin)
         except TimeoutError as error:
             raise HttpError(f"no connection to {origin.host} in time") from error
         except OSError as error:  # includes TLS errors
             raise HttpError(f"no connection to {origin.host}: {error}") from error
 
-    def give_back(self, origin: ServerOrigin, connection: HttpConnection) -> None:
+    def release(self, origin: ServerOrigin, connection: HttpConnection) -> None:
         """Keep a connection after a response, or close it if it cannot be reused."""
         if connection.usable:
             connection.used_s = asyncio.get_running_loop().time()
@@ -424,62 +434,64 @@ class ConnectionPool:
             connection.close()
 
     def close(self) -> None:
-        """Close all connections that nobody uses."""
+        """Close all idle connections."""
         for connections in self._idle.values():
             for connection in connections:
                 connection.close()
         self._idle = {}
 
-    async def _opened(self, origin: ServerOrigin) -> HttpConnection:
+    async def _connect(self, origin: ServerOrigin) -> HttpConnection:
         loop = asyncio.get_running_loop()
-        opened = await aiohappyeyeballs.start_connection(
+        open_socket = await aiohappyeyeballs.start_connection(
             await self._addresses_of(origin), happy_eyeballs_delay=SECOND_ADDRESS_S, interleave=1, loop=loop
         )
-        opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        open_socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         name = None if origin.trusted is None else origin.host.rstrip(".")
         _, connection = await loop.create_connection(
-            HttpConnection, sock=opened, ssl=origin.trusted, server_hostname=name
+            HttpConnection, sock=open_socket, ssl=origin.trusted, server_hostname=name
         )
         return connection
 
     async def _addresses_of(self, origin: ServerOrigin) -> list[Any]:
         """Return the addresses of a name; concurrent calls share one lookup."""
         loop, key = asyncio.get_running_loop(), (origin.host, origin.port)
-        until_s, looked_up = self._addresses.get(key, (0.0, None))
-        if looked_up is None or until_s < loop.time() or (looked_up.done() and looked_up.exception() is not None):
-            looked_up = asyncio.ensure_future(loop.getaddrinfo(*key, type=socket.SOCK_STREAM))
-            self._addresses[key] = (loop.time() + NAMES_KEPT_S, looked_up)
-        return await asyncio.shield(looked_up)
+        until_s, lookup = self._addresses.get(key, (0.0, None))
+        if lookup is None or until_s < loop.time() or (lookup.done() and lookup.exception() is not None):
+            lookup = asyncio.ensure_future(loop.getaddrinfo(*key, type=socket.SOCK_STREAM))
+            self._addresses[key] = (loop.time() + NAMES_KEPT_S, lookup)
+        return await asyncio.shield(lookup)
 
 
 class _Decompressor:
     """A decompressor for a gzip or deflate body."""
 
     def __init__(self) -> None:
-        self._packed: Any = None
-        self._form = zlib.MAX_WBITS | 32
-        """The form: gzip or zlib. A negative value means no header, which some servers send for `deflate`."""
+        self._object: Any = None
+        """zlib's decompressor of the current gzip member; None before the first part."""
+        self._window_bits = zlib.MAX_WBITS | 32
+        """zlib's argument for a body with the header of gzip or zlib. A negative value means no header, as some servers
+        send `deflate`."""
 
     def pieces(self, part: bytes) -> Iterator[bytes]:
         """Yield the decompressed content of a part, at most `PART_BYTES` at a time."""
-        if self._packed is None and part[0] & 0x0F != 8 and part[:1] != b"\x1f":
-            self._form = -zlib.MAX_WBITS
+        if self._object is None and part[0] & 0x0F != 8 and part[:1] != b"\x1f":
+            self._window_bits = -zlib.MAX_WBITS
         try:
             while True:
-                if self._packed is None or (self._packed.eof and part):  # gzip members may follow each other
-                    self._packed = zlib.decompressobj(self._form)
-                piece = self._packed.decompress(part, PART_BYTES)
-                part = self._packed.unused_data if self._packed.eof else self._packed.unconsumed_tail
+                if self._object is None or (self._object.eof and part):  # gzip members may follow each other
+                    self._object = zlib.decompressobj(self._window_bits)
+                piece = self._object.decompress(part, PART_BYTES)
+                part = self._object.unused_data if self._object.eof else self._object.unconsumed_tail
                 if piece:
                     yield piece
-                if not part and (self._packed.eof or len(piece) < PART_BYTES):
+                if not part and (self._object.eof or len(piece) < PART_BYTES):
                     return
         except zlib.error as error:
             raise HttpError(f"the body cannot be unpacked: {error}") from error
 
     def end(self) -> None:
         """Raise `HttpError` if the compressed body breaks off."""
-        if self._packed is not None and not self._packed.eof:
+        if self._object is not None and not self._object.eof:
             raise HttpError("the packed body breaks off")
 
 
@@ -505,8 +517,8 @@ def _decompressor(encoding: str) -> _Decompressor | _Uncompressed:
 
 
 def request_head(url: str, headers: Mapping[str, str]) -> bytes | None:
-    """Return a request up to its length; None if the address or a header cannot be sent as it is, for instance because
-    of a line break.
+    """Return the head of a POST up to the value of its last header, `Content-Length`; None if the address or a header
+    cannot be sent as it is, for instance because of a line break.
 
     >>> request_head("http://localhost:8000/v1", {"Accept": "application/json"})
     b'POST /v1 HTTP/1.1\\r\\nHost: localhost:8000\\r\\nAccept: application/json\\r\\nContent-Length: '
@@ -527,10 +539,11 @@ LARGE_BYTES = 1 << 20
 SHORTEST_KEY = 6
 """A shorter key, such as `none`, is not a secret."""
 CONNECT_S = 30.0
-"""The longest time for making a connection: name lookup, proxy and TLS."""
-TYPED = "content-type"
-UNASKED = ("Accept-Encoding",)
-"""Replies are a few kilobytes: compressing them costs more than sending them."""
+"""The longest time for making a connection, in seconds: name lookup, proxy and TLS."""
+CONTENT_TYPE = "content-type"
+NOT_SENT = ("Accept-Encoding",)
+"""The headers of aiohttp that are left out. Replies are a few kilobytes: compressing them costs more than sending
+them."""
 
 
 @dataclass(frozen=True)
@@ -544,9 +557,11 @@ class HttpAnswer:
 
 @dataclass
 class _Pool:
+    """The connections of an event loop, and the number of models that use them."""
+
     connections: ConnectionPool = field(default_factory=ConnectionPool)
     session: aiohttp.ClientSession | None = None
-    """Created on first use."""
+    """The session for requests that `connections` cannot make, created on first use."""
     users: int = 0
 
 
@@ -554,10 +569,10 @@ _pools: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Pool] = weakref.We
 
 
 class ModelConnection:
-    """The connection of one model to its address. Nothing is opened before the first post.
+    """The client of one model for its address. Nothing is opened before the first request.
 
-    `timeout_s` covers a whole call, from the connection to the last byte of the reply. `secrets` are keys, which are
-    removed from every answer."""
+    `timeout_s` is for a call, from the connection to the last byte of the reply. `secrets` are keys, which are removed
+    from the body of every answer."""
 
     def __init__(self, url: str, headers: Mapping[str, str], timeout_s: float, secrets: Iterable[str] = ()) -> None:
         self.url = url
@@ -575,19 +590,19 @@ class ModelConnection:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def post(self, body: bytes) -> HttpAnswer:
-        """Return the server's answer. Raises `HttpError`, `TimeoutError`, and `ModelError` R0111 for an answer of more
-        than `LARGEST_BYTES`."""
+        """Post a body, and return the server's answer. Raises `HttpError`, `TimeoutError`, and `ModelError` R0111 for
+        an answer of more than `LARGEST_BYTES`."""
         share = REPLY_SHARE.get()
         post = self._post if self._head is None or len(body) > LARGE_BYTES else self._post_directly
         if share is not None and share.ends_within(self._timeout_s):
-            return await post(body)  # the call's own timeout is not later
+            return await post(body)  # the call has a timeout of its own that is not later
         async with asyncio.timeout(self._timeout_s) as deadline:
             if share is not None:
                 share.deadlines.append(deadline)
             try:
                 return await post(body)
             finally:
-                if share is not None and deadline in share.deadlines:  # else the call has ended
+                if share is not None and deadline in share.deadlines:  # not if the call has ended
                     share.deadlines.remove(deadline)
 
     async def _post_directly(self, body: bytes) -> HttpAnswer:
@@ -597,9 +612,9 @@ class ModelConnection:
         if origin is None:
             origin = self._origin = ServerOrigin.of(self.url, _trusted() if self._secure else None)
         pool = self._open_pool().connections
-        connection = await pool.taken(origin, min(CONNECT_S, self._timeout_s))
+        connection = await pool.acquire(origin, min(CONNECT_S, self._timeout_s))
         try:
-            await connection.sent(b"%b%d\r\n\r\n%b" % (self._head, len(body), body))
+            await connection.send(b"%b%d\r\n\r\n%b" % (self._head, len(body), body))
             data = connection.small_body()
             if data is None:
                 content_length = connection.headers.get("content-length", "")
@@ -609,15 +624,16 @@ class ModelConnection:
         except BaseException:
             connection.close()
             raise
-        pool.give_back(origin, connection)
+        pool.release(origin, connection)
         return HttpAnswer(connection.status, connection.headers, self._without_key(data))
 
     async def _post(self, body: bytes) -> HttpAnswer:
+        """Post through a proxy, or a large body."""
         async with self._open("POST", self.url, body if len(body) <= LARGE_BYTES else io.BytesIO(body)) as response:
             return HttpAnswer(response.status, response.headers, self._without_key(await _body(response, self.url)))
 
     async def status(self, url: str, timeout_s: float) -> int | None:
-        """Return the status of a page of the same server; None if there is no response in time."""
+        """Return the status of another address of the same server; None if there is no response in time."""
         try:
             async with asyncio.timeout(timeout_s), self._open("GET", url, b"") as response:
                 return response.status
@@ -625,46 +641,49 @@ class ModelConnection:
             return None
 
     async def send(self, method: str, url: str, body: bytes | aiohttp.FormData | None = None) -> HttpAnswer:
-        """Return the answer of another address of the same server to a request of that method. Raises what `post`
-        raises. A form sets its own headers."""
+        """Send a request of any method to another address of the same server, and return the answer. Raises the errors
+        of `post`. A form sets its own headers."""
         async with asyncio.timeout(self._timeout_s), self._open(method, url, body) as response:
             return HttpAnswer(response.status, response.headers, self._without_key(await _body(response, url)))
 
     async def lines(self, url: str, missing: ModelError) -> AsyncIterator[bytes]:
-        """Yield the lines of a file at another address of the same server, which may be larger than memory. Raises what
-        `post` raises, `missing` if the file does not exist, and `ModelError` R0111 if it is unavailable or a line is
-        too long."""
+        """Yield the lines of a file at another address of the same server, which may be larger than memory. Raises the
+        errors of `post`, `missing` if the file does not exist, and `ModelError` R0111 if it is unavailable or a line
+        is too long."""
         async with self._open("GET", url) as response:
             if response.status in (404, 410):
                 raise missing
             if response.status != 200:
                 raise ModelError("R0111", f"{url} gave status {response.status}", "try again later", retryable=True)
-            begun = b""
+            rest = b""
             async for part in response.content.iter_any():
-                *whole, begun = (begun + part).split(b"\n")
-                for line in whole:
+                *lines, rest = (rest + part).split(b"\n")
+                for line in lines:
                     yield self._without_key(line)
-                if len(begun) > LARGEST_BYTES:
+                if len(rest) > LARGEST_BYTES:
                     raise ModelError("R0111", f"a line of {url} is too long", "check the address")
-            if begun.strip():
-                yield self._without_key(begun)
+            if rest.strip():
+                yield self._without_key(rest)
 
     @contextlib.asynccontextmanager
     async def _open(
         self, method: str, url: str, body: bytes | io.BytesIO | aiohttp.FormData | None = None
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Open the response to a request of any method. A form, and a request without a body, set their own headers."""
+        """Open the response to a request of any method, through the aiohttp session. A form sets its own content type,
+        and a request without a body has none."""
         import aiohttp
         from yarl import URL
 
-        own = not isinstance(body, bytes | io.BytesIO)
+        is_content = isinstance(body, bytes | io.BytesIO)
         parts = urlsplit(url)
         try:
             async with self._session().request(
                 method,
                 URL(url, encoded=True),
                 data=body or None,
-                headers={name: header for name, header in self._headers.items() if not own or name.lower() != TYPED},
+                headers={
+                    name: value for name, value in self._headers.items() if is_content or name.lower() != CONTENT_TYPE
+                },
                 timeout=aiohttp.ClientTimeout(total=None, connect=min(CONNECT_S, self._timeout_s)),
                 proxy=_proxy(parts.scheme, parts.hostname or ""),
                 ssl=_trusted() if self._secure else True,
@@ -675,7 +694,7 @@ class ModelConnection:
             raise HttpError(str(error) or type(error).__name__) from error
 
     def _without_key(self, body: bytes) -> bytes:
-        """Return an answer without the key that was sent: some servers echo it."""
+        """Return a body without the key that was sent: some servers echo it."""
         for secret in self._secrets:
             if secret in body:
                 body = body.replace(secret, b"[key]")
@@ -721,7 +740,7 @@ def _new_session() -> aiohttp.ClientSession:
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=NAMES_KEPT_S),
         cookie_jar=aiohttp.DummyCookieJar(),
-        skip_auto_headers=UNASKED,
+        skip_auto_headers=NOT_SENT,
         max_line_size=65_536,
         max_field_size=65_536,
     )
@@ -742,12 +761,12 @@ async def _body(response: aiohttp.ClientResponse, url: str) -> bytes:
 
 
 async def _bounded_body(body: AsyncIterator[bytes], announced: int, url: str) -> bytes:
-    """Return a body of the announced length. Raises `ModelError` if it grows too large. Waits for room in the run's
-    memory."""
+    """Return a body; `announced` is its `Content-Length`, or 0. A large body waits for room in the run's memory as it
+    grows. Raises `ModelError` if it is larger than `LARGEST_BYTES`."""
     share = REPLY_SHARE.get()
     parts: list[bytes] = []
     size = 0
-    room = SMALL_BYTES
+    room = SMALL_BYTES  # the size for which there is room
     if announced <= LARGEST_BYTES:
         async for part in body:
             size += len(part)
@@ -773,7 +792,7 @@ def _proxy(scheme: str, host: str) -> str | None:
     """Return the proxy for a host according to the environment; None for a server on this machine."""
     if host in LOOPBACK or (sys.platform == "linux" and not any(map(_PROXIES, os.environ))):
         return None
-    import urllib.request  # imports the email package: 10 ms
+    import urllib.request  # takes 10 ms, since it imports the email package
 
     if urllib.request.proxy_bypass(host):
         return None

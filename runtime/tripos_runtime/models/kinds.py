@@ -1,6 +1,6 @@
-"""The kinds of models: what the beginning of a name says about a model, before it is opened and whoever serves it.
+"""The kinds of models: facts about a model that follow from the prefix of its name.
 
-Every model that is of no kind in `KINDS` is one of a provider, about which `catalog.py` knows more."""
+A model of no kind in `KINDS` is one of a provider; `catalog.py` has the facts about providers."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ from typing import NamedTuple
 
 
 class ModelKind(NamedTuple):
-    """The facts about models whose names begin with `prefix`. The defaults are those of a provider's model; None stands
-    for a fact that depends on the model."""
+    """The facts about models whose names begin with `prefix`. The defaults are the facts about a provider's model; None
+    means that the fact depends on the model."""
 
     prefix: str
     named: bool = False
     """True if the name determines who answers: there is no endpoint."""
     limited: bool = True
-    """True if rate limits apply, since somebody else serves it."""
+    """True if rate limits apply, since another party serves it."""
     free: bool = False
     """True if a call costs nothing."""
     only_writes: bool = False
-    """True if it cannot embed, unless it is known to."""
+    """True if it cannot embed. The embedding models with such a prefix (`embeds`) are exceptions."""
     live: bool = False
     """True if it is asked live in a run with batches."""
     file: bool = False
-    """True if the name is that of a file."""
+    """True if the name contains the path of a file."""
     likelihoods: bool = False
-    """True if it gives likelihoods of texts."""
+    """True if it returns likelihoods of texts."""
     token_probabilities: bool | None = None
-    """True if it gives the probabilities of its reply's tokens."""
+    """True if it returns the probabilities of its reply's tokens."""
     template: bool | None = False
-    """True if it needs no chat template, or has its own; None if its file says so."""
+    """True if it needs no chat template or can apply its own; None if that depends on its file."""
     media: bool | None = None
     """True if it accepts every medium, False if it accepts text only."""
     tools: bool = True
-    """True if it may be offered tools. Models that continue one text are not."""
+    """True if it may be offered tools."""
 
 
 MOCK = ModelKind(
@@ -64,7 +64,7 @@ KINDS: tuple[ModelKind, ...] = (
     MOCK,
     LOCAL,
     *(BASELINE._replace(prefix=f"baseline/{name}", media=True) for name in ("constant", "majority")),
-    BASELINE,  # an echo repeats text; the two before it look at nothing
+    BASELINE,  # an echo needs text; `constant` and `majority` ignore the prompt, and so accept media
     HUMAN,
     REPLAY,
     REWARD,

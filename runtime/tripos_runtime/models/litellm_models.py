@@ -1,9 +1,9 @@
 """Models asked by litellm: chat and embedding models that are not reached in OpenAI's form.
 
-Calls are made by litellm's public `acompletion` and `aembedding`. Two of its parts that are not documented as public
-are used besides: `get_optional_params` says, without a key and a server, which settings and tools litellm drops for a
-model (`get_supported_openai_params`, the public one, knows no values: a reasoning model takes `temperature` 1 and no
-other); and `AsyncHTTPHandler` is the type of the documented argument `client` (`litellm_transport.py`)."""
+Calls are made by litellm's public `acompletion` and `aembedding`. Two further parts are used that are not documented as
+public. `get_optional_params` returns, without a key or a server, the settings and tools that litellm keeps for a model.
+The public `get_supported_openai_params` ignores values, but a reasoning model, for instance, takes `temperature` 1 and
+no other. `AsyncHTTPHandler` is the type of the documented argument `client` (`litellm_transport.py`)."""
 
 from __future__ import annotations
 
@@ -49,10 +49,12 @@ def library() -> Any:
     """Return litellm, imported once, offline and quiet. The import takes seconds, less with garbage collection
     paused."""
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
-    os.environ.pop("OPENAI_CUSTOM_HEADERS", None)  # OpenAI's client sends them, a key among them, to every provider
-    os.environ["LITELLM_MODE"] = "PRODUCTION"  # otherwise it reads every `.env` above its package, or above this folder
+    # OpenAI's client would send these headers, which may contain a key, to every provider.
+    os.environ.pop("OPENAI_CUSTOM_HEADERS", None)
+    # In its other mode litellm reads every `.env` file in the folders above its package and above the current folder.
+    os.environ["LITELLM_MODE"] = "PRODUCTION"
     for limit in ("AIOHTTP_CONNECTOR_LIMIT", "AIOHTTP_CONNECTOR_LIMIT_PER_HOST"):
-        os.environ.setdefault(limit, "100000")  # how many calls there are at once is the caller's to say; 0 means 100
+        os.environ.setdefault(limit, "100000")  # the scheduler limits the concurrent calls; 0 would mean 100
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -71,16 +73,16 @@ def library() -> Any:
 
 
 RETRIES: Mapping[str, Mapping[str, list[str]]] = {
-    "told": {},
-    "insisted": {"allowed_openai_params": ["max_retries"]},
-    "untold": {"additional_drop_params": ["max_retries"]},
+    "parameter": {},
+    "forced": {"allowed_openai_params": ["max_retries"]},
+    "dropped": {"additional_drop_params": ["max_retries"]},
 }
-"""The arguments besides `max_retries` that keep litellm's clients from retrying."""
+"""The arguments besides `max_retries` that keep litellm's clients from retrying, by `LitellmProvider.retries`."""
 
 
 class LitellmClient(Model):
-    """A model asked by litellm, at its provider or at an endpoint in OpenAI's form. `price` is the user's, if there is
-    one.
+    """A model asked by litellm, at its provider or at an endpoint in OpenAI's form. `price` is the price from the
+    user's settings, if any.
 
     Opening raises `ModelError` R0103 if litellm does not know the provider or a chat of it, R0105 if a Python package
     that litellm needs for the provider is not installed, R0102 if the key is not set, and R0101 if the address is
@@ -94,20 +96,21 @@ class LitellmClient(Model):
         self._completes = completion_name(name)
         self._asked_as = self._completes or name
         self._provider, address = provider_of(self._asked_as)
-        self._where: dict[str, Any] = {}
+        self._target_arguments: dict[str, Any] = {}
+        """litellm's arguments for the address and the key, if they are not read from the environment."""
         self._known_key = ""
         self._check_provider()
         if endpoint is None:
             self._address = address or f"the address of {self._provider}"
-            self._key_variables = require_ready(name, self._provider)
-            self._where = file_arguments(self._provider)
-            self._known_key = self._where.get("api_key", "")
+            self._key_variable = require_ready(name, self._provider)
+            self._target_arguments = file_arguments(self._provider)
+            self._known_key = self._target_arguments.get("api_key", "")
         else:
             self._address = endpoint.base_url
-            self._key_variables = endpoint.api_key_env or ""
+            self._key_variable = endpoint.api_key_env or ""
             self._known_key = endpoint_key(name, endpoint)
-            self._where = {"api_base": endpoint.base_url, "api_key": self._known_key}
-        self.endpoint = f"{self._address} {self._key_variables}".strip()
+            self._target_arguments = {"api_base": endpoint.base_url, "api_key": self._known_key}
+        self.endpoint = f"{self._address} {self._key_variable}".strip()
         self._is_local = is_local_endpoint(endpoint)
         self._own_price = price is not None
         self.price = price
@@ -117,19 +120,19 @@ class LitellmClient(Model):
 
     @property
     def _key(self) -> str:
-        return self._known_key or variable(self._key_variables)
+        return self._known_key or variable(self._key_variable)
 
     def _error(self, error: Exception, key: str) -> ModelError:
         """Return the error of a call. An error inside litellm may be any exception, such as `AttributeError` for an
         unreadable reply."""
-        return model_error(error, self.name, self._address, self._key_variables, (key,))
+        return model_error(error, self.name, self._address, self._key_variable, (key,))
 
 
 class LitellmModel(LitellmClient):
     """A chat or completion model asked by litellm."""
 
     _opened = 0
-    """The number of open models in this process, which share litellm's one connection pool."""
+    """The number of open models in this process, which share litellm's connection pool."""
 
     def __init__(
         self, name: str, endpoint: Endpoint | None = None, *, price: Price | None = None, timeout_s: float = 300.0
@@ -168,7 +171,7 @@ class LitellmModel(LitellmClient):
                 num_retries=0,
                 max_retries=0,
                 **self._retries,
-                **self._where,
+                **self._target_arguments,
                 **settings_of(request, structured=self.structured),
             )
             own, tools = self._own_price, request.tools
@@ -198,15 +201,15 @@ class LitellmModel(LitellmClient):
 @functools.cache
 def sends_tools(name: str) -> bool:
     """Return true if litellm sends tools to a model of that name instead of dropping them."""
-    model, provider, _ = resolve_name(name)  # first: it imports litellm as `library` does, off the network
+    model, provider, _ = resolve_name(name)  # must come first: it imports litellm by `library`, without the network
     from litellm.utils import get_optional_params
 
     tools = tools_in_request(('{"name": "any", "parameters": {"type": "object", "properties": {}}}',))
-    told = [
-        get_optional_params(model=model, custom_llm_provider=provider, drop_params=True, **more)
-        for more in ({"tools": tools}, {})
-    ]
-    return bool(told[0] != told[1])
+    with_tools, without_tools = (
+        get_optional_params(model=model, custom_llm_provider=provider, drop_params=True, **arguments)
+        for arguments in ({"tools": tools}, {})
+    )
+    return bool(with_tools != without_tools)
 
 
 def no_tools(name: str) -> ModelError:
@@ -233,8 +236,8 @@ def settings_of(request: Request, *, structured: bool, without: Collection[str] 
     """Return the settings of a request by litellm's names. Settings that are not set, and those of `without`, are left
     out."""
     settings = request.settings.without(without).given
-    settings.pop("image_detail", None)  # it stands with the images
-    settings.pop("chat_template", None)  # nobody says what it is
+    settings.pop("image_detail", None)  # it is part of the images
+    settings.pop("chat_template", None)  # litellm does not support it
     settings |= settings.pop("provider", {})
     if "top_logprobs" in settings:
         settings["logprobs"] = True
@@ -248,26 +251,26 @@ def settings_of(request: Request, *, structured: bool, without: Collection[str] 
 def dropped_settings(name: str, settings: Settings, unknown: Collection[str] = ()) -> tuple[str, ...]:
     """Return the settings that a request to a model of that name leaves out: the `unknown` ones, and those that litellm
     drops."""
-    model, provider, _ = resolve_name(name)  # first: it imports litellm as `library` does, off the network
+    model, provider, _ = resolve_name(name)  # must come first: it imports litellm by `library`, without the network
     from litellm.utils import get_optional_params
 
-    first = tuple(each for each in settings.given if each in unknown)
+    given_unknown = tuple(each for each in settings.given if each in unknown)
 
-    def translate(told: dict[str, Any]) -> Any:
-        return get_optional_params(model=model, custom_llm_provider=provider, drop_params=True, **told)
+    def translate(arguments: dict[str, Any]) -> Any:
+        return get_optional_params(model=model, custom_llm_provider=provider, drop_params=True, **arguments)
 
     request = Request("", (), settings.without(frozenset(unknown)))
-    whole = translate(settings_of(request, structured=False))
-    found = []
+    all_translated = translate(settings_of(request, structured=False))
+    dropped = []
     for each in request.settings.given:
         if each == "image_detail":
-            found += [each] * (provider not in LOOKS_CLOSER)
-        elif translate(settings_of(request, structured=False, without={each})) == whole:
-            found.append(each)
-    return (*first, *found)
+            dropped += [each] * (provider not in TAKE_IMAGE_DETAIL)
+        elif translate(settings_of(request, structured=False, without={each})) == all_translated:
+            dropped.append(each)
+    return (*given_unknown, *dropped)
 
 
-LOOKS_CLOSER = frozenset(("openai", "azure", "azure_ai", "openrouter", "xai"))
+TAKE_IMAGE_DETAIL = frozenset(("openai", "azure", "azure_ai", "openrouter", "xai"))
 """litellm's names of the providers that accept a detail with an image."""
 
 
@@ -278,29 +281,30 @@ def read_response(
     *,
     own_price: bool,
     tools: Sequence[str] = (),
-    words: Sequence[str] = (),
+    finish_reasons: Sequence[str] = (),
 ) -> Reply:
-    """Return the reply in litellm's response. `words` are the provider's finish reasons, if known; litellm translates
-    them, and keeps the original for some. Raises `ModelError` as `read_reply` does."""
+    """Return the reply in litellm's response. `finish_reasons` are the provider's own, one for each choice, if known;
+    litellm translates them, and keeps the original of some. Raises the errors of `read_reply`."""
     if response is None:  # litellm returns None for status 422
         raise ModelError("R0110", f"`{name}` rejected the request", "check the settings of the step")
     choices = [
         {"message": {"content": choice.message.content, "refusal": _refusal(choice.message),
                      "tool_calls": _calls(choice.message), **_thoughts(choice.message)},
-         "logprobs": _probabilities(choice), "finish_reason": word or _finish_reason(choice)}
-        for choice, word in itertools.zip_longest(response.choices, words[: len(response.choices)])
+         "logprobs": _probabilities(choice), "finish_reason": reason or _finish_reason(choice)}
+        for choice, reason in itertools.zip_longest(response.choices, finish_reasons[: len(response.choices)])
     ]  # fmt: skip
-    found: Any = getattr(response, "usage", None)
-    usage = found.model_dump() if hasattr(found, "model_dump") else found
+    usage: Any = getattr(response, "usage", None)
+    usage = usage.model_dump() if hasattr(usage, "model_dump") else usage
     body = {"model": response.model, "choices": [] if _is_default_response(choices, usage) else choices, "usage": usage}
     return read_reply(body, name, price, own_price=own_price, tools=tools)
 
 
 def _is_default_response(choices: Sequence[Mapping[str, Any]], usage: Mapping[str, Any] | None) -> bool:
-    """Return true if a response is litellm's default, which it returns for an answer with none of its fields."""
+    """Return true if a response is litellm's default, which it returns if a server's answer has none of the expected
+    fields."""
     counted = any((usage or {}).get(name) for name in ("prompt_tokens", "completion_tokens"))
-    said = [value for choice in choices for value in choice["message"].values() if value is not None and value != []]
-    blank = not said and all(choice["finish_reason"] == "stop" for choice in choices)
+    values = [value for choice in choices for value in choice["message"].values() if value is not None and value != []]
+    blank = not values and all(choice["finish_reason"] == "stop" for choice in choices)
     return blank and not counted
 
 
@@ -333,7 +337,7 @@ def _providers() -> list[str]:
 
 
 def litellm_entry(name: str) -> dict[str, Any]:
-    """Return litellm's entry for a model, under any name; empty if there is none."""
+    """Return litellm's entry for a model, under any of the names that litellm resolves; empty if there is none."""
     litellm = library()
     try:
         entry = litellm.get_model_info(name)["key"]
@@ -344,23 +348,23 @@ def litellm_entry(name: str) -> dict[str, Any]:
 
 
 def known_price(name: str, provider: str) -> Price | None:
-    """Return the price of a model, under any name that litellm has for it."""
+    """Return the price of a model, under any of the names that litellm resolves; None if unknown."""
     return tariff(litellm_entry(name), provider)
 
 
 def file_arguments(provider_name: str) -> dict[str, Any]:
     """Return litellm's arguments for a key and an address from a `.env` file. With an address this includes the
     headers, since OpenAI's client would otherwise take those of the environment."""
-    provider, found = provider_named(provider_name), variables_for_litellm(provider_name)
-    key, address = (next((found[name] for name in names if name in found), None)
+    provider, passed = provider_named(provider_name), variables_for_litellm(provider_name)
+    key, address = (next((passed[name] for name in names if name in passed), None)
                     for names in (provider.keys, provider.base_urls))  # fmt: skip
-    place: dict[str, Any] = {} if key is None else {"api_key": key}
+    arguments: dict[str, Any] = {} if key is None else {"api_key": key}
     if address is None:
-        return place
-    told = variables_of(provider)
+        return arguments
+    variables = variables_of(provider)
     headers = {header: "" for header, name, _ in PROVIDERS["openai"].headers if os.environ.get(name)}
-    headers |= {header: told[name] for header, name, _ in provider.headers if name in told}
-    return {**place, "api_base": address, **({"extra_headers": headers} if headers else {})}
+    headers |= {header: variables[name] for header, name, _ in provider.headers if name in variables}
+    return {**arguments, "api_base": address, **({"extra_headers": headers} if headers else {})}
 
 
 def endpoint_key(name: str, endpoint: Endpoint) -> str:
@@ -381,20 +385,20 @@ def _calls(message: Any) -> list[dict[str, Any]]:
 
 def _probabilities(choice: Any) -> Any:
     """Return the token probabilities of a choice in OpenAI's form; None if there are none."""
-    found: Any = getattr(choice, "logprobs", None)
-    return found.model_dump() if hasattr(found, "model_dump") else found
+    logprobs: Any = getattr(choice, "logprobs", None)
+    return logprobs.model_dump() if hasattr(logprobs, "model_dump") else logprobs
 
 
 def _finish_reason(choice: Any) -> str | None:
     """Return the provider's finish reason of a choice, else litellm's."""
     fields = getattr(choice, "provider_specific_fields", None) or {}
-    word = fields.get("native_finish_reason") or choice.finish_reason
-    return word if isinstance(word, str) else None
+    reason = fields.get("native_finish_reason") or choice.finish_reason
+    return reason if isinstance(reason, str) else None
 
 
 def _thoughts(message: Any) -> dict[str, Any]:
     """Return the fields of a message that contain thinking."""
-    return {name: found for name in THOUGHTS if (found := getattr(message, name, None))}
+    return {name: value for name in THOUGHTS if (value := getattr(message, name, None))}
 
 
 def _refusal(message: Any) -> str | None:
@@ -426,7 +430,7 @@ class LitellmEmbedding(LitellmClient, EmbeddingModel):
                 num_retries=0,
                 max_retries=0,
                 encoding_format="float",
-                **self._where,
+                **self._target_arguments,
             )
         except Exception as error:
             raise self._error(error, key) from error
@@ -445,11 +449,11 @@ def vectors_of(name: str, data: list[Any], count: int) -> list[list[float]]:
     """
     try:
         ordered = sorted(data, key=lambda entry: int(entry["index"]))
-        found = [[float(value) for value in entry["embedding"]] for entry in ordered]
+        vectors = [[float(value) for value in entry["embedding"]] for entry in ordered]
     except (TypeError, ValueError, KeyError) as error:
         message = f"`{name}` answered without a vector for each text"
         raise ModelError(CODE, message, "check that it is an embedding model") from error
-    if len(found) != count or not all(found):
-        message = f"`{name}` gave {len(found)} vectors for {count} texts"
+    if len(vectors) != count or not all(vectors):
+        message = f"`{name}` gave {len(vectors)} vectors for {count} texts"
         raise ModelError(CODE, message, "check that it is an embedding model")
-    return found
+    return vectors

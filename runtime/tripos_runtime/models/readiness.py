@@ -33,10 +33,12 @@ DISTRIBUTIONS: Mapping[str, str] = {
     "ibm_watsonx_ai": "ibm-watsonx-ai",
     "PIL": "pillow",
 }
-"""The distributions of modules whose names differ."""
+"""The distribution on PyPI of each module whose name differs."""
 NO_MODULE = re.compile(r"No module named '([\w.]+)'")
-MENDED_BY = re.compile(r"""pip install (?:-U |--upgrade )?['"`]?([\w.\[\],-]*[\w\]])""")
+PIP_INSTALL = re.compile(r"""pip install (?:-U |--upgrade )?['"`]?([\w.\[\],-]*[\w\]])""")
+"""A command in a message that installs the missing package."""
 LONGEST_CHAIN = 16
+"""The largest number of causes of an error that are looked at."""
 
 
 def missing_packages(provider: str) -> list[str]:
@@ -65,30 +67,31 @@ def missing_import(error: BaseException, name: str, *, answered: bool) -> ModelE
     `answered`, the missing package is its own."""
     for each in chain_of(error):
         if not isinstance(each, ImportError) or not _is_about_module(each, str(error)):
-            continue  # litellm continued after this one, so it is not the cause
-        match = MENDED_BY.search(str(each))
+            continue  # litellm went on after this error, so it is not the cause
+        match = PIP_INSTALL.search(str(each))
         if each.name or match is not None:
             return package_error(name, each.name or "", None if each.name else match and match[1])
     if answered:
         return None
-    if (words := NO_MODULE.search(str(error))) is not None:
-        return package_error(name, words[1])
-    match = MENDED_BY.search(str(error))
+    if (module := NO_MODULE.search(str(error))) is not None:
+        return package_error(name, module[1])
+    match = PIP_INSTALL.search(str(error))
     return None if match is None else package_error(name, "", match[1])
 
 
-def _is_about_module(missing: ImportError, words: str) -> bool:
-    """Return true if an error message is about a missing module. A common word, such as `requests`, does not count."""
+def _is_about_module(missing: ImportError, message: str) -> bool:
+    """Return true if an error message is about a missing module. The name of a package that is a common word, such as
+    `requests`, does not count."""
     package = distribution_of(missing.name or "").split("[")[0]
-    return str(missing) in words or ("-" in package and package in words)
+    return str(missing) in message or ("-" in package and package in message)
 
 
 def chain_of(error: BaseException | None) -> Iterator[BaseException]:
     """Yield an error and its causes."""
-    waiting, seen = [error], 0
-    while waiting and seen < LONGEST_CHAIN:
+    waiting, count = [error], 0
+    while waiting and count < LONGEST_CHAIN:
         each = waiting.pop(0)
-        seen += 1
+        count += 1
         if each is not None:
             yield each
             waiting += [each.__cause__, each.__context__]
@@ -101,8 +104,8 @@ def distribution_of(module: str) -> str:
     ('google-auth[requests]', 'boto3')
     """
     parts = module.split(".")
-    found = (DISTRIBUTIONS.get(".".join(parts[:count])) for count in range(len(parts), 0, -1))
-    return next((each for each in found if each is not None), parts[0])
+    known = (DISTRIBUTIONS.get(".".join(parts[:count])) for count in range(len(parts), 0, -1))
+    return next((each for each in known if each is not None), parts[0])
 
 
 def is_importable(module: str) -> bool:
@@ -115,29 +118,30 @@ def is_importable(module: str) -> bool:
 
 OF_OPENAI = "text-completion-openai"
 READ_BY_PACKAGES = ("AWS_ACCESS_KEY_ID", "GOOGLE_APPLICATION_CREDENTIALS")
-"""Variables that the clouds' packages read, with a second variable or a file."""
+"""Variables of credentials that are incomplete alone: the clouds' packages read them with a second variable or a
+file."""
 OTHERWISE: Mapping[str, str] = {
     "aws": " with its AWS_SECRET_ACCESS_KEY, or run `aws configure`",
     "databricks": ", or install databricks-sdk and give it a profile",
     "google": ", or run `gcloud auth application-default login`",
 }
-"""Other ways to give credentials, for hints."""
+"""Other ways to give credentials, as the ends of hints, by `LitellmProvider.credentials`."""
 
 
 def needs_of(provider: str) -> LitellmProvider:
-    """Return what litellm's calls of a provider need. A provider that is newer than the tables needs a key in the usual
-    variable: without one, litellm would send it OpenAI's.
+    """Return what litellm's calls of a provider need. A provider that is in no table needs a key in a variable of the
+    usual name: without one, litellm would send it OpenAI's key.
 
     >>> needs_of("moonshot").keys, needs_of("groq").keys, needs_of("brand-new").keys
     (('MOONSHOT_API_KEY',), ('GROQ_API_KEY',), ('BRAND_NEW_API_KEY',))
     """
     if provider in LITELLM:
         return LITELLM[provider]
-    ours = provider_named("openai" if provider == OF_OPENAI else provider)
-    if not ours.keys:
+    own = provider_named("openai" if provider == OF_OPENAI else provider)
+    if not own.keys:
         return LitellmProvider((f"{provider.upper().replace('-', '_')}_API_KEY",), untested="newer than the tables")
-    address = ours.base_urls if ours.base_url is None else ()
-    return LitellmProvider(ours.keys, keyless=ours.key_unset is not None, address=address)
+    address = own.base_urls if own.base_url is None else ()
+    return LitellmProvider(own.keys, keyless=own.key_unset is not None, address=address)
 
 
 def require_sign_in(name: str, provider: str) -> None:
@@ -158,7 +162,7 @@ def require_chat(name: str, provider: str) -> None:
 
 
 def require_ready(name: str, provider: str) -> str:
-    """Return the variable of the key, empty if there is none. Raise `ModelError` R0105 if a package is missing, R0101
+    """Return the variable with the key; empty if there is none. Raise `ModelError` R0105 if a package is missing, R0101
     if the address is unknown, and R0102 if the key or another part of the credentials is missing."""
     needs = needs_of(provider)
     if missing := missing_packages(provider):
@@ -166,32 +170,34 @@ def require_ready(name: str, provider: str) -> str:
     if needs.endpoint_only:
         hint = f'write its address:\n[endpoints."{name}"]\nbase_url = "http://…"'
         raise ModelError("R0101", f"there is no address for `{name}`", hint, fatal=True)
-    given = variables_for_litellm(provider)
-    if needs.address and not _first_set(needs.address, given) and not _has_other_credentials(needs):
+    passed = variables_for_litellm(provider)
+    if needs.address and not _first_set(needs.address, passed) and not _has_other_credentials(needs):
         raise ModelError("R0101", f"there is no address for `{name}`", _set_hint(needs.address), fatal=True)
-    key = _first_set(needs.keys, given)
-    told = key and key not in READ_BY_PACKAGES
-    if needs.keys and not told and not needs.keyless and not _has_other_credentials(needs):
+    key = _first_set(needs.keys, passed)
+    is_complete = key and key not in READ_BY_PACKAGES
+    if needs.keys and not is_complete and not needs.keyless and not _has_other_credentials(needs):
         hint = _set_hint(needs.keys, OTHERWISE.get(needs.credentials or "", ""))
         raise ModelError("R0102", f"the key for `{name}` is missing", hint, fatal=True)
     for group in needs.more:
-        if not _first_set(group, given):
+        if not _first_set(group, passed):
             message = f"a part of the credentials for `{name}` is missing"
             raise ModelError("R0102", message, _set_hint(group), fatal=True)
     return key
 
 
 def variables_for_litellm(provider_name: str) -> dict[str, str]:
-    """Return the variables of `.env` files that are passed to litellm, which reads only the environment: keys and the
-    address. Azure's address is not passed: litellm signs in there with more than the key."""
+    """Return the variables of `.env` files that are passed to litellm as arguments, since it reads only the
+    environment: keys and the address. Azure's address is not passed, since litellm may sign in there with more than the
+    key."""
     provider = provider_named(provider_name)
     names = (*provider.keys, *(() if provider_name in EXPORTED_ADDRESS else provider.base_urls))
-    found = variables_of(provider)
-    return {name: found[name] for name in names if name in found and not os.environ.get(name, "").strip()}
+    variables = variables_of(provider)
+    return {name: variables[name] for name in names if name in variables and not os.environ.get(name, "").strip()}
 
 
-def _first_set(variables: Sequence[str], given: Mapping[str, str]) -> str:
-    return next((each for each in variables if each in given or os.environ.get(each, "").strip()), "")
+def _first_set(variables: Sequence[str], passed: Mapping[str, str]) -> str:
+    """Return the first of the variables that is passed or in the environment; empty if none is."""
+    return next((each for each in variables if each in passed or os.environ.get(each, "").strip()), "")
 
 
 def _set_hint(variables: Sequence[str], otherwise: str = "") -> str:
@@ -223,7 +229,7 @@ def _has_other_credentials(needs: LitellmProvider) -> bool:
     match needs.credentials:
         case "aws":
             botocore = importlib.import_module("botocore.session")
-            profile = os.environ.get("AWS_PROFILE_NAME")  # litellm's variable; botocore reads its own
+            profile = os.environ.get("AWS_PROFILE_NAME")  # litellm's variable; botocore reads AWS_PROFILE
             try:
                 return botocore.Session(profile=profile).get_credentials() is not None
             except importlib.import_module("botocore.exceptions").BotoCoreError:

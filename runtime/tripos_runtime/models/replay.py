@@ -16,12 +16,12 @@ from tripos_runtime.models.base import FREE, Model, ModelError, Reply, Request
 
 ENDPOINT = "replay"
 ASSISTANT = "assistant"
-Said = tuple[str, str]
+RoleAndText = tuple[str, str]
 """The role and the text of a message."""
 
 
 class RecordedReplies(Protocol):
-    """The recorded replies by the key of the request."""
+    """The recorded replies, by the key of their request."""
 
     def find(self, key: bytes) -> Reply | ModelError | None:
         """Return the reply to a request, or the error that it ended with; `None` if the recording has no such
@@ -31,34 +31,34 @@ class RecordedReplies(Protocol):
 
 def request_key(
     model: str,
-    role_contents: Iterable[Said],
+    role_contents: Iterable[RoleAndText],
     number: int = 0,
     settings: Settings = MODEL_DEFAULTS,
 ) -> bytes:
-    """Return the 16-byte key of a request: the model, the settings, the messages and the sample number. A lone
-    surrogate counts as U+FFFD, as in a store.
+    """Return the 16-byte key of a request, a digest of the model, the settings, the messages and the sample number. A
+    lone surrogate counts as U+FFFD, as in a store.
 
-    A conversation that ends with the assistant is an unreadable reply. Its key ignores the wording of the repair, so
-    that recordings survive a change of that wording.
+    The key of a repair is that of its messages up to the unreadable reply, so that recordings remain valid if the
+    wording of repairs changes.
 
-    >>> one = request_key("mock/careful", [("user", "Why?")])
-    >>> len(one), one == request_key("mock/careful", [("user", "Why?")], number=1)
+    >>> key = request_key("mock/careful", [("user", "Why?")])
+    >>> len(key), key == request_key("mock/careful", [("user", "Why?")], number=1)
     (16, False)
     >>> request_key("m", [("user", "\\ud800")]) == request_key("m", [("user", "\\ufffd")])
     True
     """
-    sent = [model, _settings_digest(settings)]
+    model_and_settings = [model, _settings_digest(settings)]
     texts = [list(role_content) for role_content in role_contents]
     try:
-        asked = orjson.dumps([number, sent, texts])
+        content = orjson.dumps([number, model_and_settings, texts])
     except TypeError:
-        asked = orjson.dumps([number, sent, [[storable(text) for text in each] for each in texts]])
-    return hashlib.blake2b(asked, digest_size=16).digest()
+        content = orjson.dumps([number, model_and_settings, [[storable(text) for text in each] for each in texts]])
+    return hashlib.blake2b(content, digest_size=16).digest()
 
 
 @dataclass(frozen=True)
 class ReplayModel(Model):
-    """Answers as the model called `name` did when it was recorded, at no cost and without a network."""
+    """A model that returns the recorded replies of the model `name`, at no cost and without a network."""
 
     name: str
     lookup: RecordedReplies
@@ -75,10 +75,10 @@ class ReplayModel(Model):
         >>> import asyncio
         >>> from tripos_runtime.models.base import Message
         >>> key = request_key("openai/gpt-4o", [("user", "Why?")])
-        >>> class Spoken:
-        ...     def find(self, asked):
-        ...         return Reply("Because.", "gpt-4o", "stop", 3, 2, 0.0) if asked == key else None
-        >>> model = ReplayModel("openai/gpt-4o", Spoken(), "run-3fa9")
+        >>> class OneReply:
+        ...     def find(self, request):
+        ...         return Reply("Because.", "gpt-4o", "stop", 3, 2, 0.0) if request == key else None
+        >>> model = ReplayModel("openai/gpt-4o", OneReply(), "run-3fa9")
         >>> asyncio.run(model.ask(Request("openai/gpt-4o", (Message("user", "Why?"),)))).text
         'Because.'
         >>> asyncio.run(model.ask(Request("openai/gpt-4o", (Message("user", "How?"),))))
@@ -86,23 +86,23 @@ class ReplayModel(Model):
         tripos_runtime.models.base.ModelError: R0113: the recording `run-3fa9` has no such request to `openai/gpt-4o`
           help: its prompt, settings or row changed after the recording: record it again with the model itself
         """
-        said = request.message_pairs
-        found = self.lookup.find(_key(request, said))
-        if found is None and len(said) > 1 and said[-2][0] == ASSISTANT:
-            found = self.lookup.find(_key(request, said[:-1]))  # a repair of an unreadable reply
-        if found is None:
+        messages = request.message_pairs
+        outcome = self.lookup.find(_key(request, messages))
+        if outcome is None and len(messages) > 1 and messages[-2][0] == ASSISTANT:
+            outcome = self.lookup.find(_key(request, messages[:-1]))  # a repair of an unreadable reply
+        if outcome is None:
             raise ModelError(
                 "R0113",
                 f"the recording `{self.recording}` has no such request to `{self.name}`",
                 "its prompt, settings or row changed after the recording: record it again with the model itself",
             )
-        if isinstance(found, ModelError):
-            raise found
-        return found
+        if isinstance(outcome, ModelError):
+            raise outcome
+        return outcome
 
 
-def _key(request: Request, said: Iterable[Said]) -> bytes:
-    return request_key(request.model, said, request.number, request.settings)
+def _key(request: Request, messages: Iterable[RoleAndText]) -> bytes:
+    return request_key(request.model, messages, request.number, request.settings)
 
 
 @lru_cache(maxsize=256)

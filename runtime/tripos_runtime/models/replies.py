@@ -31,7 +31,7 @@ TICKS_PER_USD = 10_000_000_000
 """The unit in which xAI counts costs."""
 MOST_TOKENS = 10**12
 MOST_USD = 10**6
-"""A larger number for one call is an error of the provider: the tokens or the cost are unknown then."""
+"""The largest credible numbers for one call. A larger one is an error of the provider, and counts as unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class CallUsage:
 
     def shares(self, texts: Sequence[str]) -> list[CallUsage]:
         """Divide the usage of one request among its replies, given their texts. The first reply gets the prompt, and
-        each reply gets output tokens in proportion to its length. The shares sum to the whole.
+        each reply gets output tokens in proportion to its length. The sum of the shares is this usage.
 
         >>> [each.tokens_out for each in CallUsage(10, 20).shares(["four", "four"])]
         [10, 10]
@@ -63,8 +63,8 @@ class CallUsage:
         outs, hidden = _shares(self.tokens_out, texts), _shares(self.reasoning, texts)
         costs: list[float | None] = [None] * len(texts)
         if self.cost_usd is not None:
-            a_token = max(self.cost_usd - self.prompt_usd, 0.0) / (self.tokens_out or 1)
-            costs = [a_token * (out or 0) for out in outs]
+            usd_per_token = max(self.cost_usd - self.prompt_usd, 0.0) / (self.tokens_out or 1)
+            costs = [usd_per_token * (out or 0) for out in outs]
             costs[0] = self.cost_usd - sum(cost or 0.0 for cost in costs[1:])
         tokens_in = None if self.tokens_in is None else 0
         further = [CallUsage(tokens_in, *each) for each in zip(outs[1:], hidden[1:], costs[1:], strict=True)]
@@ -75,12 +75,12 @@ def usage_of(body: Mapping[str, Any], name: str, price: Price | None, *, own_pri
     """Return the usage of a call to the model `name`, given the body of its answer.
 
     If `total_tokens` exceeds the sum of tokens in and out, the difference counts as output: providers bill hidden
-    reasoning as output, and some count it nowhere else. The cost is what the provider states, unless the price is the
-    user's (`own_price`); otherwise it is computed from the tokens and the price.
+    reasoning as output, and some count it nowhere else. The cost is the one that the provider states. If it states
+    none, or the price is from the user's settings (`own_price`), the cost is computed from the tokens and the price.
 
-    >>> usage = {"prompt_tokens": 20, "completion_tokens": 198, "total_tokens": 623}
-    >>> found = usage_of({"usage": usage}, "openai/gemini", Price(1.0, 1.0))
-    >>> found.tokens_in, found.tokens_out, found.reasoning, found.cost_usd
+    >>> counts = {"prompt_tokens": 20, "completion_tokens": 198, "total_tokens": 623}
+    >>> usage = usage_of({"usage": counts}, "openai/gemini", Price(1.0, 1.0))
+    >>> usage.tokens_in, usage.tokens_out, usage.reasoning, usage.cost_usd
     (20, 603, 405, 623.0)
     """
     usage = _part(body, "usage")
@@ -91,38 +91,38 @@ def usage_of(body: Mapping[str, Any], name: str, price: Price | None, *, own_pri
         prompt_usd = price.cost_usd(tokens_in, 0, cached)
         if cost is None:
             cost = price.cost_usd(tokens_in, tokens_out, cached, reasoning or 0)
-            sounds = _count(_part(usage, "prompt_tokens_details"), "audio_tokens")
-            if sounds and not own_price:
-                cost += min(sounds, tokens_in) * price.input_usd * (audio_factor(name) - 1)
+            audio_tokens = _count(_part(usage, "prompt_tokens_details"), "audio_tokens")
+            if audio_tokens and not own_price:
+                cost += min(audio_tokens, tokens_in) * price.input_usd * (audio_factor(name) - 1)
     return CallUsage(tokens_in, tokens_out, reasoning, cost, prompt_usd)
 
 
 def _tokens(usage: Mapping[str, Any]) -> tuple[int | None, int | None, int | None, int]:
     """Return the tokens in, the tokens out, the hidden part of the output, and the cached part of the input."""
-    told_in, tokens_out = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
+    stated_in, tokens_out = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
     total, cached = _count(usage, "total_tokens"), _cached(usage)
     reasoning = _count(_part(usage, "completion_tokens_details"), "reasoning_tokens")
-    if total is not None and tokens_out is None and told_in:
-        tokens_out = max(0, total - told_in)
-    elif total is not None and tokens_out is not None and not told_in:
-        told_in = max(0, total - tokens_out)
-    tokens_in = told_in or None  # 0 means unknown: no prompt is empty
+    if total is not None and tokens_out is None and stated_in:
+        tokens_out = max(0, total - stated_in)
+    elif total is not None and tokens_out is not None and not stated_in:
+        stated_in = max(0, total - tokens_out)
+    tokens_in = stated_in or None  # 0 means unknown: no prompt is empty
     if tokens_in is None or tokens_out is None:
         return tokens_in, None, reasoning, 0
     if total is None:
         # Some servers count hidden or cached tokens in addition to the others.
         tokens_in += cached if cached > tokens_in else 0
         tokens_out += reasoning if reasoning is not None and reasoning > tokens_out else 0
-    elif (more := total - tokens_in - tokens_out) > 0:
-        if more in _cache_apart(usage) and more != reasoning:
-            tokens_in += more
+    elif (uncounted := total - tokens_in - tokens_out) > 0:
+        if uncounted in _separate_cache_counts(usage) and uncounted != reasoning:
+            tokens_in += uncounted
         else:
-            tokens_out += more
-            reasoning = max(reasoning or 0, more)
+            tokens_out += uncounted
+            reasoning = max(reasoning or 0, uncounted)
     return tokens_in, tokens_out, None if reasoning is None else min(reasoning, tokens_out), min(cached, tokens_in)
 
 
-def _cache_apart(usage: Mapping[str, Any]) -> set[int]:
+def _separate_cache_counts(usage: Mapping[str, Any]) -> set[int]:
     """Return the numbers of tokens that a provider with Anthropic's fields may count in addition to the prompt: read
     from its cache, written to it, or both."""
     read, created = (_count(usage, f"cache_{word}_input_tokens") or 0 for word in ("read", "creation"))
@@ -152,8 +152,8 @@ def _cached(usage: Mapping[str, Any]) -> int:
 def _stated_cost(usage: Mapping[str, Any]) -> float | None:
     """Return the cost that the provider states: OpenRouter in USD, xAI in ticks.
 
-    With the user's own key (`is_byok`) OpenRouter charges a fee, which may be 0, and the provider behind it charges the
-    rest; the cost is the sum. If the second part is not stated, the cost is unknown.
+    With the user's own key at a provider (`is_byok`) OpenRouter charges a fee, which may be 0, and that provider
+    charges the rest; the cost is the sum. If the provider's part is not stated, the cost is unknown.
 
     >>> _stated_cost({"cost": 0, "is_byok": True, "cost_details": {"upstream_inference_cost": 0.03}})
     0.03
@@ -189,6 +189,7 @@ def _count(value: Mapping[str, Any], name: str) -> int | None:
 OTHER = re.compile(r"[^A-Za-z0-9_-]")
 """Characters that are replaced by `_` in the names of tools that are sent."""
 LONGEST = 64
+"""The longest name of a tool that all providers accept."""
 
 
 def tools_in_request(tools: Sequence[str]) -> list[dict[str, Any]]:
@@ -197,10 +198,10 @@ def tools_in_request(tools: Sequence[str]) -> list[dict[str, Any]]:
     >>> tools_in_request(('{"name": "math.add", "parameters": {}}',))
     [{'type': 'function', 'function': {'name': 'math_add', 'parameters': {}}}]
     """
-    told = [orjson.loads(tool) for tool in tools]
+    functions = [orjson.loads(tool) for tool in tools]
     return [
-        {"type": "function", "function": {**each, "name": name}}
-        for each, name in zip(told, tool_names_by_sent(tools), strict=True)
+        {"type": "function", "function": {**function, "name": name}}
+        for function, name in zip(functions, tool_names_by_sent(tools), strict=True)
     ]
 
 
@@ -210,16 +211,16 @@ def tool_names_by_sent(tools: Sequence[str]) -> dict[str, str]:
     >>> tool_names_by_sent(('{"name": "math.add"}', '{"name": "math_add"}'))
     {'math_add': 'math.add', 'math_add_2': 'math_add'}
     """
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for tool in tools:
         own = str(orjson.loads(tool)["name"])
         plain = sent = OTHER.sub("_", own)[:LONGEST]
         number = 1
-        while sent in found:
+        while sent in names:
             number += 1
             sent = f"{plain[: LONGEST - len(str(number)) - 1]}_{number}"
-        found[sent] = own
-    return found
+        names[sent] = own
+    return names
 
 
 def call_id(number: int) -> str:
@@ -235,20 +236,20 @@ def tool_call_message(content: str, tools: Sequence[str], before: int) -> dict[s
     """Return a reply with calls as a message; `before` is the number of earlier calls. Arguments that are not a JSON
     object are sent as an empty one, since some providers parse them; the result of the call quotes the original.
 
-    >>> told = tool_call_message('{"text": "", "calls": [{"name": "a.b", "arguments": {"n": 1}}]}',
+    >>> message = tool_call_message('{"text": "", "calls": [{"name": "a.b", "arguments": {"n": 1}}]}',
     ... ('{"name": "a.b"}',), 0)
-    >>> told["content"], told["tool_calls"][0]["function"]
+    >>> message["content"], message["tool_calls"][0]["function"]
     (None, {'name': 'a_b', 'arguments': '{"n":1}'})
     """
     text, calls = split_text_and_calls(content)
-    sent = {tool_name: name for name, tool_name in tool_names_by_sent(tools).items()}
-    told = []
+    sent_names = {own: sent for sent, own in tool_names_by_sent(tools).items()}
+    entries = []
     for number, call in enumerate(calls, before + 1):
-        name = sent.get(call.name) or OTHER.sub("_", call.name)[:LONGEST] or "unknown"
+        name = sent_names.get(call.name) or OTHER.sub("_", call.name)[:LONGEST] or "unknown"
         arguments = json.dumps(call.arguments if call.readable else {}, ensure_ascii=False, separators=(",", ":"))
         function = {"name": name, "arguments": arguments}
-        told.append({"id": call_id(number), "type": "function", "function": function})
-    return {"role": "assistant", "content": text or None, "tool_calls": told}
+        entries.append({"id": call_id(number), "type": "function", "function": function})
+    return {"role": "assistant", "content": text or None, "tool_calls": entries}
 
 
 def parse_tool_calls(message: Mapping[str, Any], text: str, tools: Sequence[str]) -> str:
@@ -259,14 +260,15 @@ def parse_tool_calls(message: Mapping[str, Any], text: str, tools: Sequence[str]
     >>> parse_tool_calls({"tool_calls": [call]}, "", ('{"name": "math.add"}',))
     '{"text": "", "calls": [{"name": "math.add", "arguments": {"a": 1}}]}'
     """
-    own = tool_names_by_sent(tools)
+    own_names = tool_names_by_sent(tools)
     calls: list[ToolCall] = []
     listed = message.get("tool_calls")
     for each in listed if isinstance(listed, list) else []:
         function = each.get("function") if isinstance(each, Mapping) else None
         function = function if isinstance(function, Mapping) else {}
         name = function.get("name")
-        calls.append(parse_call(own.get(name, name) if isinstance(name, str) else "", function.get("arguments")))
+        own_name = own_names.get(name, name) if isinstance(name, str) else ""
+        calls.append(parse_call(own_name, function.get("arguments")))
     return write_calls(text, calls)
 
 
@@ -297,12 +299,11 @@ def parse_body(body: bytes) -> Any:
 def read_reply(
     body: Mapping[str, Any], name: str, price: Price | None, *, own_price: bool = False, tools: Sequence[str] = ()
 ) -> Reply:
-    """Return the reply in a body with `choices`; further replies are its `others`. If `tools` were offered, its text is
-    the text and the calls.
+    """Return the reply in a body with `choices`; further choices are its `further_choices`. If `tools` were offered,
+    its text has the form of `write_calls`.
 
-    `usage_of` computes the usage, also of an error (`took`). A reply that the provider withheld has that finish reason.
-    Replies that broke off are left out if there are others. Raises `ModelError` R0111 if there is no reply or all broke
-    off.
+    The finish reason of a reply that the provider withheld says so. Replies that broke off are left out if there are
+    others. Raises `ModelError` R0111 if there is no reply or all broke off; its `usage` is that of the body.
 
     >>> message = {"content": "hello"}
     >>> usage = {"prompt_tokens": 10, "completion_tokens": 2}
@@ -332,15 +333,15 @@ def _reply(body: Mapping[str, Any], name: str, price: Price | None, own_price: b
     if tools:
         messages = [_part(choice, "message") for choice in choices]
         texts = [parse_tool_calls(each, text, tools) for each, text in zip(messages, texts, strict=True)]
-    told = [_token_probabilities(choice) for choice in choices]
+    logprobs = [_token_probabilities(choice) for choice in choices]
     thoughts = [thinking_of(_part(choice, "message")) for choice in choices]
-    used = usage_of(body, name, price, own_price=own_price).shares(texts)
+    shares = usage_of(body, name, price, own_price=own_price).shares(texts)
     first, *replies = (
         Reply(
             *(text, served, ending, usage.tokens_in, usage.tokens_out, usage.cost_usd, usage.reasoning, probabilities),
             thinking=thought,
         )
-        for text, ending, usage, probabilities, thought in zip(texts, endings, used, told, thoughts, strict=True)
+        for text, ending, usage, probabilities, thought in zip(texts, endings, shares, logprobs, thoughts, strict=True)
     )
     return replace(first, further_choices=tuple(replies)) if replies else first
 
@@ -348,15 +349,15 @@ def _reply(body: Mapping[str, Any], name: str, price: Price | None, own_price: b
 def _text(choice: Mapping[str, Any]) -> str:
     message = _part(choice, "message")
     content = message.get("content")
-    if isinstance(content, list):  # parts, without thinking
-        content = "".join(str(part.get("text", "")) for part in content if _is_text(part))
-    found = content or message.get("refusal")
-    return storable(found) if isinstance(found, str) else ""
+    if isinstance(content, list):  # parts, of which thinking is left out
+        content = "".join(part["text"] for part in content if _is_text(part))
+    text = content or message.get("refusal")
+    return storable(text) if isinstance(text, str) else ""
 
 
 def thinking_of(message: Mapping[str, Any]) -> str | None:
-    """Return the thinking that a message has in separate fields or in parts of its content; None if there is none.
-    Fields with the same text in two forms are read once.
+    """Return the thinking that a message has in separate fields or in parts of its content; None if there is none. If
+    several fields have thinking, they are forms of the same text, and the first one is read.
 
     >>> thinking_of({"content": "B", "reasoning_content": "A? No."})
     'A? No.'
@@ -377,7 +378,7 @@ def _thought(value: Any) -> str:
     if isinstance(value, list):
         return "\n\n".join(filter(None, map(_thought, value)))
     if isinstance(value, dict):
-        return next((found for name in _THOUGHT if (found := _thought(value.get(name)))), "")
+        return next((text for name in _THOUGHT if (text := _thought(value.get(name)))), "")
     return ""
 
 
@@ -390,20 +391,20 @@ def _token_probabilities(choice: Mapping[str, Any]) -> str | None:
 
 
 def _is_text(part: Any) -> bool:
-    return isinstance(part, dict) and part.get("type") in ("text", "output_text")
+    return isinstance(part, dict) and part.get("type") in ("text", "output_text") and isinstance(part.get("text"), str)
 
 
 def _finish_reason(choice: Mapping[str, Any]) -> str | None:
-    """Return the provider's finish reason of a choice; an error or a refusal in a separate field gives its own
-    reason."""
-    ending = choice.get("finish_reason")
-    word = ending if isinstance(ending, str) and ending.strip() else None
-    if choice.get("error") and ending_of(word) is not Ending.ERROR:
+    """Return the provider's finish reason of a choice; `BROKEN` or `REFUSAL` if only another field reports an error or
+    a refusal."""
+    stated = choice.get("finish_reason")
+    reason = stated if isinstance(stated, str) and stated.strip() else None
+    if choice.get("error") and ending_of(reason) is not Ending.ERROR:
         return BROKEN
     refusal = _part(choice, "message").get("refusal")
-    if isinstance(refusal, str) and refusal.strip() and ending_of(word) not in (Ending.CONTENT_FILTER, Ending.ERROR):
+    if isinstance(refusal, str) and refusal.strip() and ending_of(reason) not in (Ending.CONTENT_FILTER, Ending.ERROR):
         return REFUSAL
-    return word
+    return reason
 
 
 def _error_reason(choice: Mapping[str, Any]) -> str:

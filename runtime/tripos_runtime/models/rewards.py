@@ -1,10 +1,11 @@
-"""Reward models that are asked: chats go in, a number for each comes out.
+"""Reward models: they return a number for a chat.
 
 They fill the roles of scorers with `reward`, and no others. For the rest of the runtime a reward model is a `Model`
-whose reply is the number (`BatchedReward`), so scheduling, budgets and the ledger need no special case. Units ask one
-by one; the model gets many chats together, since an encoder needs little more time for sixteen than for one.
+whose reply is the number (`BatchedReward`), so scheduling, budgets and the ledger need no special case. Each unit asks
+for one chat; the model gets many chats together, since an encoder needs little more time for sixteen than for one.
 
-`mock/reward` needs no weights: its number is a hash of the text. Servers:
+`mock/reward` needs no weights: its number is a hash of the text. The other kinds are servers, or models on this machine
+(`trained_rewards.py`). The servers:
 
 | name | sends | reads |
 | --- | --- | --- |
@@ -42,10 +43,11 @@ MOST = 64
 AT_ONCE = 256
 """The largest number of questions to a reward model in flight: they fill the next batch while one is computed."""
 LINGER_S = 0.004
+"""How long a batch of fewer chats waits for others, in seconds."""
 
 
 class RewardModel(Protocol):
-    """A model that rates texts. `endpoint` names its address; `price` is `None` if unknown; `most` is how many chats it
+    """A model that returns a number for a chat. `endpoint` and `price` are as for `Model`; `most` is how many chats it
     accepts at once, `batches` how many concurrent calls of `score`."""
 
     @property
@@ -64,8 +66,8 @@ class RewardModel(Protocol):
     def batches(self) -> int: ...
 
     async def score(self, chats: Sequence[Chat]) -> Sequence[float]:
-        """Return a finite number for each chat, in their order. More is better, and the scale is the model's own. It
-        must not block the event loop: computation runs in a thread. Raises `ModelError`."""
+        """Return a finite number for each chat, in their order. More is better, and the scale is the model's own. An
+        implementation must not block the event loop: it computes in a thread. Raises `ModelError`."""
         ...
 
     async def close(self) -> None:
@@ -112,15 +114,16 @@ def before_and_reply(chat: Chat) -> tuple[str, str] | None:
 
 @dataclass
 class BatchedReward(Model):
-    """A reward model as a `Model`: one request, one reply, which is the number as text."""
+    """A reward model as a `Model`: the reply to a request is the number as text. Waiting requests are sent together."""
 
     model: RewardModel
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     at_once: int = AT_ONCE
-    """How many requests are sent together if no limit is set."""
+    """How many requests may be in flight if no limit is set."""
     _waiting: list[tuple[Chat, asyncio.Future[float]]] = field(default_factory=list)
-    _under_way: set[asyncio.Task[None]] = field(default_factory=set)
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _free: int = field(init=False)
+    """How many further calls of `score` the model accepts."""
 
     def __post_init__(self) -> None:
         self._free = max(1, self.model.batches)
@@ -137,15 +140,15 @@ class BatchedReward(Model):
 
     async def close(self) -> None:
         """Wait for calls in flight and close the model."""
-        await asyncio.gather(*self._under_way, return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.model.close()
 
     def _begin(self) -> None:
         if self._free and self._waiting:
             self._free -= 1
             task = asyncio.get_running_loop().create_task(self._work())
-            self._under_way.add(task)
-            task.add_done_callback(self._under_way.discard)
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
 
     async def _work(self) -> None:
         """Take batches until no request waits."""
@@ -157,17 +160,18 @@ class BatchedReward(Model):
                 batch, self._waiting = self._waiting[:most], self._waiting[most:]
                 batch = [(chat, answer) for chat, answer in batch if not answer.done()]
                 if batch:
-                    await self._settle(batch)
+                    await self._answer(batch)
         finally:
             self._free += 1
 
-    async def _settle(self, batch: Sequence[tuple[Chat, asyncio.Future[float]]]) -> None:
+    async def _answer(self, batch: Sequence[tuple[Chat, asyncio.Future[float]]]) -> None:
+        """Score the chats of a batch, and set the result of each."""
         try:
             values = finite_rewards(self.name, await self.model.score([chat for chat, _ in batch]), len(batch))
         except ModelError as error:
             if len(batch) > 1 and not error.retryable and not error.fatal:
                 for one in batch:  # one text that is too long must not fail the others
-                    await self._settle([one])
+                    await self._answer([one])
                 return
             values = [error] * len(batch)
         except Exception as error:
@@ -192,17 +196,17 @@ def finite_rewards(name: str, values: Sequence[float], count: int) -> list[float
     if len(values) != count:
         message = f"`{name}` gave {len(values)} rewards for {count} texts"
         raise ModelError("R0233", message, "check that it is a reward model, which gives one number a text")
-    bad = ModelError("R0233", f"`{name}` gave no finite number", "check that the text fits the model's context")
-    return [float(value) if math.isfinite(value) else bad for value in values]
+    error = ModelError("R0233", f"`{name}` gave no finite number", "check that the text fits the model's context")
+    return [float(value) if math.isfinite(value) else error for value in values]
 
 
 SPREAD = 8.0
-"""Rewards range from minus half of this to half of it."""
+"""The range of the mock's rewards: from minus half of this to half of it."""
 
 
 @dataclass(frozen=True)
 class MockReward:
-    """Gives every text a reward that is independent of its content. `mock/reward:b` differs from `mock/reward`."""
+    """A mock that returns a hash of the text as its reward. `mock/reward:b` gives other rewards than `mock/reward`."""
 
     name: str = "mock/reward"
     price: Price | None = FREE
@@ -247,6 +251,7 @@ def mock_reward(name: str, text: str) -> float:
 
 
 NO_KEY = "none"
+"""The key of a server for which none is set."""
 AT_A_TIME = 4
 """The number of concurrent batches: the server combines them with others."""
 
@@ -261,7 +266,7 @@ class _Form:
     body: Callable[[str, Sequence[Chat]], Mapping[str, Any]]
     values: Callable[[Any], list[float]]
     dialogue: Callable[[str, Chat], Mapping[str, Any]] | None = None
-    """The request for one judged dialogue, if it is not sent as a text."""
+    """Returns the body of a request for one judged dialogue; None if a dialogue is sent as a text."""
 
 
 class ServedReward:
@@ -281,27 +286,27 @@ class ServedReward:
         base_url = base_url_of(name, self._form.provider, endpoint).removesuffix("/v1")
         variable, key = key_of(name, self._form.provider, endpoint)
         self.endpoint = f"{base_url} {variable}".strip()
-        self._place = CallTarget(name, base_url, variable, (key,))
+        self._target = CallTarget(name, base_url, variable, (key,))
         headers = openai_headers(self._form.provider, key)
         if key == NO_KEY:
             del headers["Authorization"]
-        self._line = ModelConnection(f"{base_url}{self._form.path}", headers, timeout_s, (key,))
+        self._connection = ModelConnection(f"{base_url}{self._form.path}", headers, timeout_s, (key,))
 
     async def score(self, chats: Sequence[Chat]) -> Sequence[float]:
         """Return the rewards of chats from one request, or of dialogues from one request each. Raises `ModelError`."""
-        alone = self._form.dialogue
-        if alone is None or not all(isinstance(chat[-1], DialogueTurn) for chat in chats):
+        dialogue_body = self._form.dialogue
+        if dialogue_body is None or not all(isinstance(chat[-1], DialogueTurn) for chat in chats):
             return await self._request(self._form.body(self._model, chats))
-        found = await asyncio.gather(*(self._request(alone(self._model, chat)) for chat in chats))
-        return [reward for each in found for reward in each]
+        rewards = await asyncio.gather(*(self._request(dialogue_body(self._model, chat)) for chat in chats))
+        return [reward for each in rewards for reward in each]
 
     async def _request(self, body: Mapping[str, Any]) -> list[float]:
         try:
-            answer = await self._line.post(orjson.dumps(body))
+            answer = await self._connection.post(orjson.dumps(body))
         except OSError as error:
-            raise model_error(error, self.name, self._place.address, self._place.key_variables) from error
+            raise model_error(error, self.name, self._target.address, self._target.key_variables) from error
         if answer.status != 200:
-            raise answer_error(answer.status, answer.body, headers_of(answer.headers), self._place)
+            raise answer_error(answer.status, answer.body, headers_of(answer.headers), self._target)
         try:
             return self._form.values(orjson.loads(answer.body))
         except (ValueError, TypeError, LookupError) as error:
@@ -311,7 +316,7 @@ class ServedReward:
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._line.close()
+        await self._connection.close()
 
 
 def _pooling_body(model: str, chats: Sequence[Chat]) -> Mapping[str, Any]:
@@ -319,8 +324,8 @@ def _pooling_body(model: str, chats: Sequence[Chat]) -> Mapping[str, Any]:
 
 
 def _dialogue_body(model: str, chat: Chat) -> Mapping[str, Any]:
-    """Return the body for a dialogue. The server applies the model's chat template. A reward is the raw number: an
-    activation would make all high ones equal."""
+    """Return the body for a dialogue. The server applies the model's chat template. No activation is used: it would
+    make all high rewards nearly equal."""
     messages = [{"role": message.role, "content": message.content} for message in chat]
     return {"model": model, "messages": messages, "add_generation_prompt": False, "use_activation": False}
 
@@ -370,12 +375,12 @@ def _predict_rewards(answer: Any) -> list[float]:
     >>> _predict_rewards([[{"label": "LABEL_0", "score": 0.5}], [{"label": "LABEL_0", "score": -1.0}]])
     [0.5, -1.0]
     """
-    found: list[float] = []
+    rewards: list[float] = []
     for labels in answer:
         if len(labels) != 1:
             raise ValueError(f"{len(labels)} labels for one text")
-        found.append(float(labels[0]["score"]))
-    return found
+        rewards.append(float(labels[0]["score"]))
+    return rewards
 
 
 def _brief(error: Exception) -> str:

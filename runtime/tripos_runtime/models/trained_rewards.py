@@ -1,10 +1,10 @@
 """Reward models on this machine: one trained by `tripos train reward`, or a sequence classifier of transformers in a
 folder or on the Hugging Face Hub.
 
-All are named by the digest of their weights. `open_reward` is the only place where such a name becomes a model; what
-loads weights is added there. Training and scoring use the same network code, so a text gets the number that it was
-trained to. A trained model scores the reply and reads at most `context` tokens before it. Classifiers with a chat
-template get the chat as messages; texts go through one by one, so that a reward does not depend on its batch."""
+All are named by the digest of their weights. `open_reward` is the only place where such a name becomes a model; a new
+kind of model is added there. Training and scoring use the same network code, so that they agree on the features of a
+text. A trained model scores the reply and reads at most `context` tokens before it. A classifier with a chat template
+gets the chat as messages; it scores chats one by one, so that a reward does not depend on its batch."""
 
 from __future__ import annotations
 
@@ -32,9 +32,11 @@ from tripos_runtime.models.rewards import Chat, RewardModel, as_text, before_and
 BASE, HEAD = "base", "head.safetensors"
 """The folder of the base model, and the weights of the head, next to the manifest."""
 AT_ONCE = 32
+"""The number of texts that the network reads at once."""
 MOST_PACKED = 500_000_000
-"""Larger models are not packed, since their weights would be in memory twice."""
+"""The largest number of weights of a model that is packed: the weights are in memory twice meanwhile."""
 DIGITS = 4
+"""The number of decimals of a reward."""
 
 Pool = Literal["layers", "mean", "last"]
 
@@ -87,14 +89,15 @@ class RewardNetwork:
         """Return the tokens of a reply and its context, and how many of them are context."""
         tokenizer, shape = self.tokenizer, self.shape
         tail = tokenizer(before, add_special_tokens=False)["input_ids"][-shape.context :] if shape.context else []
-        said = tokenizer(reply, add_special_tokens=False)["input_ids"][: shape.most]
+        reply_ids = tokenizer(reply, add_special_tokens=False)["input_ids"][: shape.most]
         first = [tokenizer.cls_token_id] if tokenizer.cls_token_id is not None else []
         last = [tokenizer.sep_token_id] if tokenizer.sep_token_id is not None else [tokenizer.eos_token_id]
-        given = [*first, *tail, *(last if tail and tokenizer.sep_token_id is not None else [])]
-        return [*given, *said, *last], len(given)
+        context = [*first, *tail, *(last if tail and tokenizer.sep_token_id is not None else [])]
+        return [*context, *reply_ids, *last], len(context)
 
     def pooled(self, rows: Sequence[tuple[list[int], int]]) -> Any:
-        """Return the features of token rows, of shape `[rows, features]`, in 32 bits; gradients flow if enabled."""
+        """Return the features of the results of `ids`, of shape `[rows, features]`, in 32 bits. They have gradients
+        where these are enabled."""
         import torch
 
         device = next(self.model.parameters()).device
@@ -102,17 +105,17 @@ class RewardNetwork:
         pad = self.tokenizer.pad_token_id or 0
         inputs = torch.full((len(rows), longest), pad, dtype=torch.long)
         mask = torch.zeros((len(rows), longest))
-        said = torch.zeros((len(rows), longest))
-        for row, (ids, given) in enumerate(rows):
+        in_reply = torch.zeros((len(rows), longest))
+        for row, (ids, context) in enumerate(rows):
             inputs[row, : len(ids)] = torch.tensor(ids)
             mask[row, : len(ids)] = 1
-            said[row, (given if len(ids) > given else 0) : len(ids)] = 1
+            in_reply[row, (context if len(ids) > context else 0) : len(ids)] = 1
         layers = self.shape.pool == "layers"
-        found = self.model(input_ids=inputs.to(device), attention_mask=mask.to(device), output_hidden_states=layers)
-        weights = (said / said.sum(1, keepdim=True)).to(device)[..., None]
+        output = self.model(input_ids=inputs.to(device), attention_mask=mask.to(device), output_hidden_states=layers)
+        weights = (in_reply / in_reply.sum(1, keepdim=True)).to(device)[..., None]
         if layers:
-            return torch.cat([(hidden_state.float() * weights).sum(1) for hidden_state in found.hidden_states], 1)
-        last = found.last_hidden_state.float()
+            return torch.cat([(hidden_state.float() * weights).sum(1) for hidden_state in output.hidden_states], 1)
+        last = output.last_hidden_state.float()
         if self.shape.pool == "mean":
             return (last * weights).sum(1)
         ends = torch.tensor([len(ids) - 1 for ids, _ in rows], device=device)
@@ -120,23 +123,23 @@ class RewardNetwork:
 
     def features(self, texts: Sequence[tuple[str, str]], at_once: int = AT_ONCE) -> Any:
         """Return the features of replies with their contexts, of shape `[texts, features]`, on the CPU. Texts of
-        similar length are batched; equal ones are computed once."""
+        similar length are batched."""
         import torch
 
         rows = [self.ids(before, reply) for before, reply in texts]
-        found: list[Any] = [None] * len(rows)
+        features: list[Any] = [None] * len(rows)
         self.model.eval()
         with torch.inference_mode():
             for batch in by_length([len(ids) for ids, _ in rows], at_once):
                 for place, feature in zip(batch, self.pooled([rows[each] for each in batch]).cpu(), strict=True):
-                    found[place] = feature
-        return torch.stack(found)
+                    features[place] = feature
+        return torch.stack(features)
 
     def rewards(self, texts: Sequence[tuple[str, str]], at_once: int = AT_ONCE) -> list[float]:
         """Return the rewards of replies with their contexts, in order.
 
-        They are rounded to 32-bit precision: the same text in another batch must tie with itself instead of winning by
-        the order of summation."""
+        They are rounded to `DIGITS` decimals: the same text in another batch must get the same reward, although the
+        sums differ in their last bits."""
         if not texts:
             return []
         values = ((self.features(texts, at_once) - self.head["mean"]) / self.head["scale"]) @ self.head["weight"]
@@ -157,8 +160,8 @@ def by_length(lengths: Sequence[int], at_once: int) -> Iterator[list[int]]:
 
 
 def load_base(where: str, shape: Shape) -> RewardNetwork:
-    """Return a base model of transformers without its own head, in 32 bits, on the CPU. Raises the errors of
-    transformers."""
+    """Return the network of a base model of transformers, without a head, in 32 bits, on the CPU. `where` is a folder
+    or a name on the Hub. Raises the errors of transformers."""
     import torch
     from transformers import AutoModel, AutoTokenizer
 
@@ -182,14 +185,14 @@ def packed_network(network: RewardNetwork) -> RewardNetwork:
     trial = [("", "What did you do first?"), ("", "No. It is 12.")]
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # already on import
+            warnings.simplefilter("ignore")  # the import already warns
             from torch.utils.mkldnn import to_mkldnn
 
-            other = replace(network, model=to_mkldnn(copy.deepcopy(network.model)))
-            same = torch.allclose(network.features(trial), other.features(trial), rtol=1e-3, atol=1e-4)
-    except Exception:  # some layers read their weights and cannot be packed
+            packed = replace(network, model=to_mkldnn(copy.deepcopy(network.model)))
+            same = torch.allclose(network.features(trial), packed.features(trial), rtol=1e-3, atol=1e-4)
+    except Exception:  # some layers access their weights directly, and cannot be packed
         return network
-    return other if same else network
+    return packed if same else network
 
 
 def write_network(network: RewardNetwork, folder: Path) -> None:
@@ -199,7 +202,7 @@ def write_network(network: RewardNetwork, folder: Path) -> None:
     network.model.save_pretrained(folder / BASE)
     network.tokenizer.save_pretrained(folder / BASE)
     save_file({name: each.contiguous() for name, each in network.head.items()}, folder / HEAD)
-    for file in folder.rglob("*.safetensors"):  # they are written readable for the owner only
+    for file in folder.rglob("*.safetensors"):  # safetensors makes them readable for the owner only
         file.chmod(0o644)
 
 
@@ -208,8 +211,8 @@ def read_network(folder: Path) -> RewardNetwork:
     the errors of transformers."""
     from safetensors.torch import load_file
 
-    said = orjson.loads((folder / "manifest.json").read_bytes())
-    network = load_base(str(folder / BASE), Shape(**said["shape"]))
+    manifest = orjson.loads((folder / "manifest.json").read_bytes())
+    network = load_base(str(folder / BASE), Shape(**manifest["shape"]))
     network.head = load_file(folder / HEAD)
     return network
 
@@ -217,13 +220,13 @@ def read_network(folder: Path) -> RewardNetwork:
 KIND = "tripos.reward/1"
 """The kind of manifest that this module loads."""
 OUTSIDE = ("manifest.json", "training.json")
-"""Files that are not part of the model: notes, and the files `data*` left by the training."""
+"""Files that are not part of the model, besides the files `data*` of the training."""
 
 
 @dataclass
 class LocalReward(ABC):
-    """A reward model on this machine. It is loaded at the first question, and asked in one thread, which torch spreads
-    over the cores."""
+    """A reward model on this machine. It is loaded when it is first asked. It computes in one thread, whose work torch
+    spreads over the cores."""
 
     name: str
     price: Price | None = field(default=FREE, kw_only=True)
@@ -246,7 +249,7 @@ class LocalReward(ABC):
 
     @abstractmethod
     def _score(self, chats: Sequence[Chat]) -> list[float]:
-        """Return the rewards; called in the thread."""
+        """Return the rewards. It is called in the thread."""
 
 
 @dataclass
@@ -258,7 +261,7 @@ class TrainedReward(LocalReward):
 
     def _score(self, chats: Sequence[Chat]) -> list[float]:
         if self._network is None:
-            self._network = _loaded(self.name, self.folder)
+            self._network = _load_network(self.name, self.folder)
         marker = self._network.shape.marker
         return self._network.rewards([before_and_reply(chat) or split_reply(as_text(chat), marker) for chat in chats])
 
@@ -281,12 +284,12 @@ def digest_of(folder: Path) -> str:
     """Return the SHA-256 of a reward model, over the names and bytes of all its files.
 
     Equal digests mean equal weights, tokenizer and head, and so equal rewards."""
-    whole = hashlib.sha256()
+    digest = hashlib.sha256()
     for file in model_files(folder):
         with file.open("rb") as opened:
             content = hashlib.file_digest(opened, "sha256").hexdigest()
-        whole.update(f"{file.relative_to(folder).as_posix()}\0{content}\n".encode())
-    return whole.hexdigest()
+        digest.update(f"{file.relative_to(folder).as_posix()}\0{content}\n".encode())
+    return digest.hexdigest()
 
 
 def model_files(folder: Path) -> list[Path]:
@@ -303,24 +306,23 @@ def need_libraries(what: str) -> None:
     """Raise `ModelError` R0238 if torch or transformers is not installed; `what` needs them."""
     import importlib.util
 
-    lacking = [name for name in ("torch", "transformers") if importlib.util.find_spec(name) is None]
-    if lacking:
-        some = " and ".join(f"`{name}`" for name in lacking)
-        raise ModelError("R0238", f"{what} needs {some}", "pip install 'tripos[train]'", fatal=True)
+    missing = [name for name in ("torch", "transformers") if importlib.util.find_spec(name) is None]
+    if missing:
+        names = " and ".join(f"`{name}`" for name in missing)
+        raise ModelError("R0238", f"{what} needs {names}", "pip install 'tripos[train]'", fatal=True)
 
 
 def silence_transformers() -> None:
     """Silence transformers, and keep its threads from taking the cores of the run."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    # Spinning threads would waste cores.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # waiting threads sleep instead of spinning
     import transformers
 
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
 
 
-def _loaded(name: str, folder: Path) -> RewardNetwork:
+def _load_network(name: str, folder: Path) -> RewardNetwork:
     silence_transformers()
     try:
         return packed_network(read_network(folder))
@@ -330,6 +332,7 @@ def _loaded(name: str, folder: Path) -> RewardNetwork:
 
 
 HUB = "hf:"
+"""The prefix of names on the Hugging Face Hub, after `reward/`."""
 CONFIG = "config.json"
 COMMIT = re.compile(r"[0-9a-f]{40}")
 SHORT = 12
@@ -351,7 +354,7 @@ class ClassifierReward(LocalReward):
             self._loaded = self._load()
         tokenizer, model = self._loaded
         most = getattr(model.config, "max_position_embeddings", None)
-        found = []
+        rewards = []
         for chat in chats:
             inputs = tokenized(tokenizer, chat)
             count = inputs["input_ids"].shape[1]
@@ -360,8 +363,8 @@ class ClassifierReward(LocalReward):
                 raise ModelError("R0107", message, "leave out the item, or take a model that reads more")
             with torch.inference_mode():
                 logits = model(**{key: value.to(model.device) for key, value in inputs.items()}).logits
-            found.append(round(float(logits[0, 0]), DIGITS))
-        return found
+            rewards.append(round(float(logits[0, 0]), DIGITS))
+        return rewards
 
     def _load(self) -> tuple[Any, Any]:
         silence_transformers()
@@ -369,11 +372,11 @@ class ClassifierReward(LocalReward):
         from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
         gpu = torch.cuda.is_available()
-        given = {"revision": self.revision, "local_files_only": Path(self.where).is_dir()}
+        source = {"revision": self.revision, "local_files_only": Path(self.where).is_dir()}
         try:
-            tokenizer = AutoTokenizer.from_pretrained(self.where, **given)
+            tokenizer = AutoTokenizer.from_pretrained(self.where, **source)
             model = AutoModelForSequenceClassification.from_pretrained(
-                self.where, dtype="auto" if gpu else torch.float32, **given
+                self.where, dtype="auto" if gpu else torch.float32, **source
             )
         except Exception as error:  # the libraries may raise anything
             text = (str(error).strip().splitlines() or [type(error).__name__])[0]
@@ -391,7 +394,7 @@ def tokenized(tokenizer: Any, chat: Chat) -> Mapping[str, Any]:
         return dict(tokenizer(as_text(chat), return_tensors="pt"))
     try:
         return _in_template(tokenizer, chat)
-    except Exception:  # a template without system messages raises an error of its own
+    except Exception:  # some templates raise an error for a system message
         if not any(message.role == "system" for message in chat):
             raise
         return _in_template(tokenizer, without_system(chat))
@@ -405,10 +408,10 @@ def _in_template(tokenizer: Any, chat: Chat) -> Mapping[str, Any]:
 def is_classifier(folder: Path) -> bool:
     """Return true if a folder holds a sequence classifier of transformers."""
     try:
-        said = orjson.loads((folder / CONFIG).read_bytes())
+        config = orjson.loads((folder / CONFIG).read_bytes())
     except (OSError, ValueError):
         return False
-    names = said.get("architectures") if isinstance(said, dict) else None
+    names = config.get("architectures") if isinstance(config, dict) else None
     return any(str(name).endswith("ForSequenceClassification") for name in names or ())
 
 
@@ -418,7 +421,7 @@ def folder_name(folder: Path, path: str) -> str:
 
 
 def folder_digest(folder: Path) -> str:
-    """Return the SHA-256 of a folder's files; they are read again only after one of them changed."""
+    """Return the digest of a folder (`digest_of`). The files are read again only after one of them has changed."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     return _digest(folder, tuple((str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in files))
 
@@ -452,7 +455,8 @@ def open_hub(name: str) -> ClassifierReward:
 
 
 def hub_name(name: str) -> str:
-    """Return the name of a model on the Hub with its commit, if known; its rewards are kept under that name."""
+    """Return the full name of the model `OWNER/NAME` or `OWNER/NAME@REVISION` on the Hub, with its commit if that is
+    known. Its rewards are kept under that name."""
     owner_name, _, revision = name.partition("@")
     commit = commit_of(owner_name, revision or "main")
     return f"reward/{HUB}{owner_name}@{commit[:SHORT]}" if commit else f"reward/{HUB}{name}"
@@ -471,9 +475,9 @@ def commit_of(owner_name: str, revision: str) -> str | None:
     ref = cached / "refs" / revision
     if ref.is_file():
         return ref.read_text("utf-8").strip()
-    begun = [path.name for path in (cached / "snapshots").glob(f"{revision}*")] if len(revision) >= 7 else []
-    if len(begun) == 1:
-        return begun[0]
+    commits = [path.name for path in (cached / "snapshots").glob(f"{revision}*")] if len(revision) >= 7 else []
+    if len(commits) == 1:
+        return commits[0]
     try:
         sha: str | None = HfApi().model_info(owner_name, revision=revision, timeout=10).sha
     except Exception:  # no network or no such model: reported when it is loaded
@@ -483,11 +487,13 @@ def commit_of(owner_name: str, revision: str) -> str | None:
 
 MANIFEST = "manifest.json"
 PINNED = re.compile(r"[0-9a-f]{8,64}")
+"""The beginning of a digest, as it follows the `@` of a name."""
 
 
 @dataclass(frozen=True)
 class RewardManifest:
-    """The manifest of a folder: `kind` names the engine that loads it, `digest` is the SHA-256 of its weights."""
+    """The manifest of a folder: `kind` determines how the model is loaded, `digest` is the SHA-256 of its files
+    (`digest_of`)."""
 
     path: Path
     kind: str
@@ -496,24 +502,24 @@ class RewardManifest:
 
 def read_manifest(path: Path) -> RewardManifest:
     """Return the manifest of a folder. Raises `ModelError` R0234 if there is none, or it lacks a required field."""
-    train = "`reward/PATH` names the folder of a trained reward model, or of a sequence classifier of transformers"
+    hint = "`reward/PATH` names the folder of a trained reward model, or of a sequence classifier of transformers"
     try:
-        said = orjson.loads((path / MANIFEST).read_bytes())
+        content = orjson.loads((path / MANIFEST).read_bytes())
     except FileNotFoundError as error:
-        raise ModelError("R0234", f"there is no reward model in `{path}`", train, fatal=True) from error
+        raise ModelError("R0234", f"there is no reward model in `{path}`", hint, fatal=True) from error
     except (OSError, ValueError) as error:
-        raise ModelError("R0234", f"`{path / MANIFEST}` cannot be read: {error}", train, fatal=True) from error
-    kind, digest = (said.get(key) if isinstance(said, dict) else None for key in ("kind", "digest"))
+        raise ModelError("R0234", f"`{path / MANIFEST}` cannot be read: {error}", hint, fatal=True) from error
+    kind, digest = (content.get(key) if isinstance(content, dict) else None for key in ("kind", "digest"))
     if not isinstance(kind, str) or not isinstance(digest, str):
-        lacking = f"`{path / MANIFEST}` does not say `kind` and `digest`"
-        raise ModelError("R0234", lacking, train, fatal=True)
+        message = f"`{path / MANIFEST}` does not say `kind` and `digest`"
+        raise ModelError("R0234", message, hint, fatal=True)
     return RewardManifest(path, kind, digest)
 
 
 def pinned_name(name: str) -> str:
     """Return the name of a reward model with its digest, `reward/PATH@DIGEST`. Its rewards are kept under that name, so
-    another model in the same folder is asked anew. Other names, and names of unreadable folders, are returned
-    unchanged.
+    that those of another model that is later in the same folder differ. Other names, and names of unreadable folders,
+    are returned unchanged.
 
     >>> pinned_name("mock/reward"), pinned_name("reward/no/such/folder")
     ('mock/reward', 'reward/no/such/folder')
@@ -525,21 +531,21 @@ def pinned_name(name: str) -> str:
     path, pinned = _split_digest(name.removeprefix("reward/"))
     folder = Path(path).expanduser()
     if _holds_classifier(folder):
-        found = folder_name(folder, path)
-        return found if pinned is None or found.rpartition("@")[2].startswith(pinned[:SHORT]) else name
+        full_name = folder_name(folder, path)
+        return full_name if pinned is None or full_name.rpartition("@")[2].startswith(pinned[:SHORT]) else name
     try:
         manifest = read_manifest(folder)
     except ModelError:
         return name
     if pinned is not None and not manifest.digest.startswith(pinned):
-        return name  # refused when it is opened
-    return f"reward/{path}@{manifest.digest[:SHORT]}"  # one name, however much of the digest was written
+        return name  # `open_reward` will refuse it
+    return f"reward/{path}@{manifest.digest[:SHORT]}"
 
 
 def _split_digest(path: str) -> tuple[str, str | None]:
-    """Return the folder, and the beginning of the digest after its `@`."""
-    folder, found, pinned = path.rpartition("@")
-    return (folder, pinned) if found and PINNED.fullmatch(pinned) else (path, None)
+    """Return the folder, and the beginning of the digest after an `@`; None if there is no digest."""
+    folder, at, pinned = path.rpartition("@")
+    return (folder, pinned) if at and PINNED.fullmatch(pinned) else (path, None)
 
 
 def _holds_classifier(folder: Path) -> bool:
@@ -559,11 +565,11 @@ def check_reward(path: str) -> None:
 
 
 def open_reward(path: str) -> RewardModel:
-    """Return the reward model in a folder, ready to score; the beginning of its digest may follow, `FOLDER@DIGEST`. So
-    is one of the Hub, `hf:OWNER/NAME` or `hf:OWNER/NAME@REVISION`.
+    """Return a reward model, ready to score: that in a folder, `FOLDER` or `FOLDER@DIGEST` with the beginning of its
+    digest, or one of the Hub, `hf:OWNER/NAME` or `hf:OWNER/NAME@REVISION`.
 
-    Raises `ModelError` R0234 where the folder holds none, R0235 where this version has no engine for its kind, R0237
-    where it is another than its digest says, and R0238 where the libraries are lacking.
+    Raises `ModelError` R0234 if the folder has none, R0235 if this version cannot load its kind, R0237 if its digest is
+    not the given one, and R0238 if the libraries are not installed.
 
     >>> open_reward("no/such/folder")
     Traceback (most recent call last):

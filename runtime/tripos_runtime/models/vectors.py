@@ -1,10 +1,11 @@
-"""Models that return vectors, as text in a form that a store can keep, and the similarity of two texts by them."""
+"""Models that return vectors, the form of a vector as text in the store, and the similarity of two texts."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,8 @@ def to_text(vector: Sequence[float] | npt.NDArray[np.floating]) -> str:
 
 
 def from_text(text: str) -> Vector:
-    """Return the vector of a text. Raises `ValueError` if the text is not a vector, or the vector is empty or has no
-    finite length.
+    """Return the vector that `to_text` wrote. Raises `ValueError` if the text is not a vector, or the vector is empty
+    or has a number that is not finite.
 
     >>> from_text("AACAPwAAAL8=").tolist()
     [1.0, -0.5]
@@ -46,7 +47,8 @@ def from_text(text: str) -> Vector:
 def replies_of(
     vectors: Sequence[Any], texts: Sequence[str], model_served: str, tokens_in: int | None, price: Price | None
 ) -> Reply:
-    """Return one reply for all texts, each with a share of the tokens by its length; the shares sum to the whole."""
+    """Return the vectors as one reply with further choices, one for each text. Each has a share of the tokens in
+    proportion to the length of its text; the shares sum to `tokens_in`."""
     sizes = np.cumsum([max(1, len(text)) for text in texts])
     replies: list[Reply] = []
     before = 0
@@ -54,31 +56,23 @@ def replies_of(
         share = None if tokens_in is None else int(tokens_in * size // int(sizes[-1])) - before
         before += share or 0
         cost = None if price is None or share is None else price.cost_usd(share, 0)
-        free = 0.0 if price == FREE else cost
-        replies.append(Reply(to_text(vector), model_served, "stop", share, 0 if share is not None else None, free))
-    first, *others = replies
-    return Reply(
-        first.text,
-        model_served,
-        "stop",
-        first.tokens_in,
-        first.tokens_out,
-        first.cost_usd,
-        further_choices=tuple(others),
-    )
+        cost = 0.0 if price == FREE else cost
+        replies.append(Reply(to_text(vector), model_served, "stop", share, 0 if share is not None else None, cost))
+    first, *further = replies
+    return replace(first, further_choices=tuple(further))
 
 
 class EmbeddingModel(Model):
     """A model that returns vectors of texts, and scores the similarity of two.
 
-    For a similarity it is asked as a scorer's model: a system message and a JSON list of the two texts. The reply is
-    the cosine of their vectors, as the shortest text of the number. Blank texts are not sent: two blank texts have
-    similarity 1, and a blank and another text 0, as for `similarity` of letters."""
+    A request whose first message is a system message asks for a similarity; the next message is a JSON list of the two
+    texts. The reply is the cosine of their vectors, as text. Blank texts are not sent: two blank texts have similarity
+    1, a blank and another text 0, as for `similarity` of letters. Other requests have a text in each message."""
 
     most_samples = TEXTS_AT_ONCE
 
     async def embed(self, texts: Sequence[str]) -> Reply:
-        """Return the vector of each text as a reply. Raises `ModelError`."""
+        """Return the vectors of the texts, as `replies_of` does. Raises `ModelError`."""
         raise NotImplementedError
 
     async def ask(self, request: Request) -> Reply:
@@ -100,10 +94,10 @@ class EmbeddingModel(Model):
                 raise ValueError("vectors that cannot be compared")
         except ValueError as error:
             raise self._unfit(f"gave {error}") from error
-        near = min(1.0, max(-1.0, float(one @ other) / lengths))
+        cosine = min(1.0, max(-1.0, float(one @ other) / lengths))
         usage = reply.with_usage_of(reply.further_choices)
         tokens = usage.tokens_in
-        return Reply(repr(near), reply.model_served, "stop", tokens, None if tokens is None else 0, usage.cost_usd)
+        return Reply(repr(cosine), reply.model_served, "stop", tokens, None if tokens is None else 0, usage.cost_usd)
 
     def _unfit(self, what: str) -> ModelError:
         return ModelError("R0257", f"`{self.name}` {what}", "check that it is an embedding model")

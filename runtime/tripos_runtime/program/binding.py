@@ -1,8 +1,8 @@
-"""The binding of a plan: the models in its roles, and which of them name a step's results.
+"""The binding of a plan: the models in its roles, and which of them are part of the names of a step's results.
 
 Models that generate data sets are part of the names of results that read these data sets, since other models generate
-other rows. `requirements` lists what a plan requires of the models in its roles, and `unmet` the models that lack it;
-all checks and warnings about bound models follow from these two."""
+other rows. `requirements` yields the abilities that a plan requires of the models in its roles, and `unmet` the models
+that lack one. All checks and warnings about bound models follow from these two."""
 
 from __future__ import annotations
 
@@ -41,38 +41,38 @@ from tripos_runtime.models.rewards import is_reward
 
 
 def generators_of_inputs(plan: Plan, step: Step, models: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Return the models that generate the data sets that a step reads values from or draws shots from, and the data
-    sets behind these. `models` are by role. The author of the row itself is not among them: a row is named by its
-    content."""
+    """Return the models that generate the data sets that a step reads values or shots from, and the data sets that
+    these are generated from. `models` are by role. The author of the row itself is not among them, since the content of
+    a row is its name."""
     return generators_of(plan, datasets_of(step), models)
 
 
 def generators_of(plan: Plan, datasets: Collection[str], models: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """Return the models that generate these data sets and the data sets that they are generated from, each with its
     role."""
-    generated_datasets = {generated_dataset.name: generated_dataset for generated_dataset in plan.made}
-    waiting = generated_datasets.keys() & datasets
-    found: set[str] = set()
+    generated = {dataset.name: dataset for dataset in plan.made}
+    waiting = generated.keys() & datasets
+    makers: set[str] = set()
     seen: set[str] = set()
     while waiting:
         name = waiting.pop()
         seen.add(name)
-        dataset = generated_datasets[name]
-        found.update(f"{ask.role} {model}" for ask in dataset.asks for model in models.get(ask.role, ()))
-        waiting |= (datasets_of(dataset) & generated_datasets.keys()) - seen
-    return tuple(sorted(found))
+        dataset = generated[name]
+        makers.update(f"{ask.role} {model}" for ask in dataset.asks for model in models.get(ask.role, ()))
+        waiting |= (datasets_of(dataset) & generated.keys()) - seen
+    return tuple(sorted(makers))
 
 
 def generation_binding(
     plan: Plan, made: GeneratedDataset, fingerprint: str, models: Mapping[str, Sequence[str]]
 ) -> str:
-    """Return the binding of everything asked and decided for a generated data set: its name without the slot. It names
-    all makers, since one maker is told what another one's attempt was rejected for."""
+    """Return the binding of the results of a generated data set: their names without the slot. All makers are part of
+    it, since a prompt may say why the attempt of another maker was rejected."""
     return digest(["made", fingerprint, *generators_of(plan, [made.name], models)])
 
 
 class BindingError(TriposError):
-    """The models given do not fit the roles of the plan."""
+    """The given models do not fit the roles of the plan."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class RoleBinding:
         return self.models[role]
 
     def identity_of(self, model: str) -> str:
-        """Return the identity that names the replies of a model."""
+        """Return the identity of a model in the names of its replies."""
         return self.identities.get(model, model)
 
     def identity_if_distinct(self, model: str) -> str | None:
@@ -99,7 +99,7 @@ class RoleBinding:
 
     @property
     def answering(self) -> dict[str, tuple[str, ...]]:
-        """Return the identities that name the replies of every role, by the role's name."""
+        """The identities of the models of every role, by the role's name."""
         return {role: tuple(map(self.identity_of, models)) for role, models in self.models.items()}
 
     @property
@@ -112,9 +112,9 @@ REWARD_HINT = "give one: --role {}=reward/PATH, one on a server, or `mock/reward
 EMBEDDING_HINT = f"give one: --role {{}}={LOCAL}, one that litellm knows, or `{MOCK}` to try it out"
 
 Work = Literal["text", "likelihoods", "reward", "embedding"]
-"""What a model returns: a text that it writes, likelihoods of given texts, a number, or vectors."""
+"""What a model is asked for: a text that it writes, likelihoods of given texts, a number, or vectors."""
 RETURNS: Mapping[str, Work] = {"reply": "text", "reward": "reward", "similarity": "embedding"}
-"""What the models of a scorer return, by its `source`."""
+"""What the models of a scorer are asked for, by its `source`."""
 
 
 class RoleUse(NamedTuple):
@@ -134,7 +134,7 @@ def role_uses(
 ) -> Iterator[RoleUse]:
     """Yield every use of a role in these scenarios and generated data sets, or in the whole plan.
 
-    All treatments of a step have the roles of the step, so it is enough to look at the steps as written."""
+    A step has the same roles in all treatments, so the steps of the scenario suffice."""
     steps = [step for scenario in (plan.scenarios if scenarios is None else scenarios) for step in scenario.steps]
     for step in steps:
         if isinstance(step, Ask):
@@ -178,8 +178,8 @@ Ability = Literal[
 
 
 class Requirement(NamedTuple):
-    """An ability that the models of a role must have. `where` names the use; it is empty if the role itself requires
-    it. `value` is the kind of a medium, or the settings of a request."""
+    """An ability that the models of a role must have. `where` is the use that requires it; empty if the role itself
+    does. `value` is the kind of a medium, or the settings of a request."""
 
     ability: Ability
     role: str
@@ -208,18 +208,18 @@ def requirements(plan: Plan) -> Iterator[Requirement]:
 
 
 SETTING_ABILITIES: Mapping[Ability, str] = {"probabilities": "top_logprobs", "template": "chat_template"}
-"""The abilities without which a setting cannot be left out of a request."""
+"""The settings that may not be left out of a request, by the ability that they require."""
 
 
 def _each_setting(settings: DeclaredSettings) -> Iterator[Settings]:
-    """Yield the settings of every request, and then each value that only some requests have."""
+    """Yield the settings without conditions, and these with each value of a setting that only some requests have."""
     varied = ((name, value) for name in settings.varied for value in settings.values(name))
-    every = (settings.otherwise, *(settings.otherwise.model_copy(update={name: value}) for name, value in varied))
-    yield from (each for each in every if each.given)
+    variants = (settings.otherwise, *(settings.otherwise.model_copy(update={name: value}) for name, value in varied))
+    yield from (each for each in variants if each.given)
 
 
 class Unmet(NamedTuple):
-    """A model that lacks an ability that its role requires, or of which this is unknown."""
+    """A model that lacks an ability that its role requires; if `known` is false, it is unknown whether it does."""
 
     requirement: Requirement
     model: str
@@ -288,8 +288,8 @@ ARTICLES: Mapping[Ability, str] = {"image": "an image", "audio": "a recording", 
 
 
 def unmet(plan: Plan, models: Mapping[str, Sequence[str]], facts: Facts) -> Iterator[Unmet]:
-    """Yield the models that lack an ability that `facts` tell of, or of which they do not know it; first all that lack
-    the first ability, then the second. `models` are by role. A model that embeds for one role embeds only."""
+    """Yield the models that lack a required ability among those of `facts`, or for which this is unknown, in the order
+    of `facts`. `models` are by role. A model that embeds for one role can do nothing else."""
     required = list(requirements(plan))
     embedders = {model for each in required if each.ability == "embedding" for model in models.get(each.role, ())}
     for ability, has in facts.items():
@@ -320,13 +320,13 @@ TakesMedium = Callable[[str, MediumKind], bool | None]
 
 def check_media(plan: Plan, models: Mapping[str, Sequence[str]], takes: TakesMedium) -> None:
     """Raise `BindingError` R0126 for the first model that is shown a medium which it is known not to accept."""
-    for wrong in unmet(plan, models, dict.fromkeys(ARTICLES, takes)):
-        if wrong.known:
-            raise wrong.error()
+    for each in unmet(plan, models, dict.fromkeys(ARTICLES, takes)):
+        if each.known:
+            raise each.error()
 
 
 def unknown_media(plan: Plan, models: Mapping[str, Sequence[str]], takes: TakesMedium) -> list[str]:
-    """Return a text for each model and kind of medium that it is shown, if it is unknown whether it accepts it."""
+    """Return a text for each model and kind of medium for which it is unknown whether the model accepts it."""
     shown: dict[tuple[str, str], str] = {}
     for (kind, _, where, _), name, known in unmet(plan, models, dict.fromkeys(ARTICLES, takes)):
         if not known:
@@ -337,8 +337,8 @@ def unknown_media(plan: Plan, models: Mapping[str, Sequence[str]], takes: TakesM
 def ignored_settings(
     plan: Plan, models: Mapping[str, Sequence[str]], refused: Callable[[str, Settings], tuple[str, ...]]
 ) -> list[str]:
-    """Return a text for each model and the settings that it would ignore, in the order of the steps; `refused` returns
-    what a model ignores."""
+    """Return a text for each model and the settings that it would ignore, in the order of the steps. `refused` returns
+    the settings that a model ignores."""
     places: dict[tuple[str, tuple[str, ...]], dict[str, None]] = {}
     for requirement, name, _ in unmet(plan, models, {"settings": lambda *asked: not refused(*asked)}):
         assert isinstance(requirement.value, Settings)
@@ -353,8 +353,8 @@ def _quoted(names: Iterable[str]) -> str:
 
 
 def self_judging(plan: Plan, binding: RoleBinding) -> list[str]:
-    """Return a text for every judge that would grade replies of itself or of a compared model of its own family, in the
-    order of the roles. Roles that compare replies judge only if there are several models."""
+    """Return a text for every judge that would grade its own replies or those of a compared model of its family, in the
+    order of the roles. Judges that compare replies count only if there are several compared models."""
     compared = binding.of(binding.compared)
     scorers = {scorer.name: scorer for scorer in plan.scorers}
     used = [
@@ -381,12 +381,12 @@ def _family_judging(role: str, judge: str, models: Sequence[str]) -> Iterator[st
 
 
 def bind(plan: Plan, compared: tuple[str, ...], others: Mapping[str, tuple[str, ...]]) -> RoleBinding:
-    """Fill the roles of a plan: `compared` models the compared role, `others` the other roles by name. A role without a
-    model takes its default; else the compared model if there is only one, or the first of several mock models.
+    """Fill the roles of a plan: the models `compared` fill the compared role, and `others` the other roles, by name. A
+    role without a model takes its default, else the compared model, if there is only one or if all are mock models.
 
     Raises `BindingError` if a role stays empty, is unknown, or gets more models than it takes."""
     role = next(role for role in plan.roles if role.kind == "compared")
-    known = {r.name: r for r in plan.roles}
+    known = {declared.name: declared for declared in plan.roles}
     for name in others:
         if name not in known:
             hint = suggest(name, known, f"its roles are {', '.join(known)}")
@@ -399,7 +399,7 @@ def bind(plan: Plan, compared: tuple[str, ...], others: Mapping[str, tuple[str, 
             "give one: --model PROVIDER/MODEL, or --model mock/careful to try without a key",
         )
     used = {use.role for use in role_uses(plan) if use.work != "embedding"}
-    trial = all(model.startswith("mock/") for model in models[role.name])  # there is nothing to learn of who grades
+    trial = all(model.startswith("mock/") for model in models[role.name])  # it does not matter which of them judges
     empty = []
     for name, other in known.items():
         if name == role.name:
@@ -420,6 +420,6 @@ def bind(plan: Plan, compared: tuple[str, ...], others: Mapping[str, tuple[str, 
         text = f"no model fills the {roles} {', '.join(f'`{name}`' for name in empty)}"
         raise BindingError("R0201", text, f"{give}: {' '.join(f'--role {name}=PROVIDER/MODEL' for name in empty)}")
     models[role.name] = tuple(dict.fromkeys(models[role.name]))
-    if (wrong := next(unmet(plan, models, BY_NAME), None)) is not None:
-        raise wrong.error()
+    if (first := next(unmet(plan, models, BY_NAME), None)) is not None:
+        raise first.error()
     return RoleBinding(models, role.name)

@@ -1,9 +1,9 @@
 """The needs that a program yields, the answers that it is sent, and the events that it emits.
 
-A program is a generator without I/O: it asks nobody, does not wait, and reads no store. It yields a need, or a list of
-programs to run side by side. It is sent an `Answer`, or `Unavailable` with the status that says why there is none
-(`PENDING` if there may be one later). It appends its results to `out`; the driver takes them before every need and at
-the end. A program counts nothing: the driver's counts follow from needs and results.
+A program is a generator without I/O: it calls no model, does not wait, and reads no store. It yields a need, or a list
+of programs to run side by side. It is sent an `Answer`, or `Unavailable` with a status that says why there is none
+(`PENDING` if there may be one later). It appends its events to `out`; the driver takes them before every need and at
+the end. A program counts nothing: the driver counts needs and events.
 
 Prompts are made on demand, since a kept answer needs none."""
 
@@ -47,8 +47,8 @@ class Prompt(Protocol):
         ...
 
     def shorter(self, left_out: int) -> tuple[int, Sent] | None:
-        """Return the messages with more turns of a dialogue left out than `left_out`, and the new number of turns left
-        out; None if no more can be left out."""
+        """Return the messages with more than `left_out` turns of a dialogue left out, preceded by the number of those
+        turns; None if no more can be left out."""
         ...
 
 
@@ -56,8 +56,8 @@ class Prompt(Protocol):
 class ReplyNeed:
     """A reply is needed, for a step or as a turn of a conversation.
 
-    `number` is the number of the sample. `certain` is false if it depends on a pending reply whether the step is done.
-    Sent: `Answer | Unavailable`."""
+    `number` is the number of the sample. `certain` is false if a pending reply decides whether this reply is needed.
+    The program is sent `Answer | Unavailable`."""
 
     call: StepCall
     prompt: Prompt
@@ -70,8 +70,9 @@ class ReplyNeed:
 
 @dataclass(frozen=True, slots=True)
 class ConversationNeed:
-    """A conversation is needed; `program` yields its turns. Calling `systems` raises `Unavailable` if a speaker's
-    system message has no value. Units that share a conversation hold it once. Sent: as for `ReplyNeed`."""
+    """A conversation is needed; `program` asks for its turns. Calling `systems` raises `Unavailable` if a speaker's
+    system message has no value. A conversation that units share takes place once. The program is sent
+    `Answer | Unavailable`."""
 
     talk: Conversation
     systems: Callable[[], Mapping[str, str]]
@@ -81,8 +82,8 @@ class ConversationNeed:
 
 @dataclass(frozen=True, slots=True)
 class SimilarityNeed:
-    """The similarities of vectors are needed, between a query and the elements that a step searches, by number of the
-    measure. Sent: the values or `Unavailable`."""
+    """The similarities between a query and the elements that a step searches are needed, by embeddings. The program is
+    sent these values by the number of the measure, or `Unavailable`."""
 
     step: Retrieve
     unit: Unit
@@ -94,7 +95,7 @@ class SimilarityNeed:
 
 @dataclass(frozen=True, slots=True)
 class ScorerNeed:
-    """A score needs the value of an external scorer. Sent: the value or `Unavailable`."""
+    """The value of an external scorer is needed. The program is sent the value, or `Unavailable`."""
 
     scorer: ExternalScorer
     request: ScorerRequest
@@ -122,35 +123,38 @@ class ConversationSkipped(NamedTuple):
 
 
 class RetrievalEmpty(NamedTuple):
-    """Event: a step retrieves nothing, for the reason that its status says."""
+    """Event: a step retrieves nothing; `status` says why."""
 
     step: Retrieve
     status: str
 
 
 class ConversationEnded(NamedTuple):
-    """Event: a conversation ended; how it ended, its turns, and the columns of usage of each turn."""
+    """Event: a conversation ended."""
 
     talk: Conversation
-    endings: Callable[[], Mapping[str, str]]
+    systems: Callable[[], Mapping[str, str]]
+    """Returns the system messages by role."""
     turns: Dialogue
     turn_usage: Sequence[Mapping[str, Any]]
+    """The columns of each turn, of a failed one too."""
     status: str
     ended: str
+    """How it ended: `said`, `limit`, `context_exceeded`, or the status of a failure."""
     error: str | None
 
     @property
     def last(self) -> str:
-        """The role that spoke last, or would have spoken next if the conversation failed."""
+        """The role of the last turn, which may have failed."""
         return self.talk.speaker(len(self.turn_usage))
 
 
 class ScoreResult(NamedTuple):
-    """Event: the scores of a step, as value and status by title. A judge that chooses among names has a name as its
-    value.
+    """Event: the scores of a step, as value and status by title, which is a metric or the name of the step. The value
+    of a judge that chooses among names is a name.
 
-    `judgement` is the reply that the scores are read from; `label` is the value of a column that is not a number;
-    `reason` says why there is no value."""
+    `judgement` is the name of the reply that the scores are read from, if any; `label` is a value that is not a number,
+    as JSON; `reason` says why there is no value."""
 
     step: Score | Column | Grade
     judgement: str | None
@@ -159,12 +163,12 @@ class ScoreResult(NamedTuple):
     label: str | None = None
     reason: str | None = None
     elements: str | None = None
-    """The elements, if each element of a list is scored; `given` holds their scores then."""
+    """If each element of a list is scored: the elements, as JSON. `label` then has their scores, in the same order."""
 
 
 class ComparisonResult(NamedTuple):
-    """Event: the outcome of a comparison by one judge, with the judge's call. Without a `judgement`, the call was not
-    made."""
+    """Event: the outcome of a comparison by one judge, with the judge's call. `judgement` is the name of the judge's
+    reply; None if the call was skipped."""
 
     call: StepCall
     judgement: str | None
@@ -183,13 +187,12 @@ def pending(step: str) -> Unavailable:
 
 
 def is_pending(reason: Unavailable) -> bool:
-    """Return true if a value is only not available yet."""
+    """Return true if a value is missing only because a reply is pending."""
     return reason.status == PENDING
 
 
 def step_condition(step: Ask | Converse | Retrieve | JudgedStep, names: StepValues) -> tuple[Unavailable | None, bool]:
-    """Return the reason why a step is skipped, if any, and whether this is certain, which means that no pending reply
-    decides it."""
+    """Return the reason why a step is skipped, or None, and whether this is certain: no pending reply can change it."""
     against = names.against(step)
     if against is None or not is_pending(against):
         return against, True
@@ -200,8 +203,8 @@ def step_condition(step: Ask | Converse | Retrieve | JudgedStep, names: StepValu
 
 @dataclass(frozen=True)
 class ListElement:
-    """An element that a judge is asked about, with the values that expressions see for it. `certain` is false if a
-    pending reply decides whether the element exists."""
+    """An element that a judge is asked about, with the values for its expressions. `certain` is false if a pending
+    reply decides whether the element exists."""
 
     places: Places
     names: Mapping[str, Any]
@@ -215,31 +218,32 @@ def elements_in(loops: Sequence[Loop], names: Mapping[str, Any], certain: bool =
         yield ListElement(tuple(names[INDEX_PREFIX + loop] for loop in names.get(LOOPS, ())), dict(names), certain)
         return
     loop, rest = loops[0], loops[1:]
-    for inside, sure in _element_values(loop, names):
-        inside[LOOPS] = (*names.get(LOOPS, ()), loop.alias)
-        holds = sure
+    for element_names, exists in _element_names(loop, names):
+        element_names[LOOPS] = (*names.get(LOOPS, ()), loop.alias)
+        is_certain = exists
         if loop.where is not None:
             try:
-                if not evaluate(loop.where, inside):
+                if not evaluate(loop.where, element_names):
                     continue
             except Unavailable as reason:
                 if not is_pending(reason):
                     raise
-                if not can_be(True, loop.where, inside):
+                if not can_be(True, loop.where, element_names):
                     continue
-                holds = False
-        yield from elements_in(rest, inside, certain and holds)
+                is_certain = False
+        yield from elements_in(rest, element_names, certain and is_certain)
 
 
 LOOPS = "@loops"
-"""The names of an element's loops, from the outermost to the innermost."""
+"""The key of the names of an element's loops, from the outermost to the innermost."""
 
 
-def _element_values(loop: Loop, names: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], bool]]:
-    """Yield the values that expressions see for each element. A pending list yields as many elements as it may have."""
+def _element_names(loop: Loop, names: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], bool]]:
+    """Yield the values for the expressions of each element, and whether the element certainly exists. A pending list
+    yields as many elements as it may have."""
     try:
-        for inside in elements(loop, names):
-            yield inside, True
+        for element_names in elements(loop, names):
+            yield element_names, True
     except Unavailable as reason:
         if not is_pending(reason):
             raise
@@ -249,7 +253,7 @@ def _element_values(loop: Loop, names: Mapping[str, Any]) -> Iterator[tuple[dict
 
 @dataclass
 class PlanContext:
-    """The inputs of the programs of a plan: the plan, its data, and the retrieval indexes."""
+    """The inputs that all programs of a plan share: the plan, its data, and the retrieval indexes."""
 
     plan: Plan
     sources: Sources
@@ -263,7 +267,7 @@ class PlanContext:
 
 @dataclass(frozen=True, slots=True)
 class AskPrompt:
-    """The prompt of an ask. `names` are the values that its expressions see."""
+    """The prompt of an ask. `names` are the values for its expressions."""
 
     world: PlanContext
     step: Ask
@@ -288,7 +292,7 @@ class AskPrompt:
         )
 
     def shorter(self, left_out: int) -> tuple[int, Sent] | None:
-        """See `Prompt.shorter`. Return None if no conversation is continued: nothing is left out of a chat of asks."""
+        """See `Prompt.shorter`. Return None unless the ask continues a conversation."""
         if self.step.continues is None or self.earlier is not None:
             return None
         return shorter_messages(self.step, self.question, self.case, self.names, self.world.sources, left_out)
@@ -305,7 +309,7 @@ def prompt_of(
 
 @dataclass(slots=True)
 class JudgePrompt:
-    """The prompt of all judges of a step, made once."""
+    """The prompt of a judged step, which is made once for all judges."""
 
     world: PlanContext
     step: JudgedStep
@@ -335,8 +339,8 @@ class JudgePrompt:
         )
 
     def because_of_item(self, against: Unavailable | None) -> Unavailable | None:
-        """Return the reason why nothing is judged; `against` is the reason known so far. If a reply is why a
-        condition has no value, but the item alone already prevents the judgement, the reason is the item, as for
+        """Return the reason why nothing is judged, given the reason from the condition, `against`. If the condition has
+        no value because of a reply, but the prompt has none because of the item alone, the reason is the item, as for
         computed scores."""
         if against is None or is_pending(against) or against.status == NOT_APPLICABLE or has_namesakes(self.step):
             return against
@@ -348,5 +352,5 @@ class JudgePrompt:
         return against
 
     def shorter(self, left_out: int) -> tuple[int, Sent] | None:
-        """Return None: a judge always sees the whole text."""
+        """Return None: nothing is left out for a judge."""
         return None

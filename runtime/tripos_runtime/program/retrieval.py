@@ -1,10 +1,10 @@
 """Retrieval: the nearest elements of a source to a row, by text or by vectors.
 
-A `Collection` holds the elements of a source with the texts and indexes asked for. An index is computed from texts
-alone, so their content names it (`index_name`), and it can be stored. A step's ranking expression is split into
-measures that an index computes for all elements at once. The step yields the elements with the greatest values for
-which its condition holds; ties keep the order of the source. Elements that are always included are placed among them in
-an order by digest, which does not reveal which were included."""
+A `Collection` has the elements of a source, with their texts and indexes. An index depends only on texts, so its name
+is a digest of these (`index_name`), and it can be stored. A step's ranking expression is split into measures, each of
+which an index computes for all elements at once. The step returns the elements with the greatest values for which its
+condition holds; ties keep the order of the source. If a step includes further elements, the result is ordered by
+digest, so that the order does not reveal which elements were included."""
 
 from __future__ import annotations
 
@@ -95,17 +95,17 @@ class TermIndex:
             return np.zeros(self.scores["num_docs"], np.float32)
         bm25 = _bm25()
         bm25.scores = self.scores
-        found: Values = bm25.get_scores_from_ids(known) * np.float32(SATURATION + 1)
-        return found
+        scores: Values = bm25.get_scores_from_ids(known) * np.float32(SATURATION + 1)
+        return scores
 
     def to_bytes(self) -> bytes:
         """Return the index as the bytes of an `.npz` file."""
-        return _packed(self.vocabulary, {name: np.asarray(value) for name, value in self.scores.items()})
+        return _to_npz(self.vocabulary, {name: np.asarray(value) for name, value in self.scores.items()})
 
     @classmethod
-    def from_bytes(cls, kept: bytes) -> TermIndex:
+    def from_bytes(cls, content: bytes) -> TermIndex:
         """Return the index from its bytes. Raises `ValueError` if they are not an index."""
-        vocabulary, arrays = _unpacked(kept)
+        vocabulary, arrays = _from_npz(content)
         return cls({**arrays, "num_docs": int(arrays["num_docs"])}, vocabulary)
 
 
@@ -137,15 +137,15 @@ class GramIndex:
             counts = grams_of(text)
             blank.append(not counts)
             if counts:
-                own = np.fromiter(counts.values(), np.float32, len(counts))
-                values.append(own / np.sqrt((own * own).sum()))
+                weights = np.fromiter(counts.values(), np.float32, len(counts))
+                values.append(weights / np.sqrt((weights * weights).sum()))
                 columns.append([vocabulary.setdefault(gram, len(vocabulary)) for gram in counts])
                 rows.append(np.full(len(counts), number, np.int32))
-        flat = np.concatenate(values) if values else np.zeros(0, np.float32)
-        places = (
+        data = np.concatenate(values) if values else np.zeros(0, np.float32)
+        positions = (
             (np.concatenate(rows), np.concatenate([np.asarray(column) for column in columns])) if values else ([], [])
         )
-        matrix = csc_matrix((flat, places), shape=(len(blank), max(1, len(vocabulary))), dtype=np.float32)
+        matrix = csc_matrix((data, positions), shape=(len(blank), max(1, len(vocabulary))), dtype=np.float32)
         return cls(
             matrix.data, matrix.indices, matrix.indptr.astype(np.int64), len(blank), vocabulary, np.asarray(blank, bool)
         )
@@ -156,25 +156,24 @@ class GramIndex:
         if not counts:
             return self.blank.astype(np.float32)
         norm = float(np.sqrt(sum(count * count for count in counts.values())))
-        found = np.zeros(self.count, np.float32)
+        cosines = np.zeros(self.count, np.float32)
         for gram, count in counts.items():
             code = self.vocabulary.get(gram)
             if code is not None:
                 part = slice(int(self.indptr[code]), int(self.indptr[code + 1]))
-                found[self.indices[part]] += self.data[part] * np.float32(
-                    count / norm
-                )  # a text contains an n-gram at most once
-        return np.minimum(found, np.float32(1.0))
+                # The column of an n-gram has each text at most once, so no index is repeated.
+                cosines[self.indices[part]] += self.data[part] * np.float32(count / norm)
+        return np.minimum(cosines, np.float32(1.0))
 
     def to_bytes(self) -> bytes:
         """Return the index as the bytes of an `.npz` file."""
         arrays = {"data": self.data, "indices": self.indices, "indptr": self.indptr, "blank": self.blank}
-        return _packed(self.vocabulary, arrays)
+        return _to_npz(self.vocabulary, arrays)
 
     @classmethod
-    def from_bytes(cls, kept: bytes) -> GramIndex:
+    def from_bytes(cls, content: bytes) -> GramIndex:
         """Return the index from its bytes. Raises `ValueError` if they are not an index."""
-        vocabulary, arrays = _unpacked(kept)
+        vocabulary, arrays = _from_npz(content)
         blank = arrays["blank"]
         return cls(arrays["data"], arrays["indices"], arrays["indptr"], len(blank), vocabulary, blank)
 
@@ -197,25 +196,25 @@ class VectorIndex:
         return cls((rows / np.where(lengths == 0, np.float32(1.0), lengths)).astype(np.float32, copy=False))
 
     def near(self, query: Sequence[float] | npt.NDArray[np.float32]) -> Values:
-        """Return the cosine of every vector with a query's."""
-        asked = np.asarray(query, np.float32)
-        length = float(np.linalg.norm(asked))
-        found: Values = self.vectors @ (asked / np.float32(length or 1.0))
-        return found
+        """Return the cosine of every vector with that of a query."""
+        vector = np.asarray(query, np.float32)
+        length = float(np.linalg.norm(vector))
+        cosines: Values = self.vectors @ (vector / np.float32(length or 1.0))
+        return cosines
 
 
 def index_of(texts: Sequence[str | None], by_text: Mapping[str, Vector]) -> VectorIndex:
-    """Return the vectors of some texts; a text without a vector gets the zero vector."""
+    """Return the index of the vectors of some texts; a missing text (None) gets the zero vector."""
     length = len(next(iter(by_text.values()), ()))
     rows = [np.zeros(length, np.float32) if text is None else by_text[text] for text in texts]
     return VectorIndex.of(np.asarray(rows, np.float32).reshape(len(rows), length))
 
 
-_MAKERS: dict[SearchIndex, type[TermIndex] | type[GramIndex]] = {
+_INDEX_TYPES: dict[SearchIndex, type[TermIndex] | type[GramIndex]] = {
     SearchIndex.TERMS: TermIndex,
     SearchIndex.GRAMS: GramIndex,
 }
-INDEXES = {name: _MAKERS[function.index] for name, function in FUNCTIONS.items() if function.index is not None}
+INDEXES = {name: _INDEX_TYPES[function.index] for name, function in FUNCTIONS.items() if function.index is not None}
 """The kinds of index by function."""
 
 
@@ -227,30 +226,31 @@ def index_name(kind: str, texts: Sequence[str]) -> str:
     """
     hashed = hashlib.blake2b(orjson.dumps([kind, VERSION, len(texts)]), digest_size=16)
     for text in texts:
-        said = text.encode("utf-8", "surrogatepass")
-        hashed.update(len(said).to_bytes(8, "little"))
-        hashed.update(said)
+        encoded = text.encode("utf-8", "surrogatepass")
+        hashed.update(len(encoded).to_bytes(8, "little"))
+        hashed.update(encoded)
     return hashed.hexdigest()
 
 
 def _bm25() -> Any:
     from bm25s import BM25
 
-    made = BM25(k1=SATURATION, b=BY_LENGTH, method="lucene", csc_backend="scipy")
-    made.nonoccurrence_array = None  # only other BM25 variants need it
-    return made
+    bm25 = BM25(k1=SATURATION, b=BY_LENGTH, method="lucene", csc_backend="scipy")
+    bm25.nonoccurrence_array = None  # only other BM25 variants need it
+    return bm25
 
 
-def _packed(vocabulary: dict[str, int], arrays: dict[str, Any]) -> bytes:
+def _to_npz(vocabulary: dict[str, int], arrays: dict[str, Any]) -> bytes:
     words = "\0".join(vocabulary).encode("utf-8", "surrogatepass")  # in the order of their codes; none has a NUL
     file = io.BytesIO()
     np.savez(file, words=np.frombuffer(words, np.uint8), count=np.asarray(len(vocabulary)), **arrays)
     return file.getvalue()
 
 
-def _unpacked(kept: bytes) -> tuple[dict[str, int], dict[str, Any]]:
+def _from_npz(content: bytes) -> tuple[dict[str, int], dict[str, Any]]:
+    """Return the vocabulary and the arrays of an index. Raises `ValueError`."""
     try:
-        with np.load(io.BytesIO(kept), allow_pickle=False) as file:
+        with np.load(io.BytesIO(content), allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         words = arrays.pop("words").tobytes().decode("utf-8", "surrogatepass").split("\0")
         count = int(arrays.pop("count"))
@@ -273,21 +273,22 @@ class IndexStore(Protocol):
         """Return the stored index; None if there is none, or it is unreadable."""
         ...
 
-    def put(self, name: str, kept: bytes) -> None:
+    def put(self, name: str, content: bytes) -> None:
         """Store an index. Failures are ignored."""
         ...
 
 
 @dataclass
 class Collection:
-    """The elements of a source in their order, each called `alias`."""
+    """The elements of a source in their order. Expressions refer to an element by `alias`; `shelf` stores indexes."""
 
     elements: Sequence[Any]
     alias: str
     shelf: IndexStore | None = None
     vectors: dict[str, VectorIndex] = field(default_factory=dict)
-    """The vectors of its texts, by embedding model and text expression."""
+    """The vectors of the texts, by embedding model and text expression."""
     _texts: dict[str, tuple[str | None, ...]] = field(default_factory=dict)
+    """The texts, and below their indexes and positions, by expression."""
     _absent: dict[str, npt.NDArray[np.int64]] = field(default_factory=dict)
     _indexes: dict[tuple[str, str], TextIndex] = field(default_factory=dict)
     _places: dict[str, dict[Any, list[int]] | None] = field(default_factory=dict)
@@ -296,16 +297,16 @@ class Collection:
         """Return the text of every element under an expression; None if it has none."""
         key = serialized_form(expr).model_dump_json()
         if key not in self._texts:
-            found = self._values(expr, names)
-            self._texts[key] = tuple(value if isinstance(value, str) else None for value in found)
+            values = self._values(expr, names)
+            self._texts[key] = tuple(value if isinstance(value, str) else None for value in values)
         return self._texts[key]
 
     def absent(self, expr: Expr, names: Mapping[str, Any]) -> npt.NDArray[np.int64]:
         """Return the positions of the elements without such a text."""
         key = serialized_form(expr).model_dump_json()
         if key not in self._absent:
-            lacking = [place for place, text in enumerate(self.texts(expr, names)) if text is None]
-            self._absent[key] = np.asarray(lacking, np.int64)
+            absent = [place for place, text in enumerate(self.texts(expr, names)) if text is None]
+            self._absent[key] = np.asarray(absent, np.int64)
         return self._absent[key]
 
     def index(self, kind: str, expr: Expr, names: Mapping[str, Any]) -> TextIndex:
@@ -324,39 +325,40 @@ class Collection:
         return None if known is None or isinstance(value, list | dict | set | frozenset) else known.get(value, [])
 
     def _values(self, expr: Expr, names: Mapping[str, Any]) -> list[Any]:
-        seen = {DATA: names.get(DATA), TREES: names.get(TREES)}
-        found: list[Any] = []
+        """Return the value of an expression for every element; None if it has none."""
+        element_names = {DATA: names.get(DATA), TREES: names.get(TREES)}
+        values: list[Any] = []
         for element in self.elements:
-            seen[self.alias] = element
+            element_names[self.alias] = element
             try:
-                found.append(evaluate(expr, seen))
+                values.append(evaluate(expr, element_names))
             except Unavailable:
-                found.append(None)
-        return found
+                values.append(None)
+        return values
 
     def _index_of(self, kind: str, texts: Sequence[str]) -> TextIndex:
-        maker = INDEXES[kind]
+        index_type = INDEXES[kind]
         if self.shelf is None or len(texts) < WORTH_KEEPING:
-            return maker.of(texts)
+            return index_type.of(texts)
         name = f"{kind}-{index_name(kind, texts)}"
-        kept = self.shelf.get(name)
-        if kept is not None:
+        stored = self.shelf.get(name)
+        if stored is not None:
             try:
-                return maker.from_bytes(kept)
+                return index_type.from_bytes(stored)
             except ValueError:
                 pass  # damaged: build it again
-        index = maker.of(texts)
+        index = index_type.of(texts)
         self.shelf.put(name, index.to_bytes())
         return index
 
 
 VALUE = "@measure"
-"""The prefix of the names under which an expression finds the measures of the current element."""
+"""The name under which an expression finds the values of the measures for the current element, by their number."""
 
 
 @dataclass(frozen=True)
 class SimilarityCall:
-    """A call that compares `query`, a text of the current row, with `text`, a text of the element."""
+    """A measure: a call that compares `query`, a text of the current row, with `text`, a text of the element."""
 
     call: Call
     query: Expr
@@ -369,7 +371,7 @@ class SimilarityCall:
 
     @property
     def embeds(self) -> bool:
-        """True if vectors of the texts can replace it."""
+        """True if the cosine of embeddings can replace it."""
         return search_index_of(self.call) is SearchIndex.GRAMS
 
 
@@ -391,34 +393,36 @@ def with_values(by: Expr, measures: tuple[SimilarityCall, ...]) -> Expr:
     """Return the expression with every measure replaced by a reference to its number."""
     calls = [measure.call for measure in measures]
 
-    def put(expr: Expr) -> Expr:
+    def replaced(expr: Expr) -> Expr:
         match expr:
             case Call() if expr in calls:
                 return Ref(path=(VALUE, str(calls.index(expr))))
             case Call(args=args, named=named):
-                inner = {name: put(value) for name, value in named.items()}
-                return expr.model_copy(update={"args": tuple(map(put, args)), "named": inner})
+                inner = {name: replaced(value) for name, value in named.items()}
+                return expr.model_copy(update={"args": tuple(map(replaced, args)), "named": inner})
             case Unary(value=value):
-                return expr.model_copy(update={"value": put(value)})
+                return expr.model_copy(update={"value": replaced(value)})
             case Binary(left=left, right=right):
-                return expr.model_copy(update={"left": put(left), "right": put(right)})
+                return expr.model_copy(update={"left": replaced(left), "right": replaced(right)})
             case Items(values=values):
-                return expr.model_copy(update={"values": tuple(map(put, values))})
+                return expr.model_copy(update={"values": tuple(map(replaced, values))})
             case RecordValue(fields=fields):
-                return expr.model_copy(update={"fields": {name: put(value) for name, value in fields.items()}})
+                return expr.model_copy(update={"fields": {name: replaced(value) for name, value in fields.items()}})
             case Get(of=of):
-                return expr.model_copy(update={"of": put(of)})
+                return expr.model_copy(update={"of": replaced(of)})
         return expr
 
-    return put(by)
+    return replaced(by)
 
 
 def _measure(call: Call, alias: str) -> SimilarityCall | None:
+    """Return a call as a measure; None if no index can compute it, since its function has none or its arguments are not
+    a text of the row and a text of the element."""
     index = search_index_of(call)
     if index is None:
         return None
-    given = arguments_of(call)
-    first, second = (given[side] for side in FUNCTIONS[call.function].names[:2])
+    arguments = arguments_of(call)
+    first, second = (arguments[side] for side in FUNCTIONS[call.function].names[:2])
     if alias not in names_in(first) and names_in(second) == {alias}:
         return SimilarityCall(call, first, second)
     if index is SearchIndex.GRAMS and alias not in names_in(second) and names_in(first) == {alias}:
@@ -427,7 +431,7 @@ def _measure(call: Call, alias: str) -> SimilarityCall | None:
 
 
 MOST_COLLECTIONS = 64
-"""The number of sources kept at once; sources that depend on the row are built anew for each."""
+"""The number of sources that are cached; one that depends on the row has a collection for each value."""
 
 
 @dataclass(frozen=True)
@@ -438,21 +442,21 @@ class SplitRetrieval:
     value: Expr
     where: SplitCondition
     takes: tuple[Ref, ...]
-    """The parts of the row, or of other steps, that its source depends on."""
+    """The values of the row, or of other steps, that the source depends on."""
     source: str
-    """The rest of its source's name."""
+    """The digest of the source without these values."""
 
 
 @dataclass
 class Chooser:
-    """Searches the sources of a plan's retrieving steps."""
+    """The search in the sources of a plan's retrieving steps."""
 
     shelf: IndexStore | None = None
     _split: dict[str, SplitRetrieval] = field(default_factory=dict)
     _collections: dict[str, Collection] = field(default_factory=dict)
 
     def split(self, step: Retrieve) -> SplitRetrieval:
-        """Return the step in parts; computed once."""
+        """Return a step in parts, which are computed once."""
         if step.fingerprint not in self._split:
             measures = similarity_calls(step.by, step.alias)
             value = with_values(step.by, measures)
@@ -481,36 +485,39 @@ class Chooser:
         own: Mapping[str, Any],
         values: Mapping[int, Values] = {},
     ) -> list[Any]:
-        """Return the elements that a step yields for the row `own`. `values` are measures computed already, by number.
-        If elements are included, the order depends only on the elements and on their query, so that it reveals nothing
-        else of the row. Raises `Unavailable` if it needs a value that an earlier step did not yield."""
+        """Return the elements that a step retrieves for the row `own`, which is not among them. `values` are the
+        measures that are already computed, by number. If the step includes further elements, the order depends only on
+        the elements and on the query, so that it reveals nothing else about the row. Raises `Unavailable` if the step
+        needs a value that an earlier step did not yield."""
         included = [element for expr in step.include for element in _included(evaluate(expr, names))]
         retrieval, collection = self.split(step), self.collection(step, names)
-        found: list[Any] = []
+        nearest: list[Any] = []
         if collection.elements:
-            taken = [
-                self._value(collection, measure, number, names, values)
+            measured = [
+                self._measured(collection, measure, number, names, values)
                 for number, measure in enumerate(retrieval.measures)
             ]
-            ranked = _values(retrieval, collection, taken, names)
+            ranked = _ranking_values(retrieval, collection, measured, names)
             own_row = own if isinstance(step.source, Data) and step.source.field is None else None
             for place in _in_order(ranked, _candidates(retrieval.where, collection, names), step.top):
                 element = collection.elements[place]
                 if own_row is not None and element == own_row:
                     continue
-                seen = {**names, step.alias: element} if retrieval.where.rest else names
-                if all(condition_holds(part, seen) for part in retrieval.where.rest):
-                    found.append(element)
-                if len(found) == step.top:
+                element_names = {**names, step.alias: element} if retrieval.where.rest else names
+                if all(condition_holds(part, element_names) for part in retrieval.where.rest):
+                    nearest.append(element)
+                if len(nearest) == step.top:
                     break
         if not included:
-            return found
-        known = [*found]
-        known += [each for number, each in enumerate(included) if each not in found and each not in included[:number]]
-        asked = [evaluate(measure.query, names) for measure in retrieval.measures]
-        return sorted(known, key=lambda element: digest([asked, step.name, element]))
+            return nearest
+        result = [*nearest]
+        result += [
+            each for number, each in enumerate(included) if each not in nearest and each not in included[:number]
+        ]
+        queries = [evaluate(measure.query, names) for measure in retrieval.measures]
+        return sorted(result, key=lambda element: digest([queries, step.name, element]))
 
-    def _value(
+    def _measured(
         self,
         collection: Collection,
         measure: SimilarityCall,
@@ -518,74 +525,76 @@ class Chooser:
         names: Mapping[str, Any],
         values: Mapping[int, Values],
     ) -> Values:
+        """Return a measure of every element; NaN for an element without the text."""
         if number in values:
-            found = values[number].astype(np.float32, copy=True)
+            measured = values[number].astype(np.float32, copy=True)
         else:
             query = evaluate(measure.query, names)
-            found = collection.index(measure.kind, measure.text, names).values(query)
+            measured = collection.index(measure.kind, measure.text, names).values(query)
         absent = collection.absent(measure.text, names)
         if len(absent):
-            found[absent] = np.nan
-        return found
+            measured[absent] = np.nan
+        return measured
 
 
-def _values(
-    parted: SplitRetrieval, collection: Collection, taken: Sequence[Values], names: Mapping[str, Any]
+def _ranking_values(
+    retrieval: SplitRetrieval, collection: Collection, measured: Sequence[Values], names: Mapping[str, Any]
 ) -> Values:
-    """Return the value of every element; NaN if it has none."""
-    if isinstance(parted.value, Ref) and parted.value.path[0] == VALUE:
-        return taken[0]
-    found = np.full(len(collection.elements), np.nan, np.float32)
-    seen = dict(names)
+    """Return the value of the ranking expression for every element, given its measures; NaN if it has none."""
+    if isinstance(retrieval.value, Ref) and retrieval.value.path[0] == VALUE:
+        return measured[0]
+    values = np.full(len(collection.elements), np.nan, np.float32)
+    element_names = dict(names)
     for place, element in enumerate(collection.elements):
-        seen[collection.alias] = element
-        seen[VALUE] = {str(number): float(each[place]) for number, each in enumerate(taken)}
+        element_names[collection.alias] = element
+        element_names[VALUE] = {str(number): float(each[place]) for number, each in enumerate(measured)}
         try:
-            found[place] = float(evaluate(parted.value, seen))
+            values[place] = float(evaluate(retrieval.value, element_names))
         except Unavailable as reason:
             if reason.step in names:
                 raise
-    return found
+    return values
 
 
 def _candidates(
     where: SplitCondition, collection: Collection, names: Mapping[str, Any]
 ) -> npt.NDArray[np.int64] | None:
     """Return the positions of the elements for which every equality holds; None means all."""
-    kept: npt.NDArray[np.int64] | None = None
-    for same in where.same:
-        value = evaluate(same.other, names)
-        places = collection.places(same.element, value, names)
+    candidates: npt.NDArray[np.int64] | None = None
+    for equality in where.same:
+        value = evaluate(equality.other, names)
+        places = collection.places(equality.element, value, names)
         if places is None:
-            places = _matching_positions(same.element, value, collection, names)
-        own = np.asarray(places, np.int64)
-        kept = own if kept is None else np.intersect1d(kept, own, assume_unique=True)
-    return kept
+            places = _matching_positions(equality.element, value, collection, names)
+        matching = np.asarray(places, np.int64)
+        candidates = matching if candidates is None else np.intersect1d(candidates, matching, assume_unique=True)
+    return candidates
 
 
 def _matching_positions(element: Expr, value: Any, collection: Collection, names: Mapping[str, Any]) -> list[int]:
-    same = Binary(operator="==", left=element, right=Ref(path=(VALUE,)))
-    seen = {**names, VALUE: value}
-    found: list[int] = []
+    """Return the positions of the elements for which an expression has this value, without an index."""
+    equality = Binary(operator="==", left=element, right=Ref(path=(VALUE,)))
+    element_names = {**names, VALUE: value}
+    positions: list[int] = []
     for place, each in enumerate(collection.elements):
-        seen[collection.alias] = each
-        if condition_holds(same, seen):
-            found.append(place)
-    return found
+        element_names[collection.alias] = each
+        if condition_holds(equality, element_names):
+            positions.append(place)
+    return positions
 
 
 def _in_order(values: Values, places: npt.NDArray[np.int64] | None, top: int) -> Iterator[int]:
-    """Yield the positions by descending value, without NaN; only the first ones are sorted at first, since few are
-    needed."""
-    own = values if places is None else values[places]
-    there = np.flatnonzero(~np.isnan(own))
+    """Yield the positions by descending value, without those of NaN. The greatest values are sorted first and the
+    others only on demand, since few are needed."""
+    candidates = values if places is None else values[places]
+    remaining = np.flatnonzero(~np.isnan(candidates))
     count = max(2 * top, 64)
-    if count < len(there):
-        nearest = np.partition(own[there], len(there) - count)[len(there) - count]
-        first = there[own[there] >= nearest]
-        yield from _sorted(own, first, places)
-        there = there[own[there] < nearest]
-    yield from _sorted(own, there, places)
+    if count < len(remaining):
+        threshold = np.partition(candidates[remaining], len(remaining) - count)[len(remaining) - count]
+        first = remaining[candidates[remaining] >= threshold]
+        yield from _sorted(candidates, first, places)
+        remaining = remaining[candidates[remaining] < threshold]
+    yield from _sorted(candidates, remaining, places)
 
 
 def _sorted(values: Values, at: npt.NDArray[np.int64], places: npt.NDArray[np.int64] | None) -> Iterator[int]:

@@ -1,5 +1,5 @@
-"""What the parts of a run share: its context, the writer of its replies, the state of a case, and the loop that runs
-programs."""
+"""The parts that all drivers of a run share: its context, the writer of its replies, the state of a case, and the loop
+that runs programs."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class CallPlace(NamedTuple):
 
 @dataclass(frozen=True)
 class RunContext:
-    """Context that all parts of one run share. The defaults are those of a run that keeps nothing."""
+    """The context of one run. The defaults are those of a run that keeps nothing."""
 
     plan: Plan
     binding: RoleBinding
     sources: Sources
     ledger: Ledger = NOTHING_KEPT
     work: Listing = NOTHING_KEPT
-    """The list of the names of its results."""
+    """The list of the names of the run's results."""
     run_id: str = ""
     tally: RunProgress = field(default_factory=RunProgress)
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
@@ -62,7 +62,7 @@ class ReplyWriter:
 
     run: RunContext
     complete: bool = True
-    """True if nothing has failed so far that a later run would retry."""
+    """True if no result so far will be retried by a later run."""
     adoption: ReplyReuse | Namesakes | None = None
     """The reuse of replies that the ledger has under other names."""
 
@@ -80,9 +80,8 @@ class ReplyWriter:
         first: FirstReply | UnreadableReply | Adopted,
         companions: Mapping[str, Sequence[Row]] = NO_ROWS,
     ) -> None:
-        """Keep the answer to a call that was made, or to a sample that was part of the same request, together
-        with its `companions`, further rows by table. A reply that was asked for under another name costs only what a
-        repair of it costs."""
+        """Keep the answer to a call together with its `companions`, further rows by table. `first` is what the answer
+        was made from. Of an adopted reply, only the cost of a repair counts."""
         if isinstance(first, Adopted):
             assert isinstance(self.adoption, ReplyReuse), "a reader of kept results keeps nothing"
             self.run.ledger.keep({**adopted_rows(call.table, row, name, first), **companions})
@@ -108,12 +107,14 @@ class ReplyWriter:
 
 
 Value = TypeVar("Value")
-_at_once: ContextVar[bool] = ContextVar("at_once", default=False)
+_synchronous: ContextVar[bool] = ContextVar("synchronous", default=False)
+"""True inside `run_synchronously`."""
 
 
 @dataclass
 class CaseState:
-    """The rows of the ledger for one case, and the work that its units share: what several units need is asked once."""
+    """The rows of the ledger for one case, and the state that its units share, so that a reply that several units need
+    is asked for once."""
 
     statuses: Mapping[str, str]
     """The status of each result of this case in the ledger, by name."""
@@ -122,37 +123,40 @@ class CaseState:
     case: CurrentCase | None = None
     """The current case, for the search for replies under other names."""
     answers: dict[str, asyncio.Future[Answer]] = field(default_factory=dict)
+    """The answers that are known or being asked for, by name."""
     asked_names: set[str] = field(default_factory=set)
+    """The names that were counted, or whose answer was asked for."""
     reused: set[str] = field(default_factory=set)
+    """The names of the replies that were counted as reused."""
     skipped: set[str] = field(default_factory=set)
-    """Calls that the units so far skipped; another treatment may make them."""
+    """The names of the calls that the units so far skipped; a unit of another treatment may make them."""
     sent: dict[tuple[str, ...], tuple[Message, ...]] = field(default_factory=dict)
     """The messages of every step, by its fingerprint and the names of the replies that it builds on."""
     near: dict[tuple[str, ...], asyncio.Future[Any]] = field(default_factory=dict)
-    """The similarities of vectors for retrieving steps, by the same key."""
+    """The similarities for retrieving steps with embeddings, by the same key."""
     retrieved: dict[tuple[str, ...], Any] = field(default_factory=dict)
-    """The results of every retrieving step, by the same key."""
+    """The results of retrieving steps, by the same key."""
     conditions: set[str] = field(default_factory=set)
-    """The names of the rows written meanwhile that say that a condition held."""
+    """The names of the rows of `conditions` that were written for this case."""
     names: dict[Unit, StepValues] = field(default_factory=dict)
     """The final values of the steps of each unit that was run."""
 
     def has_reply(self, name: str) -> bool:
-        """Return true if the ledger has a reply of that name, not only a row that says that there was nothing to
-        ask."""
+        """Return true if the ledger has a reply of that name, and not a row that says that there was nothing to ask."""
         status = self.statuses.get(name)
         return status is not None and status not in NOT_ASKED
 
     def is_sure(self, name: str, step: Ask | Converse | JudgedStep) -> bool:
-        """Return true if it is known, without its prompt, that a kept reply of this name is asked for: the step has no
-        condition, or the condition held before. Otherwise a reply may exist whose prompt now lacks a value."""
+        """Return true if a kept reply of this name can be used without making its prompt: the step has no condition, or
+        it is recorded that the condition held. Otherwise the prompt must be made, since under this condition it may
+        have no value."""
         if not step.condition:
             return True
-        held = condition_id(name, step.condition)
-        return held in self.statuses or held in self.conditions
+        condition_row = condition_id(name, step.condition)
+        return condition_row in self.statuses or condition_row in self.conditions
 
     def is_first_reuse(self, name: str) -> bool:
-        """Return true if a reply of an earlier run is used for the first time."""
+        """Return true if a kept reply is used for the first time."""
         if name in self.reused:
             return False
         self.reused.add(name)
@@ -168,8 +172,8 @@ class CaseState:
     async def once(
         self, names: Sequence[str], answering: Coroutine[Any, Any, Mapping[str, Answer]]
     ) -> Mapping[str, Answer]:
-        """Return the answers of these names, for which no call is in flight yet. Later callers wait for the same
-        answers."""
+        """Return the answers of these names, which `answering` returns. Meanwhile and afterwards, others find them in
+        `answers`."""
         loop = asyncio.get_running_loop()
         futures = {name: loop.create_future() for name in names}
         self.answers |= futures
@@ -179,7 +183,7 @@ class CaseState:
         except BaseException as error:
             for future in futures.values():
                 future.set_exception(error)
-                future.exception()  # mark as retrieved: nobody else may await it
+                future.exception()  # mark as retrieved: perhaps no other unit awaits it
             raise
         for each, future in futures.items():
             future.set_result(answers[each])
@@ -190,15 +194,15 @@ async def drive(
     program: Generator[Any, Any, Any], answer: Callable[[Any], Awaitable[Any]], take: Callable[[], None] | None = None
 ) -> Any:
     """Run a program to its end and return its result. `answer` returns what the program is sent for a need; the
-    programs of a list run side by side. `take` is called before every need and at the end, to take what the program
-    emitted."""
-    got: Any = None
+    programs of a list run side by side. `take` is called before every need and at the end, to take the events that the
+    program emitted."""
+    result: Any = None
     try:
         while True:
-            need = program.send(got)
+            need = program.send(result)
             if take is not None:
                 take()
-            got = await (_side_by_side(need, answer, take) if isinstance(need, list) else answer(need))
+            result = await (_side_by_side(need, answer, take) if isinstance(need, list) else answer(need))
     except StopIteration as end:
         if take is not None:
             take()
@@ -220,25 +224,26 @@ async def _side_by_side(
 
 
 def drive_now(program: Generator[Any, Any, Any], answer: Callable[[Any], Any], take: Callable[[], None]) -> Any:
-    """Run a program whose needs are all met at once, one after the other, and return its result; see `drive`."""
-    got: Any = None
+    """Run a program whose needs are answered without waiting, one after the other, and return its result; see
+    `drive`."""
+    result: Any = None
     try:
         while True:
-            need = program.send(got)
+            need = program.send(result)
             take()
-            got = [drive_now(each, answer, take) for each in need] if isinstance(need, list) else answer(need)
+            result = [drive_now(each, answer, take) for each in need] if isinstance(need, list) else answer(need)
     except StopIteration as end:
         take()
         return end.value
 
 
 async def gather_all(todo: Sequence[Coroutine[Any, Any, None]]) -> None:
-    """Run all coroutines to their end, even if one fails, and then raise the first error: replies in flight are not
-    wasted. `Halted` is raised only if there was no worse error."""
+    """Run all coroutines to their end, even if one fails, so that replies in flight are kept. Then raise the first
+    error; `Halted` only if there is no other."""
     if len(todo) == 1:
         await todo[0]
         return
-    if _at_once.get():
+    if _synchronous.get():
         outcomes: list[BaseException | None] = [await _outcome(each) for each in todo]
     else:
         outcomes = await asyncio.gather(*todo, return_exceptions=True)
@@ -264,13 +269,13 @@ def run_synchronously(work: Coroutine[Any, Any, Value]) -> Value:
     >>> run_synchronously(answer())
     42
     """
-    token = _at_once.set(True)
+    token = _synchronous.set(True)
     try:
         work.send(None)
     except StopIteration as end:
         value: Value = end.value
         return value
     finally:
-        _at_once.reset(token)
+        _synchronous.reset(token)
         work.close()
     raise RuntimeError("a step that should not wait waits")

@@ -1,13 +1,13 @@
 """The programs of a unit and of a pair: their steps, from the first question to the last score.
 
-**Tool calls.** A call that names no tool, has wrong arguments or raises an error is answered with a description of what
-is wrong. The model may then correct its call; the state has not changed.
+**Tool calls.** If a call names no tool, has wrong arguments or raises an error, its result is a description of the
+mistake, and the state does not change. The model may then correct its call.
 
-**Scores and columns.** The value of one row is a single value, or one value for each element of a list.
+**Scores and columns.** A row has a single value, or one value for each element of a list.
 
-**Conversations.** Each turn is answered before the next is needed. A turn is named by its conversation and its number,
-and a conversation by everything that determines it. So an interrupted conversation continues after its last turn, and a
-conversation that several treatments or models share is held once."""
+**Conversations.** Each turn is answered before the next is needed. The name of a turn follows from its conversation and
+its number, and the name of a conversation from everything that determines it. So an interrupted conversation continues
+after its last turn, and a conversation that several treatments or models share takes place once."""
 
 from __future__ import annotations
 
@@ -93,45 +93,45 @@ from tripos_runtime.program.units import (
 from tripos_runtime.program.values import ConditionFalse, ElementValue, StepValues, panel_verdict
 
 
-def evaluate_with_scorers(evaluated: Callable[[], Any]) -> Program:
-    """Return the value of an expression, evaluated again after each value of an external scorer that it needs."""
-    told: dict[str, Any] = {}
+def evaluate_with_scorers(evaluation: Callable[[], Any]) -> Program:
+    """Return the result of an evaluation. It is repeated after each value of an external scorer that it needs."""
+    values: dict[str, Any] = {}
     while True:
         try:
-            with suspending(told):
-                return evaluated()
+            with suspending(values):
+                return evaluation()
         except Suspended as call:
-            told[call.key] = yield ScorerNeed(call.scorer, call.request)
+            values[call.key] = yield ScorerNeed(call.scorer, call.request)
 
 
 def by_judge(calls: Iterable[StepCall]) -> list[list[StepCall]]:
     """Return the calls grouped by judge."""
-    found: dict[str, list[StepCall]] = {}
+    groups: dict[str, list[StepCall]] = {}
     for call in calls:
-        found.setdefault(call.model, []).append(call)
-    return list(found.values())
+        groups.setdefault(call.model, []).append(call)
+    return list(groups.values())
 
 
 def run_side_by_side(programs: list[Program]) -> Program:
     """Run programs side by side and return their results."""
     if len(programs) == 1:
         return [(yield from programs[0])]
-    found = (yield programs) if programs else []
-    return found
+    results = (yield programs) if programs else []
+    return results
 
 
 def judge_replies(calls: Sequence[StepCall], prompt: JudgePrompt, question: Question, certain: bool) -> Program:
     """Return every reply of one judge to the same prompt, or the reason why one is missing."""
     needs = [answer_program(ReplyNeed(call, prompt, question, call.number, certain)) for call in calls]
     answers = yield from run_side_by_side(needs)
-    against = [answer for answer in answers if isinstance(answer, Unavailable)]
-    return next((unavailable for unavailable in against if is_pending(unavailable)), against[0]) if against else answers
+    reasons = [answer for answer in answers if isinstance(answer, Unavailable)]
+    return next((reason for reason in reasons if is_pending(reason)), reasons[0]) if reasons else answers
 
 
 def answer_program(need: ReplyNeed) -> Program:
     """Return the answer to one need, as a program that can run side by side with others."""
-    got = yield need
-    return got
+    answer = yield need
+    return answer
 
 
 def last_user_message(sent: Sequence[Message]) -> str:
@@ -141,15 +141,15 @@ def last_user_message(sent: Sequence[Message]) -> str:
 
 
 USER = "user"
-"""The speaker of a prompt that is not spoken by a role."""
+"""The speaker of the prompts of a loop in which no role answers as the user."""
 
 
 def run_tool_calls(step: Ask, reply: str, prompt: Prompt, names: StepValues) -> Program:
-    """Make the tool calls of a reply, and add their results and the state after the earlier turns to the values. A
-    forecast makes no call, so their results stay pending."""
+    """Make the tool calls of a reply, and add their results to the values, together with what the loop has so far: the
+    state, the calls, the replies and the turns. A forecast makes no call, so their results stay pending."""
     own, (text, calls) = names.values[step.name], split_text_and_calls(reply)
     try:
-        said_before = last_user_message(prompt.messages())
+        user_text = last_user_message(prompt.messages())
         earlier = evaluate(Ref(path=(str(step.continues), "so_far")), names.values) if step.takes_results else None
         state = evaluate(step.acts[0].args[0], names.values)  # type: ignore[union-attr]
         results: list[dict[str, Any]] = []
@@ -159,13 +159,13 @@ def run_tool_calls(step: Ask, reply: str, prompt: Prompt, names: StepValues) -> 
     except Unavailable as reason:
         names.failed(step, reason)
         return
-    spoken = (_loop_user(step), said_before), (step.role, text)
+    turns = (step.user or USER, user_text), (step.role, text)
     so_far: dict[str, Any] = {
         "state": state,
         "results": results,
         "calls": own["calls"],
         "replies": [] if calls else [text],
-        "turns": [{"speaker": who, "text": said} for who, said in spoken if said],
+        "turns": [{"speaker": speaker, "text": turn} for speaker, turn in turns if turn],
         **{tool.name: own[tool.name] for tool in step.tools},
     }
     if earlier is not None:
@@ -174,27 +174,23 @@ def run_tool_calls(step: Ask, reply: str, prompt: Prompt, names: StepValues) -> 
     names.add_tool_results(step, so_far, (write_calls(text, calls), [each["text"] for each in results]))
 
 
-def _loop_user(step: Ask) -> str:
-    """Return who speaks as the user of a loop: the role that answers, if it is one."""
-    return step.user or USER
-
-
 def _call_tool(step: Ask, call: ToolCall, state: Any) -> Program:
     """Return the state after a call, its result, and whether the result is an error message."""
     tool = next((each for each in step.tools if each.name == call.name), None)
     if tool is None:
         return state, f"Error: there is no tool `{call.name}`", True
-    wrong = argument_error(tool, call)
-    if wrong is not None:
-        return state, f"Error: {wrong}", True
-    done = yield from evaluate_with_scorers(partial(_called, tool, state, call))
-    return done.state, done.text, done.failed
+    error = argument_error(tool, call)
+    if error is not None:
+        return state, f"Error: {error}", True
+    result = yield from evaluate_with_scorers(partial(_tool_result, tool, state, call))
+    return result.state, result.text, result.failed
 
 
-def _called(tool: Tool, state: Any, call: ToolCall) -> Any:
+def _tool_result(tool: Tool, state: Any, call: ToolCall) -> Any:
+    """Call the function of a tool."""
     fitted: Mapping[str, Any] = fit_arguments(tool.arguments, call.arguments) or {}
-    given = {name: value for name, value in fitted.items() if value is not None}
-    names = {"state": state, "arguments": given}
+    arguments = {name: value for name, value in fitted.items() if value is not None}
+    names = {"state": state, "arguments": arguments}
     function = tool_function_name(tool.name)
     return evaluate(Call(function=function, args=(Ref(path=("state",)), Ref(path=("arguments",)))), names)
 
@@ -223,69 +219,67 @@ def argument_error(tool: Tool, call: ToolCall) -> str | None:
 
 
 class Raters(NamedTuple):
-    """The judges that each give a score of an element, and the name of their verdict."""
+    """The judges of whom each gives a score of every element, and the verdict that combines them."""
 
     verdict: str
     judges: tuple[str, ...]
 
 
 def score_of(names: StepValues, step: Score | Column, raters: Raters | None = None) -> Program:
-    """Return the score of a step."""
+    """Return the `ScoreResult` of a step."""
     if step.element is not None:
-        return (yield from _scored_elements(names, step, raters))
-    found, against = yield from evaluate_with_scorers(partial(names.value_of, step))
-    value, given = None, None
+        return (yield from _element_scores(names, step, raters))
+    result, against = yield from evaluate_with_scorers(partial(names.value_of, step))
+    value, label = None, None
     if against is None:
-        value, given = _score_value(step, found) if isinstance(step, Score) else kept_value(found)
+        value, label = _score_value(step, result) if isinstance(step, Score) else kept_value(result)
     status, reason = (SCORED, None) if against is None else (against.status, against.reason)
-    return ScoreResult(step, None, None, {step.name: (value, status)}, given, reason)
+    return ScoreResult(step, None, None, {step.name: (value, status)}, label, reason)
 
 
 def _score_value(step: Score, value: Any) -> tuple[float | None, str | None]:
-    """Return a score as a number, or as JSON text if it is a name. A name may have a numeric value."""
+    """Return a score as a number, and as JSON text if it is a name. A name without a worth has no number."""
     if step.gives is None:
         return float(value), None
     return worth_of(step.gives, value), orjson.dumps(str(value)).decode()
 
 
-def _scored_elements(names: StepValues, step: Score | Column, raters: Raters | None) -> Program:
+def _element_scores(names: StepValues, step: Score | Column, raters: Raters | None) -> Program:
+    """Return the `ScoreResult` of a step that scores each element of a list."""
     judges: tuple[str | None, ...] = (None,) if raters is None else raters.judges
     elements: list[KeptElement] = []
-    lacking: list[Unavailable] = []
+    reasons: list[Unavailable] = []
     for judge in judges:
         values = names if judge is None or raters is None else names.with_verdict_of(raters.verdict, judge)
-        found = yield from evaluate_with_scorers(partial(values.element_values, step))
-        against = found if isinstance(found, Unavailable) else missing_element_reason(found)
-        lacking += [] if against is None else [against]
-        if not isinstance(found, Unavailable):
-            elements += [_kept_element(step, each, judge) for each in found]
+        scored = yield from evaluate_with_scorers(partial(values.element_values, step))
+        against = scored if isinstance(scored, Unavailable) else missing_element_reason(scored)
+        reasons += [] if against is None else [against]
+        if not isinstance(scored, Unavailable):
+            elements += [_kept_element(step, each, judge) for each in scored]
         elif judge is not None:
-            elements.append(KeptElement({"evaluator": judge}, _kept_reason(found)))
+            elements.append(KeptElement({"evaluator": judge}, _kept_reason(scored)))
     listed = orjson.dumps([element.element for element in elements], default=str).decode() if elements else None
-    given = orjson.dumps([element.value for element in elements]).decode() if elements else None
-    against = next(
-        (unavailable for unavailable in lacking if unavailable.status in RETRIED_NEXT_RUN),
-        lacking[0] if lacking else None,
-    )
+    label = orjson.dumps([element.value for element in elements]).decode() if elements else None
+    against = _first_reason(reasons)
     status, reason = (SCORED, None) if against is None else (against.status, against.reason)
-    return ScoreResult(step, None, None, {step.name: (None, status)}, given, reason, listed)
+    return ScoreResult(step, None, None, {step.name: (None, status)}, label, reason, listed)
 
 
 class KeptElement(NamedTuple):
-    """An element and its value, as the row of a score keeps them."""
+    """An element and its value, in the form of the columns `elements` and `given` of a score's row."""
 
     element: dict[str, Any]
     value: dict[str, Any]
 
 
-def _kept_element(step: Score | Column, found: ElementValue, judge: str | None) -> KeptElement:
-    element = {"place": str(found.place), "element": _plain(found.element)}
+def _kept_element(step: Score | Column, scored: ElementValue, judge: str | None) -> KeptElement:
+    element = {"place": str(scored.place), "element": _plain(scored.element)}
     if judge is not None:
         element["evaluator"] = judge
-    if found.against is not None:
-        return KeptElement(element, _kept_reason(found.against))
-    chosen = isinstance(step, Score) and step.gives is not None
-    number, text = _score_value(step, found.value) if chosen else kept_value(found.value)  # type: ignore[arg-type]
+    if scored.against is not None:
+        return KeptElement(element, _kept_reason(scored.against))
+    is_name = isinstance(step, Score) and step.gives is not None
+    number, text = _score_value(step, scored.value) if is_name else kept_value(scored.value)  # type: ignore[arg-type]
     return KeptElement(element, {"value": number, "status": SCORED} | ({} if text is None else {"given": text}))
 
 
@@ -294,20 +288,22 @@ def _kept_reason(against: Unavailable) -> dict[str, Any]:
 
 
 def missing_element_reason(values: Sequence[ElementValue]) -> Unavailable | None:
-    """Return the reason why an element has no score because of a reply; None if there is no such element. Reasons that
-    the next run retries come first."""
-    lacking = [
-        value.against for value in values if value.against is not None and value.against.status != NOT_APPLICABLE
-    ]
-    return next(
-        (unavailable for unavailable in lacking if unavailable.status in RETRIED_NEXT_RUN),
-        lacking[0] if lacking else None,
+    """Return the reason why an element has no score, other than that the score does not apply; None if there is no such
+    element. A reason that the next run retries counts before others."""
+    return _first_reason(
+        [value.against for value in values if value.against is not None and value.against.status != NOT_APPLICABLE]
     )
 
 
+def _first_reason(reasons: Sequence[Unavailable]) -> Unavailable | None:
+    """Return the first reason that the next run retries; if there is none, the first reason, if any."""
+    retried = (reason for reason in reasons if reason.status in RETRIED_NEXT_RUN)
+    return next(retried, reasons[0] if reasons else None)
+
+
 def kept_value(value: Any) -> tuple[float | None, str | None]:
-    """Return a value as a number, and as JSON text if it is not a number. True and false are 1 and 0, and a set is a
-    sorted list. A missing value gives neither.
+    """Return a value as a number, or as JSON text if it is not a number. True and false are 1 and 0, and a set becomes
+    a sorted list. A missing value and a number out of bounds give neither.
 
     >>> kept_value(True), kept_value("B"), kept_value({"b", "a"}), kept_value(None)
     ((1.0, None), (None, '"B"'), (None, '["a","b"]'), (None, None))
@@ -335,7 +331,7 @@ def _plain(value: Any) -> Any:
 
 @dataclass(slots=True)
 class Systems:
-    """The system messages of a conversation's speakers, rendered once."""
+    """The system messages and the questions of a conversation's speakers. The messages are rendered once."""
 
     world: PlanContext
     step: Converse
@@ -347,11 +343,11 @@ class Systems:
         """Return the system message of each role that has one. Raises `Unavailable` if a message needs a value that an
         earlier step did not yield."""
         if self._messages is None:
-            self._messages = self._rendered("", None)
+            self._messages = self._render("", None)
         return self._messages
 
     def question(self, role: str) -> Question:
-        """Return the question that a role is asked in each of its turns."""
+        """Return the question of each turn of a role."""
         return self.world.questions.turn(self.step, role, self.case.language, self.names)
 
     def messages_for(self, role: str, placeholders: PromptPlaceholders | None) -> dict[str, str]:
@@ -361,10 +357,12 @@ class Systems:
         except Unavailable:
             if placeholders is None:
                 raise
-            return self._rendered(role, placeholders)
+            return self._render(role, placeholders)
 
-    def _rendered(self, role: str, placeholders: PromptPlaceholders | None) -> dict[str, str]:
-        found = {}
+    def _render(self, role: str, placeholders: PromptPlaceholders | None) -> dict[str, str]:
+        """Return the system message of each role. The messages of roles other than `role` are not part of the request,
+        so they have placeholders `aside`."""
+        messages = {}
         for speaker in self.step.speakers:
             prompt_placeholders = placeholders if placeholders is None or speaker.role == role else placeholders.aside()
             self.question(speaker.role).settle(prompt_placeholders)
@@ -372,14 +370,13 @@ class Systems:
                 template, language = speaker.system[self.case.language], self.case.language
                 text = render(template, self.names, language, self.world.sources.axes, placeholders=prompt_placeholders)
                 if text:
-                    found[speaker.role] = text
-        return found
+                    messages[speaker.role] = text
+        return messages
 
 
 @dataclass(frozen=True, slots=True)
 class TurnPrompt:
-    """The prompt of turn `number` of a conversation. `turns` are those that exist; the other earlier turns are
-    pending."""
+    """The prompt of turn `number` of a conversation. `turns` are the known earlier turns; the others are pending."""
 
     talk: Conversation
     number: int
@@ -393,71 +390,73 @@ class TurnPrompt:
         return self.talk.speaker(self.number)
 
     def messages(self, placeholders: PromptPlaceholders | None = None) -> Sent:
-        """Return the messages. Raises `Unavailable` if a system message has no value, or a turn is pending without a
-        placeholder."""
+        """Return the messages. Raises `Unavailable` if a system message has no value, or a turn is pending and there
+        are no placeholders."""
         step, turns = self.talk.step, self.turns
-        later = range(len(turns) + 1, self.number)
-        if later and placeholders is None:
+        pending_turns = range(len(turns) + 1, self.number)
+        if pending_turns and placeholders is None:
             raise Unavailable(step.name, PENDING)
         if placeholders is not None:
-            said_by = self.talk.speaker
-            turns = [*turns, *(Turn(speaker=said_by(each), text=placeholders.turn(step, each)) for each in later)]
+            speaker = self.talk.speaker
+            added = (Turn(speaker=speaker(each), text=placeholders.turn(step, each)) for each in pending_turns)
+            turns = [*turns, *added]
         return self._messages(turns, self.left_out, placeholders)
 
     def shorter(self, left_out: int) -> tuple[int, Sent] | None:
         """See `Prompt.shorter`."""
-        more = count_left_out(len(self.turns), left_out)
-        return None if more is None else (more, self._messages(self.turns, more))
+        more_left_out = count_left_out(len(self.turns), left_out)
+        return None if more_left_out is None else (more_left_out, self._messages(self.turns, more_left_out))
 
     def _messages(self, turns: Dialogue, left_out: int, placeholders: PromptPlaceholders | None = None) -> Sent:
         role = self.role
-        told = self.systems.messages_for(role, placeholders)
-        begun = opening_text(self.systems.case.language) if role == self.talk.step.opens else None
-        system = [Message("system", told[role])] if role in told else []
-        return (*system, *(Message(*each) for each in dialogue_from_side(role, turns, begun, left_out)))
+        system_messages = self.systems.messages_for(role, placeholders)
+        opening = opening_text(self.systems.case.language) if role == self.talk.step.opens else None
+        system = [Message("system", system_messages[role])] if role in system_messages else []
+        return (*system, *(Message(*each) for each in dialogue_from_side(role, turns, opening, left_out)))
 
 
 def talk_program(
-    world: PlanContext, talk: Conversation, told: Systems, certain: bool, out: list[ProgramEvent]
+    world: PlanContext, talk: Conversation, systems: Systems, certain: bool, out: list[ProgramEvent]
 ) -> Program:
-    """Hold a conversation. Return an `Answer` whose value is the turns, or the reason why there is none."""
+    """Ask for the turns of a conversation. Return an `Answer` whose value is the turns, or the reason why there is
+    none. If a turn is pending, the later ones are asked for as well, since each of them may be needed."""
     step = talk.step
     turns: Dialogue = []
-    taken: list[Mapping[str, Any]] = []
+    turn_columns: list[Mapping[str, Any]] = []
     left_out: dict[str, int] = {}
-    status, ended, error, waits = OK, UNITS_LIMIT, None, False
+    status, ended, error, has_pending = OK, UNITS_LIMIT, None, False
     for number, call in enumerate(conversation_calls(talk), 1):
-        left = left_out.get(call.role, 0)
-        prompt = TurnPrompt(talk, number, turns, told, left)
-        got = yield ReplyNeed(call, prompt, told.question(call.role), talk.number, certain and not waits, talk)
-        if isinstance(got, Unavailable):
-            if not is_pending(got):
-                return got
-            waits = True
+        prompt = TurnPrompt(talk, number, turns, systems, left_out.get(call.role, 0))
+        is_certain = certain and not has_pending
+        answer = yield ReplyNeed(call, prompt, systems.question(call.role), talk.number, is_certain, talk)
+        if isinstance(answer, Unavailable):
+            if not is_pending(answer):
+                return answer
+            has_pending = True
             continue
-        taken.append(got.columns)
-        left_out[call.role] = got.columns["left_out"]
-        if got.text is None:
-            passed = str(got.columns["error"]).startswith(CONTEXT_EXCEEDED)
-            status, error = got.status, got.columns["error"]
-            ended = "context_exceeded" if passed else status
+        turn_columns.append(answer.columns)
+        left_out[call.role] = answer.columns["left_out"]
+        if answer.text is None:
+            too_long = str(answer.columns["error"]).startswith(CONTEXT_EXCEEDED)
+            status, error = answer.status, answer.columns["error"]
+            ended = "context_exceeded" if too_long else status
             break
-        turns.append({"speaker": call.role, "text": got.text})
-        if is_last_turn(step, call.role, got.text):
+        turns.append({"speaker": call.role, "text": answer.text})
+        if is_last_turn(step, call.role, answer.text):
             ended = SAID
             break
-    if waits:
+    if has_pending:
         return pending(step.name)
-    out.append(ConversationEnded(talk, told, turns, taken, status, ended, error))
+    out.append(ConversationEnded(talk, systems, turns, turn_columns, status, ended, error))
     return Answer(status, transcript(turns) if turns else None, turns, "", {})
 
 
-Found = dict[tuple[str, ...], Any]
-"""The results of the retrieving steps of a case, by their fingerprint and inputs."""
+RetrievalResults = dict[tuple[str, ...], Any]
+"""The results of the retrieving steps of a case, by the step's fingerprint and inputs."""
 
 
 class PanelVerdict(NamedTuple):
-    """A panel's verdict on an element, and the value that each of its judges gave."""
+    """A panel's verdict on an element, and the verdict of each of its judges."""
 
     value: Any
     by_judge: Mapping[str, Any]
@@ -465,19 +464,19 @@ class PanelVerdict(NamedTuple):
 
 @dataclass(slots=True)
 class UnitProgram:
-    """The program of a unit. `names` are the values that its expressions see; they grow step by step. Events are
-    appended to `out`. Units of one case share `retrieved`, the retrieval results."""
+    """The program of a unit. `names` are the values that its expressions can use; each step adds its own. Events are
+    appended to `out`. The units of one case share `retrieved`, the results of retrieving steps."""
 
     world: PlanContext
     unit: Unit
     names: StepValues
     out: list[ProgramEvent] = field(default_factory=list)
-    retrieved: Found = field(default_factory=dict)
+    retrieved: RetrievalResults = field(default_factory=dict)
 
     def go(self, steps: Sequence[Step] | None = None) -> Program:
         """Return the program of the unit's steps, or of some of them."""
         self.unit.unasked = ()
-        for step, *others in _about_one_list(self.unit.bound.treatment.steps if steps is None else steps):
+        for step, *others in _by_list(self.unit.bound.treatment.steps if steps is None else steps):
             match step:
                 case Ask() if others:
                     asks = [each for each in (step, *others) if isinstance(each, Ask)]
@@ -505,13 +504,13 @@ class UnitProgram:
         if against is None:
             prompt = prompt_of(self.world, step, unit.bound.asks, unit.case, names.values)
             question = prompt.question
-            got = yield ReplyNeed(call, prompt, question, unit.number % step.samples, certain)
-            if isinstance(got, Answer):
-                names.answered(step, got)
-                if step.acts and got.text is not None:
-                    yield from run_tool_calls(step, got.text, prompt, names)
+            answer = yield ReplyNeed(call, prompt, question, unit.number % step.samples, certain)
+            if isinstance(answer, Answer):
+                names.answered(step, answer)
+                if step.acts and answer.text is not None:
+                    yield from run_tool_calls(step, answer.text, prompt, names)
                 return
-            against = got
+            against = answer
         if not is_pending(against):
             self.out.append(CallSkipped(call, against))
             unit.unasked = (*unit.unasked, step.name)
@@ -527,12 +526,12 @@ class UnitProgram:
             model = unit.bound.model_of(ask, unit.model)
             calls = [StepCall("samples", name, ask.role, model, ask) for name in unit.listed[step.name]]
             needs = [ReplyNeed(call, prompt, question, number, certain) for number, call in enumerate(calls)]
-            got = yield from run_side_by_side([answer_program(need) for need in needs])
-            lacking = [each for each in got if isinstance(each, Unavailable)]
-            if not lacking:
-                names.listed(step, [(each.text, each.value, each.status) for each in got])
+            answers = yield from run_side_by_side([answer_program(need) for need in needs])
+            reasons = [each for each in answers if isinstance(each, Unavailable)]
+            if not reasons:
+                names.listed(step, [(each.text, each.value, each.status) for each in answers])
                 return
-            against = next((unavailable for unavailable in lacking if is_pending(unavailable)), lacking[0])
+            against = next((reason for reason in reasons if is_pending(reason)), reasons[0])
         names.set_reply_value(step.name, MissingValue(step.of, against.status, against.reason))
 
     def _converse(self, step: Converse) -> Program:
@@ -541,18 +540,18 @@ class UnitProgram:
         if against is None:
             systems = Systems(self.world, step, unit.case, names.values)
             program = partial(talk_program, self.world, talk, systems, certain, self.out)
-            got = yield ConversationNeed(talk, systems, program, certain)
-            if isinstance(got, Answer):
-                names.add_conversation(step, got.value, got.status)
+            answer = yield ConversationNeed(talk, systems, program, certain)
+            if isinstance(answer, Answer):
+                names.add_conversation(step, answer.value, answer.status)
                 return
-            against = got
+            against = answer
         if not is_pending(against):
             self.out.append(ConversationSkipped(talk, against))
         names.lacks(step, against.status, against.reason)
 
     def _grade(self, step: Grade) -> Program:
         against, certain = step_condition(step, self.names)
-        question, prompt = self._judged(step)
+        question, prompt = self._judge_prompt(step)
         against = prompt.because_of_item(against)
         calls = [call for call in self.unit.calls if call.step is step]
         if self.unit.stronger(step):
@@ -572,30 +571,30 @@ class UnitProgram:
         against: Unavailable | None,
         certain: bool,
     ) -> Program:
-        """Return the verdict of the first judges if enough of them agree, else that of the stronger judges."""
+        """Emit the verdict of the first judges if enough of them agree, else that of the stronger judges."""
         scorer, evaluator = self.world.plan.scorer(step.scorer), self.unit.evaluators(step)[0]
         first = [call for call in calls if call.role == scorer.role]
         stronger = [call for call in calls if call.role != scorer.role]
-        step_calls, open_ = first, calls
+        deciding, skipped = first, calls
         if against is None:
-            got = yield from judge_replies(first, prompt, question, certain)
-            if isinstance(got, Unavailable) and is_pending(got):
+            answers = yield from judge_replies(first, prompt, question, certain)
+            if isinstance(answers, Unavailable) and is_pending(answers):
                 yield from judge_replies(stronger, prompt, question, False)
                 return
-            if not isinstance(got, Unavailable):
-                sure = confidence(step, got)
-                if sure is not None and sure < scorer.unsure_below:
-                    step_calls, got = stronger, (yield from judge_replies(stronger, prompt, question, certain))
+            if not isinstance(answers, Unavailable):
+                agreement = confidence(step, answers)
+                if agreement is not None and agreement < scorer.unsure_below:
+                    deciding, answers = stronger, (yield from judge_replies(stronger, prompt, question, certain))
                 else:
-                    false = ConditionFalse(step.name, NOT_APPLICABLE, "the first judges are sure")
-                    self.out.extend(CallSkipped(call, false) for call in stronger)
-            if not isinstance(got, Unavailable):
-                self.out.append(ScoreResult(step, step_calls[0].name, evaluator, score_rows(step, scorer, got)))
+                    reason = ConditionFalse(step.name, NOT_APPLICABLE, "the first judges are sure")
+                    self.out.extend(CallSkipped(call, reason) for call in stronger)
+            if not isinstance(answers, Unavailable):
+                self.out.append(ScoreResult(step, deciding[0].name, evaluator, score_rows(step, scorer, answers)))
                 return
-            if is_pending(got):
+            if is_pending(answers):
                 return
-            against, open_ = got, stronger if step_calls is stronger else calls
-        self.out.extend(CallSkipped(call, against) for call in open_)
+            against, skipped = answers, stronger if deciding is stronger else calls
+        self.out.extend(CallSkipped(call, against) for call in skipped)
         empty = dict.fromkeys(step.metrics or (step.name,), (None, against.status))
         self.out.append(ScoreResult(step, None, evaluator, empty, reason=against.reason))
 
@@ -608,28 +607,29 @@ class UnitProgram:
         against: Unavailable | None,
         certain: bool,
     ) -> Program:
-        """Return the judgement of a reply by one judge."""
+        """Emit the scores of a reply by one judge."""
         judge = calls[0]
         if against is None:
-            got = yield from judge_replies(calls, prompt, question, certain)
-            if not isinstance(got, Unavailable):
-                values = score_rows(step, self.world.plan.scorer(step.scorer), got)
+            answers = yield from judge_replies(calls, prompt, question, certain)
+            if not isinstance(answers, Unavailable):
+                values = score_rows(step, self.world.plan.scorer(step.scorer), answers)
                 self.out.append(ScoreResult(step, judge.name, judge.model, values))
                 return
-            if is_pending(got):
+            if is_pending(answers):
                 return
-            against = got
+            against = answers
         self.out.extend(CallSkipped(call, against) for call in calls)
         empty = dict.fromkeys(step.metrics or (step.name,), (None, against.status))
         self.out.append(ScoreResult(step, None, judge.model, empty, reason=against.reason))
 
     def _take_verdict(self, step: Verdict) -> Program:
+        """Add a panel's verdict to the values."""
         if step.loops:
             yield from self._judge_elements(step)
             return
         names = self.names
         against, certain = step_condition(step, names)
-        question, prompt = self._judged(step)
+        question, prompt = self._judge_prompt(step)
         calls = [call for call in self.unit.calls if call.step is step]
         if against is None:
             judges = by_judge(calls)
@@ -657,15 +657,18 @@ class UnitProgram:
             except Unavailable as reason:
                 against = reason
             else:
-                asked = [self._about(step, element, calls.pop(element.places), certain) for element in elements]
-                told = (yield from run_side_by_side(asked)) if asked else []
-                ruled_out = ConditionFalse(step.name, NOT_APPLICABLE, f"`{step.name}` has no such element")
-                self.out.extend(CallSkipped(call, ruled_out) for step_calls in calls.values() for call in step_calls)
+                programs = [
+                    self._element_verdict(step, element, calls.pop(element.places), certain) for element in elements
+                ]
+                verdicts = (yield from run_side_by_side(programs)) if programs else []
+                no_element = ConditionFalse(step.name, NOT_APPLICABLE, f"`{step.name}` has no such element")
+                self.out.extend(CallSkipped(call, no_element) for step_calls in calls.values() for call in step_calls)
                 if all(element.certain for element in elements):
-                    named = [(element.places, one) for element, one in zip(elements, told, strict=True)]
-                    names.set_reply_value(step.name, {places: one.value for places, one in named})
+                    by_places = {element.places: verdict for element, verdict in zip(elements, verdicts, strict=True)}
+                    names.set_reply_value(step.name, {places: one.value for places, one in by_places.items()})
                     for judge in self.unit.evaluators(step):
-                        names.set_judge_value(step, judge, {places: one.by_judge[judge] for places, one in named})
+                        values = {places: one.by_judge[judge] for places, one in by_places.items()}
+                        names.set_judge_value(step, judge, values)
                 else:
                     names.lacks(step, PENDING)
                 return
@@ -673,12 +676,14 @@ class UnitProgram:
             self.out.extend(CallSkipped(call, against) for step_calls in calls.values() for call in step_calls)
         names.lacks(step, against.status, against.reason)
 
-    def _about(self, step: Verdict, element: ListElement, calls: Sequence[StepCall], certain: bool) -> Program:
-        """Return the panel's verdict on one element; `MissingValue` if the judges give none."""
-        question, prompt = self._judged(step, element.names)
-        sure, scorer, judges = certain and element.certain, self.world.plan.scorer(step.scorer), by_judge(calls)
-        answers = yield from run_side_by_side([judge_replies(judge, prompt, question, sure) for judge in judges])
-        own = {
+    def _element_verdict(
+        self, step: Verdict, element: ListElement, calls: Sequence[StepCall], certain: bool
+    ) -> Program:
+        """Return the `PanelVerdict` on one element. Its values are `MissingValue` if the judges give none."""
+        question, prompt = self._judge_prompt(step, element.names)
+        is_certain, scorer, judges = certain and element.certain, self.world.plan.scorer(step.scorer), by_judge(calls)
+        answers = yield from run_side_by_side([judge_replies(judge, prompt, question, is_certain) for judge in judges])
+        by_each = {
             judge[0].model: MissingValue(step.name, answer.status, answer.reason)
             if isinstance(answer, Unavailable)
             else panel_verdict(step, scorer, [answer])
@@ -686,14 +691,14 @@ class UnitProgram:
         }
         reasons = [answer for answer in answers if isinstance(answer, Unavailable)]
         if not reasons:
-            return PanelVerdict(panel_verdict(step, scorer, answers), own)
+            return PanelVerdict(panel_verdict(step, scorer, answers), by_each)
         against = next((reason for reason in reasons if not is_pending(reason)), reasons[0])
         if not is_pending(against):
             self.out.extend(CallSkipped(call, against) for call in calls)
-        return PanelVerdict(MissingValue(step.name, against.status, against.reason), own)
+        return PanelVerdict(MissingValue(step.name, against.status, against.reason), by_each)
 
     def _raters(self, step: Score | Column) -> Raters | None:
-        """Return the judges that each give a score of an element; None if the panel gives one verdict."""
+        """Return the judges of whom each gives a score of every element; None if the step has no such judges."""
         if not isinstance(step, Score) or step.judge is None:
             return None
         verdict = next(
@@ -703,21 +708,22 @@ class UnitProgram:
         )
         return Raters(verdict.name, self.unit.evaluators(verdict))
 
-    def _judged(self, step: JudgedStep, names: Mapping[str, Any] | None = None) -> tuple[Question, JudgePrompt]:
-        case, seen = self.unit.case, self.names.values if names is None else names
-        question = self.world.questions.of(step, case.language, seen)
-        return question, JudgePrompt(self.world, step, question, case, seen)
+    def _judge_prompt(self, step: JudgedStep, names: Mapping[str, Any] | None = None) -> tuple[Question, JudgePrompt]:
+        case, values = self.unit.case, self.names.values if names is None else names
+        question = self.world.questions.of(step, case.language, values)
+        return question, JudgePrompt(self.world, step, question, case, values)
 
     def _retrieve(self, step: Retrieve) -> Program:
-        """Add the result of a retrieving step to the values. Its condition is not part of its fingerprint."""
+        """Add the result of a retrieving step to the values. The condition is evaluated for each unit, since it is not
+        part of the fingerprint by which results are shared."""
         against, certain = step_condition(step, self.names)
         if against is not None:
-            seen: Any = MissingValue(step.name, against.status, against.reason)
+            result: Any = MissingValue(step.name, against.status, against.reason)
         else:
-            seen = yield from self._find(step, certain)
-        if isinstance(seen, MissingValue):
-            self.out.append(RetrievalEmpty(step, seen.status))
-        self.names.add_retrieved(step, seen)
+            result = yield from self._find(step, certain)
+        if isinstance(result, MissingValue):
+            self.out.append(RetrievalEmpty(step, result.status))
+        self.names.add_retrieved(step, result)
 
     def _find(self, step: Retrieve, certain: bool) -> Program:
         """Return the result of a retrieving step; `MissingValue` if a value or a vector is missing."""
@@ -739,23 +745,24 @@ class UnitProgram:
         return self.retrieved[key]
 
 
-def _about_one_list(steps: Sequence[Step]) -> Iterator[Sequence[Step]]:
-    """Yield the steps in their order; steps about the elements of one list are grouped."""
+def _by_list(steps: Sequence[Step]) -> Iterator[Sequence[Step]]:
+    """Yield the steps in their order. Asks about the elements of one list are yielded together, any other step
+    alone."""
     asks: list[Ask] = []
     for step in steps:
-        listed = step if isinstance(step, Ask) and step.element is not None else None
-        if asks and (listed is None or listed.script != asks[0].script):
+        element_ask = step if isinstance(step, Ask) and step.element is not None else None
+        if asks and (element_ask is None or element_ask.script != asks[0].script):
             yield asks
             asks = []
-        if listed is None:
+        if element_ask is None:
             yield (step,)
         else:
-            asks.append(listed)
+            asks.append(element_ask)
     yield from [asks] if asks else ()
 
 
 def pair_program(world: PlanContext, pair: Pair, names: StepValues, out: list[ProgramEvent]) -> Program:
-    """Ask the judges of a pair. `names` are the values of both units, which have been run already."""
+    """Ask the judges of a pair, and emit the outcomes. `names` are the values of both units, which have run before."""
     step = pair.step
     against, certain = step_condition(step, names)
     question = world.questions.of(step, pair.case.language, names.values)
@@ -775,15 +782,15 @@ def _compare(
     certain: bool,
     out: list[ProgramEvent],
 ) -> Program:
-    """Return the outcome of a comparison by one judge."""
+    """Emit the outcome of a comparison by one judge."""
     if against is None:
-        got = yield from judge_replies(calls, prompt, question, certain)
-        if not isinstance(got, Unavailable):
-            value, status = combine_repeats(scorer, [each.value or (None, each.status) for each in got])
+        answers = yield from judge_replies(calls, prompt, question, certain)
+        if not isinstance(answers, Unavailable):
+            value, status = combine_repeats(scorer, [each.value or (None, each.status) for each in answers])
             out.append(ComparisonResult(calls[0], calls[0].name, value, status))
             return
-        if is_pending(got):
+        if is_pending(answers):
             return
-        against = got
+        against = answers
     out.extend(CallSkipped(call, against) for call in calls)
     out.append(ComparisonResult(calls[0], None, None, against.status, against.reason))

@@ -53,8 +53,8 @@ Places = tuple[int, ...]
 
 
 class StepCall(NamedTuple):
-    """One model call of a unit or of a pair: the table and the name of its result, its role and its model. A turn is
-    `part_of` a conversation."""
+    """One model call of a unit or of a pair: the table and the name of its result, its role and its model. `part_of` is
+    the name of the conversation of a turn, else empty."""
 
     table: str
     name: str
@@ -65,21 +65,21 @@ class StepCall(NamedTuple):
     number: int = 0
     """The number of the reply if a judge is asked several times, from 0."""
     element: Places | None = None
-    """The element of a list that a judge is asked about: its position, after those of the enclosing lists."""
+    """The position of the list element that a judge is asked about, if any."""
 
     @property
     def element_name(self) -> str | None:
-        """The position of the element as rows have it: `4`, or `0.2` for a list in a list."""
+        """The position of the element in the form of rows; see `element_name`."""
         return None if self.element is None else element_name(self.element)
 
     @property
     def results(self) -> Iterator[tuple[str, str]]:
-        """Yield the table and the name of each row that is kept of the call."""
+        """The table and the name of each row that is kept of the call."""
         return kept_results(self.table, self.name, self.step)
 
 
 def kept_results(table: str, name: str, step: Ask | Converse | JudgedStep) -> Iterator[tuple[str, str]]:
-    """Yield the table and the name of each row that is kept of a result: its own row, and the row that says that the
+    """Yield the table and the name of each row that is kept of a result: its own row, and the row that records that the
     step's condition held."""
     yield table, name
     if step.condition:
@@ -87,7 +87,7 @@ def kept_results(table: str, name: str, step: Ask | Converse | JudgedStep) -> It
 
 
 def element_name(places: Places) -> str:
-    """Return the position of an element as rows have it.
+    """Return the position of an element in the form of rows.
 
     >>> element_name((4,)), element_name((0, 2))
     ('4', '0.2')
@@ -96,8 +96,9 @@ def element_name(places: Places) -> str:
 
 
 def places_of(step: Verdict, names: Mapping[str, Any], yielded: AbstractSet[str]) -> list[Places]:
-    """Return the possible positions of elements. A list in a row has those of its elements; a list in a reply, whose
-    steps are in `yielded`, has as many as its loop allows. A unit without an item has none."""
+    """Return the possible positions of the elements that a verdict is about. For a list in a row, these are the
+    positions of its elements; for a list in a reply, of a step in `yielded`, as many as the loop allows. A unit without
+    an item has the single position `()`."""
     return [()] if not names else list(_places(step.loops, names, yielded))
 
 
@@ -111,9 +112,9 @@ def _places(loops: Sequence[Loop], names: Mapping[str, Any], yielded: AbstractSe
             yield from ((place, *inner) for inner in _places(rest, names, {*yielded, loop.alias}))
         return
     try:
-        for inside in elements(loop, names):
-            place = inside[INDEX_PREFIX + loop.alias]
-            yield from ((place, *inner) for inner in _places(rest, inside, yielded))
+        for element_names in elements(loop, names):
+            place = element_names[INDEX_PREFIX + loop.alias]
+            yield from ((place, *inner) for inner in _places(rest, element_names, yielded))
     except Unavailable:
         return
 
@@ -127,12 +128,12 @@ def last_asked_step(name: str, asks: Mapping[str, Ask], unasked: Container[str])
 
 
 SAID, LIMIT = "said", "limit"
-"""The statuses of conversations that ended without an error."""
+"""How a conversation ended without an error: by a text of `until`, or at the limit of turns."""
 
 
 @dataclass(frozen=True, eq=False)
 class Conversation:
-    """The `number`-th conversation of a step about a row, counted from 0. `models` are by role."""
+    """Conversation `number` (from 0) of a step about a row. `models` are by role."""
 
     step: Converse
     name: str
@@ -175,13 +176,13 @@ def is_last_turn(step: Converse, role: str, text: str) -> bool:
 
 
 AND, THEN = " + ", " then "
-"""The separator between the names of models in the name of a cascade."""
+"""The separators in the name of a cascade: between models that judge together, and before the stronger models."""
 
 
 @dataclass(frozen=True, eq=False)
 class BoundTreatment:
-    """A treatment with models in its roles: the part of a unit's names that depends on neither its case nor its
-    model."""
+    """A treatment with models in its roles, and the parts of result names that depend on neither the case nor the
+    compared model."""
 
     scenario: Scenario
     treatment: Treatment
@@ -206,8 +207,8 @@ class BoundTreatment:
 
     @cached_property
     def retrieval_sources(self) -> dict[str, tuple[str, ...]]:
-        """What names the result of every retrieving step, apart from its fingerprint and the row: the embedding model,
-        and the makers of the data sets that it searches."""
+        """The parts of the name of a retrieving step's result besides its fingerprint and the row: the embedding model,
+        and the makers of the data sets that it searches. By the name of the step."""
         steps = [step for step in self.treatment.steps if isinstance(step, Retrieve)]
         by = self.binding.identity_of
         embedding = {
@@ -217,17 +218,18 @@ class BoundTreatment:
 
     @cached_property
     def makers(self) -> dict[str, tuple[str, ...]]:
-        """What names the result of every step, apart from its fingerprint and its inputs: the makers of the data sets
-        that it reads. By fingerprint."""
+        """The models that generate the data sets that a step reads, which are part of the name of its result. By the
+        fingerprint of the step."""
         steps = self.treatment.steps
         return {step.fingerprint: generators_of_inputs(self.plan, step, self.binding.answering) for step in steps}
 
     @cached_property
     def judged_makers(self) -> dict[str, tuple[str, ...]]:
-        """The makers of the data sets that the arguments of every judge read, by fingerprint of the step."""
+        """The models that generate the data sets that a judge's arguments read, without those that only its conditions
+        read. By the fingerprint of the step."""
         judging = (step for step in self.treatment.steps if isinstance(step, JudgedStep))
-        asked = {step.fingerprint: step.model_copy(update={"when": None, "earlier": None}) for step in judging}
-        return {name: generators_of_inputs(self.plan, step, self.binding.answering) for name, step in asked.items()}
+        steps = {step.fingerprint: step.model_copy(update={"when": None, "earlier": None}) for step in judging}
+        return {name: generators_of_inputs(self.plan, step, self.binding.answering) for name, step in steps.items()}
 
     @cached_property
     def columns(self) -> frozenset[str]:
@@ -284,7 +286,8 @@ class BoundTreatment:
 
     @cached_property
     def before(self) -> dict[str, tuple[int, ...]]:
-        """How often the inputs of an ask are sampled. Samples with the same inputs send the same prompt."""
+        """The numbers of samples of the inputs of each ask, by its name. Samples whose inputs are the same send the
+        same prompt."""
         steps = {step.name: step for step in self._sampled}
         return {
             name: tuple(sorted({steps[need].samples for need in ask.needs if need in steps} - {1}))
@@ -292,7 +295,7 @@ class BoundTreatment:
         }
 
     def pattern(self, model: str, number: int) -> Unit:
-        """Return the unit without an item. The names of its results are the bindings of the results of every item."""
+        """Return the unit of an empty case. The names of its results are the bindings of the results of all items."""
         if (model, number) not in self._patterns:
             case = Case(self.scenario, "", {}, {}, None, {})
             self._patterns[model, number] = Unit(case, self, model, number)
@@ -329,8 +332,8 @@ class BoundTreatment:
 
 
 class Unit:
-    """One case in one treatment, with `model` in the compared role, as sample `number` (from 0). The names of all
-    results are computed at construction."""
+    """One case in one treatment, with `model` in the compared role, as sample `number` (from 0). The constructor
+    computes the names of all results."""
 
     __slots__ = (
         *("bound", "calls", "case", "listed", "model", "number", "samples", "scores", "talks", "unasked", "verdicts"),
@@ -347,14 +350,14 @@ class Unit:
         """The names of the replies in every list of samples."""
         self.talks: dict[str, Conversation] = {}
         self.unasked: tuple[str, ...] = ()
-        """The asks that needed no call."""
+        """The names of the asks that were skipped."""
         self.verdicts: dict[str, list[str]] = {}
-        """The names of the judgements that every verdict combines."""
+        """The names of the judgements that each verdict combines."""
         self.calls: list[StepCall] = []
         """Every model call, in the order of the steps."""
         self.scores: dict[tuple[str, str | None], dict[str, str]] = {}
-        """The names of the scores by fingerprint of the step and evaluator, each by metric. Several steps may share a
-        name."""
+        """The names of the scores, by fingerprint of the step and evaluator, and then by metric. The key has the
+        fingerprint since several steps may share a name."""
         for step in bound.treatment.steps:
             match step:
                 case Ask():
@@ -376,22 +379,23 @@ class Unit:
     def _name_grade(self, step: Grade) -> None:
         role, samples, judged = self.bound.role_of(step), self._built_on(step), self._judged_on(step)
         titles = step.metrics or (step.name,)
-        asked = [(role, judge, number) for judge in self.judges(step) for number in self.bound.repeats(step, judge)]
-        asked += [(then, each, 0) for then, each in self.stronger(step)]
-        for by, evaluator, number in asked:
-            name = judgement_id(step.judgement, judged, self._by(evaluator), number)
-            self.calls.append(StepCall("judgements", name, by, evaluator, step, number=number))
+        judges = [(role, judge, number) for judge in self.judges(step) for number in self.bound.repeats(step, judge)]
+        judges += [(stronger_role, model, 0) for stronger_role, model in self.stronger(step)]
+        for judge_role, evaluator, number in judges:
+            name = judgement_id(step.judgement, judged, self._identity(evaluator), number)
+            self.calls.append(StepCall("judgements", name, judge_role, evaluator, step, number=number))
         for evaluator in self.evaluators(step):
-            names = {title: score_id(step.fingerprint, samples, title, self._by(evaluator)) for title in titles}
+            names = {title: score_id(step.fingerprint, samples, title, self._identity(evaluator)) for title in titles}
             self.scores[step.fingerprint, evaluator] = names
 
     def _sample(self, ask: Ask, model: str, number: int) -> str:
-        """Return the name of a reply, which depends on the replies that its step builds on. A step that is asked once
-        serves every sample of a later step."""
-        by, number = self._by(model), number % ask.samples
-        return sample_id(ask.fingerprint, self.case.item_id, by, number, self._built_on(ask))
+        """Return the name of a reply, which depends on the replies that its step builds on. If the step has fewer
+        samples than the treatment, later samples of the unit reuse its replies."""
+        identity, number = self._identity(model), number % ask.samples
+        return sample_id(ask.fingerprint, self.case.item_id, identity, number, self._built_on(ask))
 
-    def _by(self, model: str) -> str:
+    def _identity(self, model: str) -> str:
+        """Return the identity of a model or of a cascade."""
         identity_of = self.bound.binding.identity_of
         if THEN not in model:
             return identity_of(model)
@@ -400,8 +404,8 @@ class Unit:
     def _name_talk(self, step: Converse) -> None:
         models = {speaker.role: self.bound.model_in_role(speaker.role, self.model) for speaker in step.speakers}
         number, upstream = self.number % step.samples, self._built_on(step)
-        by = {role: self._by(model) for role, model in models.items()}
-        name = conversation_id(step.fingerprint, self.case.item_id, by, number, upstream)
+        identities = {role: self._identity(model) for role, model in models.items()}
+        name = conversation_id(step.fingerprint, self.case.item_id, identities, number, upstream)
         self.samples[step.name] = name
         self.talks[step.name] = Conversation(step, name, number, models)
 
@@ -412,53 +416,55 @@ class Unit:
         self.calls += [StepCall("samples", name, ask.role, answers, ask) for name in names]
 
     def _name_verdict(self, step: Verdict) -> None:
-        about = self._judged_on(step)
+        judged = self._judged_on(step)
         role, names = self.bound.role_of(step), self.verdicts.setdefault(step.name, [])
         places = places_of(step, self.case.names, self.bound.step_names) if step.loops else []
         for evaluator in self.evaluators(step):
-            by = self._by(evaluator)
+            identity = self._identity(evaluator)
             for number in self.bound.repeats(step, evaluator):
-                # Results that build on verdicts about elements are named by the list, unlike any element.
-                names.append(judgement_id(step.judgement, about, by, number))
+                # With loops, this is the name of no judgement. It stands for all of them in the names of results that
+                # build on the verdicts.
+                names.append(judgement_id(step.judgement, judged, identity, number))
                 if not step.loops:
                     self.calls.append(StepCall("judgements", names[-1], role, evaluator, step, number=number))
                 for place in places:
-                    # A unit without an item has no elements: the name is the binding of all verdicts.
-                    name = judgement_id(step.judgement, about, by, number, element_name(place) or None)
+                    # In the unit of an empty case the place is empty: the name is the binding of all elements.
+                    name = judgement_id(step.judgement, judged, identity, number, element_name(place) or None)
                     call = StepCall("judgements", name, role, evaluator, step, number=number, element=place)
                     self.calls.append(call)
 
     def _built_on(self, step: Ask | Converse | Score | Column | JudgedStep) -> list[str]:
-        """Return the parts that name the result of a step: its inputs, and the makers of the data sets that it
-        reads."""
+        """Return the parts of the name of a step's result: its inputs, and the models that generate the data sets that
+        it reads."""
         return [*self.upstream(step.needs), *self.bound.makers[step.fingerprint]]
 
     def _judged_on(self, step: Grade | Verdict) -> list[str]:
-        """Return the parts that name a judge's reply: the inputs of its arguments, and the makers of the data sets that
-        they read. The same call has one reply, whatever the conditions of the scores that use it."""
-        # A result that builds on no reply depends on the row alone, so all compared models share it.
-        replied = any(name not in self.bound.retrieved for name in step.judged)
-        return [*([] if replied else [self.case.item_id]), *self._shown_media(step)]
+        """Return the parts of the name of a judge's reply: the inputs of its arguments, and the models that generate
+        the data sets that these read. The conditions of the step are not among them, so that a call has one reply
+        whatever the conditions of the scores that use it."""
+        # A judgement that builds on no reply depends only on the row, and all compared models share it.
+        has_reply = any(name not in self.bound.retrieved for name in step.judged)
+        return [*([] if has_reply else [self.case.item_id]), *self._judged_inputs(step)]
 
-    def _shown_media(self, step: Grade | Verdict) -> list[str]:
+    def _judged_inputs(self, step: Grade | Verdict) -> list[str]:
         return [*self.upstream(step.judged), *self.bound.judged_makers[step.fingerprint]]
 
     def upstream(self, needs: Sequence[str]) -> list[str]:
-        """Return the names of the replies and judgements that these steps yield, and the other parts that name their
-        results."""
-        found: list[str] = []
+        """Return the parts that these steps add to the names of results that build on them: the names of their replies
+        and judgements, and for a retrieving step its sources."""
+        parts: list[str] = []
         for name in needs:
             if name in self.bound.retrieved:
-                found += self.bound.retrieval_sources[name]
+                parts += self.bound.retrieval_sources[name]
             elif name in self.listed:
-                found += self.listed[name]
+                parts += self.listed[name]
             else:
-                found += self.verdicts[name] if name in self.verdicts else [self.samples[name]]
-        return found
+                parts += self.verdicts[name] if name in self.verdicts else [self.samples[name]]
+        return parts
 
     @property
     def pattern(self) -> Unit:
-        """The unit without an item, whose names are the bindings of this unit's results."""
+        """The unit of an empty case, whose names are the bindings of this unit's results."""
         return self.bound.pattern(self.model, self.number)
 
     def sample_binding(self, ask: Ask, number: int) -> str:
@@ -473,13 +479,13 @@ class Unit:
         """Return the binding of the scores of a step by that evaluator."""
         key = (step.name, step.fingerprint, self.model, self.number, evaluator)
         if (known := self.bound.bindings.get(key)) is None:
-            by = None if evaluator is None else self._by(evaluator)
-            known = self.bound.bindings[key] = score_id(step.fingerprint, self.pattern._built_on(step), "", by)
+            identity = None if evaluator is None else self._identity(evaluator)
+            known = self.bound.bindings[key] = score_id(step.fingerprint, self.pattern._built_on(step), "", identity)
         return known
 
     def imported_binding(self, step: Grade | Verdict) -> str:
-        """Return the binding of judgements that are imported for a step, whoever gave them."""
-        return judgement_id(step.judgement, self.pattern._shown_media(step), "")
+        """Return the binding of judgements that are imported for a step, of all judges."""
+        return judgement_id(step.judgement, self.pattern._judged_inputs(step), "")
 
     def last_reply(self, needs: Sequence[str]) -> str | None:
         """Return the name of the last reply that these steps yield; None if there is none."""
@@ -488,14 +494,14 @@ class Unit:
         return self.samples[asks[-1]] if asks else listed[-1] if listed else None
 
     def about(self, step: Score | Column | Grade | Compare) -> str:
-        """Return the name of the reply that a score is about: the first of all samples of an ask, or the last of a
-        chat."""
+        """Return the name of the reply that a score is about. In a chat it is the last reply. If the score is about all
+        samples of an ask, it is the first of them."""
         listed, name = self.listed.get(f"{step.of}.samples"), last_asked_step(step.of, self.bound.asks, self.unasked)
         return self.samples[name] if listed is None or step.of in step.needs else listed[0]
 
     @property
     def results(self) -> Iterator[tuple[str, str]]:
-        """Yield the table and the name of every result of the unit."""
+        """The table and the name of every result of the unit."""
         for call in self.calls:
             yield from call.results
         for talk in self.talks.values():
@@ -505,11 +511,14 @@ class Unit:
                 yield "scores", name
 
     def all_samples(self, ask: Ask) -> list[tuple[int, str]]:
-        """Return every sample of a step that gets the same prompt as this one, with its name."""
+        """Return the number and the name of every sample of a step with the same prompt as the sample of this unit."""
         before, model = self.bound.before[ask.name], self.bound.model_of(ask, self.model)
-        own = self.number % ask.samples
-        same = {own, *(n for n in range(ask.samples) if all(n % each == self.number % each for each in before))}
-        return [(number, self._sample(ask, model, number)) for number in sorted(same)]
+
+        def has_same_inputs(number: int) -> bool:
+            return all(number % count == self.number % count for count in before)
+
+        numbers = {self.number % ask.samples, *filter(has_same_inputs, range(ask.samples))}
+        return [(number, self._sample(ask, model, number)) for number in sorted(numbers)]
 
     def evaluators(self, step: JudgedStep) -> tuple[str, ...]:
         """Return the evaluators of a grade or a verdict: its judges, or one name for a whole cascade."""
@@ -517,12 +526,12 @@ class Unit:
         return (f"{AND.join(judges)}{THEN}{AND.join(each for _, each in stronger)}",) if stronger else judges
 
     def stronger(self, step: JudgedStep) -> list[tuple[str, str]]:
-        """Return the models that a cascade asks if its first judges disagree, each with its role. A person needs no
-        second opinion."""
-        then = self.bound.scorers[step.scorer].then
-        if then is None or any(judge.startswith(PEOPLE) for judge in self.judges(step)):
+        """Return the role and the name of each model that a cascade asks if its first judges disagree. There is none if
+        a person is among the first judges."""
+        role = self.bound.scorers[step.scorer].then
+        if role is None or any(judge.startswith(PEOPLE) for judge in self.judges(step)):
             return []
-        return [(then, model) for model in self.bound.binding.of(then)]
+        return [(role, model) for model in self.bound.binding.of(role)]
 
     def judges(self, step: JudgedStep) -> tuple[str, ...]:
         """Return the models that judge a grade first, or that give a verdict. If the compared role judges, each of its
@@ -550,10 +559,11 @@ class Unit:
         return sorted({call.model for call in judging})
 
     def judgement(self, step: JudgedStep, evaluator: str, number: int = 0) -> str:
-        """Return the name of a judge's reply, the first of several or another."""
+        """Return the name of reply `number` of a judge; for a verdict on elements, the name that stands for all of
+        them."""
         if isinstance(step, Verdict) and step.loops:
-            among = [(by, repeat) for by in self.evaluators(step) for repeat in self.bound.repeats(step, by)]
-            return self.verdicts[step.name][among.index((evaluator, number))]
+            replies = [(judge, repeat) for judge in self.evaluators(step) for repeat in self.bound.repeats(step, judge)]
+            return self.verdicts[step.name][replies.index((evaluator, number))]
         calls = (call for call in self.calls if call.step is step and call.number == number)
         return next(call.name for call in calls if call.model == evaluator)
 
@@ -569,13 +579,13 @@ FindRows = Callable[[str, Collection[str]], Mapping[str, Row]]
 class Pair:
     """The replies of `first` and `second`, in this order, as one step compares them.
 
-    Both units have the same case and treatment, and sample n of one meets sample n of the other. The names of all
-    results are computed at construction."""
+    Both units have the same case and treatment, and the same sample number. The constructor computes the names of all
+    results."""
 
     __slots__ = ("bound", "calls", "case", "comparisons", "first", "number", "second", "step")
 
     talks: ClassVar[Mapping[str, Conversation]] = {}
-    """Always empty: a pair holds no conversations, its units do."""
+    """Always empty: the conversations belong to the units."""
 
     def __init__(self, step: Compare, first: Unit, second: Unit) -> None:
         self.case, self.bound, self.number = first.case, first.bound, first.number
@@ -583,11 +593,11 @@ class Pair:
         role = self.bound.role_of(step)
         judges = self.bound.binding.of(role)
         samples, judged = self._built_on(), self._judged_on()
-        by = self.bound.binding.identity_of
+        identity_of = self.bound.binding.identity_of
         self.calls = [
             StepCall(
                 "judgements",
-                judgement_id(step.judgement, judged, by(judge), number),
+                judgement_id(step.judgement, judged, identity_of(judge), number),
                 role,
                 judge,
                 step,
@@ -597,17 +607,17 @@ class Pair:
             for number in self.bound.repeats(step, judge)
         ]
         """The calls of every judge."""
-        self.comparisons = {judge: comparison_id(step.fingerprint, samples, by(judge)) for judge in judges}
-        """The names of the outcomes by judge."""
+        self.comparisons = {judge: comparison_id(step.fingerprint, samples, identity_of(judge)) for judge in judges}
+        """The names of the outcomes, by judge."""
 
     def _built_on(self) -> list[str]:
-        """Return the parts that name the outcomes: the replies of both sides, and the makers of the data sets that the
-        step reads."""
+        """Return the parts of the names of the outcomes: the replies of both sides, and the models that generate the
+        data sets that the step reads."""
         samples = [name for side in (self.first, self.second) for name in side.upstream(self.step.needs)]
         return [*samples, *self.bound.makers[self.step.fingerprint]]
 
     def _judged_on(self) -> list[str]:
-        """Return the parts that name a judge's reply: those of the outcome that its arguments use."""
+        """Return the parts of the name of a judge's reply: as for an outcome, but only what its arguments use."""
         samples = [name for side in (self.first, self.second) for name in side.upstream(self.step.judged)]
         return [*samples, *self.bound.judged_makers[self.step.fingerprint]]
 
@@ -618,12 +628,12 @@ class Pair:
 
     @property
     def imported_binding(self) -> str:
-        """The binding of outcomes that are imported for the step, whoever gave them."""
+        """The binding of outcomes that are imported for the step, of all judges."""
         return judgement_id(self.step.judgement, self.pattern._judged_on(), "")
 
     @property
     def pattern(self) -> Pair:
-        """The pair without an item, whose names are the bindings of this pair's results."""
+        """The pair of an empty case, whose names are the bindings of this pair's results."""
         return Pair(self.step, self.first.pattern, self.second.pattern)
 
     def judged(self, call: StepCall) -> str:
@@ -636,15 +646,15 @@ class Pair:
 
     @property
     def results(self) -> Iterator[tuple[str, str]]:
-        """Yield the table and the name of every result of the pair."""
+        """The table and the name of every result of the pair."""
         for call in self.calls:
             yield from call.results
         for name in self.comparisons.values():
             yield "comparisons", name
 
     def names(self, first: StepValues, second: StepValues) -> StepValues:
-        """Return the names that expressions see: those of each side below `first` and `second`. Names that both sides
-        share are those of the case."""
+        """Return the values for the expressions of the step, given those of both units: the names `first` and `second`
+        have the values of each unit. The fields of the row, which are the same, are names of their own too."""
         names = StepValues(first.values)
         names.set_reply_value("first", first.values)
         names.set_reply_value("second", second.values)
@@ -652,13 +662,17 @@ class Pair:
 
 
 class CaseSplit(NamedTuple):
-    """The remaining and the finished units and pairs of a case. A unit is run again if one of its pairs needs it, since
-    the judge sees its reply."""
+    """The remaining and the complete units and pairs of a case. A complete unit is run again if one of its pairs
+    remains, since the judge sees its reply."""
 
     todo: list[Unit]
+    """The units to run."""
     complete: list[Unit]
+    """The units with all results that are not run again."""
     pairs: list[Pair]
+    """The pairs to run."""
     paired: list[Pair]
+    """The pairs with all results."""
 
     @property
     def open(self) -> list[Unit | Pair]:
@@ -687,73 +701,75 @@ def pairs_of(units: Sequence[Unit]) -> list[Pair]:
 
 def split_case(units: Sequence[Unit], pairs: Sequence[Pair], kept: Mapping[str, str]) -> CaseSplit:
     """Split the units and pairs of a case into those whose results are all in `kept` and the others."""
-    open_ = [pair for pair in pairs if not is_complete(pair, kept)]
-    shown = {side for pair in open_ for side in (pair.first, pair.second)}
+    remaining = [pair for pair in pairs if not is_complete(pair, kept)]
+    shown = {side for pair in remaining for side in (pair.first, pair.second)}
     todo = [unit for unit in units if unit in shown or not is_complete(unit, kept)]
-    left = set(todo)
+    todo_set = set(todo)
     return CaseSplit(
         todo,
-        [unit for unit in units if unit not in left],
-        open_,
+        [unit for unit in units if unit not in todo_set],
+        remaining,
         [pair for pair in pairs if is_complete(pair, kept)],
     )
 
 
-def result_names(every: Iterable[Unit | Pair]) -> dict[str, dict[str, None]]:
+def result_names(parts: Iterable[Unit | Pair]) -> dict[str, dict[str, None]]:
     """Return the names of all results of units and pairs, by table, in order."""
-    wanted: dict[str, dict[str, None]] = {}
+    names: dict[str, dict[str, None]] = {}
     talks: dict[str, Conversation] = {}
-    for part in every:
+    for part in parts:
         for table, name in part.results:
-            wanted.setdefault(table, {})[name] = None
+            names.setdefault(table, {})[name] = None
         talks |= {talk.name: talk for talk in part.talks.values()}
     for talk in talks.values():
-        wanted.setdefault("turns", {}).update(dict.fromkeys(talk.turns))
-    return wanted
+        names.setdefault("turns", {}).update(dict.fromkeys(talk.turns))
+    return names
 
 
-def valid_statuses(every: Iterable[Unit | Pair], statuses: Mapping[str, str], rows: FindRows) -> dict[str, str]:
-    """Return the statuses of the results that stay valid, by name. Results that a later run retries are left out, and
-    so is everything built on a truncated reply that an earlier version took for an answer."""
+def valid_statuses(parts: Iterable[Unit | Pair], statuses: Mapping[str, str], rows: FindRows) -> dict[str, str]:
+    """Return the statuses of the results that stay valid, by name. Results that a later run retries are left out. So is
+    everything that builds on a reply that is retried although its row has another status: other versions of Tripos
+    accept replies that this one retries, such as truncated ones."""
     kept = {name: status for name, status in statuses.items() if status not in RETRIED_NEXT_RUN}
-    again = statuses.keys() - kept.keys()
-    if not again:
+    retried = statuses.keys() - kept.keys()
+    if not retried:
         return kept
-    every = [*every]
-    if kept.keys().isdisjoint(_built_on(every, again)):
+    parts = [*parts]
+    if kept.keys().isdisjoint(_results_from(parts, retried)):
         return kept
-    found = [row for table in ("samples", "judgements", "turns") for row in rows(table, again).items()]
-    broken = {name for name, row in found if row["status"] not in RETRIED_NEXT_RUN}
-    lost = _built_on(every, broken)
-    return {name: status for name, status in kept.items() if name not in lost}
+    retried_rows = [row for table in ("samples", "judgements", "turns") for row in rows(table, retried).items()]
+    accepted = {name for name, row in retried_rows if row["status"] not in RETRIED_NEXT_RUN}
+    invalid = _results_from(parts, accepted)
+    return {name: status for name, status in kept.items() if name not in invalid}
 
 
-def _built_on(every: Iterable[Unit | Pair], replies: Collection[str]) -> set[str]:
+def _results_from(parts: Iterable[Unit | Pair], replies: Collection[str]) -> set[str]:
     """Return the names of the results of units and pairs that build on these replies."""
-    found: set[str] = set()
-    for part in every:
+    names: set[str] = set()
+    for part in parts:
         if isinstance(part, Pair):
-            if not (found | set(replies)).isdisjoint(part._built_on()):
-                found.update(name for _, name in part.results)
+            if not (names | set(replies)).isdisjoint(part._built_on()):
+                names.update(name for _, name in part.results)
             continue
         for talk in part.talks.values():
             place = next((place for place, name in enumerate(talk.turns) if name in replies), None)
-            found.update(() if place is None else (talk.name, *talk.turns[place + 1 :]))
+            names.update(() if place is None else (talk.name, *talk.turns[place + 1 :]))
         for step in part.bound.treatment.steps:
             if isinstance(step, Retrieve | SampleList | Compare):
                 continue
-            if (found | set(replies)).isdisjoint(part.upstream(step.needs)):
+            if (names | set(replies)).isdisjoint(part.upstream(step.needs)):
                 continue
             match step:
                 case Ask():
-                    found.add(part.samples[step.name])
+                    names.add(part.samples[step.name])
                 case Converse():
-                    found.update((part.talks[step.name].name, *part.talks[step.name].turns))
+                    names.update((part.talks[step.name].name, *part.talks[step.name].turns))
                 case Grade() | Verdict():
-                    found.update((*part.verdicts.get(step.name, ()), *(c.name for c in part.calls if c.step is step)))
-            scores = (names for (own, _), names in part.scores.items() if own == step.fingerprint)
-            found.update(name for names in scores for name in names.values())
-    return found
+                    calls = (call.name for call in part.calls if call.step is step)
+                    names.update((*part.verdicts.get(step.name, ()), *calls))
+            scores = (each for (fingerprint, _), each in part.scores.items() if fingerprint == step.fingerprint)
+            names.update(name for each in scores for name in each.values())
+    return names
 
 
 def is_complete(part: Unit | Pair, kept: Mapping[str, str]) -> bool:

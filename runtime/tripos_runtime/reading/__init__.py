@@ -1,3 +1,4 @@
 """Reading of what models return: tolerant of form, strict about content.
 
-A reader never raises and never makes a value up. An unreadable reply is an error with a reason."""
+Reading never makes a value up. For an unreadable reply the result is an error with a reason; no exception leaves the
+package."""

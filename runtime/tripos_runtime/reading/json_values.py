@@ -3,10 +3,10 @@
 `find_json_values` tolerates fences, prose, loose syntax and a cut-off end. Nothing is invented: an unfinished part is
 dropped and reported.
 
-`exact_json` repairs nothing; it reads the type `json`. A record is checked against its fields, so its reader may
-repair a reply. A value of any form is not checked, so a repaired value, a part of a broken one, or one of several would
-silently be a different value. So the text around the value may be anything but JSON, and the value must be JSON as
-written (RFC 8259)."""
+`exact_json` reads the type `json`, which is any JSON value, and repairs nothing. A record may be read from a repaired
+reply, since it is checked against its fields. Nothing checks a value of any form, so if it were repaired, a part of a
+broken value, or one of several, nobody would notice that it is not what the model meant. Therefore the value must be
+JSON as written (RFC 8259), and the text around it must not be JSON."""
 
 from __future__ import annotations
 
@@ -21,17 +21,23 @@ from tripos_compiler.replies.text import ReplyText, storable
 from tripos_compiler.source.data_classes import dataclass
 
 MOST_SCANNED = 300_000
-"""The largest number of characters scanned in total, and as a multiple of the length of the text."""
+"""The largest number of characters that are scanned for values in total."""
 SCANS = 20
+"""How often each character of a text may be scanned on average, in addition to that limit."""
 LONGEST_REPAIR = 100_000
+"""The largest number of characters of a value that is repaired."""
 REPAIR_STEPS = 60
-"""How often repairs of a text may look at each character on average. Repairable JSON needs up to four looks; some texts
-would need a quadratic number."""
+"""How often repairs of a text may read each character on average. Repairable JSON needs up to four reads; for some
+texts their number would grow with the square of the length."""
 THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
 STRUCTURE = re.compile(r"""\\.|[{}\[\],:"'“”：，]""", re.DOTALL)
+"""The characters that separate the parts of a value, and escaped characters, which do not."""
 CLOSERS = {'"': '"', "'": "'", "“": '”"', "”": '”"'}
+"""The quotation marks that begin a string, each with those that may end it."""
 AFTER_STRING = re.compile(r"\s*(?:[,:}\]，：]|\Z)")
+"""What follows the end of a string."""
 LIST_START = re.compile(r"""\[\s*["'“{\[\d-]""")
+"""The beginning of a list that may be repaired; a bracket before a word is prose."""
 BRACKET = re.compile(r"[{\[]")
 LATEX = re.compile(r"(?:\\[A-Za-z]{1,18}\s?|[\^_\\])\Z")
 """A LaTeX command before a bracket: `\boxed{2:3}` is not an object."""
@@ -40,8 +46,10 @@ BARE = re.compile(
     r"|([:\[,]\s*)(?=[-+–~<>≈≤≥±$€£¥₹.½⅓¼¾\\\d负约])(?!-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?\s*[,}\]]\s*(?:["'}\]]|\Z))"""
     r"""((?:[-–]?[$€£¥₹]\s?[-–]?\d{1,3}(?:,\d{3})+)?[^"'“”{}\[\],\n]*[^"'“”{}\[\],\n\s])(?=\s*[,}\]])"""
 )
-"""Strings, and numbers in a notation that JSON does not have: `3/4`, `10⁵`."""
+"""Strings, which are left as they are, and unquoted values that begin like a number but are none in JSON: `3/4`,
+`10⁵`."""
 JSON_NUMBER = re.compile(r"[-+]?\d+\.?\d*(?:[eE][-+]?\d+)?")
+"""A number that the repair reads as meant."""
 COMMENT = "//"
 WIDE_COLON = re.compile(r"""["”]\s*：""")
 WIDE_COMMA = re.compile(r"""，(?=\s*["“])""")
@@ -57,8 +65,8 @@ class FoundJson:
 
 
 def find_json_values(text: str) -> list[FoundJson]:
-    """Return every JSON value that a reply may mean, best first: complete ones before cut-off ones, objects before
-    lists, later ones before earlier ones.
+    """Return every JSON value that a reply may mean, best first: complete ones before cut-off ones, then objects before
+    lists, then later ones before earlier ones. Thinking is skipped, and so are empty objects and lists.
 
     >>> [found.value for found in find_json_values("Sure! ```json\\n{'depth': 8, 'ok': True,}\\n``` Anything else?")]
     [{'depth': 8, 'ok': True}]
@@ -76,19 +84,21 @@ def find_json_values(text: str) -> list[FoundJson]:
     position = scanned = 0
     most = min(MOST_SCANNED, SCANS * (len(text) + 100))
     steps = [REPAIR_STEPS * (len(text) + 100)]
-    whole = True
+    uncut = True
     while scanned < most and (start := _next_bracket(text, position)) is not None:
         value, end, complete = _value_at(text, start, steps)
-        whole = whole and (complete or end < len(text))
+        # A value inside of one that the end of the text cuts off does not count as complete.
+        uncut = uncut and (complete or end < len(text))
         if value:
-            jsons.append(FoundJson(value, whole and complete))
+            jsons.append(FoundJson(value, uncut and complete))
         position = end if value else start + 1
         scanned += end - start
     latest_first = jsons[::-1]
-    return sorted(latest_first, key=lambda one: (not one.complete, not isinstance(one.value, dict)))
+    return sorted(latest_first, key=lambda found: (not found.complete, not isinstance(found.value, dict)))
 
 
 def _next_bracket(text: str, position: int) -> int | None:
+    """Return the position of the next bracket that does not belong to LaTeX."""
     match = BRACKET.search(text, position)
     while match is not None and LATEX.search(text, max(0, match.start() - 20), match.start()) is not None:
         match = BRACKET.search(text, match.end())
@@ -102,11 +112,12 @@ def _value_at(text: str, start: int, steps: list[int]) -> tuple[Any, int, bool]:
         return _clean(value), end, True
     except (ValueError, RecursionError):
         pass
-    end, finished = _extent(text, start)
-    return _loosely(finished, steps), end, finished == text[start:end]
+    end, closed = _extent(text, start)
+    return _loosely_read(closed, steps), end, closed == text[start:end]
 
 
-def _loosely(text: str, steps: list[int]) -> Any:
+def _loosely_read(text: str, steps: list[int]) -> Any:
+    """Return the value of a text that is one object or list, repaired if needed; `None` if it cannot be read."""
     try:
         return _clean(DECODER.decode(text))  # a closed cut-off value may be valid JSON
     except (ValueError, RecursionError):
@@ -114,6 +125,8 @@ def _loosely(text: str, steps: list[int]) -> Any:
 
 
 def _repaired(text: str, steps: list[int]) -> dict[str, Any] | list[Any] | None:
+    """Return the value of a text after a repair of its syntax; `None` if it cannot be repaired. `steps` has the number
+    of steps left for all repairs of a reply."""
     if len(text) > LONGEST_REPAIR or (text.startswith("[") and not LIST_START.match(text)):
         return None
     import json_repair  # rarely needed, and it takes memory
@@ -129,12 +142,12 @@ def _repaired(text: str, steps: list[int]) -> dict[str, Any] | list[Any] | None:
     return value if isinstance(value, dict if text.startswith("{") else list) else None
 
 
-def _quoted(found: re.Match[str]) -> str:
-    """Return a text with a number in a notation other than JSON's quoted as a string."""
-    said = found[3]
-    if said is None or JSON_NUMBER.fullmatch(said) is not None or COMMENT in said:
-        return found[0]
-    return f"{found[2]}{json.dumps(said.strip(), ensure_ascii=False)}"
+def _quoted(match: re.Match[str]) -> str:
+    """Return the replacement of a match of `BARE`: a number in a notation that JSON does not have becomes a string."""
+    number = match[3]
+    if number is None or JSON_NUMBER.fullmatch(number) is not None or COMMENT in number:
+        return match[0]
+    return f"{match[2]}{json.dumps(number.strip(), ensure_ascii=False)}"
 
 
 class _TooManySteps(Exception):
@@ -142,7 +155,9 @@ class _TooManySteps(Exception):
 
 
 class _Counted(str):
-    """A text that counts how often it is read, and raises if no steps are left."""
+    """A text that counts how many of its characters are read. Raises `_TooManySteps` if no steps are left.
+
+    `left` is a list with the one number of steps left, which the slices of the text share with it."""
 
     left: list[int]
 
@@ -152,19 +167,19 @@ class _Counted(str):
         return counted
 
     def __getitem__(self, key: SupportsIndex | slice) -> str:
-        found = super().__getitem__(key)
-        self._spend(len(found))
-        return _Counted(found, self.left) if isinstance(key, slice) else found
+        part = super().__getitem__(key)
+        self._spend(len(part))
+        return _Counted(part, self.left) if isinstance(key, slice) else part
 
     def __add__(self, other: str) -> str:
         self._spend(len(self))
         return _Counted(super().__add__(other), self.left)
 
     def find(self, *args: Any) -> int:
-        found = super().find(*args)
+        position = super().find(*args)
         start = args[1] if len(args) > 1 else 0
-        self._spend((found if found >= 0 else len(self)) - start)
-        return found
+        self._spend((position if position >= 0 else len(self)) - start)
+        return position
 
     def _spend(self, steps: int) -> None:
         self.left[0] -= max(1, steps)
@@ -174,8 +189,9 @@ class _Counted(str):
 
 @dataclass
 class _Level:
-    """An open bracket. `safe` is where its text may be cut after complete members; a cut list would be a wrong list, so
-    it has no such place."""
+    """An open bracket. `safe` is the position where the text of an object may be cut after complete members, `in_value`
+    is true between the colon and the comma of a member. A list is dropped if it is cut: a shorter list would be a
+    different value."""
 
     opener: str
     safe: int | None = None
@@ -184,7 +200,7 @@ class _Level:
 
 def _extent(text: str, start: int) -> tuple[int, str]:
     """Return the end of the value that opens at `start`, and its text. A value cut off by the end of the text is closed
-    after its last complete member; without one, or with mismatched brackets, its text is empty."""
+    after its last complete member. The text is empty if the value has none, or mismatched brackets."""
     levels: list[_Level] = []
     position = previous = start
     while (mark := STRUCTURE.search(text, position)) is not None:
@@ -215,8 +231,8 @@ def _extent(text: str, start: int) -> tuple[int, str]:
 
 
 def _string_end(text: str, position: int, closers: str) -> int | None:
-    """Return the position after the quote that ends a string: one before a comma, a colon, a bracket or the end, so
-    that a quotation inside a string does not end it."""
+    """Return the position after the quotation mark that ends a string. What follows must be a comma, a colon, a closing
+    bracket or the end of the text: a quotation inside of a string does not end it."""
     while (mark := STRUCTURE.search(text, position)) is not None:
         position = mark.end()
         if mark[0] in closers and AFTER_STRING.match(text, position):
@@ -225,6 +241,8 @@ def _string_end(text: str, position: int, closers: str) -> int | None:
 
 
 def _closed(text: str, start: int, levels: list[_Level]) -> str:
+    """Return the text of a value that is cut off, up to the last complete member of its open objects, with their
+    closing brackets; empty without such a member."""
     kept: list[_Level] = []
     for level in levels:
         if level.opener == "[":
@@ -236,7 +254,7 @@ def _closed(text: str, start: int, levels: list[_Level]) -> str:
 
 
 def _clean(value: Any) -> Any:
-    """Return the value as it can be stored: infinite numbers become null, surrogate pairs become characters."""
+    """Return a value as it can be stored: infinite numbers become null, and texts `storable`."""
     match value:
         case dict():
             return {_clean(str(name)): _clean(part) for name, part in value.items()}
@@ -253,8 +271,9 @@ def _clean(value: Any) -> Any:
 DEEPEST = 100
 """The largest nesting depth of a value. Everything that reads and writes JSON in a run supports at least this."""
 LONGEST_INTEGER = 20
+"""The largest number of characters of an integer with 64 bits, and of a number that an error quotes."""
 MARK = re.compile(r"[{}\[\]]|<think|```json[ \t]*\r?\n", re.IGNORECASE)
-"""Where a value may begin, where an unopened one ends, and where thinking begins."""
+"""Where a value or thinking may begin, and closing brackets, which show that JSON is broken."""
 PROSE = re.compile(r"""\{\s*[^\s{}\[\]"':“”][^{}\[\]"':“”]*\}|\[(?:\s*[^\W\d_][^\[\]{}"',“”]*|\.\.\.|…)\]""")
 """Brackets in a text that are not JSON: a word or a formula, without a quotation mark or, in braces, a colon, as in
 `\frac{1}{2}`, `{name}` and `[see Table 1]`."""
@@ -264,15 +283,16 @@ FENCE_END = re.compile(r"\s*(?:```|\Z)")
 VALUE = "\0"
 """The placeholder of a value in the text around the values."""
 PART = re.compile(r"""["'”]\s*[:,]\s*\0|\0\s*[:,]\s*["'“\0]|\\["'“”]""")
-"""Traces in that text that the value is part of something else: a name before it, another value after it, or an escaped
+"""Signs in that text that the value is part of something else: a name before it, another value after it, or an escaped
 quotation mark."""
 NONE = "the reply holds no JSON"
 TOO_DEEP = f"the JSON has more than {DEEPEST} levels"
 
 
 STAND_IN = "\ue000"
-"""The placeholder of a value while thinking is removed around it. A reply that contains it is split as it is."""
-_STOOD_IN = re.compile(rf"{STAND_IN}(\d+){STAND_IN}")
+"""The placeholder of a value while thinking is removed around it. In a reply that itself contains this character,
+thinking marks inside JSON are not protected."""
+_STAND_IN = re.compile(rf"{STAND_IN}(\d+){STAND_IN}")
 
 
 class NotExact(Exception):
@@ -295,9 +315,9 @@ def exact_json(text: str) -> Any:
     if not bare:
         raise NotExact("the reply is empty", found=False)
     try:
-        for fromkey in dict.fromkeys((bare, _without_thinking(bare))):
+        for candidate in dict.fromkeys((bare, _without_thinking(bare))):
             try:
-                return _check_value(EXACT_DECODER.decode(fromkey))
+                return _check_value(EXACT_DECODER.decode(candidate))
             except ValueError:
                 continue
         values, around = _values_in(bare)
@@ -330,18 +350,18 @@ def parts_around_json(text: str) -> ReplyText:
     parts = ReplyText.parse("".join([*pieces, text[position:]]))
 
     def put_back(part: str) -> str:
-        return _STOOD_IN.sub(lambda match: kept[int(match[1])], part)
+        return _STAND_IN.sub(lambda match: kept[int(match[1])], part)
 
     return ReplyText(put_back(parts.answer), parts.thinking and put_back(parts.thinking), parts.closed)
 
 
 def _spans_of_json(text: str) -> Iterable[tuple[int, int]]:
-    """Yield the spans of JSON that contains texts: lists, objects, and a value that is the whole reply apart from
-    thinking."""
-    for whole in (text.strip(), _without_thinking(text.strip())):
-        if whole.startswith('"') and _is_json(whole):
-            start = text.rindex(whole)
-            yield start, start + len(whole)
+    """Yield the positions of JSON in which texts may have thinking marks: lists, objects, and a text that is the whole
+    reply apart from thinking."""
+    for candidate in (text.strip(), _without_thinking(text.strip())):
+        if candidate.startswith('"') and _is_json(candidate):
+            start = text.rindex(candidate)
+            yield start, start + len(candidate)
             return
     position, left = 0, SCANS * (len(text) + 100)
     while left > 0 and (mark := OPENED.search(text, position)) is not None:
@@ -358,12 +378,14 @@ def _spans_of_json(text: str) -> Iterable[tuple[int, int]]:
 
 
 def _without_thinking(text: str) -> str:
+    """Return a text without the thinking at its beginning."""
     match = THINKING.match(text)
     return text if match is None else text[match.end() :].strip()
 
 
 def _values_in(text: str) -> tuple[list[Any], str]:
-    """Return every value in a text, and the text around them."""
+    """Return every value in a text, and the text around them, in which `VALUE` represents each. Raises `NotExact` if a
+    value is broken."""
     values: list[Any] = []
     around: list[str] = []
     position = 0
@@ -373,9 +395,9 @@ def _values_in(text: str) -> tuple[list[Any], str]:
             thought = THINKING.match(text, mark.start())
             position = mark.end() if thought is None else thought.end()
         elif mark[0].startswith("`"):
-            value, position = _in_block(text, mark.end())
-            values += value
-            around += VALUE * len(value)
+            in_block, position = _in_block(text, mark.end())
+            values += in_block
+            around += VALUE * len(in_block)
         elif (prose := PROSE.match(text, mark.start())) is not None and not _is_json(prose[0]):
             position = prose.end()
         else:
@@ -386,7 +408,7 @@ def _values_in(text: str) -> tuple[list[Any], str]:
 
 
 def _exact_value_at(text: str, start: int) -> tuple[Any, int]:
-    """Return the value that begins at a position, and its end."""
+    """Return the value that begins at a position, and its end. Raises `NotExact` if it is broken."""
     try:
         value, end = EXACT_DECODER.raw_decode(text, start)
     except json.JSONDecodeError as error:
@@ -395,8 +417,8 @@ def _exact_value_at(text: str, start: int) -> tuple[Any, int]:
 
 
 def _in_block(text: str, start: int) -> tuple[list[Any], int]:
-    """Return the single value in a JSON block, which may be a text or a number, and the end of the block; none, and its
-    beginning, if the block contains anything else."""
+    """Return a list with the value in a JSON block, which may be a text or a number, and the end of the block. If the
+    block contains anything else, the list is empty, and the position is the beginning of its content."""
     try:
         value, end = EXACT_DECODER.raw_decode(text, BLANK.match(text, start).end())  # type: ignore[union-attr]
     except json.JSONDecodeError:
@@ -418,12 +440,12 @@ def _json_text(value: Any) -> str:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     for name, value in pairs:
-        if name in found:
+        if name in members:
             raise NotExact("an object of the JSON has one name twice")
-        found[name] = value
-    return found
+        members[name] = value
+    return members
 
 
 def _constant(word: str) -> Any:
@@ -451,7 +473,8 @@ EXACT_DECODER = json.JSONDecoder(
 
 
 def _check_value(value: Any) -> Any:
-    """Return a value that can be kept as it is: not too deep, and without lone surrogates."""
+    """Return a value. Raises `NotExact` if it cannot be kept as it is: if it is nested too deeply, or a text has half
+    of a surrogate pair."""
     level, depth = [value], 0
     while level:
         depth += any(isinstance(each, dict | list) for each in level)

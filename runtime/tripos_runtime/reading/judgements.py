@@ -20,6 +20,7 @@ from tripos_runtime.reading.plain_text import (
     too_long,
 )
 
+# The names of the fields of a judgement, folded: with the score, with the metric's name, and with the reasons.
 SCORE_KEYS = frozenset({"score", "value", "rating", "points", "grade", "mark", "得分", "分数", "评分", "分值", "打分"})
 NAME_KEYS = frozenset({"metric", "name", "criterion", "dimension", "指标", "维度", "标准", "评价指标"})
 REASON_KEYS = frozenset(
@@ -41,8 +42,8 @@ REASON_KEYS = frozenset(
         "依据",
     }
 )
-"""Fields with the reasons of a value."""
 ASIDE = re.compile(r"[(（]([^()（）]*)[)）]")
+"""A remark in round brackets."""
 NOT_ONE = "the score is not one number"
 DEEPEST = 3
 """The largest number of objects around a judgement."""
@@ -78,32 +79,35 @@ def read_metrics(metrics: Sequence[Metric], text: str, locale: str = DEFAULT) ->
     text = ReplyText.parse(text).answer
     best: MetricReads | None = None
     jsons = find_json_values(text)
-    for one in jsons:
-        reads = _reads(metrics, one, locale)
+    for found in jsons:
+        reads = _reads(metrics, found, locale)
         if best is None or _scored(reads) > _scored(best):
             best = reads
-    if best is not None and any(_holds_objects(one.value) for one in jsons):
+    if best is not None and any(_may_have_judgements(found.value) for found in jsons):
         return best
     if is_refusal(text):
         refused = MetricRead(None, "refused", error="the judge refused")
         return MetricReads({metric.name: refused for metric in metrics})
     if len(metrics) == 1:
         score = _score(metrics[0], text, locale)
-        unread = score.error == NOT_ONE and has_unread_brackets(text)
-        return MetricReads({metrics[0].name: _failure("the reply holds no JSON") if unread else score})
+        may_be_json = score.error == NOT_ONE and has_unread_brackets(text)
+        return MetricReads({metrics[0].name: _failure("the reply holds no JSON") if may_be_json else score})
     return MetricReads({metric.name: _failure("the reply holds no JSON") for metric in metrics})
 
 
-def _holds_objects(value: Any) -> bool:
-    """Return true for a value that may contain judgements; `[1]` is a reference."""
+def _may_have_judgements(value: Any) -> bool:
+    """Return true for a value with objects, which may be judgements. A list such as `[1]` may be a reference in
+    prose."""
     return isinstance(value, dict) or (isinstance(value, list) and any(isinstance(part, dict) for part in value))
 
 
 def _scored(reads: MetricReads) -> int:
-    return sum(one.status == "scored" for one in reads.values())
+    """Return the number of metrics with a score."""
+    return sum(read.status == "scored" for read in reads.values())
 
 
 def _reads(metrics: Sequence[Metric], found: FoundJson, locale: str) -> MetricReads:
+    """Return the scores in a JSON value of the reply."""
     entries = _entries(metrics, found.value)
     known = _known(metrics)
     missing = _failure("missing" if found.complete else "missing: the reply is cut off")
@@ -115,16 +119,17 @@ def _reads(metrics: Sequence[Metric], found: FoundJson, locale: str) -> MetricRe
         if metric is None:
             extra.append(name)
             continue
-        one = _score(by_name[metric], entry, locale)
-        if reads[metric] is not missing and reads[metric].value != one.value:
-            one = _failure("given twice, differently")
-        reads[metric] = one
+        score = _score(by_name[metric], entry, locale)
+        if reads[metric] is not missing and reads[metric].value != score.value:
+            score = _failure("given twice, differently")
+        reads[metric] = score
     reads.extra = tuple(extra)
     return reads
 
 
 def _known(metrics: Sequence[Metric]) -> dict[str, str]:
-    """Return the name of a metric by each of its titles. A title that two metrics share counts for neither."""
+    """Return the names of the metrics by their folded names and titles. A title that two metrics share counts for
+    neither."""
     known: dict[str, str] = {}
     shared: set[str] = set()
     for metric in metrics:
@@ -136,20 +141,21 @@ def _known(metrics: Sequence[Metric]) -> dict[str, str]:
 
 
 def _foldings(name: str) -> Iterator[str]:
-    """Yield the possible meanings of a key: itself, without its number (`1. Depth`), and without brackets."""
+    """Yield the folded names that a key may mean: the key, the key without a remark in brackets, and the remarks, each
+    also without a number before it (`1. Depth`)."""
     for part in (name, ASIDE.sub("", name), *ASIDE.findall(name)):
         yield fold(part)
         yield re.sub(r"^\d+", "", fold(part))
 
 
 def _entries(metrics: Sequence[Metric], value: Any, depth: int = 0) -> list[tuple[str, Any]]:
-    """Return the names in the judgement and their entries, from the level of the value that has most metrics."""
+    """Return the names in a judgement with their entries, from the level of nesting that names most of the metrics."""
     known = _known(metrics)
-    here = list(_pairs(value))
-    matches = sum(any(key in known for key in _foldings(name)) for name, _ in here)
-    best = (matches, here)
+    pairs = list(_pairs(value))
+    matches = sum(any(key in known for key in _foldings(name)) for name, _ in pairs)
+    best = (matches, pairs)
     if depth < DEEPEST:
-        for _, inner in here if isinstance(value, dict) else []:
+        for _, inner in pairs if isinstance(value, dict) else []:
             if isinstance(inner, dict | list):
                 deeper = _entries(metrics, inner, depth + 1)
                 count = sum(any(key in known for key in _foldings(name)) for name, _ in deeper)
@@ -160,7 +166,7 @@ def _entries(metrics: Sequence[Metric], value: Any, depth: int = 0) -> list[tupl
 
 
 def _pairs(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield names and entries of an object, or of a list of objects that each contain their name or are one pair."""
+    """Yield the names and entries of an object, or of a list of objects: each contains its name, or is one pair."""
     if isinstance(value, dict):
         yield from value.items()
     elif isinstance(value, list):
@@ -174,10 +180,12 @@ def _pairs(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _find(entry: dict[str, Any], keys: frozenset[str]) -> list[Any]:
+    """Return the values of the fields of an object whose folded names are in `keys`."""
     return [part for name, part in entry.items() if fold(name) in keys]
 
 
 def _score(metric: Metric, entry: Any, locale: str) -> MetricRead:
+    """Return the score of a metric from its entry: a number, a text, or an object with a score and a reason."""
     reason = None
     if isinstance(entry, dict):
         reasons = [part for part in _find(entry, REASON_KEYS) if isinstance(part, str)]

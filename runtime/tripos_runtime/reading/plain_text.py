@@ -13,13 +13,16 @@ from tripos_compiler.replies.text import nfkc
 BOXED = re.compile(r"\\boxed\{([^{}]*)\}")
 BRACKET = re.compile(r"[\[\]{}]")
 JSON_BEGUN = re.compile(r"""\{\s*["'“]|\[\s*["“{\[]""")
+"""The beginning of JSON, which need not be complete."""
 ENCLOSED = re.compile(r"\s*[\[{]([^\[\]{}]*)[\]}]\s*")
+"""A text that one pair of brackets encloses."""
 QUOTED = re.compile(r"""["“]([^"“”\n]{1,80})["”]|`([^`\n]{1,80})`|\*\*([^*\n]{1,80})\*\*""")
 BULLET = re.compile(r"(?<!\s)\s*+(?:[-*•·]|\(?(?<!\d)\d++[.)、:])\s+")
+"""The mark or number before an element of a list."""
 THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
 COLON = re.compile("[:：]")
 MOST_COLONS = 32
-"""The number of last colons of a line after which an answer may be alone."""
+"""The number of colons of a line, from its end, after which an answer is looked for."""
 SEPARATOR = re.compile(r"[,;，；、]")
 REFUSAL = re.compile(
     r"(?:(?:(?:i|we)(?:'m|'re| am| are))?\s*(?:really |very |so |truly )?(?:sorry|afraid)"
@@ -32,9 +35,9 @@ REFUSAL = re.compile(
     re.I | re.DOTALL,
 )
 LONG_REPLY = 20_000
-"""Longer replies are read in a thread, so that other calls go on."""
+"""Longer replies are read in another thread, so that the event loop can continue with other calls."""
 MOST_CHARACTERS = 1_000_000
-"""Longer replies are a `parse_failure`: no answer is that long, but a model that repeats itself is."""
+"""Longer replies are a `parse_failure`: only a model that repeats itself writes so much."""
 
 
 class AmbiguousNumberError(ValueError):
@@ -42,10 +45,10 @@ class AmbiguousNumberError(ValueError):
 
 
 def stated_number(text: str, scale: int | None = None, locale: str = DEFAULT) -> int | float | None:
-    """Return the one number that a text states, or `None`. With a `scale` of 10, `8/10` is 8. Integers are exact.
-    `locale` says how numbers are written.
+    """Return the number that a text states; `None` if it states none, or several. With a `scale` of 10, `8/10` is 8.
+    Integers are exact. `locale` says how numbers are written.
 
-    Raises `AmbiguousNumberError` if it depends on digits that another locale would read differently.
+    Raises `AmbiguousNumberError` if the result depends on digits that another locale would read differently.
 
     >>> (stated_number("Score: 8/10", 10), stated_number("7 分（满分10分）", 10), stated_number("between 7 and 8"),
     ... stated_number("3/4"))
@@ -56,10 +59,10 @@ def stated_number(text: str, scale: int | None = None, locale: str = DEFAULT) ->
     return _number_or_raise(read_number(text, locale, "stated", scale), locale)
 
 
-def _number_or_raise(found: NumberReading, locale: str) -> int | float | None:
-    if (reason := odd_reason(found, locale)) is not None:
+def _number_or_raise(reading: NumberReading, locale: str) -> int | float | None:
+    if (reason := odd_reason(reading, locale)) is not None:
         raise AmbiguousNumberError(reason)
-    return found.value
+    return reading.value
 
 
 def differ_in_letters(names: Sequence[str]) -> bool:
@@ -74,8 +77,9 @@ def differ_in_letters(names: Sequence[str]) -> bool:
 
 
 def read_symbol(text: str, names: Sequence[str]) -> str | None:
-    """Return the one name in a text, of names that differ in signs or case: the whole text, or the only name in it, in
-    double brackets if there are any. A longer name does not count as a shorter one inside it.
+    """Return the name in a text, for names that differ in signs or case; `None` if the text has none, or several. The
+    name is the whole text, or the only one in double brackets, or, without any in double brackets, the only one in the
+    text. In a longer name, a shorter one that it contains does not count.
 
     >>> names = ("A>>B", "A>B", "A=B", "B>A", "B>>A")
     >>> read_symbol("B is clear. Verdict: [[A>>B]]", names), read_symbol("A>B, or B>A", names), read_symbol("A > B",
@@ -87,9 +91,10 @@ def read_symbol(text: str, names: Sequence[str]) -> str | None:
     known = dict(zip(texts, names, strict=True))
     if plain in known:
         return known[plain]
-    one = "|".join(re.escape(name) for name in sorted(known, key=lambda name: (-len(name), name)))
-    bracketed = re.findall(rf"\[\[({one})\]\]", plain)
-    found = {known[each] for each in bracketed or re.findall(rf"(?<![\w<>=+-])({one})(?![\w<>=+-])", plain)}
+    any_name = "|".join(re.escape(name) for name in sorted(known, key=lambda name: (-len(name), name)))
+    bracketed = re.findall(rf"\[\[({any_name})\]\]", plain)
+    matches = bracketed or re.findall(rf"(?<![\w<>=+-])({any_name})(?![\w<>=+-])", plain)
+    found = {known[match] for match in matches}
     return found.pop() if len(found) == 1 else None
 
 
@@ -99,13 +104,15 @@ def _tight(text: str) -> str:
 
 
 def has_unread_brackets(text: str) -> bool:
-    """Return true if a text without JSON has brackets, so that it may be broken JSON."""
+    """Return true if a text in which no JSON was found has brackets, other than those of a LaTeX box: it may be broken
+    JSON."""
     return BRACKET.search(BOXED.sub("", text)) is not None
 
 
 def places_in(text: str) -> list[str]:
-    """Return the places of a text where an answer may be alone: whole lines, text after a colon, and text in quotes,
-    backticks, bold or a box. None contains brackets, and unfinished JSON has no such place.
+    """Return the parts of a text that may be an answer without other words: whole lines, text after a colon, and text
+    in quotation marks, backticks, bold or a LaTeX box. No part contains brackets, and a text with the beginning of JSON
+    has no such parts.
 
     >>> places_in("I say {high: **low**")
     ['**low**', 'low']
@@ -124,7 +131,7 @@ def places_in(text: str) -> list[str]:
 
 
 def without_outer_brackets(text: str) -> str:
-    """Return a text without brackets around the whole of it.
+    """Return a text without the brackets that enclose it, if any.
 
     >>> without_outer_brackets("[B]"), without_outer_brackets("of [B]")
     ('B', 'of [B]')
@@ -134,15 +141,15 @@ def without_outer_brackets(text: str) -> str:
 
 
 def places_with_names(text: str, spellings: Iterable[str]) -> list[str]:
-    """Return the places that consist of one of the names, begin with it or contain it with a label; the whole text may
-    be one.
+    """Return the parts of a text from which one of the names can be read: those of `places_in`, and the whole text
+    unless it may be JSON.
 
     >>> places_with_names("It has {high marks", ["high", "low"]), places_with_names("B. The set {1, 2}", "AB")
     ([], ['B. The set {1, 2}'])
     """
-    whole = [] if JSON_BEGUN.search(text) or BRACKET.match(text.strip()) else [text]
+    whole_text = [] if JSON_BEGUN.search(text) or BRACKET.match(text.strip()) else [text]
     names = {name: name for name in spellings}
-    return [place for place in (*whole, *places_in(text)) if read_name(place, names) is not None]
+    return [place for place in (*whole_text, *places_in(text)) if read_name(place, names) is not None]
 
 
 def elements_in(text: str) -> list[str]:

@@ -30,6 +30,7 @@ from tripos_compiler.plan import (
     Type,
 )
 
+# The texts of `format_note` by language: before a shape, for a reply of any JSON, and the words inside of a shape.
 NOTES = {
     "en": "Answer with JSON only, with no text before or after it, in exactly this shape:",
     "zh": "只输出 JSON，前后不要有任何其他文字，格式必须如下：",
@@ -59,9 +60,9 @@ WORDS = {
 
 
 def schema_of(type: Type) -> dict[str, Any]:
-    """Return the JSON Schema of a reply of that type. A reply is always an object: a value that is not a record is
-    under `value`. Every key is required, and an optional value may be null, as strict structured output requires. A
-    reply of any JSON has the empty schema.
+    """Return the JSON Schema of a reply of that type. Unless the reply may be any JSON, it is an object: a value that
+    is not a record is under `value`. Every key is required, and an optional value may be null, as providers require for
+    strict structured output. A reply of any JSON has the empty schema.
 
     >>> schema_of(IntegerType(low=1, high=5))["properties"]
     {'value': {'type': 'integer', 'minimum': 1, 'maximum': 5}}
@@ -107,10 +108,10 @@ def format_note(schema: dict[str, Any], language: str) -> str:
       "value": true or false
     }
     """
-    spoken = "zh" if language.lower().startswith("zh") else "en"
+    known = "zh" if language.lower().startswith("zh") else "en"
     if not schema:
-        return ANY_NOTES[spoken]
-    return f"{NOTES[spoken]}\n{_shape(schema, WORDS[spoken], 0)}"
+        return ANY_NOTES[known]
+    return f"{NOTES[known]}\n{_shape(schema, WORDS[known], 0)}"
 
 
 def _object(properties: dict[str, Any]) -> dict[str, Any]:
@@ -155,6 +156,7 @@ def _schema(type: Type) -> dict[str, Any]:
 
 
 def _shape(schema: dict[str, Any], words: dict[str, str], depth: int) -> str:
+    """Return a schema as JSON with words for its values, below `depth` levels."""
     if not schema:
         return words["json"]
     if "enum" in schema:

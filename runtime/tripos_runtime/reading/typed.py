@@ -62,6 +62,7 @@ class Unreadable(Exception):
     """The reason why a value is unreadable; raised and caught in this package only."""
 
 
+# These functions convert a value from JSON. They raise `Unreadable` if it has another type.
 def as_text(raw: Any) -> str:
     """Return a text; a list of texts becomes lines."""
     match raw:
@@ -101,28 +102,28 @@ def as_integer(raw: Any, low: int | None, high: int | None) -> int:
 
 
 def as_bool(raw: Any) -> bool:
-    """Return a truth value, also from a word."""
+    """Return a truth value, which may also be a word such as `yes`."""
     if isinstance(raw, bool):
         return raw
-    found = read_truth(raw) if isinstance(raw, str) else None
-    if found is None:
+    truth = read_truth(raw) if isinstance(raw, str) else None
+    if truth is None:
         raise Unreadable(f"`{shorten(str(raw))}` is neither yes nor no")
-    return found
+    return truth
 
 
 def parts_of(raw: Any) -> list[Any]:
-    """Return the elements of a list, also of one written as lines or with commas."""
+    """Return the elements of a list, which may also be a text with lines or commas; any other value is the only
+    element."""
     if isinstance(raw, list):
         return raw
     return elements_in(raw) if isinstance(raw, str) else [raw]
 
 
 def as_set(values: list[Any]) -> frozenset[Any] | list[Any]:
-    """Return a set; records are not hashable, so they become a list without repeats."""
+    """Return a set; values that Python cannot hash, such as records, become a list without repeats."""
     try:
         return frozenset(values)
     except TypeError:
-        # Records are not hashable, so a list without repeats stands in for a set.
         first: dict[Any, Any] = {}
         for value in values:
             first.setdefault(_hashable(value), value)
@@ -138,14 +139,16 @@ def _hashable(value: Any) -> Any:
     return value
 
 
+# The names of the fields of a turn, folded.
 SPEAKERS = frozenset({"speaker", "role", "name", "from"})
 UTTERANCES = frozenset({"text", "content", "message", "utterance", "value"})
 LINE = re.compile(r"\s*([^:：\n]{1,40})[:：]\s*(\S.*)")
+"""A turn as a line of text."""
 
 
 def dialogue_turns(raw: Any) -> list[dict[str, str]] | None:
-    """Return the turns, each with a `speaker` and a `text`; `None` if one has no speaker. A line without a speaker
-    continues the turn before it.
+    """Return the turns of a dialogue, each with a `speaker` and a `text`; `None` if there are none, or if the first
+    line or any object has no speaker. A later line without a speaker continues the turn before it.
 
     >>> dialogue_turns("Teacher: What is a half?\\nPupil: One of two parts.")
     [{'speaker': 'Teacher', 'text': 'What is a half?'}, {'speaker': 'Pupil', 'text': 'One of two parts.'}]
@@ -155,17 +158,17 @@ def dialogue_turns(raw: Any) -> list[dict[str, str]] | None:
     turns: list[tuple[str, list[str]]] = []
     parts = raw.strip().splitlines() if isinstance(raw, str) else raw
     for part in parts if isinstance(parts, list) else []:
-        turn = _spoken(part) if isinstance(part, str) else _given(part)
+        turn = _turn_in_line(part) if isinstance(part, str) else _turn_in_object(part)
         if turn is not None:
             turns.append((turn[0], [turn[1]]))
         elif turns and isinstance(part, str):
-            _go_on(turns[-1][1], part)
+            _add_line(turns[-1][1], part)
         else:
             return None
     return [{"speaker": speaker, "text": "\n".join(lines)} for speaker, lines in turns] or None
 
 
-def _go_on(lines: list[str], line: str) -> None:
+def _add_line(lines: list[str], line: str) -> None:
     """Add a line to the lines of a turn, dropping blank lines at its start and end."""
     if len(lines) == 1:
         lines[0] = lines[0].lstrip() if line.strip() else lines[0].strip()
@@ -175,21 +178,22 @@ def _go_on(lines: list[str], line: str) -> None:
         lines[:] = [line.strip()]
 
 
-def _spoken(line: str) -> tuple[str, str] | None:
+def _turn_in_line(line: str) -> tuple[str, str] | None:
     match = LINE.fullmatch(line)
     return None if match is None else (match[1].strip("*# "), match[2].strip("* "))
 
 
-def _given(part: Any) -> tuple[str, str] | None:
+def _turn_in_object(part: Any) -> tuple[str, str] | None:
+    """Return the speaker and the text of an object: two fields, or the name and value of its only field."""
     if not isinstance(part, dict):
         return None
-    words = {fold(name): said for name, said in part.items() if isinstance(said, str)}
-    speakers = [word for name, word in words.items() if name in SPEAKERS]
-    texts = [word for name, word in words.items() if name in UTTERANCES]
+    fields = {fold(name): value for name, value in part.items() if isinstance(value, str)}
+    speakers = [value for name, value in fields.items() if name in SPEAKERS]
+    texts = [value for name, value in fields.items() if name in UTTERANCES]
     if speakers and texts:
         return speakers[0], texts[0]
-    (name, said), *more = part.items() or [("", None)]
-    return (name, said) if not more and isinstance(said, str) else None
+    (speaker, text), *more = part.items() or [("", None)]
+    return (speaker, text) if not more and isinstance(text, str) else None
 
 
 LETTERS = ascii_uppercase
@@ -212,6 +216,7 @@ TRUTHS = (
     "不正确",
 )
 NOTHING = frozenset({"", "null", "none", "na", "无"})
+"""The folded words for an optional value that is missing."""
 WRAPPERS = (
     "value",
     "answer",
@@ -229,6 +234,7 @@ WRAPPERS = (
     "得分",
     "评分",
 )
+"""The names of a field whose value is the answer, if an object was not asked for. The first one found counts."""
 BESIDES = REASON_KEYS | {
     "confidence",
     "certainty",
@@ -240,12 +246,14 @@ BESIDES = REASON_KEYS | {
     "notes",
     "note",
 }
-"""Names of fields next to the one value of an object."""
+"""The names of fields that an object may have besides its only value."""
 OTHERS = ("student", "correct", "reference", "expected", "gold", "学生", "正确", "参考", "标准")
 """Prefixes of fields that are not the model's answer."""
 WHOLE_LIST = re.compile(r"\s*(?:```\w*\s*)?\[[^\[\]]*\]\s*(?:```)?\s*")
+"""A reply that is one list."""
 REFUSED = "the model refused to answer"
 CUT_OFF_TEXT = re.compile(r"\s*(?:```(?:json)?\s*)?\{\s*\"value\"\s*:")
+"""The beginning of the JSON form of a text, in a reply in which no JSON was found."""
 
 
 @dataclass(frozen=True)
@@ -279,22 +287,23 @@ def read(type: Type, text: str, axes: Sequence[Axis] = (), locale: str = DEFAULT
     text = ReplyText.parse(text).answer
     jsons = find_json_values(text)
     if len(jsons) == 1 and isinstance(jsons[0].value, int | float) and not isinstance(jsons[0].value, bool):
-        jsons = [FoundJson(text.strip())]  # a bare number need not follow JSON's rules
+        jsons = [FoundJson(text.strip())]  # a number alone is read as text, by the rules of its locale
     if isinstance(type, TextType):
         return _read_text(text, jsons)
     if boxed(text) is not None and not JSON_BEGUN.search(text):
         jsons = []  # the braces are LaTeX
     if isinstance(without_optional(type), IntegerType | NumberType) and not WHOLE_LIST.fullmatch(text):
-        jsons = [one for one in jsons if not isinstance(one.value, list)]  # `[1]` is a reference
+        jsons = [found for found in jsons if not isinstance(found.value, list)]  # `[1]` is a reference
     if isinstance(type, ChoiceType) and not differ_in_letters(type.values):
-        jsons = [one for one in jsons if isinstance(one.value, dict)]  # other brackets enclose a name of signs
+        # Brackets other than an object's enclose a name such as `A>B`.
+        jsons = [found for found in jsons if isinstance(found.value, dict)]
     errors: list[str] = []
-    for one in jsons:
+    for found in jsons:
         try:
-            return ReadReply(reader.reply(type, one.value, whole=one.complete))
+            return ReadReply(reader.reply(type, found.value, complete=found.complete))
         except Unreadable as error:
             errors.append(str(error))
-    if not any(isinstance(one.value, dict) for one in jsons):
+    if not any(isinstance(found.value, dict) for found in jsons):
         if is_refusal(text):
             return ReadReply(None, REFUSED, "refused")
         try:
@@ -305,9 +314,10 @@ def read(type: Type, text: str, axes: Sequence[Axis] = (), locale: str = DEFAULT
 
 
 def _read_exactly(reader: _ValueReader, type: Type, text: str) -> ReadReply:
-    """Read a type that contains arbitrary JSON, without repair: nothing would show that a repaired part is wrong."""
+    """Return the value of a type that contains arbitrary JSON. Nothing is repaired: nothing would show that a repaired
+    part is wrong."""
     try:
-        return ReadReply(reader.reply(type, exact_json(text), whole=True))
+        return ReadReply(reader.reply(type, exact_json(text), complete=True))
     except NotExact as error:
         if not error.has_json and is_refusal(text):
             return ReadReply(None, REFUSED, "refused")
@@ -316,19 +326,19 @@ def _read_exactly(reader: _ValueReader, type: Type, text: str) -> ReadReply:
         return ReadReply(None, str(error), "parse_failure")
 
 
-def _read_text(text: str, found: Sequence[FoundJson]) -> ReadReply:
-    """Read a text. Any wording counts, a refusal too. JSON around it counts if it has the requested form or is the
-    whole reply, since a text may quote other JSON."""
+def _read_text(text: str, jsons: Sequence[FoundJson]) -> ReadReply:
+    """Return the text that a reply gives, whatever it says, even if it refuses. It is a text in JSON if the JSON has
+    the requested form or is the whole reply; otherwise it is the reply, which may quote other JSON."""
     bare = text.strip()
-    for one in found:
-        if isinstance(one.value, str):
-            return ReadReply(one.value)
-        if isinstance(one.value, dict):
-            said = {fold(name): part for name, part in one.value.items() if isinstance(part, str)}
-            if "value" in said:
-                return ReadReply(said["value"])
-            if len(one.value) == len(said) == 1 and bare.startswith(("{", "```")):
-                return ReadReply(next(iter(said.values())))
+    for found in jsons:
+        if isinstance(found.value, str):
+            return ReadReply(found.value)
+        if isinstance(found.value, dict):
+            texts = {fold(name): part for name, part in found.value.items() if isinstance(part, str)}
+            if "value" in texts:
+                return ReadReply(texts["value"])
+            if len(found.value) == len(texts) == 1 and bare.startswith(("{", "```")):
+                return ReadReply(next(iter(texts.values())))
     if not bare:
         return ReadReply(None, "the reply is empty", "parse_failure")
     if CUT_OFF_TEXT.match(bare):
@@ -338,14 +348,17 @@ def _read_text(text: str, found: Sequence[FoundJson]) -> ReadReply:
 
 @dataclass(frozen=True)
 class _ValueReader:
+    """Reads typed values. Its methods raise `Unreadable`."""
+
     axes: Mapping[str, Axis]
     locale: str
-    """How texts write numbers."""
+    """The locale by which numbers in texts are read."""
 
-    def reply(self, type: Type, raw: Any, *, whole: bool) -> Any:
-        """Return a value from the JSON of a whole reply, which may be wrapped in an object or a list."""
+    def reply(self, type: Type, raw: Any, *, complete: bool) -> Any:
+        """Return a value from the JSON of a reply, which may be wrapped in an object or a list. `complete` is false if
+        the JSON is cut off."""
         if isinstance(type, RecordType):
-            return self._record(type, raw, whole=whole)
+            return self._record(type, raw, complete=complete)
         if isinstance(raw, dict) and not isinstance(without_optional(type), JsonType):
             named = {fold(name): part for name, part in reversed(raw.items())}
             wrapper = next((name for name in WRAPPERS if name in named), None)
@@ -353,8 +366,8 @@ class _ValueReader:
                 raw = named[wrapper]
             elif isinstance(type, IntegerType | NumberType):
                 pass
-            elif len(left := [part for name, part in named.items() if name not in BESIDES]) == 1:
-                raw = left[0]
+            elif len(values := [part for name, part in named.items() if name not in BESIDES]) == 1:
+                raw = values[0]
         return self.value(type, raw)
 
     def plain(self, type: Type, text: str) -> Any:
@@ -377,7 +390,8 @@ class _ValueReader:
         raise Unreadable("the reply holds no JSON")
 
     def _alone(self, type: Type, text: str) -> Any:
-        """Return a value from a reply with brackets that are not JSON, only from places where an answer is alone."""
+        """Return a value from a reply with brackets that are not JSON. Where they may be broken JSON, only parts of the
+        text that are an answer without other words count."""
         places: list[str] = []
         match type:
             case ChoiceType(values=names) if not differ_in_letters(names):  # signs and brackets are part of the names
@@ -432,7 +446,7 @@ class _ValueReader:
             case SetType(of=of):
                 return as_set(self._items(of, raw))
             case RecordType():
-                return self._record(type, raw, whole=True)
+                return self._record(type, raw, complete=True)
             case DialogueType():
                 turns = dialogue_turns(raw)
                 if turns is None:
@@ -444,8 +458,8 @@ class _ValueReader:
                 raise Unreadable("a value of this type cannot be replied")
 
     def _read_number(self, raw: Any, scale: int | None = None) -> Any:
-        """Return the number that a text states, alone in a list or an object, or next to its reasons there. A value
-        other than text is returned as it is."""
+        """Return the number that a text states. The text may be alone in a list or an object, or in an object with
+        reasons. A value other than text is returned as it is."""
         while isinstance(raw, list | dict):
             inner = raw if isinstance(raw, dict) else dict(enumerate(raw))
             inner = {name: part for name, part in inner.items() if fold(str(name)) not in BESIDES} or inner
@@ -466,7 +480,7 @@ class _ValueReader:
             raise Unreadable(str(error)) from None
 
     def _items(self, of: Type, raw: Any) -> list[Any]:
-        """Return the elements of a list, also of one written as lines or with commas."""
+        """Return the elements of a list, which may also be a text with lines or commas."""
         inner = without_optional(of)
         if isinstance(inner, JsonType) and not isinstance(raw, list):
             raise Unreadable("a list was asked for")
@@ -495,16 +509,17 @@ class _ValueReader:
             raw = raw[0]
         spellings = self._spellings(type)
         text = as_text(raw)
-        apart = differ_in_letters(type.values)
+        by_letters = differ_in_letters(type.values)
         if set(spellings) == set(LETTERS[: len(spellings)]):
             name = chosen_letter(text, [""] * len(spellings))
         else:
-            name = read_name(text, spellings, spellings) if apart else read_symbol(text, type.values)
+            name = read_name(text, spellings, spellings) if by_letters else read_symbol(text, type.values)
         if name is None:
             raise Unreadable(f"`{shorten(text)}` is none of {', '.join(type.values)}")
         return name
 
     def _spellings(self, type: ChoiceType) -> dict[str, str]:
+        """Return the values of a choice by their names, and by the labels of its axis in any language."""
         spellings = {value: value for value in type.values}
         axis = self.axes.get(type.axis or "")
         for value in axis.values if axis is not None else ():
@@ -512,7 +527,8 @@ class _ValueReader:
                 spellings |= {label: value.name for label in value.labels.values() if label not in spellings}
         return spellings
 
-    def _record(self, type: RecordType, raw: Any, *, whole: bool) -> dict[str, Any]:
+    def _record(self, type: RecordType, raw: Any, *, complete: bool) -> dict[str, Any]:
+        """Return a record. An optional field may be missing if the JSON is `complete`."""
         if isinstance(raw, list) and len(raw) == 1:
             raw = raw[0]
         if not isinstance(raw, dict):
@@ -521,13 +537,13 @@ class _ValueReader:
         if not given and len(raw) == 1:
             (inner,) = raw.values()
             if isinstance(inner, dict):
-                return self._record(type, inner, whole=whole)
+                return self._record(type, inner, complete=complete)
             if len(type.fields) == 1 and not holds_json(type):
                 given = dict.fromkeys(type.fields, inner)
         record: dict[str, Any] = {}
         for name, field in type.fields.items():
-            if name not in given and not (whole and isinstance(field, OptionalType)):
-                raise Unreadable(f"`{name}` is missing" + ("" if whole else ": the reply is cut off"))
+            if name not in given and not (complete and isinstance(field, OptionalType)):
+                raise Unreadable(f"`{name}` is missing" + ("" if complete else ": the reply is cut off"))
             try:
                 record[name] = self.value(field, given.get(name))
             except Unreadable as error:
@@ -536,6 +552,7 @@ class _ValueReader:
 
 
 def _by_field(type: RecordType, raw: dict[str, Any]) -> dict[str, Any]:
+    """Return the values of an object by the fields of a record, by their exact names or else by their folded ones."""
     folded = {fold(name): part for name, part in reversed(raw.items())}
     return {
         name: raw[name] if name in raw else folded[fold(name)]
@@ -545,6 +562,6 @@ def _by_field(type: RecordType, raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def _brackets_close(text: str) -> bool:
-    """Return true if brackets belong to a text rather than to broken JSON."""
+    """Return true if the brackets of a text are in pairs, and none begins JSON: they belong to the prose."""
     pairs = text.count("{") == text.count("}") and text.count("[") == text.count("]")
     return pairs and JSON_BEGUN.search(text) is None

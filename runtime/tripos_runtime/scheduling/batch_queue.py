@@ -1,8 +1,10 @@
 """The batched calls of a run: a queue for each model, and callers that replace the live ones.
 
-Requests wait for the end of their level, which is the moment from which no further request can come before a reply
-does. They are then submitted in batches; each batch is polled to its end and its outcomes are handed out. A live run in
-a store with open batches does not ask again what one of them holds."""
+The requests that a run can make before it has any of their replies are a level. When the level is complete, its
+requests are submitted in batches. Each batch is polled until it ends, and its replies go to the waiting callers.
+
+A batch holds a request until it has ended without a reply to it, or its replies are collected. A live run in a store
+with open batches does not send requests that one of them holds."""
 
 from __future__ import annotations
 
@@ -33,35 +35,39 @@ from tripos_runtime.scheduling.endpoint import Times
 from tripos_runtime.scheduling.limits import Limits
 
 HELD_UP = 2.0
-"""A pause that took this many times its length was a pause of the whole process: nobody could have asked meanwhile."""
+"""If a sleep takes more than this many times its length, the process itself was held up, so that no request could come
+meanwhile."""
 
 
 @dataclass(frozen=True)
 class Pauses:
-    """The pauses of batches, in seconds: until a level counts as complete, between polls, and how long a batch of
-    unknown submission is searched for."""
+    """The pauses of batches, in seconds."""
 
     quiet_s: float = 1.0
+    """How long no request may come until a level counts as complete."""
     first_look_s: float = 5.0
+    """The delay before the second poll of a batch; later delays are longer."""
     longest_look_s: float = 60.0
+    """The longest delay between polls."""
     grace_s: float = 15.0
+    """How long the provider is searched for a batch whose submission is uncertain."""
     again_s: float = 5.0
     """The delay before transient errors are retried."""
 
 
 class BatchLevel:
-    """The current level: the requests of all batched models, until no more can come."""
+    """The current level of all batched models. It is complete when no further request can come."""
 
     def __init__(self, pauses: Pauses, times: Times, busy: Callable[[], bool]) -> None:
         """`busy` returns whether live calls are in flight, whose replies may lead to further requests."""
         self._quiet_s = pauses.quiet_s
         self._times = times
         self._busy = busy
-        self._stirred_at = times.clock()
+        self._last_event_at = times.clock()
 
     def touch(self) -> None:
         """Record a request or a reply."""
-        self._stirred_at = self._times.clock()
+        self._last_event_at = self._times.clock()
 
     async def complete(self) -> None:
         """Wait until no request has come for a while and none can come."""
@@ -69,7 +75,7 @@ class BatchLevel:
             began = self._times.clock()
             await self._times.sleep(self._quiet_s)
             held_up = self._times.clock() - began > HELD_UP * self._quiet_s + 0.05
-            if self._stirred_at <= began and not held_up and not self._busy():
+            if self._last_event_at <= began and not held_up and not self._busy():
                 return
 
 
@@ -78,36 +84,39 @@ BatchReply = tuple[Reply, int, str | None]
 
 
 @dataclass(eq=False)
-class WaitingBatch:
-    """A request with a waiting caller: its name, its body, and the number of batches that it was in."""
+class WaitingRequest:
+    """A request whose caller waits for a batch."""
 
     name: str
     request: Request
     future: asyncio.Future[BatchReply]
     body: bytes = b""
-    """Written before its first batch is submitted."""
+    """The request as the provider takes it; empty until it is first submitted."""
     attempts: int = 0
+    """The number of batches that it was in."""
     lost: list[Reply] = field(default_factory=list)
     """The reported usage of outcomes that were not replies."""
     debit: Debit | None = None
+    """Its reservation of the budget."""
 
 
 @dataclass(eq=False)
 class WatchedBatch:
-    """A submitted batch, and the callers that wait for its requests."""
+    """A submitted batch that is polled, and the requests whose callers wait for it, by name. `state` is None before the
+    first poll."""
 
     batch: OpenBatch
-    waiting: dict[str, WaitingBatch] = field(default_factory=dict)
+    waiting: dict[str, WaitingRequest] = field(default_factory=dict)
     state: BatchState | None = None
 
 
 @dataclass
 class Unanswered:
-    """Requests without a reply: failed ones with their errors, and freed ones, which are asked again as if the batch
-    had never existed."""
+    """Requests that a batch has no reply to: failed ones with their errors, and freed ones, which are asked again as if
+    the batch had never existed."""
 
-    failed: list[tuple[WaitingBatch, ModelError]] = field(default_factory=list)
-    freed: list[WaitingBatch] = field(default_factory=list)
+    failed: list[tuple[WaitingRequest, ModelError]] = field(default_factory=list)
+    freed: list[WaitingRequest] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -119,7 +128,8 @@ class Patience:
     patience_s: float
 
     async def ask(self, ask: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-        """Return the provider's answer. Raises `Stopped`, and `ModelError` for an unknown batch."""
+        """Return the result of `ask`. Raises `Stopped` after an error that lasts, and `ModelError` (`LOST`) if the
+        provider does not know the batch."""
         began, delay_s = self.times.clock(), self.pauses.again_s
         while True:
             try:
@@ -153,31 +163,31 @@ class BatchCollector:
         self._times, self._pauses = patience.times, patience.pauses
 
     async def collect(self, watched: WatchedBatch) -> Unanswered:
-        """Wait for the end of a batch, and give its replies to the waiting callers. Unanswered requests are noted even
-        if no caller waits for them: the batch no longer holds them."""
+        """Wait for the end of a batch, and give its replies to the waiting callers. All unanswered requests are
+        recorded, also those that no caller waits for: the batch no longer holds them."""
         try:
-            state = await self._ended(watched)
-            answered, failed, garbled = await self._outcomes(watched, state)
+            state = await self._end_state(watched)
+            answered, failed, unreadable = await self._read_outcomes(watched, state)
         except ModelError as error:
             return self._unknown_batch(watched, error)
-        why, again = state.trouble or "it has no outcome for it", state.may_pass or state.trouble is None
-        if garbled:
-            why = f"{why}; {garbled:,} of the lines that it gave cannot be read"
+        reason, retryable = state.trouble or "it has no outcome for it", state.may_pass or state.trouble is None
+        if unreadable:
+            reason = f"{reason}; {unreadable:,} of the lines that it gave cannot be read"
         for waiting in watched.waiting.values():
-            message = f"no batch answered this request to `{self._model.name}`: {why}"
-            failed.append((waiting, ModelError(UNDONE, message, "run the same command again", retryable=again)))
+            message = f"no batch answered this request to `{self._model.name}`: {reason}"
+            failed.append((waiting, ModelError(UNDONE, message, "run the same command again", retryable=retryable)))
         for waiting, failure in failed:
             waiting.attempts += 1
             waiting.lost += [] if failure.usage is None else [failure.usage]
-            self._give_back(waiting, failure.usage)
+            self._end_debit(waiting, failure.usage)
             failure.attempts = waiting.attempts
             failure.usage = waiting.lost[0].with_usage_of(waiting.lost[1:]) if waiting.lost else None
         unanswered = (watched.batch.requests - answered) | {waiting.name for waiting, _ in failed}
         self._book.unanswered(watched.batch, unanswered, self._times.now())
         return Unanswered(failed)
 
-    async def _ended(self, watched: WatchedBatch) -> BatchState:
-        """Poll a batch until it has ended."""
+    async def _end_state(self, watched: WatchedBatch) -> BatchState:
+        """Poll a batch until it has ended, and return its last state."""
         batch_id, delay_s = watched.batch.batch_id, self._pauses.first_look_s
         assert batch_id is not None
         while True:
@@ -190,23 +200,25 @@ class BatchCollector:
             await self._times.sleep(delay_s)
             delay_s = min(delay_s * 1.5, self._pauses.longest_look_s)
 
-    async def _outcomes(
+    async def _read_outcomes(
         self, watched: WatchedBatch, state: BatchState
-    ) -> tuple[set[str], list[tuple[WaitingBatch, ModelError]], int]:
-        """Hand out the replies of a batch. Return the requests with a reply, the failed ones with errors, and the
-        number of unreadable lines. A file that breaks off is read again. A request with several lines has a reply if
-        one of them is a reply."""
+    ) -> tuple[set[str], list[tuple[WaitingRequest, ModelError]], int]:
+        """Hand out the replies of a batch. Return the names of the requests with a reply, the failed requests with
+        their errors, and the number of unreadable lines. A file that breaks off is read again. A request with several
+        lines has a reply if one of them is a reply."""
         answered: set[str] = set()
-        failed: dict[str, tuple[WaitingBatch, ModelError]] = {}
-        garbled = 0
+        failed: dict[str, tuple[WaitingRequest, ModelError]] = {}
+        read_names: set[str] = set()
+        unreadable = 0
 
         async def read() -> None:
-            nonlocal garbled
-            garbled = 0
+            nonlocal unreadable
+            unreadable = 0
             async for name, outcome in self._model.service.outcomes(state):
                 waiting = watched.waiting.get(name)
+                read_names.add(name)
                 if name == "":
-                    garbled += 1
+                    unreadable += 1
                 if not isinstance(outcome, ModelError) and outcome.status == 200:
                     answered.add(name)
                 if waiting is None:
@@ -219,14 +231,17 @@ class BatchCollector:
                     failed.setdefault(name, (waiting, error))
 
         await self._patience.ask(read)
+        # A caller may have joined after the line of its request was read. Its reply must not be paid for twice.
+        while any(name in read_names and name not in failed for name in watched.waiting):
+            await self._patience.ask(read)
         for name in failed:
             del watched.waiting[name]
-        return answered, list(failed.values()), garbled
+        return answered, list(failed.values()), unreadable
 
     async def _hand_out(
-        self, watched: WatchedBatch, waiting: WaitingBatch, outcome: HttpAnswer | ModelError
+        self, watched: WatchedBatch, waiting: WaitingRequest, outcome: HttpAnswer | ModelError
     ) -> ModelError | None:
-        """Give a reply to its waiting caller; return the error of a request that failed."""
+        """Give a reply to its waiting caller. Return the error if the outcome is none."""
         try:
             if isinstance(outcome, ModelError):
                 raise outcome
@@ -238,17 +253,17 @@ class BatchCollector:
         if self._budget is not None and waiting.debit is not None:
             self._budget.settle(waiting.debit, reply, self._model.price)
         if not waiting.future.done():
-            whole = reply.with_usage_of(waiting.lost) if waiting.lost else reply
-            waiting.future.set_result((whole, waiting.attempts, watched.batch.batch_id))
+            with_usage = reply.with_usage_of(waiting.lost) if waiting.lost else reply
+            waiting.future.set_result((with_usage, waiting.attempts, watched.batch.batch_id))
         return None
 
     def _unknown_batch(self, watched: WatchedBatch, error: ModelError) -> Unanswered:
-        """Return the requests of a batch that the provider does not know. Once it has certainly expired they are free;
-        before, only this account may not know it, and its replies are paid for."""
+        """Return the requests of a batch that the provider does not know. They are free once the batch has certainly
+        expired. Before that they fail: the batch may belong to another account, and its replies are paid for."""
         batch, now, waiting = watched.batch, self._times.now(), list(watched.waiting.values())
         held = counted_requests(len(batch.requests))
-        for waiting_batch in waiting:
-            self._give_back(waiting_batch)
+        for waiting_request in waiting:
+            self._end_debit(waiting_request)
         if now - batch.created_at > EXPIRY:
             self._book.close(batch, DROPPED, now, "the provider does not know it any more")
             text = f"{self._model.name}: batch {batch.batch_id} with {held} is lost"
@@ -261,9 +276,10 @@ class BatchCollector:
         self._notes(f"{message}; {hint}")
         return Unanswered([(each, ModelError(LOST, message, hint)) for each in waiting])
 
-    def _give_back(self, waiting: WaitingBatch, took: Reply | None = None) -> None:
+    def _end_debit(self, waiting: WaitingRequest, usage: Reply | None = None) -> None:
+        """Release the reservation of a request without a reply, and count its reported usage."""
         if self._budget is not None and waiting.debit is not None:
-            self._budget.end(waiting.debit, took, self._model.price)
+            self._budget.end(waiting.debit, usage, self._model.price)
         waiting.debit = None
 
 
@@ -276,12 +292,12 @@ def counted_requests(count: int) -> str:
     return f"{count:,} request{'' if count == 1 else 's'}"
 
 
-def fail_all(waiting: Iterable[WaitingBatch], error: BaseException) -> None:
+def fail_all(waiting: Iterable[WaitingRequest], error: BaseException) -> None:
     """Raise an error in all callers that wait for these requests."""
-    for batch in waiting:
-        if not batch.future.done():
-            batch.future.set_exception(error)
-            batch.future.exception()  # mark as retrieved: nobody else may await it
+    for request in waiting:
+        if not request.future.done():
+            request.future.set_exception(error)
+            request.future.exception()  # mark as retrieved: its caller may be gone
 
 
 MOST_ATTEMPTS = 3
@@ -290,7 +306,7 @@ MOST_ATTEMPTS = 3
 
 @dataclass
 class BatchProgress:
-    """The counts of a queue: open batches, their requests, and how many of these are done."""
+    """The counts of a queue: open batches, their requests, and how many of these are answered."""
 
     batches: int = 0
     requests: int = 0
@@ -312,7 +328,7 @@ class BatchQueue:
         patience_s: float,
         ready: Callable[[], Coroutine[Any, Any, None]],
     ) -> None:
-        """`ready` is awaited before anything is submitted."""
+        """`ready` is awaited before anything is submitted. `patience_s` is how long transient errors are retried."""
         self.model = model
         self._ready = ready
         self._book = book
@@ -324,20 +340,25 @@ class BatchQueue:
         self._patience_s = patience_s
         self._patience = Patience(times, pauses, patience_s)
         self._collector = BatchCollector(model, book, budget, notes, self._patience)
-        self._unanswered: set[WaitingBatch] = set()
-        self._new: list[WaitingBatch] = []
-        self._held_back: list[WaitingBatch] = []
+        self._unanswered: set[WaitingRequest] = set()
+        """All requests whose callers wait."""
+        self._new: list[WaitingRequest] = []
+        """Requests that are in no batch yet."""
+        self._held_back: list[WaitingRequest] = []
         """Requests that wait for room in the budget until others are answered."""
         self._watched: dict[str, WatchedBatch] = {}
+        """The batches that are polled, by their marker."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._placing: asyncio.Task[None] | None = None
+        """The task that puts new requests into batches."""
         self._only_waits = False
         """True while requests wait only for room in the budget."""
         self._error: BaseException | None = None
+        """The error that ended the queue."""
 
     @property
     def idle(self) -> bool:
-        """True if there is nothing to do but wait for the provider, and each batch was polled."""
+        """True if the queue only waits for the provider and has polled each batch."""
         placing = self._placing is not None and not self._placing.done()
         return (
             (self._only_waits or not placing)
@@ -347,7 +368,7 @@ class BatchQueue:
 
     @property
     def progress(self) -> BatchProgress:
-        """Return the counts of the open batches."""
+        """The counts of the open batches."""
         states = [batch.state for batch in self._watched.values() if batch.state is not None]
         requests = sum(len(batch.batch.requests) for batch in self._watched.values())
         return BatchProgress(len(self._watched), requests, sum(state.done for state in states))
@@ -357,10 +378,10 @@ class BatchQueue:
         await self._patience.ask(self.model.service.check)
 
     async def call(self, request: Request) -> BatchReply:
-        """Return the reply to a request, the number of its batches, and the last one. Raises as `Caller.call` does."""
+        """Wait for the reply to a request. Raises the errors of `Caller.call`."""
         if self._error is not None:
             raise self._error
-        waiting = WaitingBatch(request_name(request), request, asyncio.get_running_loop().create_future())
+        waiting = WaitingRequest(request_name(request), request, asyncio.get_running_loop().create_future())
         self._unanswered.add(waiting)
         try:
             self._wait(waiting)
@@ -379,8 +400,8 @@ class BatchQueue:
                 task.cancel()
 
     async def close(self, *, finished: bool) -> None:
-        """Close everything. Batches whose replies were all taken and kept by a `finished` run are noted as
-        collected."""
+        """End all tasks. If the run is `finished`, so that its replies are kept, record the batches without open
+        requests as collected."""
         if self._placing is not None:
             await asyncio.gather(self._placing, return_exceptions=True)
         self.halt(Halted())
@@ -389,22 +410,22 @@ class BatchQueue:
             if not batch.left:
                 self._book.close(batch, COLLECTED, self._times.now())
 
-    def _wait(self, waiting: WaitingBatch) -> None:
+    def _wait(self, waiting: WaitingRequest) -> None:
         self._new.append(waiting)
         self._level.touch()
         if self._placing is None or self._placing.done():
             self._placing = self._begin(self._place_all())
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Start a task. An error in it ends the run."""
+        """Start a task. An error in it is raised in all callers, which ends the run."""
 
-        async def guarded() -> None:
+        async def halting() -> None:
             try:
                 await work
             except Exception as error:
                 self.halt(error)
 
-        task = asyncio.create_task(guarded())
+        task = asyncio.create_task(halting())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
@@ -421,28 +442,28 @@ class BatchQueue:
             new, self._new, self._held_back = [*self._held_back, *self._new], [], []
             await self._place(new)
 
-    async def _place(self, new: Sequence[WaitingBatch]) -> None:
-        """Join requests to the batches that hold them already, and submit the others."""
+    async def _place(self, new: Sequence[WaitingRequest]) -> None:
+        """Let requests wait for the batches that hold them already, and submit the others."""
         self._book.refresh(self._times.now())
-        fresh: list[WaitingBatch] = []
+        unsent: list[WaitingRequest] = []
         for waiting in new:
             while (batch := self._book.holder(waiting.name)) is not None and batch.batch_id is None:
                 await self._recover(batch)
             if batch is None:
-                fresh.append(waiting)
+                unsent.append(waiting)
             else:
                 self._reserve(waiting, anyway=True)
                 self._join(batch, [waiting])
-        fresh = [waiting for waiting in fresh if await self._write(waiting)]
-        if fresh:
+        unsent = [waiting for waiting in unsent if await self._set_body(waiting)]
+        if unsent:
             await self._ready()
-        for part in self._parts(self._affordable(fresh)):
+        for part in self._parts(self._affordable(unsent)):
             if self._error is not None:
                 return
             await self._submit(part)
 
-    async def _write(self, waiting: WaitingBatch) -> bool:
-        """Write the body of a request. If that fails, its caller gets the error."""
+    async def _set_body(self, waiting: WaitingRequest) -> bool:
+        """Set the body of a request, and return true. If that fails, its caller gets the error."""
         try:
             waiting.body = waiting.body or await self.model.request_body(waiting.request)
         except ModelError as error:
@@ -450,31 +471,33 @@ class BatchQueue:
             return False
         return True
 
-    def _affordable(self, fresh: Iterable[WaitingBatch]) -> list[WaitingBatch]:
-        """Return the requests that fit into the budget; the others wait for replies. Raises `OutOfBudget` if none can
-        come."""
-        batches: list[WaitingBatch] = []
-        for waiting in fresh:
-            (batches if self._reserve(waiting) else self._held_back).append(waiting)
-        if self._held_back and not batches and self._budget is not None and not self._budget.has_reservations:
+    def _affordable(self, unsent: Iterable[WaitingRequest]) -> list[WaitingRequest]:
+        """Return the requests that fit into the budget. The others are held back until replies leave room for them.
+        Raises `OutOfBudget` if no reply can come."""
+        affordable: list[WaitingRequest] = []
+        for waiting in unsent:
+            (affordable if self._reserve(waiting) else self._held_back).append(waiting)
+        if self._held_back and not affordable and self._budget is not None and not self._budget.has_reservations:
             first = self._held_back[0]
             raise self._budget.refusal(self._budget.highest(first.request, self.model), self.model.name)
-        return batches
+        return affordable
 
-    def _reserve(self, waiting: WaitingBatch, *, anyway: bool = False) -> bool:
+    def _reserve(self, waiting: WaitingRequest, *, anyway: bool = False) -> bool:
+        """Reserve the highest cost of a request; return false if it does not fit into the budget. With `anyway`, it is
+        reserved in any case."""
         if self._budget is None:
             return True
         cost = self._budget.highest(waiting.request, self.model)
         waiting.debit = self._budget.hold(cost, self.model.name, anyway=anyway)
         return waiting.debit is not None
 
-    def _parts(self, fresh: Sequence[WaitingBatch]) -> Iterator[list[WaitingBatch]]:
+    def _parts(self, unsent: Sequence[WaitingRequest]) -> Iterator[list[WaitingRequest]]:
         """Yield the requests in parts that each fit into one batch."""
         service = self.model.service
-        part: list[WaitingBatch] = []
+        part: list[WaitingRequest] = []
         size = 0
-        for waiting in fresh:
-            length = len(waiting.body) + 200
+        for waiting in unsent:
+            length = len(waiting.body) + 200  # the rest of the line, at most
             if part and (len(part) >= service.most_lines or size + length > service.most_bytes):
                 yield part
                 part, size = [], 0
@@ -483,17 +506,15 @@ class BatchQueue:
         if part:
             yield part
 
-    async def _submit(self, part: list[WaitingBatch]) -> None:
-        """Submit a batch. Its requests are in the store before, and the provider's id right after."""
-        names, now = [waiting_batch.name for waiting_batch in part], self._times.now()
+    async def _submit(self, part: list[WaitingRequest]) -> None:
+        """Submit a batch. Its requests are recorded in the store before, and the provider's id right after."""
+        names, now = [waiting.name for waiting in part], self._times.now()
         marker = digest([self.model.name, now.isoformat(), names])
         batch = self._book.note_intent(marker, names, now)
         try:
-            batch_id = await self._submitted(
-                batch, [BatchLine(waiting_batch.name, waiting_batch.body) for waiting_batch in part]
-            )
+            batch_id = await self._submit_lines(batch, [BatchLine(waiting.name, waiting.body) for waiting in part])
         except ModelError as error:
-            if not error.retryable:  # otherwise it may have been accepted: the next run searches for it
+            if not error.retryable:  # else the provider may have accepted it, and the next run searches for it
                 self._book.close(batch, DROPPED, self._times.now(), error.message)
             if error.fatal or error.retryable:
                 raise Stopped.because(error) from error
@@ -503,9 +524,9 @@ class BatchQueue:
         self._notes(f"{self.model.name}: batch {batch_id} with {counted_requests(len(part))} is submitted")
         self._join(batch, part)
 
-    async def _submitted(self, batch: OpenBatch, lines: Sequence[BatchLine]) -> str:
-        """Return the provider's id of a batch. After an error that leaves its submission open, it is searched for
-        before it is submitted again."""
+    async def _submit_lines(self, batch: OpenBatch, lines: Sequence[BatchLine]) -> str:
+        """Submit a batch, and return the provider's id. After an error that may have come after the submission, the
+        provider is searched for the batch before it is submitted again."""
         began = self._times.clock()
         while True:
             try:
@@ -521,7 +542,7 @@ class BatchQueue:
             await self._times.sleep(delay_s)
 
     async def _recover(self, batch: OpenBatch) -> None:
-        """Find a batch whose submission another process did not see the end of."""
+        """Search for a batch whose process ended during its submission, and record the result."""
         age_s = (self._times.now() - batch.created_at).total_seconds()
         found = await self._find(batch, self._times.clock() + max(0.0, self._pauses.grace_s - age_s))
         if found is None:
@@ -530,7 +551,7 @@ class BatchQueue:
             self._book.submitted(batch, found, self._times.now())
 
     async def _find(self, batch: OpenBatch, until: float) -> str | None:
-        """Return the provider's id of a batch, searching at least until a time."""
+        """Return the provider's id of a batch; None if it is not found until that time of the clock."""
         others = [open_batch.batch_id for open_batch in self._book.open if open_batch.batch_id is not None]
         while True:
             found: str | None = await self._patience.ask(
@@ -540,30 +561,31 @@ class BatchQueue:
                 return found
             await self._times.sleep(min(self._pauses.quiet_s, max(0.0, until - self._times.clock())))
 
-    def _join(self, batch: OpenBatch, part: Iterable[WaitingBatch]) -> None:
+    def _join(self, batch: OpenBatch, part: Iterable[WaitingRequest]) -> None:
         """Let requests wait for a batch, which is polled from now on."""
         watched = self._watched.get(batch.marker)
         if watched is None:
             watched = self._watched[batch.marker] = WatchedBatch(batch)
             self._begin(self._watch(watched))
-        watched.waiting.update({waiting_batch.name: waiting_batch for waiting_batch in part})
+        watched.waiting.update({waiting.name: waiting for waiting in part})
 
     async def _watch(self, watched: WatchedBatch) -> None:
-        """Wait for a batch to end. Requests with transient errors go into another batch; the others fail."""
+        """Collect a batch. Failed requests with transient errors go into another batch; the errors of the others are
+        raised in their callers."""
         unanswered = await self._collector.collect(watched)
         del self._watched[watched.batch.marker]
         self._level.touch()
-        again = [
+        retried = [
             waiting for waiting, error in unanswered.failed if error.retryable and waiting.attempts < MOST_ATTEMPTS
         ]
         for waiting, error in unanswered.failed:
             if error.fatal:
                 raise Stopped.because(error) from error
-            if waiting not in again:
+            if waiting not in retried:
                 fail_all([waiting], error)
-        if again:
+        if retried:
             await self._times.sleep(self._pauses.again_s)
-        for waiting in (*again, *unanswered.freed):
+        for waiting in (*retried, *unanswered.freed):
             self._wait(waiting)
 
 
@@ -571,7 +593,8 @@ USUAL = Pauses()
 
 
 class BatchCaller(Caller):
-    """Calls one model in batches. It keeps the gate of the live caller that it replaces, for its state."""
+    """Calls one model in batches. It has the gate of the live caller that it replaces, which shows the state of the
+    endpoint."""
 
     def __init__(self, live: Caller, queue: BatchQueue) -> None:
         self.model: Model = queue.model
@@ -584,14 +607,14 @@ class BatchCaller(Caller):
         self._queue.halt(Halted())
 
     async def call(self, request: Request, lane: Lane = NO_LANE) -> Called:
-        """Wait for the batch with the request. Raises as `Caller.call` does."""
+        """Wait for the batch with the request. Raises the errors of `Caller.call`."""
         reply, attempts, batch_id = await self._queue.call(request)
         return Called(reply, attempts, None, batch_id)
 
 
 @dataclass
 class BatchCalls:
-    """The batches of a run. With `detach`, `leave` is called as soon as the run waits only for providers."""
+    """The batches of a run. With `detach`, `leave` is called as soon as the run only waits for providers."""
 
     log: BatchLog
     pauses: Pauses = field(default_factory=lambda: USUAL)
@@ -600,7 +623,7 @@ class BatchCalls:
     queues: dict[str, BatchQueue] = field(default_factory=dict)
     left: bool = False
     """True if the run left its batches at their providers."""
-    _watch: asyncio.Task[None] | None = None
+    _leaving: asyncio.Task[None] | None = None
     _checking: asyncio.Task[None] | None = None
 
     def callers(
@@ -610,7 +633,7 @@ class BatchCalls:
         times = Times(time.monotonic, asyncio.sleep, lambda: datetime.now(UTC))
         gates = [caller.gate for caller in live.values() if not isinstance(caller.model, BatchedModel)]
         level = BatchLevel(self.pauses, times, lambda: any(gate.in_flight or gate.snapshot().waiting for gate in gates))
-        found = dict(live)
+        callers = dict(live)
         for name, caller in live.items():
             model = caller.model
             if isinstance(model, BatchedModel):
@@ -619,21 +642,21 @@ class BatchCalls:
                     model, book, level, budget, notes, self.pauses, times, limits.patience_s, self._ready
                 )
                 self.queues[name] = queue
-                found[name] = BatchCaller(caller, queue)
+                callers[name] = BatchCaller(caller, queue)
         if self.detach and self.queues:
-            self._watch = asyncio.create_task(self._leave(level))
-        return found
+            self._leaving = asyncio.create_task(self._leave(level))
+        return callers
 
     @property
     def progress(self) -> dict[str, BatchProgress]:
-        """Return the counts of the open batches of each model."""
+        """The counts of the open batches of each model."""
         return {name: queue.progress for name, queue in self.queues.items()}
 
     async def close(self, *, finished: bool) -> None:
-        """Close everything. `finished`: the run has kept every reply that it was given."""
-        if self._watch is not None:
-            self._watch.cancel()
-            await asyncio.gather(self._watch, return_exceptions=True)
+        """End all tasks. `finished` is true if the run has kept every reply that it received."""
+        if self._leaving is not None:
+            self._leaving.cancel()
+            await asyncio.gather(self._leaving, return_exceptions=True)
         if self._checking is not None:
             self._checking.cancel()
             await asyncio.gather(self._checking, return_exceptions=True)
@@ -641,7 +664,7 @@ class BatchCalls:
             await queue.close(finished=finished)
 
     async def _ready(self) -> None:
-        """Wait until every server is known to have batches; nothing is submitted before."""
+        """Check once that every server has batches. Nothing is submitted before."""
         if self._checking is None:
             self._checking = asyncio.create_task(self._check())
         await asyncio.shield(self._checking)
@@ -651,7 +674,7 @@ class BatchCalls:
             await queue.check()
 
     async def _leave(self, level: BatchLevel) -> None:
-        """Leave as soon as there is nothing to do but wait."""
+        """Leave as soon as the run only waits for providers."""
         while True:
             await level.complete()
             if all(queue.idle for queue in self.queues.values()) and any(
@@ -667,7 +690,7 @@ HELD = "R0123"
 
 
 class LiveCaller(Caller):
-    """Calls one model live. A request that a batch holds ends the run before it is asked."""
+    """Calls one model live. A request that a batch holds is not sent, and ends the run."""
 
     def __init__(self, live: Caller, log: BatchLog) -> None:
         self.model = live.model
@@ -682,7 +705,7 @@ class LiveCaller(Caller):
         self._live.halt()
 
     async def call(self, request: Request, lane: Lane = NO_LANE) -> Called:
-        """Ask. Raises as `Caller.call` does, and `Stopped` R0123 if a batch holds the request."""
+        """Ask the model. Raises the errors of `Caller.call`, and `Stopped` (R0123) if a batch holds the request."""
         self._refresh()
         batch = self._holder(request)
         if batch is not None:
@@ -697,18 +720,19 @@ class LiveCaller(Caller):
         self._book.refresh(datetime.now(UTC), peek=True)
         if self._book.open:
             model: Any = self.model
-            model.most_samples = 1  # as in batches, where each sample has a name of its own
+            model.most_samples = 1  # as in batches, where each sample is a request of its own
 
     def _holder(self, request: Request) -> OpenBatch | None:
-        """Return the batch that holds a request. For several samples at once this is unknown: any batch counts."""
+        """Return the batch that holds a request. A request for several samples has no name in batches, so any open
+        batch counts."""
         if not self._book.open:
             return None
         return next(iter(self._book.open)) if request.samples > 1 else self._book.holder(request_name(request))
 
 
 def refuse_batched_requests(callers: Mapping[str, Caller], log: BatchLog) -> dict[str, Caller]:
-    """Return callers that do not ask for requests which a batch in the store holds. Recorded models are free and
-    stay."""
+    """Return callers that do not send requests which a batch in the store holds. Callers of recorded models, whose
+    calls cost nothing, are returned as they are."""
     return {
         name: caller if isinstance(caller.model, ReplayModel) else LiveCaller(caller, log)
         for name, caller in callers.items()

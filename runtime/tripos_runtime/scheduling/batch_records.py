@@ -18,21 +18,21 @@ INTENDED: Final = "intended"
 SUBMITTED: Final = "submitted"
 """Written once the provider's id of the batch is known."""
 UNANSWERED: Final = "unanswered"
-"""Written once a batch has ended, with all requests that it did not answer: it no longer holds them."""
+"""Written once a batch has ended, with all requests that it did not answer. It no longer holds these."""
 COLLECTED: Final = "collected"
-"""Every request of the batch was answered or failed, and the replies are kept."""
+"""Written once every request of the batch was answered or failed and the replies are kept."""
 DROPPED: Final = "dropped"
-"""The batch never reached the provider, was deleted there, or was given up."""
+"""Written if the batch never reached the provider, was deleted there, or was given up."""
 EXPIRY: Final = timedelta(hours=25)
-"""A batch has ended after this time: providers allow a day, and clocks differ."""
+"""The age at which every batch has ended: providers allow a day, and clocks differ."""
 KEPT: Final = timedelta(days=30)
-"""Providers keep replies about this long. An older batch holds no request."""
+"""The time that providers keep replies, roughly. An older batch holds no request."""
 
 
 @dataclass(frozen=True)
 class BatchRecord:
-    """One record of a batch. The first has the names of its requests, and `UNANSWERED` those that it no longer
-    holds."""
+    """One record of a batch. The state `INTENDED` has the names of all its requests, `UNANSWERED` the names of those
+    that it no longer holds."""
 
     marker: str
     state: str
@@ -48,11 +48,11 @@ class BatchLog(Protocol):
     """The records of a store."""
 
     def load(self) -> Sequence[BatchRecord]:
-        """Return every record, including those of other processes: those returned before, and then the new ones."""
+        """Return the records of all processes. Later calls return the same records, followed by new ones."""
         ...
 
     def peek(self) -> Sequence[BatchRecord]:
-        """Return the same as `load` as far as this machine has seen it. If nothing is new this takes microseconds."""
+        """Return the records of `load` that are visible on this machine. If nothing is new this takes microseconds."""
         ...
 
     def note(self, record: BatchRecord) -> None:
@@ -69,9 +69,9 @@ class OpenBatch:
     requests: frozenset[str]
     batch_id: str | None = None
     left: set[str] = field(default_factory=set)
-    """Requests whose outcome was not given to anybody yet."""
+    """The requests whose outcome no caller has received yet."""
     unanswered: set[str] = field(default_factory=set)
-    """Requests that the batch ended without a reply to."""
+    """The requests to which the ended batch has no reply."""
 
 
 class BatchBook:
@@ -83,19 +83,20 @@ class BatchBook:
         self._endpoint = endpoint
         self._open: dict[str, OpenBatch] = {}
         self._closed: set[str] = set()
-        self._records = 0
+        self._record_count = 0
+        """How many records of the log have been read."""
         self._holders: dict[str, OpenBatch] = {}
-        """The last batch that has each request."""
+        """The last batch that holds each request, by the request's name."""
 
     @property
     def open(self) -> Iterable[OpenBatch]:
-        """Return the batches that are not collected."""
+        """The batches that are not collected or dropped."""
         return self._open.values()
 
     def refresh(self, now: datetime, *, peek: bool = False) -> None:
         """Read the records of all processes, and forget batches whose replies have been deleted."""
         records = self._log.peek() if peek else self._log.load()
-        new, self._records = records[self._records :], len(records)
+        new, self._record_count = records[self._record_count :], len(records)
         for record in new:
             if record.model == self._model and self._endpoint in (record.endpoint, ""):
                 self._take(record)
@@ -115,10 +116,10 @@ class BatchBook:
         batch.left.discard(request)
 
     def unanswered(self, batch: OpenBatch, requests: Iterable[str], now: datetime) -> None:
-        """Record that a batch has ended without a reply to these requests; other batches or calls may ask them."""
-        found = batch.unanswered | set(requests)
-        if found != batch.unanswered:
-            names = tuple(sorted(found))  # all so far: only the last such record of a batch counts
+        """Record that a batch has ended without a reply to these requests. Other batches or calls may send them."""
+        unanswered = batch.unanswered | set(requests)
+        if unanswered != batch.unanswered:
+            names = tuple(sorted(unanswered))  # including earlier ones: only the last such record of a batch counts
             self._note(BatchRecord(batch.marker, UNANSWERED, self._model, self._endpoint, now, batch.batch_id, names))
 
     def note_intent(self, marker: str, requests: Sequence[str], now: datetime) -> OpenBatch:
@@ -172,9 +173,10 @@ class BatchBook:
 
 
 def request_name(request: Request) -> str:
-    """Return the name of a request in batches: its result and a digest of its messages."""
-    said = [[message.role, message.content] for message in request.messages] + [list(request.tools)] * bool(
-        request.tools
-    )
-    text = orjson.dumps([request.name, request.number, said], default=str)
+    """Return the name of a request in batches: a digest of the name of its result, its sample number, its messages and
+    its tools."""
+    content = [[message.role, message.content] for message in request.messages]
+    if request.tools:
+        content.append(list(request.tools))
+    text = orjson.dumps([request.name, request.number, content], default=str)
     return hashlib.blake2b(text, digest_size=16).hexdigest()

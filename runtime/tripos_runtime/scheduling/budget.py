@@ -1,7 +1,7 @@
 """The budget of a run: a call's highest cost is reserved before it is made, and replaced by its real cost afterwards.
 
-`ObservedCosts` records how much calls of a model really cost. The errors at the end stop a run or its remaining
-calls."""
+`ObservedCosts` records how much calls of a model really cost. `Stopped`, `Halted` and `OutOfBudget` are the errors that
+end a run or its remaining calls."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from tripos_runtime.models.prices import audio_factor, media_tokens
 PICO = 10**12
 """Money is counted in integers of this fraction of a USD, small enough for the price of any token."""
 UNKNOWN = 100
-"""The multiple of its highest cost that is reserved for the first call of a model."""
+"""The multiple of its estimated highest cost that is reserved for the first call of a model."""
 CAUTION = 16
 CAUTIOUS = 4
-"""After n calls of a model, `CAUTION / n` times the highest of their costs is reserved for each, but at least
-`CAUTIOUS` times."""
+"""After n calls of a model, `CAUTION / n` times the highest of their costs is reserved for each further call, but at
+least `CAUTIOUS` times."""
 Amounts = tuple[int, int, int]
-"""Money in `PICO`, tokens and calls."""
+"""Money in units of 1 / `PICO` USD, tokens, and calls."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The highest cost of a call: money, tokens in and out, replies; the assumed largest numbers of tokens of the
-    prompt and of each reply; and the price, if money counts."""
+    """The estimated highest cost of a call: money, tokens in and out together, and replies; the assumed largest numbers
+    of tokens of the prompt (`sent`) and of each reply (`received`); and the price, if the budget limits money."""
 
     pico_usd: int
     tokens: int
@@ -47,7 +47,8 @@ class Cost:
 
 @dataclass(eq=False, slots=True)
 class Debit:
-    """The part of a budget that a call in flight takes: its highest cost, and the reserved amount."""
+    """The part of a budget that a call of the model `name` takes while it is in flight: its highest cost, and the
+    reserved amount."""
 
     cost: Cost
     name: str
@@ -60,12 +61,12 @@ class Debit:
 class ObservedCosts:
     """The observed costs of a model's calls. `count` is their number.
 
-    >>> learnt = ObservedCosts()
-    >>> cost = learnt.highest(sent=100, received=50, samples=1, price=None)
-    >>> learnt.amounts(cost)
+    >>> observed = ObservedCosts()
+    >>> cost = observed.highest(sent=100, received=50, samples=1, price=None)
+    >>> observed.amounts(cost)
     ((0, 150, 1), (0, 15000, 1))
     >>> reply = Reply("4", "m", "stop", 100, 950, None)
-    >>> learnt.learn(cost, reply, used_by(reply, None)), learnt.amounts(cost)
+    >>> observed.learn(cost, reply, used_by(reply, None)), observed.amounts(cost)
     (True, ((0, 1050, 1), (0, 16800, 1)))
     """
 
@@ -74,9 +75,9 @@ class ObservedCosts:
     def __init__(self) -> None:
         self.count = 0
         self._more_in = self._more_out = 0
-        """By how many tokens prompts and replies exceeded the assumed maximum."""
+        """The largest numbers of tokens by which a prompt and a reply exceeded the assumed maximum."""
         self._dearest = (0, 0)
-        """The highest money and tokens of a reply."""
+        """The highest money and the highest number of tokens of a reply."""
 
     def highest(self, sent: int, received: int, samples: int, price: Price | None) -> Cost:
         """Return the highest cost of a call whose prompt and replies have at most `sent` and `received` tokens."""
@@ -85,15 +86,15 @@ class ObservedCosts:
         return Cost(pico_usd * samples, (most_in + most_out) * samples, samples, sent, received, price)
 
     def amounts(self, cost: Cost) -> tuple[Amounts, Amounts]:
-        """Return the highest cost of a call as far as known now, and the amount to reserve for it while others are in
+        """Return the highest cost of a call by all calls so far, and the amount to reserve for it while others are in
         flight."""
-        now = self.highest(cost.sent, cost.received, cost.calls, cost.price)
-        highest = (now.pico_usd, now.tokens, now.calls)
+        current = self.highest(cost.sent, cost.received, cost.calls, cost.price)
+        highest = (current.pico_usd, current.tokens, current.calls)
         if not self.count:
-            return highest, (now.pico_usd * UNKNOWN, now.tokens * UNKNOWN, now.calls)
+            return highest, (current.pico_usd * UNKNOWN, current.tokens * UNKNOWN, current.calls)
         times = max(CAUTIOUS, CAUTION / self.count) * cost.calls
         pico_usd, tokens = (math.ceil(each * times) for each in self._dearest)
-        return highest, (max(now.pico_usd, pico_usd), max(now.tokens, tokens), now.calls)
+        return highest, (max(current.pico_usd, pico_usd), max(current.tokens, tokens), current.calls)
 
     def learn(self, cost: Cost, reply: Reply, used: tuple[int | None, int | None]) -> bool:
         """Record the usage of a call. Return true if this changes the reservations of others."""
@@ -110,12 +111,13 @@ class ObservedCosts:
 
 
 def reply_count(cost: Cost, reply: Reply) -> int:
-    """Return how many replies of a call arrived: a server that ignores `n` sends fewer, and others more."""
+    """Return how many replies of a call count: those that arrived, but at most the requested number. A server that
+    ignores `n` sends fewer."""
     return min(cost.calls, 1 + len(reply.further_choices))
 
 
 def highest_usd(price: Price, sent: int, received: int) -> float:
-    """Return the highest cost of these tokens, cached or not, hidden or not."""
+    """Return the highest cost of these tokens in USD, whether or not any of them are cached or hidden."""
     return max(price.cost_usd(sent, received, cached, hidden) for cached in (0, sent) for hidden in (0, received))
 
 
@@ -138,11 +140,12 @@ def used_by(reply: Reply, price: Price | None) -> tuple[int | None, int | None]:
 
 
 class Stopped(TriposError):
-    """The run cannot continue: a model is unavailable, or the budget is spent. Answers so far are kept."""
+    """The run cannot continue: a model is unavailable, or the budget is spent. Earlier replies are kept."""
 
     @classmethod
     def because(cls, error: TriposError) -> Self:
-        """Return the error that ends the run for the reason of a call's error, which would end that call only."""
+        """Return an error that ends the run, with the code, the message and the hint of an error that would end only
+        one call."""
         return cls(error.code, error.message, error.hint)
 
 
@@ -164,40 +167,40 @@ def read_amounts(texts: Iterable[str]) -> dict[str, Decimal]:
     >>> read_amounts(["$0.50", "2M tokens"])
     {'USD': Decimal('0.50'), 'tokens': Decimal('2000000')}
     """
-    found: dict[str, Decimal] = {}
+    amounts: dict[str, Decimal] = {}
     for text in texts:
         unit, amount = _amount(text)
-        if unit in found:
+        if unit in amounts:
             raise BudgetError("R0401", f"the budget has two amounts of {unit}", "give each unit once")
-        found[unit] = amount
-    return found
+        amounts[unit] = amount
+    return amounts
 
 
 def _amount(text: str) -> tuple[str, Decimal]:
     """Return the unit (`USD`, `tokens` or `calls`) and the number."""
-    wrong = BudgetError(
+    error = BudgetError(
         "R0401", f"`{text}` is not a budget", "write it as `5usd`, `200000tokens`, `2Mtokens` or `1000calls`"
     )
     match = AMOUNT.fullmatch(text.strip())
     if match is None:
-        raise wrong
+        raise error
     dollar, number, thousands, unit = match[1], match[2], (match[3] or "").lower(), (match[4] or "").lower()
     if bool(dollar) == bool(unit) and not (dollar and unit == "usd"):
-        raise wrong
+        raise error
     amount = Decimal(number) * {"": 1, "k": 1000, "m": 1_000_000}[thousands]
     if dollar or unit in {"usd", "$"}:
-        kind, whole = "USD", not thousands
+        kind, valid = "USD", not thousands
     else:
-        kind, whole = ("tokens" if unit.startswith("token") else "calls"), amount == amount.to_integral_value()
-    if not whole or amount <= 0 or amount > PICO:
-        raise wrong
+        kind, valid = ("tokens" if unit.startswith("token") else "calls"), amount == amount.to_integral_value()
+    if not valid or amount <= 0 or amount > PICO:
+        raise error
     return kind, amount
 
 
 AROUND_MESSAGE = 16
 """The largest number of tokens that a message costs in addition to its text."""
 LEAST_MEDIUM, PIXELS = 4096, 196
-"""The tokens of an image of any size, and the pixels per token, if no formula is published."""
+"""The assumed tokens of every image or file, and the pixels per further token, if no formula is published."""
 
 
 class OutOfBudget(Stopped):
@@ -208,13 +211,15 @@ class Budget:
     """The limits of a budget and the amount spent. `None` means no limit; spending is counted in any case.
 
     Before each attempt its highest cost is reserved: every byte of the messages and of the schema counts as a token,
-    plus 16 per message; the reply is as long as `max_tokens` or the model allows. Afterwards the real usage replaces
-    the reservation; if it is unknown, the highest cost stays. A failed call costs what its provider reports, else
-    nothing, like a cancelled one: a provider may bill a reply that never arrived, and the amount is unknown.
+    plus 16 tokens per message; the reply has the length that `max_tokens` or the model allows. Afterwards the real
+    usage replaces the reservation; if it is unknown, the highest cost counts as spent. A failed call costs what its
+    provider reports. Without a report it costs nothing, and so does a cancelled call, although a provider may bill a
+    reply that never arrived.
 
-    A reply may use more: a provider may add texts to prompts, and not count reasoning as output. So the first call of a
-    model goes alone, and calls in flight reserve what calls of their model really cost (`ObservedCosts`). A call that
-    is alone needs no more than its highest cost. So a budget is exceeded by one call at most.
+    A call may use more than its estimate: a provider may add texts to prompts, and not count reasoning as output. So
+    the first call of a model goes alone, and later calls reserve by what calls of their model really cost
+    (`ObservedCosts`). A call that is alone in flight needs room only for its highest cost. So a budget is exceeded by
+    one call at most.
 
     >>> budget = Budget.parse(["5usd", "2Mtokens"])
     >>> budget.usd, budget.tokens, budget.calls
@@ -229,10 +234,12 @@ class Budget:
         self._spent = [0, 0, 0]
         self._reserved = [0, 0, 0]
         self._in_flight: dict[str, set[Debit]] = {}
-        """The calls in flight of each model."""
+        """The reservations of the calls in flight, by model."""
         self._waiting: deque[tuple[asyncio.Future[Debit], Cost, str]] = deque()
+        """The calls that wait for room, in the order of arrival: their future reservation, their cost and model."""
         self._schemas: dict[int, tuple[Mapping[str, Any], int]] = {}
-        self._learnt: dict[str, ObservedCosts] = {}
+        """The sizes of schemas by the `id` of the schema, which is kept so that the id stays unique."""
+        self._observed: dict[str, ObservedCosts] = {}
 
     @classmethod
     def parse(cls, texts: Iterable[str]) -> Budget:
@@ -256,7 +263,7 @@ class Budget:
 
     @property
     def spent_usd(self) -> float:
-        """The cost of calls so far, as far as prices are known."""
+        """The cost of the calls so far whose price is known."""
         return self._spent[0] / PICO
 
     @property
@@ -266,7 +273,7 @@ class Budget:
 
     @property
     def spent_calls(self) -> int:
-        """The replies so far."""
+        """The number of replies so far."""
         return self._spent[2]
 
     def highest(self, request: Request, model: Model) -> Cost:
@@ -322,8 +329,8 @@ class Budget:
             raise
 
     def hold(self, cost: Cost, name: str, *, anyway: bool = False) -> Debit | None:
-        """Reserve the highest cost of a request in a batch, and return the reservation; `None` if it does not fit.
-        `anyway`: it was submitted already."""
+        """Reserve the highest cost of a request in a batch, and return the reservation; `None` if it does not fit. With
+        `anyway`, it is reserved in any case, since the request was submitted already."""
         highest, _ = self._observed_of(name).amounts(cost)
         if not anyway and not self._fits(highest):
             return None
@@ -340,22 +347,22 @@ class Budget:
         for place, amount in enumerate(used):
             self._spent[place] += debit.highest[place] if amount is None else amount
         self._spent[2] += reply_count(debit.cost, reply)
-        learnt = self._observed_of(debit.name)
-        if self._bounds_usage and learnt.learn(debit.cost, reply, used):
+        observed = self._observed_of(debit.name)
+        if self._bounds_usage and observed.learn(debit.cost, reply, used):
             for other in self._in_flight.get(debit.name, ()):
                 if not other.fixed:
-                    self._reserve(other, learnt)
+                    self._reserve(other, observed)
         self._admit()
 
     def end(self, debit: Debit, usage: Reply | None, price: Price | None) -> None:
-        """Settle a call without a reply: its reported usage, or nothing."""
+        """Replace the reservation of a call without a reply by its reported usage, or by nothing."""
         if usage is None:
             self.give_back(debit)
         else:
             self.settle(debit, usage, price)
 
     def give_back(self, debit: Debit) -> None:
-        """Release the reservation of a call without a reply."""
+        """Release the reservation of a call that cost nothing."""
         self._release(debit)
         self._admit()
 
@@ -369,13 +376,10 @@ class Budget:
         return self.usd is not None or self.tokens is not None
 
     def _observed_of(self, name: str) -> ObservedCosts:
-        costs = self._learnt.get(name)
-        if costs is None:
-            costs = self._learnt[name] = ObservedCosts()
-        return costs
+        return self._observed.setdefault(name, ObservedCosts())
 
     def _must_wait_for_first(self, cost: Cost, name: str) -> bool:
-        """Return true while the cost of a model's calls is unknown and its first call is in flight."""
+        """Return true while no cost of a model's calls has been observed and a call of it is in flight."""
         is_estimate = cost.pico_usd > 0 or (self.tokens is not None and cost.tokens > 0)
         return is_estimate and not self._observed_of(name).count and name in self._in_flight
 
@@ -383,13 +387,13 @@ class Budget:
         """Return the reservation of a call that may go now; None if it has to wait."""
         if self._must_wait_for_first(cost, name):
             return None
-        learnt = self._observed_of(name)
-        highest, reserved = learnt.amounts(cost)
+        observed = self._observed_of(name)
+        highest, reserved = observed.amounts(cost)
         if not self._fits(reserved) and (self._in_flight or not self._fits(highest)):
             return None
         debit = Debit(cost, name, highest)
         self._in_flight.setdefault(name, set()).add(debit)
-        self._reserve(debit, learnt)
+        self._reserve(debit, observed)
         return debit
 
     def _fits(self, more: Amounts) -> bool:
@@ -398,9 +402,9 @@ class Budget:
             for limit, spent, reserved, each in zip(self._limits, self._spent, self._reserved, more, strict=True)
         )
 
-    def _reserve(self, debit: Debit, learnt: ObservedCosts) -> None:
-        """Reserve for a call in flight what is known of its cost now."""
-        _, amounts = learnt.amounts(debit.cost)
+    def _reserve(self, debit: Debit, observed: ObservedCosts) -> None:
+        """Set the reservation of a call in flight by the costs observed so far."""
+        _, amounts = observed.amounts(debit.cost)
         for place, amount in enumerate(amounts):
             self._reserved[place] += amount - debit.reserved[place]
         debit.reserved = amounts
@@ -414,8 +418,8 @@ class Budget:
             self._reserved[place] -= amount
 
     def _admit(self) -> None:
-        """Admit waiting calls in the order of arrival, so that cheap calls do not starve an expensive one. Only calls
-        that wait for the first call of their model are passed."""
+        """Admit waiting calls in the order of arrival, so that cheap calls do not starve an expensive one. Only a call
+        that waits for the first call of its model is overtaken by later calls."""
         later: deque[tuple[asyncio.Future[Debit], Cost, str]] = deque()
         while self._waiting:
             future, cost, name = self._waiting[0]
@@ -454,8 +458,7 @@ class Budget:
         return OutOfBudget("R0402", f"the budget does not go further: {'; '.join(parts)}", hint)
 
     def _schema_bytes(self, schema: Mapping[str, Any]) -> int:
-        """Return the size of a schema. Schemas are few and reused by many requests. The entry keeps its schema alive,
-        so no other schema gets its id."""
+        """Return the size of a schema in bytes. Schemas are few, and each is part of many requests."""
         known = self._schemas.get(id(schema))
         if known is None:
             import orjson
@@ -502,8 +505,8 @@ def _unpriced(names: Sequence[str]) -> BudgetError:
 
 
 def _highest_media_tokens(medium: Medium, model: str, detail: str | None) -> int:
-    """Return the largest number of text tokens that an image or another file costs; if none is published, more than any
-    known model uses."""
+    """Return the largest number of tokens that an image or another file costs, in tokens of text. If no formula is
+    published, assume more than any known model uses."""
     most = media_tokens(model, medium, detail).high
     if not math.isfinite(most):
         most = LEAST_MEDIUM + medium.size + (medium.width or 0) * (medium.height or 0) // PIXELS

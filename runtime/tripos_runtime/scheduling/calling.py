@@ -11,26 +11,15 @@ from datetime import datetime
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.models.base import Model, ModelError, Reply, Request
 from tripos_runtime.models.http import MB, REPLY_SHARE, ReplyMemory, ReplyShare
-from tripos_runtime.scheduling.budget import Budget, Cost, Halted, OutOfBudget, Stopped
+from tripos_runtime.scheduling.budget import Budget, Cost, Halted, Stopped
 from tripos_runtime.scheduling.endpoint import TIMED_OUT, UNREACHABLE, Gate, Shares, Sleep, Snapshot, Times
 from tripos_runtime.scheduling.limits import Limits, TokensPerMinute, most_at_once, shared_limits
 
-__all__ = [
-    "Called",
-    "Caller",
-    "Halted",
-    "Limits",
-    "OutOfBudget",
-    "Sleep",
-    "Snapshot",
-    "Stopped",
-    "open_callers",
-    "snapshot",
-]
-
 FIRST_DELAY_S = 0.5
+"""The longest delay before the first retry; it doubles with each further retry."""
 LONGEST_DELAY_S = 60.0
 FIRST_CONTACT_RETRIES = 2
+"""The most retries of a call to an endpoint that has never answered."""
 Lane = tuple[str, str]
 """The role and the scenario that a call belongs to."""
 NO_LANE: Lane = ("", "")
@@ -38,8 +27,8 @@ NO_LANE: Lane = ("", "")
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A reply, with the number of attempts, the latency of the last one in seconds (if meaningful), and the provider's
-    batch that it came in, if any. Its tokens and its cost include all attempts with known usage."""
+    """A reply, with the number of attempts, the latency of the last attempt in seconds (None for a batch), and the
+    provider's id of its batch, if any. The tokens and the cost of the reply include all attempts with known usage."""
 
     reply: Reply
     attempts: int
@@ -69,7 +58,7 @@ class Caller:
         self.memory = memory
         self._clock, self._sleep = times.clock, times.sleep
         self._rng = rng
-        self._usual = _TokenAverage() if any(isinstance(share, TokensPerMinute) for share in shares) else None
+        self._average = _TokenAverage() if any(isinstance(share, TokensPerMinute) for share in shares) else None
         self._fatal: ModelError | None = None
         self._halted = False
 
@@ -79,8 +68,9 @@ class Caller:
         self.gate.fail_waiting(Halted)
 
     async def call(self, request: Request, lane: Lane = NO_LANE) -> Called:
-        """Wait for a slot and ask. Transient errors are retried after up to 0.5 s, 1 s, 2 s …, or when the endpoint
-        says. `lane` is the role and the scenario of the call; lanes take turns.
+        """Wait for a slot and ask the model. Transient errors are retried after a random delay of up to 0.5 s, 1 s, 2 s
+        …, or after the delay that the endpoint asks for. `lane` is the role and the scenario of the call; lanes take
+        turns.
 
         Raises `ModelError` if this call failed for good, and `Stopped` if every other call would fail too: the model is
         unavailable, or the budget is spent (`OutOfBudget`). Raises `Halted` after `halt`."""
@@ -95,7 +85,7 @@ class Caller:
     async def _call(self, request: Request, lane: Lane, share: ReplyShare) -> Called:
         gate, shares, budget = self.gate, self._shares, self._budget
         cost = None if budget is None else budget.highest(request, self.model)
-        tokens = 0 if self._usual is None else self._usual.tokens(request)
+        tokens = 0 if self._average is None else self._average.tokens(request)
         left_s = self._limits.timeout_s
         ticket = gate.ticket()
         attempts = failures = 0
@@ -138,8 +128,8 @@ class Caller:
     async def _attempt(
         self, request: Request, epoch: int, tokens: int, cost: Cost | None, left_s: float, share: ReplyShare
     ) -> tuple[Reply, float]:
-        """Make one request, and return the reply and its latency in seconds. However it ends, its slot is released and
-        its budget debit settled."""
+        """Make one request, and return the reply and its latency in seconds. However the request ends, its slot is
+        released and its reservation of the budget is settled."""
         gate, shares, budget = self.gate, self._shares, self._budget
         debit = None
         try:
@@ -157,12 +147,12 @@ class Caller:
             latency_s = self._clock() - started
         except BaseException as error:
             if budget is not None and debit is not None:
-                took = error.usage if isinstance(error, ModelError) else None
-                budget.end(debit, took, self.model.price)
+                usage = error.usage if isinstance(error, ModelError) else None
+                budget.end(debit, usage, self.model.price)
             if isinstance(error, TimeoutError):
-                late = self._late()
-                gate.failed(epoch, shares, tokens, late)
-                raise late from None
+                timeout = self._timeout_error()
+                gate.failed(epoch, shares, tokens, timeout)
+                raise timeout from None
             if isinstance(error, ModelError):
                 gate.failed(epoch, shares, tokens, error)
             else:
@@ -171,8 +161,8 @@ class Caller:
         if budget is not None and debit is not None:
             budget.settle(debit, reply, self.model.price)
         used = None
-        if self._usual is not None:
-            used = self._usual.learn(request, reply)
+        if self._average is not None:
+            used = self._average.learn(request, reply)
         gate.succeeded(epoch, shares, tokens, used)
         return reply, latency_s
 
@@ -181,7 +171,7 @@ class Caller:
         if not error.retryable or left_s <= 0:
             return None
         if self.gate.silent:
-            return 0.0  # it waits for the endpoint's return without using up a retry
+            return 0.0  # the gate lets it wait until the endpoint answers again, and it uses up no retry
         retries = self._limits.max_retries
         if error.code == UNREACHABLE and not self.gate.answered:  # probably a wrong address
             retries = min(retries, FIRST_CONTACT_RETRIES)
@@ -192,17 +182,20 @@ class Caller:
         delay_s = self._rng.uniform(0.0, min(FIRST_DELAY_S * 2 ** (failures - 1), LONGEST_DELAY_S))
         return delay_s if delay_s < left_s else None
 
-    def _late(self) -> ModelError:
+    def _timeout_error(self) -> ModelError:
         message = f"`{self.model.name}` did not answer within {self._limits.timeout_s:g} s"
         return ModelError(TIMED_OUT, message, "lower `--max-connections`, or raise `timeout_s`", retryable=True)
 
 
 class _TokenAverage:
-    """The average size of a model's calls in tokens, for limits of tokens per minute."""
+    """The average size of a model's calls in tokens, for limits of tokens per minute. The averages are exponential and
+    start with a guess."""
 
     def __init__(self) -> None:
         self._per_byte = 0.3
+        """Tokens per byte of the prompt."""
         self._out = 300.0
+        """Tokens per reply."""
 
     def tokens(self, request: Request) -> int:
         """Return the estimated tokens of a request."""
@@ -233,8 +226,9 @@ def open_callers(
     rng: random.Random | None = None,
     now: Callable[[], datetime] = lambda: datetime.now().astimezone(),
 ) -> dict[str, Caller]:
-    """Return a caller for each model, by the names of `models`. Models with the same endpoint and key share a gate; all
-    share the budget. `notes` receives a line for the user when an endpoint stops answering and when it returns.
+    """Return a caller for each model, by the names of `models`. Models of one endpoint, which is an address with a key,
+    share a gate; all share the budget. `notes` receives a line for the user when an endpoint stops answering and when
+    it answers again.
 
     >>> from tripos_runtime.models.base import Message
     >>> from tripos_runtime.models.families import open_model
@@ -245,20 +239,20 @@ def open_callers(
     """
     times = Times(clock, sleep, now)
     random_source = random.Random() if rng is None else rng
-    at: dict[str, list[Model]] = {}
+    by_endpoint: dict[str, list[Model]] = {}
     for model in models.values():
-        at.setdefault(model.endpoint, []).append(model)
-    gates: list[Gate] = []
-    by_endpoint: dict[str, Gate] = {}
-    for endpoint, there in at.items():
-        most = most_at_once(there, limits)
-        names = [model.name for model in there]
-        by_endpoint[endpoint] = Gate(endpoint, names, most, limits.patience_s, notes, times, gates)
-        gates.append(by_endpoint[endpoint])
+        by_endpoint.setdefault(model.endpoint, []).append(model)
+    all_gates: list[Gate] = []
+    gates: dict[str, Gate] = {}
+    for endpoint, its_models in by_endpoint.items():
+        most = most_at_once(its_models, limits)
+        names = [model.name for model in its_models]
+        gates[endpoint] = Gate(endpoint, names, most, limits.patience_s, notes, times, all_gates)
+        all_gates.append(gates[endpoint])
     shares = shared_limits(models, limits)
     memory = ReplyMemory(limits.reply_memory_mb * MB)
     return {
-        name: Caller(model, by_endpoint[model.endpoint], shares[name], limits, budget, memory, times, random_source)
+        name: Caller(model, gates[model.endpoint], shares[name], limits, budget, memory, times, random_source)
         for name, model in models.items()
     }
 
@@ -269,5 +263,6 @@ def snapshot(callers: Mapping[str, Caller]) -> list[Snapshot]:
 
 
 def _size(request: Request) -> int:
+    """Return the size of the messages and the tools in bytes."""
     texts = (*(message.content for message in request.messages), *request.tools)
     return sum(len(text.encode("utf-8", "replace")) for text in texts)

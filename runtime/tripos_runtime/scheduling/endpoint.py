@@ -13,6 +13,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from datetime import datetime
 from itertools import count
+from operator import itemgetter
 from typing import Generic, Literal, TypeVar, get_args
 
 from tripos_compiler.diagnostics.text_format import duration
@@ -40,7 +41,7 @@ class Circuit:
     >>> circuit.probing = True
     >>> circuit.failed(10.5, probe=True), circuit.probe_at  # the next after 2 s
     (False, 12.5)
-    >>> circuit.answered(12.6), circuit.silent  # it was silent, and is no more
+    >>> circuit.answered(12.6), circuit.silent  # the answer ends the silence
     (True, False)
     """
 
@@ -61,7 +62,7 @@ class Circuit:
 
     @property
     def give_up_at(self) -> float:
-        """The time at which the silence has lasted too long."""
+        """The time at which the silence will have lasted too long; infinity without a silence."""
         return math.inf if self.silent_since is None else self.silent_since + self.patience_s
 
     def may_probe(self, now: float) -> bool:
@@ -76,7 +77,7 @@ class Circuit:
         return ended
 
     def failed(self, now: float, *, probe: bool) -> bool:
-        """Record a call without an answer. Return true if the endpoint counts as silent from now on."""
+        """Record a call without an answer. Return true if this makes the endpoint silent."""
         self.failures += 1
         if self.failures == 1:
             self.failing_since = now
@@ -98,20 +99,22 @@ class Circuit:
 
 
 START = 16
+"""The number of concurrent calls at the start."""
 FASTER = 3
 """The growth factor per round trip at the start. With 2, 20,000 calls at 512 concurrent ones take an eighth longer than
 necessary; with 3, a fourteenth."""
 STUMBLE = 0.2
 """The share of server errors among the last calls that counts as overload; fewer are accidents."""
 MEMORY = 0.9
-"""The part of that share that a call leaves in the average."""
+"""The weight of the earlier calls in the exponential average of that share; the last call has the rest."""
 
 
 class Window:
     """The congestion window of an endpoint: `allowed` concurrent calls now, at most `most`.
 
-    An endpoint objects by status 429, by a timeout, or by frequent server errors. This halves the window once for all
-    calls sent under the old size: each call carries the `epoch` in which it was sent.
+    An endpoint objects by status 429, by a timeout, or by frequent server errors. An objection halves the window. Only
+    the first objection to the calls that were sent under one size counts: each call has the `epoch` in which it was
+    sent.
 
     >>> window = Window(most=64)
     >>> window.allowed
@@ -166,7 +169,7 @@ class Window:
             self.shrink(epoch)
 
     def restart(self) -> None:
-        """Restart with one call after the endpoint has returned, multiplying up to half of the last good size."""
+        """Restart with one call after a silence, and grow fast up to half of the last size."""
         self._threshold = max(1.0, self._size / 2)
         self._size = 1.0
         self.allowed = 1
@@ -179,10 +182,10 @@ W = TypeVar("W")
 
 
 class Lanes(Generic[G, W]):
-    """The waiting calls of an endpoint, in round robin over lanes, whatever their length.
+    """The waiting calls of an endpoint. Lanes take turns, however many calls each of them has.
 
     A lane is a role in a scenario. A group within a lane may be held back by a limit of its own, such as a model's
-    calls per minute; calls of other groups in the lane pass it.
+    calls per minute; calls of other groups in the lane overtake it.
 
     >>> lanes: Lanes[str, str] = Lanes()
     >>> for ticket, (lane, name) in enumerate([("ask", "a1"), ("ask", "a2"), ("ask", "a3"), ("judge", "j1")]):
@@ -207,7 +210,11 @@ class Lanes(Generic[G, W]):
     def take(self, may_go: Callable[[G], bool]) -> W | None:
         """Return the next waiter whose group may go; None if there is none."""
         for lane, groups in self._lanes.items():
-            first = min(((heap[0][0], group) for group, heap in groups.items() if may_go(group)), default=None, key=_0)
+            first = min(
+                ((heap[0][0], group) for group, heap in groups.items() if may_go(group)),
+                default=None,
+                key=itemgetter(0),
+            )
             if first is not None:
                 heap = groups[first[1]]
                 _, waiter = heapq.heappop(heap)
@@ -220,7 +227,7 @@ class Lanes(Generic[G, W]):
         return None
 
     def remove(self, lane: Hashable, group: G, ticket: int) -> None:
-        """Remove a waiter. Nothing happens if it has gone."""
+        """Remove a waiter, if it still waits."""
         heap = self._lanes.get(lane, {}).get(group, [])
         left = [entry for entry in heap if entry[0] != ticket]
         if len(left) == len(heap):
@@ -233,15 +240,11 @@ class Lanes(Generic[G, W]):
             self._drop(lane, group)
 
     def _drop(self, lane: Hashable, group: G) -> None:
-        """Remove an empty lane; it joins at the end when it returns."""
+        """Remove an empty group, and its lane if that is empty too. A lane that returns later is the last in turn."""
         groups = self._lanes[lane]
         del groups[group]
         if not groups:
             del self._lanes[lane]
-
-
-def _0(entry: tuple[int, object]) -> int:
-    return entry[0]
 
 
 State = Literal["ready", "held back", "silent", "given up"]
@@ -301,16 +304,19 @@ PROBE = -1
 
 @dataclass(frozen=True, slots=True)
 class _Waiter:
+    """A waiting call: the future epoch of its start, its limits, and its estimated tokens."""
+
     future: asyncio.Future[int]
     shares: Shares
     tokens: int
 
 
 class Gate:
-    """The gate of one endpoint and key.
+    """The gate of one endpoint, which calls pass.
 
-    A call enters by `try_enter` or `enter`, which return the epoch of the window that it is sent in, and leaves by
-    exactly one of `succeeded`, `failed` and `vanished`."""
+    A call enters by `try_enter` or `enter`, which return the epoch of the window in which it is sent, and leaves by
+    exactly one of `succeeded`, `failed` and `cancelled`. `shares` are the limits that the call shares with others, and
+    `tokens` its estimated tokens."""
 
     def __init__(
         self,
@@ -322,7 +328,7 @@ class Gate:
         times: Times,
         gates: list[Gate],
     ) -> None:
-        """`gates` are all gates of the run. An endpoint that is gone stops the run if no other gate is in use."""
+        """`gates` are all gates of the run. If an endpoint is given up and so are all others in use, the run stops."""
         self.endpoint = endpoint
         self.models = tuple(models)
         self.window = Window(most)
@@ -339,10 +345,14 @@ class Gate:
         self._lanes: Lanes[Shares, _Waiter] = Lanes()
         self._tickets = count()
         self._used = False
+        """True once a call has come."""
         self._wait_until = -math.inf
+        """The time until which the endpoint asked clients to wait."""
         self._is_reported = False
-        self._alarm: asyncio.Task[None] | None = None
-        self._alarm_at = math.inf
+        """True if the user knows that the endpoint was given up."""
+        self._wake_up: asyncio.Task[None] | None = None
+        """The task that admits calls at `_wake_up_at`."""
+        self._wake_up_at = math.inf
 
     def ticket(self) -> int:
         """Return a ticket, the place of a call in its lane, which it keeps for retries."""
@@ -355,7 +365,7 @@ class Gate:
 
     @property
     def given_up(self) -> bool:
-        """True if it has been silent for longer than the run's patience."""
+        """True if the endpoint has been silent for longer than the run's patience."""
         return self._clock() >= self.circuit.give_up_at
 
     def snapshot(self) -> Snapshot:
@@ -383,8 +393,8 @@ class Gate:
         return self.window.epoch
 
     async def enter(self, lane: Hashable, shares: Shares, tokens: int, ticket: int) -> int:
-        """Wait for a slot, and return the epoch. Raises `ModelError` (R0112) if the endpoint is gone, and `Stopped` if
-        it was the last one."""
+        """Wait for a slot, and return the epoch. Raises `ModelError` (R0112) if the endpoint is given up, and `Stopped`
+        if all endpoints in use are."""
         self._used = True
         future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._lanes.add(lane, shares, ticket, _Waiter(future, shares, tokens))
@@ -404,7 +414,7 @@ class Gate:
         self._leave(epoch, shares, tokens, used)
 
     def failed(self, epoch: int, shares: Shares, tokens: int, error: ModelError) -> None:
-        """Record an error or a missing response."""
+        """Record an error: an answer of the endpoint, or a missing answer."""
         if error.code in NO_ANSWER and error.retryable and not error.broken:
             self._no_response(epoch, error)
         else:
@@ -417,7 +427,7 @@ class Gate:
         self._leave(epoch, shares, tokens, None)
 
     def cancelled(self, epoch: int, shares: Shares, tokens: int) -> None:
-        """Record a call that was cancelled by its caller. It says nothing about the endpoint."""
+        """Record a call that its caller cancelled, which says nothing about the endpoint."""
         self._leave(epoch, shares, tokens, None)
 
     def _note_reply(self) -> None:
@@ -441,17 +451,17 @@ class Gate:
         if not self.answered and error.code == UNREACHABLE:
             return  # probably a wrong address: the caller gives up soon
         if self.circuit.failed(self._clock(), probe=epoch == PROBE):
-            self._tell_silence(error)
+            self._report_silence(error)
 
     def endpoint_failed(self, error: ModelError) -> bool:
-        """Return true if the endpoint and not the call is to blame when a call is out of retries: no other call was
-        answered either. The endpoint counts as silent from now on."""
+        """Return true if the endpoint and not the call is to blame for the last error of a call without retries: none
+        of the last calls was answered. The endpoint is silent from then on."""
         if error.code not in NO_ANSWER or not self.circuit.fall_silent(self._clock()):
             return False
-        self._tell_silence(error)
+        self._report_silence(error)
         return True
 
-    def _tell_silence(self, error: ModelError) -> None:
+    def _report_silence(self, error: ModelError) -> None:
         since = self._times.now()
         self._notes(
             f"{self._names} has not responded since {since:%H:%M:%S} ({error.message}); "
@@ -465,7 +475,7 @@ class Gate:
         if shares:
             for share in shares:
                 share.leave(tokens, used)
-            for gate in self._gates:  # a limit may span several endpoints
+            for gate in self._gates:  # a limit may apply to models of several endpoints
                 gate._admit()
         elif self._lanes:
             self._admit()
@@ -506,7 +516,7 @@ class Gate:
             self._wake(now + soonest_s)
 
     def _admit_probe(self, now: float) -> None:
-        """Admit a probe at a silent endpoint; after too long, fail all waiting calls."""
+        """Admit a probe of a silent endpoint. After too long a silence, fail all waiting calls."""
         circuit = self.circuit
         if circuit.may_probe(now) and now >= self._wait_until:
             waiter = self._lanes.take(lambda shares: all(share.wait_s(now) <= 0 for share in shares))
@@ -526,11 +536,11 @@ class Gate:
             self._notes(f"{self._names} did not answer for {after}: its calls fail from now on (R0112)")
         self.fail_waiting(self.given_up_error)
 
-    def fail_waiting(self, why: Callable[[], Exception]) -> None:
-        """Raise an error in all waiting calls."""
+    def fail_waiting(self, make_error: Callable[[], Exception]) -> None:
+        """Raise an error of its own in each waiting call."""
         while (waiter := self._lanes.take(lambda shares: True)) is not None:
             if not waiter.future.done():
-                waiter.future.set_exception(why())
+                waiter.future.set_exception(make_error())
 
     def given_up_error(self) -> ModelError | Stopped:
         """Return the error of a call to an endpoint that was given up."""
@@ -551,17 +561,17 @@ class Gate:
         waiter.future.set_result(epoch)
 
     def _wake(self, at: float) -> None:
-        """Look again at that time, or earlier."""
-        if self._alarm is not None and not self._alarm.done():
-            if self._alarm_at <= at:
+        """Admit calls again at that time, or earlier."""
+        if self._wake_up is not None and not self._wake_up.done():
+            if self._wake_up_at <= at:
                 return
-            self._alarm.cancel()
-        self._alarm_at = at
-        self._alarm = asyncio.get_running_loop().create_task(self._sound(at))
+            self._wake_up.cancel()
+        self._wake_up_at = at
+        self._wake_up = asyncio.get_running_loop().create_task(self._admit_at(at))
 
-    async def _sound(self, at: float) -> None:
+    async def _admit_at(self, at: float) -> None:
         await self._times.sleep(max(0.0, at - self._clock()))
-        self._alarm_at, self._alarm = math.inf, None
+        self._wake_up_at, self._wake_up = math.inf, None
         self._admit()
 
     @property

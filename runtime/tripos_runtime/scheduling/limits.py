@@ -12,30 +12,34 @@ from tripos_runtime.models.base import Model
 from tripos_runtime.models.http import USUAL_MB
 
 ANY = "*"
+"""The key of a setting for all endpoints without a key of their own."""
 SMOOTH_S = 0.1
-"""Calls within this time may leave together, no more: timers are inexact, and providers also count by the second."""
+"""Only the calls of this time, in seconds, may leave together. Providers also count by the second, so a minute's calls
+may not leave at once; timers are too inexact for shorter times."""
 
 
 @dataclass(frozen=True)
 class Limits:
     """The limits on calls.
 
-    The mappings are by model name (`openai/gpt-4o`), name prefix (`openai`) or endpoint. For each model the longest
-    matching key counts, and the models of one key share its limit. `*` is for every endpoint without a key."""
+    The keys of the mappings are a model name (`openai/gpt-4o`), a prefix of names (`openai`) or an endpoint. For each
+    model the longest matching key counts, and the models of one key share its limit. The key `*` applies to each
+    endpoint without another key."""
 
     max_connections: int = 16
     """The largest number of concurrent calls to an endpoint."""
     max_retries: int = 5
     timeout_s: float = 600.0
-    """The longest time of a call's attempts and pauses together, without waiting for a slot."""
+    """The longest time of a call's attempts and delays together, in seconds. The time that it waits for a slot does not
+    count."""
     patience_s: float = 900.0
-    """How long an endpoint may be silent before its calls fail, and the longest accepted Retry-After."""
+    """How long an endpoint may be silent before its calls fail, and the longest accepted Retry-After, in seconds."""
     requests_per_minute: Mapping[str, float] = field(default_factory=dict)
     tokens_per_minute: Mapping[str, float] = field(default_factory=dict)
     connections: Mapping[str, int] = field(default_factory=dict)
-    """Overrides `max_connections`."""
+    """Replaces `max_connections` for some models."""
     reply_memory_mb: int = USUAL_MB
-    """The memory for large replies together, from the network until they are kept."""
+    """The memory for all large replies together, from their arrival until they are kept, in MB."""
 
 
 class SharedLimit(Protocol):
@@ -72,8 +76,8 @@ class Slots:
 
 
 class _RateBucket:
-    """A token bucket that fills at a steady rate. A call may go unless the level is below 0, and may push it below 0:
-    so a call larger than the bucket can go too, and the next ones wait."""
+    """A token bucket that fills at a steady rate. A call may go unless the level is below 0, and may take more than the
+    level. So a call larger than the bucket can go too, and the next ones wait."""
 
     def __init__(self, per_s: float, highest: float) -> None:
         self._per_s = per_s
@@ -108,12 +112,12 @@ class RequestsPerMinute(_RateBucket):
         self._take(1)
 
     def leave(self, tokens: int, used: int | None) -> None:
-        """Do nothing: a request counts however it ends."""
+        """Do nothing: a request counts, whatever its outcome."""
 
 
 class TokensPerMinute(_RateBucket):
-    """At most `most` tokens and one call per minute, evenly spread. Tokens are estimated at the start and corrected at
-    the end.
+    """At most `most` tokens in a minute, and those of one call more, evenly spread. The tokens of a call are estimated
+    at its start and corrected at its end.
 
     >>> rate = TokensPerMinute(6000)
     >>> rate.enter(0.0, 510)
@@ -142,12 +146,12 @@ def most_at_once(models: Iterable[Model], limits: Limits) -> int:
 
 
 def shared_limits(models: Mapping[str, Model], limits: Limits) -> dict[str, tuple[SharedLimit, ...]]:
-    """Return for each model the limits that apply in addition to those of its endpoint. Models of one key share the
-    objects."""
-    at: dict[str, list[Model]] = {}
+    """Return for each model the limits that apply in addition to those of its endpoint's gate. The models of one key
+    have the same objects."""
+    by_endpoint: dict[str, list[Model]] = {}
     for model in models.values():
-        at.setdefault(model.endpoint, []).append(model)
-    made: dict[tuple[str, str], SharedLimit] = {}
+        by_endpoint.setdefault(model.endpoint, []).append(model)
+    shared: dict[tuple[str, str], SharedLimit] = {}
 
     def rate(
         setting: Mapping[str, float], make: type[RequestsPerMinute] | type[TokensPerMinute], model: Model
@@ -155,20 +159,22 @@ def shared_limits(models: Mapping[str, Model], limits: Limits) -> dict[str, tupl
         key = _key(model, setting)
         if key is None:
             return []
-        return [made.setdefault((make.__name__, _limit_group(model, key)), make(setting[key]))]
+        return [shared.setdefault((make.__name__, _limit_group(model, key)), make(setting[key]))]
 
     def slots(model: Model) -> list[SharedLimit]:
-        most = most_at_once(at[model.endpoint], limits)
+        most = most_at_once(by_endpoint[model.endpoint], limits)
         key = _key(model, limits.connections)
-        cap = limits.max_connections if key is None else limits.connections[key]
-        together = _limit_group(model, key)
-        endpoints = {m.endpoint for m in models.values() if _limit_group(m, _key(m, limits.connections)) == together}
-        found: list[SharedLimit] = []
-        if cap < most or len(endpoints) > 1:  # else the endpoint's gate enforces the same limit
-            found.append(made.setdefault(("connections", together), Slots(cap)))
+        group_limit = limits.max_connections if key is None else limits.connections[key]
+        group = _limit_group(model, key)
+        group_endpoints = {
+            other.endpoint for other in models.values() if _limit_group(other, _key(other, limits.connections)) == group
+        }
+        model_limits: list[SharedLimit] = []
+        if group_limit < most or len(group_endpoints) > 1:  # else the endpoint's gate enforces the same limit
+            model_limits.append(shared.setdefault(("connections", group), Slots(group_limit)))
         if model.slots is not None and model.slots < most:
-            found.append(Slots(model.slots))
-        return found
+            model_limits.append(Slots(model.slots))
+        return model_limits
 
     return {
         name: (
@@ -187,7 +193,8 @@ def _most(model: Model, limits: Limits) -> int:
 
 
 def _key(model: Model, setting: Mapping[str, object]) -> str | None:
-    """Return the key of a setting that matches a model: its name, its longest prefix, or its endpoint."""
+    """Return the key of a setting that applies to a model: its name, the longest prefix of the name, its endpoint, or
+    `ANY`; None if there is none."""
     if not setting:
         return None
     parts = model.name.split("/")

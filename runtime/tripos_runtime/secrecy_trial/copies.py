@@ -48,9 +48,9 @@ from tripos_runtime.secrecy_trial.tables import DataFiles, Key, Records
 
 Kind = Literal["permuted", "exchanged", "drawn", "fresh", "missing", "alike"]
 """The ways to change secrets. `permuted` gives a row all the secrets of another, or new ones if they are equal;
-`exchanged` gives it those of another and nothing else; `drawn` gives some rows values from elsewhere in the files, each
-by itself, so that they may equal other values; `new_value` gives values that occur nowhere; `missing` gives none if the
-type allows that; `alike` gives all rows those of the first."""
+`exchanged` gives it those of another even if they are equal; `drawn` gives some rows values from elsewhere in the
+files, each by itself, so that they may equal other values; `fresh` gives values that occur nowhere; `missing` gives
+none if the type allows that; `alike` gives all rows those of the first."""
 OTHER_MEDIA = {"image": "image/png", "audio": "audio/wav", "file": "application/pdf"}
 """MIME types of contents that do not exist: in a trial nothing is sent."""
 SYLLABLES = ("ba", "cor", "di", "fen", "gu", "hal", "jo", "kem", "lu", "mor", "ni", "pos", "qua", "rel", "so", "tiv")
@@ -60,7 +60,8 @@ def new_value(
     type: Type, old: Any, dice: random.Random, axes: Mapping[str, Axis], pool: Sequence[Any], lacks: bool
 ) -> Any:
     """Return a value of a type that differs from `old`, if the type has another, as JSON would write it. A path in a
-    tree is taken from the `pool` of the column's values. With `lacks`, return nothing, or as little as the type allows.
+    tree is taken from the `pool` of the column's values. With `lacks`, the value is missing or empty if the type allows
+    that.
 
     >>> new_value(BoolType(), True, random.Random(1), {}, [], False)
     False
@@ -88,8 +89,8 @@ def new_value(
             return [] if lacks else _list(of, _parsed(old), dice, axes, pool)
         case RecordType(fields=fields):
             parts = _parsed(old)
-            said: Mapping[str, Any] = parts if isinstance(parts, Mapping) else {}
-            return {name: new_value(type_, said.get(name), dice, axes, [], lacks) for name, type_ in fields.items()}
+            before: Mapping[str, Any] = parts if isinstance(parts, Mapping) else {}
+            return {name: new_value(type_, before.get(name), dice, axes, [], lacks) for name, type_ in fields.items()}
         case DialogueType():
             turns = _parsed(old)
             speakers = [turn.get("speaker") for turn in turns] if _are_records(turns) else []
@@ -142,18 +143,18 @@ def permuted(values: Sequence[Any], dice: random.Random) -> list[int]:
     count = len(values)
     order = list(range(count))
     dice.shuffle(order)
-    turned = [(sum(_same(values[order[i]], values[order[(i + by) % count]]) for i in range(count)), by)
-              for by in dict.fromkeys((1, 2, 3, count // 2, count // 3)) if 0 < by < count]  # fmt: skip
-    by = min(turned)[1] if turned else 0
-    gives = [0] * count
-    for place in range(count):
-        gives[order[place]] = order[(place + by) % count]
-    return gives
+    unchanged = [(sum(_same(values[order[i]], values[order[(i + by) % count]]) for i in range(count)), by)
+                 for by in dict.fromkeys((1, 2, 3, count // 2, count // 3)) if 0 < by < count]  # fmt: skip
+    by = min(unchanged)[1] if unchanged else 0  # the rotation of the shuffled order that leaves fewest values unchanged
+    givers = [0] * count
+    for i in range(count):
+        givers[order[i]] = order[(i + by) % count]
+    return givers
 
 
 def canonical_text(value: Any) -> str:
-    """Return a value as a text that identifies copies in any format: `"3"` and `3` are equal, and so are a list and its
-    JSON, and a list of one element and the element."""
+    """Return a value as a text that is equal for copies in different formats: `"3"` and `3` have the same text, and so
+    have a list and its JSON, and a list of one element and the element."""
     if isinstance(value, str):
         value = _parsed(value)
     if isinstance(value, list) and len(value) == 1 and not isinstance(value[0], list | Mapping):
@@ -260,12 +261,15 @@ Path = tuple[str, ...]
 Row = tuple[Key, int]
 """A row of a file, by its number from 1."""
 Place = tuple[Key, int, Path]
+"""A value of a row of a file."""
 LONG = 12
 """A text of this many characters does not occur in two files by chance."""
 SHARED = 0.5
-"""The share of the rows of one of two files that must occur in the other before their columns are compared."""
+"""The smallest share of the rows of one of two files that must occur in the other: otherwise their columns are not
+compared."""
 BITS = 6.0
-"""How unlikely, in bits, it must be that a column agrees with a secret by chance."""
+"""How unlikely it must be that a column agrees with a secret by chance, as the binary logarithm of the odds against
+it."""
 
 
 @dataclass(frozen=True)
@@ -276,13 +280,13 @@ class Copies:
 
     @cached_property
     def leaves(self) -> Mapping[Key, list[dict[Path, str]]]:
-        """Every value of every record of every file that is read, as a text."""
-        found: dict[Key, list[dict[Path, str]]] = {}
+        """The values in the columns that are read of every file, as texts, by the number of the record less 1."""
+        leaves: dict[Key, list[dict[Path, str]]] = {}
         for key, table in self.tables.all_files.items():
-            seen = self.tables.columns_read[key]
-            records = ({name: value for name, value in record.items() if name in seen} for record in table.records)
-            found[key] = [{path: canonical_text(value) for path, value in leaves_of(record)} for record in records]
-        return found
+            columns = self.tables.columns_read[key]
+            records = ({name: value for name, value in record.items() if name in columns} for record in table.records)
+            leaves[key] = [{path: canonical_text(value) for path, value in leaves_of(record)} for record in records]
+        return leaves
 
     def same(self, row: Row) -> list[Row]:
         """Return the rows of other files that seem to be the same row."""
@@ -292,15 +296,18 @@ class Copies:
         return self._same[group].get(row, [])
 
     def twins(self, row: Row) -> list[Row]:
-        """Return the rows of other files that are certainly the same row: the identifying text is long."""
+        """Return the rows of other files that are certainly the same row: they have a long identifying text in
+        common."""
         return [other for other in self.same(row) if (row, other) in self._certain]
 
     @cached_property
     def _same(self) -> dict[tuple[Key, ...], Mapping[Row, list[Row]]]:
+        """The rows that are the same row, by the files whose rows have been compared so far."""
         return {}
 
     @cached_property
     def _certain(self) -> set[tuple[Row, Row]]:
+        """The pairs of rows with a long identifying text in common."""
         return set()
 
     @cached_property
@@ -345,26 +352,26 @@ class Copies:
         return self.leaves[row[0]][row[1] - 1]
 
     def _copied(self, column: str, pairs: list[tuple[Row, Row]], own: bool) -> Iterator[Path]:
-        """Yield the paths of values of other rows that agree with a secret wherever both exist. `own`: they are the
-        same rows."""
+        """Yield the paths of values in the second rows of pairs that agree with a secret of the first rows, wherever
+        both exist. `own` is true if each row is paired with itself."""
         candidates = {path for _, other in pairs[:50] for path in self._at(other)}
         for candidate in sorted(candidates):
             if own and (candidate[0] == column or candidate[0] in self._public_columns(pairs)):
                 continue
             values: list[str] = []
             for row, other in pairs:
-                mine, its = self._at(row).get((column,)), self._at(other).get(candidate)
-                if mine is None or its is None:
+                secret, value = self._at(row).get((column,)), self._at(other).get(candidate)
+                if secret is None or value is None:
                     continue
-                if mine != its:
+                if secret != value:
                     break
-                values.append(mine)
+                values.append(secret)
             else:
                 if chance_bits(values) >= BITS:
                     yield candidate
 
     def _public_columns(self, pairs: list[tuple[Row, Row]]) -> set[str]:
-        """Return the columns that are public in addition to the secrets of these rows."""
+        """Return the public columns of the files of these rows."""
         return set().union(*(self.tables.public_columns.get(key, frozenset()) for key in {row[0] for row, _ in pairs}))
 
     def _aligned(self, group: tuple[Key, ...]) -> dict[Row, list[Row]]:

@@ -1,7 +1,7 @@
 """Scripted models for trial runs: other roles repeat what they received, the compared role replies as its script says.
 
-Every reply is a function of what the role received, so whatever a secret could make a role say differs. The same holds
-for placeholders of Python functions."""
+Every reply is a function of what the role received. So if a secret reaches a role, its reply differs between worlds in
+which the secret differs. The same holds for the placeholders of Python functions."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ from tripos_runtime.scheduling.calling import Called
 from tripos_runtime.secrecy_trial.seen_requests import SETTINGS
 
 MOST_TOLD = 2000
-"""The largest number of characters that a role repeats, so that no conversation doubles at every turn; a number that
-hashes all of it is in every reply."""
+"""The largest number of characters that a role repeats of what it received. Without a limit, a conversation would
+double at every turn. The rest counts too, since every reply contains a number that is a hash of all that was
+received."""
 OPTIONS = "\nA. one\nB. two\nC. three\nD. four"
 """The end of texts that a role gives as part of a reply: they may have to be questions with options."""
 LENGTH = 64
@@ -38,8 +39,9 @@ LENGTH = 64
 
 @dataclass(frozen=True)
 class Script:
-    """The behaviour of the roles in a pair of worlds. `moody` roles are sometimes silent, refuse, or reply unreadably,
-    depending on what they received. Roles that `guess` state secrets of the first world, as if by chance."""
+    """The behaviour of the roles in a pair of worlds. `unreliable` roles are sometimes silent, refuse, or reply
+    unreadably, depending on what they received. If a role `guesses_secrets`, it states secrets of the first world, as
+    if by chance."""
 
     seed: int
     unreliable: bool = False

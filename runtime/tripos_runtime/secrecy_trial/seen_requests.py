@@ -12,7 +12,7 @@ from tripos_runtime.datasets.sources import Origin
 Sent = tuple[tuple[str, str], ...]
 """Messages, each with its role and text, followed by the settings of the request."""
 SETTINGS = "settings"
-"""The role of the settings, which are JSON."""
+"""Stands for the role where the text is the settings of the request, as JSON."""
 Made = tuple[str, Any, str, int]
 """A generated row: the data set; its source, as the number of an element or another such row; the cell; the number. It
 is the same row in all worlds, even if others rule out different rows before it."""
@@ -28,7 +28,8 @@ class SeenUnit(NamedTuple):
 
 
 class SeenRequest(NamedTuple):
-    """One request in a unit: the arms, the sample, the step, and its number within the step."""
+    """What distinguishes a request in a unit: the arms, the sample, the step, the `turn`, which numbers the requests of
+    a step, and the model."""
 
     arms: tuple[tuple[str, str], ...]
     sample: int
@@ -47,8 +48,8 @@ class SeenRequests:
     @property
     def messages(self) -> int:
         """The number of messages."""
-        every = (each for parts in self.units.values() for part in parts.values() for each in part)
-        return sum(who != SETTINGS for who, _ in every)
+        messages = (each for requests in self.units.values() for sent in requests.values() for each in sent)
+        return sum(role != SETTINGS for role, _ in messages)
 
     @property
     def requests(self) -> int:
@@ -68,14 +69,15 @@ class RequestDifference(NamedTuple):
 
 
 Root = Callable[[Place], Hashable]
-"""The key that items share if they come from the same rows."""
+"""A function that returns for the place of an item a key, which is equal for items from the same row."""
 
 
 def differences(
     one: SeenRequests, other: SeenRequests, root: Root, only: Collection[Place] | None = None
 ) -> Iterator[RequestDifference]:
-    """Yield the differences of two worlds: in each unit and step, the first request that differs. The existence of a
-    unit is not a difference, unless another one of the same rows exists instead and sends something else."""
+    """Yield the differences of two worlds: in each unit and step, the first request that differs. Only the units at the
+    places `only` are compared, if given. That a unit exists in one world alone is no difference, unless another unit of
+    the same row exists instead in the other world and has other requests."""
     for unit in sorted(one.units.keys() & other.units.keys(), key=repr):
         if only is not None and unit.place not in only:
             continue
@@ -86,30 +88,31 @@ def differences(
                 steps.add(part.step)
                 yield RequestDifference(unit, part, mine.get(part), theirs.get(part))
     roots = None if only is None else {root(place) for place in only}
-    lost, found = _only_in_first(one, other, root), _only_in_first(other, one, root)
-    for about in sorted(lost.keys() & found.keys(), key=repr):
-        if roots is None or about in roots:
-            yield from _replaced_units(one, other, lost[about], found[about])
+    lost, added = _only_in_first(one, other, root), _only_in_first(other, one, root)
+    for row in sorted(lost.keys() & added.keys(), key=repr):
+        if roots is None or row in roots:
+            yield from _replaced_units(one, other, lost[row], added[row])
 
 
 def _replaced_units(
-    one: SeenRequests, other: SeenRequests, lost: list[SeenUnit], found: list[SeenUnit]
+    one: SeenRequests, other: SeenRequests, lost: list[SeenUnit], added: list[SeenUnit]
 ) -> Iterator[RequestDifference]:
-    """Yield pairs of units of the same rows that only one world has and only the other has."""
-    theirs = sorted(sent for unit in found for sent in other.units[unit].values())
+    """Yield the difference between the units `lost`, which only the first world has, and the units `added` of the same
+    row, which only the other has: the first request of the lost ones, unless all their requests are equal."""
+    theirs = sorted(sent for unit in added for sent in other.units[unit].values())
     if theirs == sorted(sent for unit in lost for sent in one.units[unit].values()):
         return
     for unit in lost:
         for part, sent in one.units[unit].items():
-            instead = next((seen_unit for seen_unit in found if other.units[seen_unit]), found[0])
-            against = next(iter(other.units[instead].values()), None)
-            yield RequestDifference(unit, part, sent, against, instead.scenario)
+            replacement = next((seen_unit for seen_unit in added if other.units[seen_unit]), added[0])
+            other_sent = next(iter(other.units[replacement].values()), None)
+            yield RequestDifference(unit, part, sent, other_sent, replacement.scenario)
             return
 
 
 def _only_in_first(one: SeenRequests, other: SeenRequests, root: Root) -> Mapping[Hashable, list[SeenUnit]]:
-    """Return the units that only the first of two worlds has, by their rows."""
-    found: dict[Hashable, list[SeenUnit]] = defaultdict(list)
+    """Return the units that only the first of two worlds has, by the keys of their rows."""
+    units: dict[Hashable, list[SeenUnit]] = defaultdict(list)
     for unit in sorted(one.units.keys() - other.units.keys(), key=repr):
-        found[root(unit.place)].append(unit)
-    return found
+        units[root(unit.place)].append(unit)
+    return units

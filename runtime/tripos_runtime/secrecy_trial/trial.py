@@ -1,9 +1,9 @@
 """The secrecy trial of a plan (two-world test): if only secrets differ, every message to the compared role must be
 equal.
 
-First the secrets of all rows are changed at once. Only if a message about an item differs then, the secrets of that
-item alone are changed: secrets of other items may be shown, its own may not. `reveal(…, rows: N)` is tested separately:
-if rows exchange their secrets, what it shows must be equal."""
+First the secrets of all rows are changed at once. If a message about an item differs then, only the secrets of that
+item are changed: a message may show secrets of other items, but not those of its own. `reveal(…, rows: N)` is tested
+separately: if rows exchange their secrets, it must show the same."""
 
 from __future__ import annotations
 
@@ -26,27 +26,30 @@ from tripos_runtime.secrecy_trial.tables import DataFiles
 from tripos_runtime.secrecy_trial.world import TrialWorld
 
 PAIRS = 4
+"""The number of pairs of runs, by default."""
 ROWS = 24
-"""The number of items of a scenario that are run."""
+"""The largest number of items of a scenario that are run, by default."""
 MOST_ALONE = 12
-"""The number of differing items of a step that are tested by themselves."""
+"""The largest number of differing items of a step that are tested by themselves."""
 VARIANTS: tuple[tuple[Kind, bool, bool, bool], ...] = (
     ("permuted", False, False, False),
     ("fresh", True, True, False),
     ("missing", True, True, True),
     ("drawn", False, False, False),
 )
-"""The variants of every four pairs: how secrets are changed, whether other roles are unreliable, whether roles guess,
-and whether all rows have equal secrets in the first world, so that those of one row stand out in the other."""
+"""The variants of the pairs, which repeat after the last: how secrets are changed, whether other roles are unreliable,
+whether roles guess, and whether all rows have equal secrets in the first world, so that a changed secret of one row is
+different from all others in the second."""
 
 
 @dataclass(frozen=True)
 class SecretLeak:
     """A message to the compared role that depends on secrets of its own item.
 
-    `fields` were changed; `alone` are those whose change alone makes the difference. `copies` are the other places of
-    these secrets. `how` says what differs: the secrets; what a `reveal` with `rows` shows after rows exchanged them; or
-    only the files that contain the rows asked about."""
+    `row` is the title of the item, and `pair` the number of the pair, from 0. `fields` were changed; `alone` are those
+    whose change alone makes the difference. `copies` are the other places in the files with these secrets. `how` says
+    what differs between the worlds: the secrets; what a `reveal` with `rows` shows after rows exchanged them; or only
+    the files that contain the rows asked about."""
 
     difference: RequestDifference
     row: str
@@ -59,15 +62,15 @@ class SecretLeak:
 
 @dataclass
 class WorldTrial:
-    """The result of a trial. `units` counts the items run and the items in total by scenario; `through_others` are the
-    steps whose messages differ only for secrets of other items."""
+    """The result of a trial. `messages` counts the messages that were compared, `units` the items run by scenario;
+    `through_others` are the steps whose messages differ only because of secrets of other items."""
 
     pairs: int
     leaks: list[SecretLeak] = field(default_factory=list)
     messages: int = 0
     units: dict[str, int] = field(default_factory=dict)
     requests: Counter[str] = field(default_factory=Counter)
-    """Messages by scenario."""
+    """The number of requests by scenario."""
     through_others: set[tuple[str, str]] = field(default_factory=set)
     undecided: set[tuple[str, str]] = field(default_factory=set)
     """The steps for which not every item was tested by itself."""
@@ -116,10 +119,10 @@ class _TrialState:
         return sampled_items(self.files, self.limit)
 
     def pair(self, number: int, found: WorldTrial) -> None:
-        """Test one pair, and add its findings."""
-        kind, moody, guesses, alike = VARIANTS[number % len(VARIANTS)]
+        """Test the pair with this number, from 0, and add its findings to `found`."""
+        kind, unreliable, guesses, alike = VARIANTS[number % len(VARIANTS)]
         under = SecretChange("alike", number) if alike else None
-        script = Script(number, moody, guesses)
+        script = Script(number, unreliable, guesses)
         known: Guesses = {}
         values = RevealedValues()
         first = self._trial_run(script, under, known, values)
@@ -135,13 +138,13 @@ class _TrialState:
         if self.narrow and not alike:
             found.messages += self._test_exchange(first, number, items, found)
         for scenario in self.plan.scenarios if self.changer.layouts.groups else ():
-            found.messages += self._moved(scenario, first, one, number, items, found)
+            found.messages += self._test_moved_rows(scenario, first, one, number, items, found)
         different = [
             difference for difference in differences(one, other, items.root) if not _is_known(difference, found)
         ]
         if not different:
             return
-        found.messages += self._alone(first, one, change, different, items, found)
+        found.messages += self._test_alone(first, one, change, different, items, found)
 
     @cached_property
     def narrow(self) -> bool:
@@ -164,7 +167,7 @@ class _TrialState:
                 found.leaks.append(SecretLeak(difference, item.title, fields, fields, (), number, "exchange"))
         return one.messages + other.messages
 
-    def _moved(
+    def _test_moved_rows(
         self,
         scenario: Scenario,
         first: TrialRun,
@@ -192,7 +195,7 @@ class _TrialState:
                 found.leaks.append(SecretLeak(difference, title, fields, fields, (), number, "files"))
         return other.messages
 
-    def _alone(
+    def _test_alone(
         self,
         first: TrialRun,
         one: SeenRequests,
@@ -204,7 +207,7 @@ class _TrialState:
         """Test the differing items with only their own secrets changed: first all of them at once, then one by one.
         Return the number of messages compared."""
         world_items = [items.at(place) for place in dict.fromkeys(each.unit.place for each in different)]
-        requests = self._again(first, change, WorldItem.of(world_items), items)
+        requests = self._requests_about(first, change, WorldItem.of(world_items), items)
         messages = requests.messages
         request_differences = [each for each in differences(one, requests, items.root) if not _is_known(each, found)]
         request_differences.sort(key=lambda each: digest([change.seed, *each.unit]))  # different items in every pair
@@ -219,7 +222,7 @@ class _TrialState:
                 continue
             tried[step] += 1
             item = items.at(difference.unit.place)
-            seen_requests = self._again(first, change, item, items)
+            seen_requests = self._requests_about(first, change, item, items)
             messages += seen_requests.messages
             for request_difference in differences(one, seen_requests, items.root, {difference.unit.place}):
                 if not _is_known(request_difference, found):
@@ -238,10 +241,10 @@ class _TrialState:
         item: WorldItem,
         items: WorldItems,
     ) -> SecretLeak:
-        """Return the leak of an item, with the fields whose change alone makes it."""
+        """Return the leak that a difference `own` of an item shows, with the fields whose change alone makes it."""
         alone = []
         for name in item.fields if len(item.fields) > 1 else ():
-            requests = self._again(first, replace(change, fields=frozenset((name,))), item, items)
+            requests = self._requests_about(first, replace(change, fields=frozenset((name,))), item, items)
             if any(
                 difference.unit == own.unit and difference.part.step == own.part.step
                 for difference in differences(one, requests, items.root, {own.unit.place})
@@ -249,12 +252,14 @@ class _TrialState:
                 alone.append(name)
         return SecretLeak(own, item.title, item.fields, tuple(alone) or item.fields, item.copies, change.seed)
 
-    def _again(self, first: TrialRun, change: SecretChange, item: WorldItem, items: WorldItems) -> SeenRequests:
-        """Return the requests about some items in the first world with only their secrets changed."""
+    def _requests_about(
+        self, first: TrialRun, change: SecretChange, item: WorldItem, items: WorldItems
+    ) -> SeenRequests:
+        """Return the requests about an item, or several as one, in the first world with only their secrets changed."""
         roots = {items.root(place) for place in item.places}
         places = {
-            name: None if those is None else frozenset(each for each in those if items.root(each) in roots)
-            for name, those in self.places.items()
+            name: None if sampled is None else frozenset(each for each in sampled if items.root(each) in roots)
+            for name, sampled in self.places.items()
         }
         scenarios = [
             scenario for scenario in self.plan.scenarios if places[scenario.name] is None or places[scenario.name]
@@ -273,6 +278,9 @@ class _TrialState:
         first: TrialRun | None = None,
         placement: Placement | None = None,
     ) -> TrialRun:
+        """Return a run in the world with a change of secrets. The runs of a pair share their guesses and the values
+        that were revealed; `first` is the run of the first world, and `None` for that run itself. `placement` says in
+        which files the rows are, by default where the changed secrets in file names put them."""
         records = {} if change is None else self.changer.records(change)
         if placement is None:
             placement = self.changer.layouts.placed(records, 0 if change is None else change.seed)
@@ -299,6 +307,6 @@ def _looked_through(plan: Plan) -> set[str]:
 
 
 def _is_known(each: RequestDifference, found: WorldTrial) -> bool:
-    """Return true if a leak at that step is known already."""
-    at = (each.unit.scenario, each.part.step)
-    return any((leak.difference.unit.scenario, leak.difference.part.step) == at for leak in found.leaks)
+    """Return true if a leak at the step of a difference has been found already."""
+    step = (each.unit.scenario, each.part.step)
+    return any((leak.difference.unit.scenario, leak.difference.part.step) == step for leak in found.leaks)

@@ -22,7 +22,8 @@ from tripos_runtime.secrecy_trial.tables import DataFiles, Key, Records
 
 @dataclass(frozen=True)
 class WorldSources(Sources):
-    """The rows of a world. Rows equal to those in the files are shared with the world of the files, `base`."""
+    """The rows of a world: those of the files, except for the changed `records`, and for `placement`, which moves rows
+    to other files. Unchanged rows are shared with `base`, the world of the unchanged files, which has none itself."""
 
     tables: DataFiles = field(kw_only=True)
     records: Records = field(kw_only=True, default_factory=dict)
@@ -67,11 +68,12 @@ class WorldSources(Sources):
         }
 
     def row(self, dataset: Dataset, key: Key, number: int) -> SourceRow | None:
-        """Return a row of a data set, read once; None for a row of another file that the data set cannot read."""
-        about = (dataset.name, key, number)
-        if about not in self._typed:
-            self._typed[about] = self._read(dataset, key, number)
-        return self._typed[about]
+        """Return a row of a data set, which is read on first use; None for a row of a file of other data sets whose
+        values do not fit the types of this one."""
+        row_key = (dataset.name, key, number)
+        if row_key not in self._typed:
+            self._typed[row_key] = self._read(dataset, key, number)
+        return self._typed[row_key]
 
     def _read(self, dataset: Dataset, key: Key, number: int) -> SourceRow | None:
         record, elsewhere = self.records.get(key, {}).get(number), self.placement.elsewhere.get((key, number))
@@ -89,8 +91,8 @@ class WorldSources(Sources):
         return SourceRow(row, (key[1], number))
 
     def _medium(self, file: ResolvedFile, elsewhere: str | None, kind: MediumKind, value: Any) -> str:
-        """Return the mark of the medium that a cell names, in the folder of its row in this world, if any. A changed
-        secret is a mark already."""
+        """Return the mark of the medium that a cell names. It is searched relative to `elsewhere`, the SHA-256 of the
+        file to which the row was moved, if any, and then to the row's own file. A changed secret is a mark already."""
         if isinstance(value, str) and Medium.read(value) is not None:
             return value
         for records in self.tables.all_files.values() if elsewhere is not None else ():
@@ -133,7 +135,7 @@ class TrialWorld(CaseSource):
         return self.sources
 
     def picked(self, scenario: Scenario, places: Collection[Place] | None) -> Iterator[Case]:
-        """Yield the cases of a scenario for the rows at these places, or all of them."""
+        """Yield the cases of a scenario for the rows at these places, or for all rows if `places` is `None`."""
         rows = scenario.rows
         if rows is None or self._is_generated(scenario) or places is None:
             for case in self._all_cases(scenario):

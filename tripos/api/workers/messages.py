@@ -30,7 +30,8 @@ ORPHAN_GRACE_S = 30.0
 
 @dataclass(frozen=True)
 class WorkerAssignment:
-    """The first message to a worker: the run, the number of the worker, and the number of workers."""
+    """The first message to a worker: the run, the number of the worker from 0, and the number of workers. `part_size`
+    is the number of cases that a worker claims at once."""
 
     spec: CompiledSpec
     choices: RunRequest
@@ -90,8 +91,8 @@ class CaseScored:
 
 @dataclass(frozen=True)
 class ActiveModels:
-    """The state of early stopping: the number of cases whose scores the run has used, and the models that are not
-    settled yet."""
+    """The state of early stopping: the number of cases whose scores the run has read, and the compared models that are
+    still asked."""
 
     read: int
     models: tuple[str, ...]
@@ -135,8 +136,8 @@ class BudgetReply:
 
 @dataclass(frozen=True)
 class BudgetSettlement:
-    """The end of a requested call: its reply without text, which has the actual usage, or `None` if there is no
-    reply."""
+    """The end of a requested call: its reply without texts, for its usage, or `None` if there is no reply, with the
+    price by which its cost is computed."""
 
     number: int
     reply: Reply | None

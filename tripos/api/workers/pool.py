@@ -45,21 +45,21 @@ MOST_DEATHS = 3
 started."""
 DIED = "R0411"
 KILL_GRACE_S = 5.0
-"""The time in seconds that workers have to stop at once."""
+"""The time in seconds after which workers that were told to stop at once are killed."""
 
 
 @dataclass(eq=False)
 class _WorkerProcess:
-    """One worker process."""
+    """A worker process, and what it has reported. `budget` serves its requests, if the run has a budget."""
 
     number: int
     process: asyncio.subprocess.Process
-    desk: BudgetServer | None
+    budget: BudgetServer | None
     tally: RunProgress = field(default_factory=RunProgress)
     endpoints: tuple[Snapshot, ...] = ()
     functions: dict[str, tuple[int, str]] = field(default_factory=dict)
     idle: int = -1
-    """The number of deaths it knew of when it had nothing left to take; -1 while it works."""
+    """The number of deaths that it knew of when it last had nothing left to take; -1 if there was no such time."""
     ended: WorkerEnded | None = None
 
     def send(self, message: object) -> None:
@@ -78,15 +78,22 @@ class WorkerPool:
         self._config = config
         self.workers = workers
         self._living: list[_WorkerProcess] = []
-        self._over: list[_WorkerProcess] = []
-        """Workers that have ended."""
+        self._ended: list[_WorkerProcess] = []
+        """The workers that have ended properly, or died while the run was stopping."""
         self._lost: list[RunProgress] = []
-        self._deaths = self._in_vain = self._answered = 0
+        """The counters of workers that died."""
+        self._deaths = 0
+        """The number of workers that died."""
+        self._deaths_in_a_row = 0
+        """The number of last deaths between which no call was answered."""
+        self._answered = 0
+        """The number of answered calls at the last death."""
         self._stopping = False
         self._generated = False
+        """True if the generated data sets are complete."""
         self._failure: TriposError | None = None
         self._reading: CaseServer | None = None
-        """The cases read so far, for a run with early stopping."""
+        """The cases of a run with early stopping, whose scores are read in order."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     def check(self, limits: Limits) -> None:
@@ -125,10 +132,10 @@ class WorkerPool:
         try:
             for number in range(self.workers):
                 await self._start(number)
-            await self._followed()
+            await self._all_gone()
         except asyncio.CancelledError:
             self._stop(at_once=True)
-            await self._followed()
+            await self._all_gone()
             raise
         finally:
             self._kill()
@@ -139,16 +146,16 @@ class WorkerPool:
             return RunResult("failed", self._failure)
         order = ("failed", "stopped", "interrupted", "finished")
         worst = min(
-            (process.ended for process in self._over if process.ended), key=lambda ended: order.index(ended.status)
+            (process.ended for process in self._ended if process.ended), key=lambda ended: order.index(ended.status)
         )
         first = next(
-            (process.ended for process in self._over if process.ended and process.ended.status == worst.status), worst
+            (process.ended for process in self._ended if process.ended and process.ended.status == worst.status), worst
         )
         return RunResult(
             first.status, None if first.failure is None else TriposError(*first.failure, ExitCode.SOME_FAILED)
         )
 
-    async def _followed(self) -> None:
+    async def _all_gone(self) -> None:
         """Wait until every worker is gone, including those that are started meanwhile."""
         while self._tasks:
             done, _ = await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -157,6 +164,7 @@ class WorkerPool:
                 task.result()
 
     async def _start(self, number: int) -> None:
+        """Start a worker, send it the state of the run, and follow it in a task."""
         command = (sys.executable, "-P", "-m", "tripos.api.workers")
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(
@@ -164,7 +172,7 @@ class WorkerPool:
         )
         worker = _WorkerProcess(number, process, None)
         if self._job.budget is not None:
-            worker.desk = BudgetServer(self._job.budget, worker.send)
+            worker.budget = BudgetServer(self._job.budget, worker.send)
         self._living.append(worker)
         worker.send(replace(self._assignment, number=number, deaths=self._deaths))
         if self._generated:
@@ -189,16 +197,16 @@ class WorkerPool:
                         message.functions,
                     )
                     self._count()
-                case BudgetRequest() if worker.desk is not None:
-                    worker.desk.reserve(message)
-                case BudgetSettlement() if worker.desk is not None:
-                    worker.desk.settle(message)
+                case BudgetRequest() if worker.budget is not None:
+                    worker.budget.reserve(message)
+                case BudgetSettlement() if worker.budget is not None:
+                    worker.budget.settle(message)
                 case CaseScored() if self._reading is not None:
                     if self._reading.take(message):
-                        self._tell(self._reading.state)
+                        self._send_all(self._reading.state)
                 case DataMade():
                     self._generated = True
-                    self._tell(DataMade())
+                    self._send_all(DataMade())
                 case NothingToTake(deaths=deaths):
                     worker.idle = deaths
                     self._end_if_done()
@@ -207,51 +215,52 @@ class WorkerPool:
                     if message.failure is not None:
                         self._stop()
         await worker.process.wait()
-        if worker.desk is not None:
-            await worker.desk.close()
+        if worker.budget is not None:
+            await worker.budget.close()
         self._living.remove(worker)
         if worker.ended is not None:
-            self._over.append(worker)
+            self._ended.append(worker)
             return
         await self._died(worker)
 
     async def _died(self, worker: _WorkerProcess) -> None:
-        """Release the cases of a dead worker to others, and start a replacement."""
+        """Let other workers take over the cases of a dead one, and start a replacement. If `MOST_DEATHS` workers have
+        died in a row, stop the run."""
         self._deaths += 1
         self._lost.append(worker.tally)
         self._count()
         answered = self._job.tally.asked.total()
-        self._in_vain = self._in_vain + 1 if answered == self._answered else 1
+        self._deaths_in_a_row = self._deaths_in_a_row + 1 if answered == self._answered else 1
         self._answered = answered
         code = worker.process.returncode
         if self._stopping:
             worker.ended = WorkerEnded("interrupted")
-            worker.tally = RunProgress()
-            self._over.append(worker)
+            worker.tally = RunProgress()  # its counters are among the lost ones
+            self._ended.append(worker)
             return
         how = f"by signal {-code}" if code is not None and code < 0 else f"with exit code {code}"
-        if self._in_vain >= MOST_DEATHS:
-            message = f"{self._in_vain} workers in a row ended {how} before any call was answered"
+        if self._deaths_in_a_row >= MOST_DEATHS:
+            message = f"{self._deaths_in_a_row} workers in a row ended {how} before any call was answered"
             hint = f"run without {RunParameters.workers}, and see what is wrong"
             self._failure = TriposError(DIED, message, hint, ExitCode.SOME_FAILED)
             self._stop()
             return
         self._job.tally.notes.append(f"a worker ended {how}; others take what it had, and another one is started")
-        self._tell(WorkerDied(self._deaths))
+        self._send_all(WorkerDied(self._deaths))
         await self._start(worker.number)
 
     def _end_if_done(self) -> None:
-        """Announce the end of the run if all workers are idle as of the last death."""
+        """Tell all workers that the run is over, if none has anything left to take since the last death."""
         if len(self._living) == self.workers and all(process.idle == self._deaths for process in self._living):
-            self._tell(AllCasesDone())
+            self._send_all(AllCasesDone())
 
-    def _tell(self, message: object) -> None:
+    def _send_all(self, message: object) -> None:
         for worker in self._living:
             worker.send(message)
 
     def _stop(self, *, at_once: bool = False) -> None:
         self._stopping = True
-        self._tell(Stop(at_once))
+        self._send_all(Stop(at_once))
         if TO_WORKER is not None:
             self._signal(TO_WORKER)
         if at_once:
@@ -260,7 +269,7 @@ class WorkerPool:
     def _kill(self) -> None:
         for worker in self._living:
             with contextlib.suppress(ProcessLookupError):
-                worker.process.kill()  # finished replies are in the ledger
+                worker.process.kill()  # no reply is lost: those that have arrived are in the ledger
 
     def _signal(self, number: signal.Signals) -> None:
         for worker in self._living:
@@ -269,17 +278,17 @@ class WorkerPool:
 
     def _count(self) -> None:
         """Update the job's counters with the sum over the workers."""
-        processes = [*self._living, *self._over]
+        processes = [*self._living, *self._ended]
         self._job.tally.gather([process.tally for process in processes], self._lost)
         for name, function in self._job.functions.items():
-            told = [process.functions[name] for process in processes if name in process.functions]
-            function.failed = sum(count for count, _ in told)
-            function.first = next((first for _, first in told), "")
+            failures = [process.functions[name] for process in processes if name in process.functions]
+            function.failed = sum(count for count, _ in failures)
+            function.first = next((first for _, first in failures), "")
 
 
 def worker_pool(spec: CompiledSpec, choices: RunRequest, config: Config, workers: int) -> WorkerPool | None:
-    """Return a pool with this number of workers, or None for one process. Raises `TriposError` R0202 if the store is
-    not a folder."""
+    """Return a pool with this number of workers, or None for one, as the run then needs no other process. Raises
+    `TriposError` R0202 for several workers if the store is on a bucket."""
     if workers > 1 and "://" in str(config.store):
         message = f"`{RunParameters.workers}` shares a store in a folder, and `{config.store}` is on a bucket"
         raise TriposError("R0202", message, "run the same command several times instead: each is a worker of its own")

@@ -1,7 +1,7 @@
-"""A worker: the process that makes a share of a run's calls and reports to the run.
+"""A worker: the process that makes a share of a run's calls and reports to the main process of the run, called the run.
 
-The run owns the budget: a worker requests each call before it makes it. In a run with early stopping, workers finish
-cases and the run reads their scores in order.
+The run has the budget: a worker requests each call before it makes it. In a run with early stopping, workers finish
+cases in any order, and the run reads their scores in the order of the cases.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ Send = Callable[[object], None]
 
 # The shared budget
 class WorkerBudget(Budget):
-    """The budget as a worker sees it."""
+    """The budget of a worker, which asks the run by messages before each call. Requests, `_answers` that are awaited,
+    and the calls in `_open`, which may be made, are identified by number."""
 
     def __init__(self, usd: float | None, tokens: int | None, calls: int | None, send: Send) -> None:
         super().__init__(usd, tokens, calls)
@@ -100,12 +101,12 @@ class WorkerBudget(Budget):
 
     def settle(self, debit: Debit, reply: Reply, price: Price | None) -> None:
         """Report the usage of a reply to the run."""
-        bare = replace(
+        without_texts = replace(
             reply,
             text="",
             further_choices=tuple(replace(further_choice, text="") for further_choice in reply.further_choices),
         )
-        self._send(BudgetSettlement(self._open.pop(debit), bare, price))
+        self._send(BudgetSettlement(self._open.pop(debit), without_texts, price))
 
     def give_back(self, debit: Debit) -> None:
         """Report to the run that a call has no reply."""
@@ -114,38 +115,40 @@ class WorkerBudget(Budget):
 
 @dataclass
 class BudgetServer:
-    """The budget of the run as it serves one worker."""
+    """Answers the requests of one worker from the budget of the run. `_waiting` are the requests that are not answered
+    yet, `_debits` the reserved costs of calls that have not ended, by the number of the request."""
 
     budget: Budget
     send: Send
     _waiting: dict[int, asyncio.Task[None]] = field(default_factory=dict)
     _debits: dict[int, Debit] = field(default_factory=dict)
 
-    def reserve(self, wanted: BudgetRequest) -> None:
-        """Reserve the maximum cost of a call, then answer the worker."""
-        self._waiting[wanted.number] = asyncio.create_task(self._reserve(wanted))
+    def reserve(self, request: BudgetRequest) -> None:
+        """Begin to reserve the maximum cost of a call. The worker is answered once it is reserved or refused."""
+        self._waiting[request.number] = asyncio.create_task(self._reserve(request))
 
-    async def _reserve(self, wanted: BudgetRequest) -> None:
+    async def _reserve(self, request: BudgetRequest) -> None:
         refusal = None
         try:
-            self._debits[wanted.number] = await self.budget.debit(wanted.cost, wanted.model)
+            self._debits[request.number] = await self.budget.debit(request.cost, request.model)
         except OutOfBudget as error:
             refusal = (error.code, error.message, error.hint or "")
         finally:
-            self._waiting.pop(wanted.number, None)
-        self.send(BudgetReply(wanted.number, refusal))
+            self._waiting.pop(request.number, None)
+        self.send(BudgetReply(request.number, refusal))
 
-    def settle(self, settled: BudgetSettlement) -> None:
-        """Replace a reservation by the actual usage."""
-        if (waiting := self._waiting.pop(settled.number, None)) is not None:
+    def settle(self, settlement: BudgetSettlement) -> None:
+        """Replace a reservation by the actual usage, or release it if the call has no reply. A request that still waits
+        is withdrawn."""
+        if (waiting := self._waiting.pop(settlement.number, None)) is not None:
             waiting.cancel()
-        debit = self._debits.pop(settled.number, None)
+        debit = self._debits.pop(settlement.number, None)
         if debit is None:
             return
-        if settled.reply is None:
+        if settlement.reply is None:
             self.budget.give_back(debit)
         else:
-            self.budget.settle(debit, settled.reply, settled.price)
+            self.budget.settle(debit, settlement.reply, settlement.price)
 
     async def close(self) -> None:
         """Release the reservations of a worker that is gone, since no replies to these calls will be known."""
@@ -169,7 +172,7 @@ class RemoteReader:
     asked: Collection[str]
     """The compared models that are still asked."""
     read: int = 0
-    """The number of cases that were read."""
+    """The number of cases whose scores the run has read."""
     patience_s: float = 1.0
 
     @property
@@ -191,22 +194,23 @@ class CaseServer:
 
     def __init__(self, job: Job, settler: StoppingRule) -> None:
         self._job = job
-        self._coming = job.source.cases(job.selection)
+        self._next_cases = job.source.cases(job.selection)
         self._cases: list[Case | None] = []
-        self._marks = SubsetTags(job.source, job.source.drawn())
+        """The cases up to the furthest one that is finished, in order; `None` for those whose scores have arrived."""
+        self._tags = SubsetTags(job.source, job.source.drawn())
         self._rows: list[dict[str, Any]] = []
         models = frozenset(job.binding.of(job.binding.compared))
         self._ordered = OrderedCases(settler, models, self._list)
 
     @property
     def state(self) -> ActiveModels:
-        """Return how far the run has read, and which models it still asks."""
+        """How far the run has read, and which models it still asks."""
         return ActiveModels(self._ordered.read, tuple(self._ordered.asked))
 
     def take(self, message: CaseScored) -> bool:
         """Add a finished case. Return true if the run could read further."""
         while len(self._cases) <= message.place:
-            self._cases.append(next(self._coming))
+            self._cases.append(next(self._next_cases))
         case, before = self._cases[message.place], self._ordered.read
         if case is not None:
             self._cases[message.place] = None
@@ -220,7 +224,7 @@ class CaseServer:
             self._job.store.append({"run_items": rows})
 
     def _list(self, case: Case, models: Collection[str] | None) -> None:
-        self._rows.append(membership_row(self._job.run_id, case, self._marks, models))
+        self._rows.append(membership_row(self._job.run_id, case, self._tags, models))
 
 
 ALIVE_POLL_S = 1.0
@@ -243,7 +247,8 @@ def main() -> None:
 
 
 def _end_with_run(run: int, number: signal.Signals) -> None:
-    """End long evaluations once the run is gone. The event loop would notice only afterwards."""
+    """Send this process the signal that ends evaluations once the process `run` is gone. Such an evaluation blocks the
+    event loop, which would notice only afterwards."""
     while os.getppid() == run:
         time.sleep(ALIVE_POLL_S)
     os.kill(os.getpid(), number)
@@ -277,7 +282,10 @@ class _Worker(RunObserver):
         self._transport = transport
         self._generated = asyncio.Event()
         self._news = asyncio.Event()
-        self._deaths = self._told_deaths = assignment.deaths
+        self._deaths = assignment.deaths
+        """The number of dead workers of which the run has told this one."""
+        self._considered_deaths = assignment.deaths
+        """The number of deaths after which it last looked for cases to take over."""
         self._stopping = self._done = False
         self._reader: RemoteReader | None = None
         bounds = assignment.budget
@@ -318,7 +326,7 @@ class _Worker(RunObserver):
         finally:
             reading.cancel()
             prepared.wiring.close()
-        self._tell()
+        self._send_state()
         failure = ending.failure
         return WorkerEnded(ending.status, None if failure is None else (failure.code, failure.message, failure.hint))
 
@@ -355,6 +363,8 @@ class _Worker(RunObserver):
         self._news.set()
 
     async def _when_made(self) -> None:
+        """Announce that the generated data sets are complete, if this is the worker that makes them; else wait for
+        that."""
         if self.assignment.number == 0:
             self.send(DataMade())
         else:
@@ -363,20 +373,20 @@ class _Worker(RunObserver):
     async def _rest(self) -> bool:
         """Report that nothing is left to take, and wait for the run's answer. Return true if there may be more."""
         while not self._stopping and not self._done:
-            if self._deaths > self._told_deaths:
-                self._told_deaths = self._deaths
+            if self._deaths > self._considered_deaths:
+                self._considered_deaths = self._deaths
                 return True
             self._news.clear()
-            self._tell()
-            self.send(NothingToTake(self._told_deaths))
+            self._send_state()
+            self.send(NothingToTake(self._considered_deaths))
             await self._news.wait()
         return False
 
     def progress(self, job: Job, elapsed_s: float) -> None:
         """Send the state to the run."""
-        self._tell()
+        self._send_state()
 
-    def _tell(self) -> None:
+    def _send_state(self) -> None:
         tally: RunProgress = self.job.tally
         failed = {
             name: (function.failed, function.first) for name, function in self.job.functions.items() if function.failed

@@ -1,10 +1,9 @@
-"""Calls of the plan's functions: arguments are copies, results are checked against their types, failures become
-statuses."""
+"""Calls of the functions of a plan. A function gets copies of its arguments, and its result is checked against the
+declared type. A failure becomes a status."""
 
 from __future__ import annotations
 
 import contextlib
-import math
 import numbers
 import sys
 from collections.abc import Callable, Mapping, Set as AbstractSet
@@ -20,7 +19,7 @@ from tripos_runtime.asking.functions.protocol import cut
 
 
 class WrongValue(Exception):
-    """A function returned a value of another type than it declares."""
+    """A function returned a value that is not of the declared type."""
 
 
 class PluginError(TriposError):
@@ -29,9 +28,9 @@ class PluginError(TriposError):
 
 @dataclass
 class LoadedPlugin:
-    """A plug-in that can be called as its plan says. If the function fails or returns a value of another type, the call
-    raises `Unavailable` with the status `function_error`, and the run goes on. `failed` counts these, and `first` is
-    the first error."""
+    """A plug-in that can be called with the parameters that the plan declares. If the function fails or returns a value
+    of another type, the call raises `Unavailable` with the status `function_error`, and the run goes on. `failed`
+    counts these failures, and `first` is the first one's message."""
 
     plugin: Plugin
     python: Callable[..., Any]
@@ -40,8 +39,8 @@ class LoadedPlugin:
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         types = self.plugin.parameters
-        given = {**dict(zip(types, args, strict=False)), **named}
-        arguments = {name: as_argument(types[name], value) for name, value in given.items()}
+        values = {**dict(zip(types, args, strict=False)), **named}
+        arguments = {name: as_argument(types[name], value) for name, value in values.items()}
         try:
             with contextlib.redirect_stdout(sys.stderr):  # standard output belongs to the results of the command
                 value = self.python(**arguments)
@@ -52,9 +51,10 @@ class LoadedPlugin:
             raise self._failed(f"{type(error).__name__}: {error}") from error
 
     def close(self) -> None:
-        """End its processes; a function has none."""
+        """Do nothing: a Python function has no processes."""
 
     def _failed(self, reason: str) -> Unavailable:
+        """Count a failure, and return it as the reason of a missing value."""
         short = cut(reason)
         self.failed += 1
         self.first = self.first or short
@@ -107,7 +107,7 @@ def as_result(type_: Type, value: Any) -> Any:
                 return int(value)
         case "number" if isinstance(value, numbers.Real) and not isinstance(value, bool):
             number = int(value) if isinstance(value, numbers.Integral) else float(value)
-            if math.isfinite(number) and LEAST <= number <= MOST:
+            if LEAST <= number <= MOST:  # false for NaN and infinities
                 return number
         case "list" if isinstance(value, list | tuple):
             return [as_result(type_.of, item) for item in value]

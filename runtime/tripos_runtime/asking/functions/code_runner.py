@@ -1,10 +1,10 @@
-"""The runner of Python code that models write, with tests or as programs with input and output, in a bubblewrap
-sandbox.
+"""The runner of Python code that models write, in a bubblewrap sandbox: code with tests, or programs with inputs and
+outputs.
 
-Code and tests are separate processes, and only the tests decide what passed. The tests call the code through this
-process and receive plain data. So whatever code prints, returns or does to its own Python, it determines only its own
-values: it cannot read the tests, and cannot claim that it passed. The output of a program is compared here, outside of
-its sandbox, which never contains the expected output."""
+Code and tests run in separate processes, and only the process of the tests decides what passed. The tests call the code
+through this process and receive plain data. So whatever the code prints, returns or does to its own Python, it
+determines only its own values: it cannot read the tests, and cannot claim that it passed. The output of a program is
+compared here, outside of its sandbox, which never contains the expected output."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ from tripos_runtime.asking.functions.protocol import (
 
 PROGRAM = "bwrap"
 PROBE_S = 30.0
+"""The time for the check that the sandbox works, in seconds."""
 ENVIRONMENT = {"PYTHONHASHSEED": "0", "PYTHONIOENCODING": "utf-8", "LC_ALL": "C.UTF-8"}
 SET_DUMPABLE = 4
 """The number of `PR_SET_DUMPABLE` for `prctl`."""
@@ -74,10 +75,10 @@ def sandbox_fault() -> str | None:
     program = sandbox_program()
     if program is not None:
         return _fault(program)
-    strange = shutil.which(PROGRAM)
-    if strange is None:
+    skipped = shutil.which(PROGRAM)
+    if skipped is None:
         return "bubblewrap is not installed"
-    return f"`{strange}` lies in the current folder or where others may write, so it is not taken for bubblewrap"
+    return f"`{skipped}` lies in the current folder or where others may write, so it is not taken for bubblewrap"
 
 
 def no_sandbox_hint(name: str) -> str:
@@ -86,36 +87,37 @@ def no_sandbox_hint(name: str) -> str:
 
 
 def sandbox_program() -> str | None:
-    """Return the path of bubblewrap among the folders of `PATH`, the system's folders first. Relative folders, folders
-    below the current one, and folders that others may write are skipped, since anybody's program may be in them. A
-    folder below the home folder counts even if that is the current one."""
-    places = [place for place in os.get_exec_path() if Path(place).is_absolute()]
-    own = [place for place in places if place not in SYSTEM_PROGRAMS and _is_own(place)]
-    searched = [*(place for place in places if place in SYSTEM_PROGRAMS), *own]
+    """Return the path of bubblewrap among the folders of `PATH`, the system's folders first; None if it is in none.
+    Relative folders, folders below the current one, and folders that everybody may write are skipped, since anybody's
+    program may be in them. If the current folder is the home folder or above it, folders below it are not skipped."""
+    folders = [folder for folder in os.get_exec_path() if Path(folder).is_absolute()]
+    own = [folder for folder in folders if folder not in SYSTEM_PROGRAMS and _is_own(folder)]
+    searched = [*(folder for folder in folders if folder in SYSTEM_PROGRAMS), *own]
     return shutil.which(PROGRAM, os.X_OK, os.pathsep.join(searched))
 
 
-def _is_own(place: str) -> bool:
-    """Return true for a folder that only the user or the system may write, outside of the current folder."""
-    folder, home = Path(os.path.realpath(place)), Path(os.path.realpath(os.environ.get("HOME", "/")))
+def _is_own(path: str) -> bool:
+    """Return true for a folder of the user or of root that not everybody may write, and that is not below the current
+    folder."""
+    folder, home = Path(os.path.realpath(path)), Path(os.path.realpath(os.environ.get("HOME", "/")))
     with contextlib.suppress(OSError):  # the current folder may be gone
-        here = os.path.realpath(os.curdir)
-        if folder.is_relative_to(here) and not home.is_relative_to(here):
+        current = os.path.realpath(os.curdir)
+        if folder.is_relative_to(current) and not home.is_relative_to(current):
             return False
-        found = folder.stat()
-        return found.st_uid in (0, os.geteuid()) and not found.st_mode & 0o002
+        status = folder.stat()
+        return status.st_uid in (0, os.geteuid()) and not status.st_mode & 0o002
     return False
 
 
 def python_command(text: str) -> list[str]:
-    """Return the command of a Python without packages that runs a text."""
+    """Return the command that runs a text in a Python without site packages."""
     return [_python(), "-s", "-S", "-P", "-B", "-c", text]
 
 
 @cache
 def hide_memory() -> None:
-    """Keep other processes of the user from opening this process's memory, environment and files through `/proc`. This
-    is done if code runs without a sandbox, and lasts until the process ends."""
+    """Keep other processes of the user from opening this process's memory, environment and files through `/proc`. It is
+    called if code runs without a sandbox, and lasts until the process ends."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(SET_DUMPABLE, ctypes.c_ulong(0), *(ctypes.c_ulong(0),) * 3)
 
@@ -125,6 +127,8 @@ def _python() -> str:
 
 
 def _command(program: str) -> list[str]:
+    """Return the command prefix of bubblewrap: no network, no capabilities, and only the files that Python needs, all
+    read-only."""
     from tripos_runtime.asking.functions.inside.confined import DEVICES  # uses a module that Windows lacks
 
     words = [program, "--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"]
@@ -133,11 +137,11 @@ def _command(program: str) -> list[str]:
     for name, value in ENVIRONMENT.items():
         words += ["--setenv", name, value]
     words += ["--ro-bind", "/usr", "/usr", "--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache"]
-    for place in map(Path, SYSTEM):
-        if place.is_symlink():
-            words += ["--symlink", str(place.readlink()), str(place)]
-        elif place.is_dir():
-            words += ["--ro-bind", str(place), str(place)]
+    for folder in map(Path, SYSTEM):
+        if folder.is_symlink():
+            words += ["--symlink", str(folder.readlink()), str(folder)]
+        elif folder.is_dir():
+            words += ["--ro-bind", str(folder), str(folder)]
     prefix = os.path.realpath(sys.base_prefix)
     if not Path(prefix).is_relative_to("/usr"):
         words += ["--ro-bind", prefix, prefix]
@@ -147,7 +151,7 @@ def _command(program: str) -> list[str]:
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         words += ["--symlink", f"/proc/self/fd/{number}", f"/dev/{name}"]
     words += ["--symlink", "/proc/self/fd", "/dev/fd", "--proc", "/proc"]
-    # As root, the sandbox's owner owns `/proc/sys` and more, of which bubblewrap covers only a part.
+    # If root starts the sandbox, its user owns `/proc/sys` and more, of which bubblewrap protects only a part.
     for writable in ("/proc", "/dev", "/"):
         words += ["--remount-ro", writable]
     return [*words, "--chdir", "/", "--"]
@@ -155,8 +159,8 @@ def _command(program: str) -> list[str]:
 
 @cache
 def _fault(program: str) -> str | None:
-    """Return why the sandbox does not work here; None if it does. A program called bubblewrap that starts Python
-    unchanged, or in some namespaces only, is not a sandbox."""
+    """Return why a sandbox of this program does not work; None if it does. The program is tried with a Python that
+    prints its namespaces: if it shares one with this process, it is not in a sandbox."""
     text = f"import os\nfor name in {NAMESPACES}: print(os.readlink('/proc/self/ns/' + name))"
     command = [*_command(program), *python_command(text)]
     try:
@@ -167,26 +171,28 @@ def _fault(program: str) -> str | None:
         return f"bubblewrap does not start: {error}"
     inside = ended.stdout.splitlines()
     if ended.returncode != 0 or len(inside) != len(NAMESPACES):
-        said = (ended.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        if unknown := re.search(r"Unknown option (\S+)", said):
+        last_line = (ended.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        if unknown := re.search(r"Unknown option (\S+)", last_line):
             return f"bubblewrap is too old here: it has no `{unknown[1]}`"
-        return f"bubblewrap does not work here: {said}"
+        return f"bubblewrap does not work here: {last_line}"
     outside = [str(Path("/proc/self/ns", name).readlink()) for name in NAMESPACES]
     shared = set(inside) & set(outside)
     return f"`{program}` is no sandbox: it leaves code among the processes and files of the machine" if shared else None
 
 
 SECONDS, MEMORY_MB = 10.0, 512
+"""The default limits of code: CPU seconds, and memory in MiB."""
 MOST_SECONDS, LEAST_MB, MOST_MB = 3600.0, 64, 65536
 SLACK_S = 20.0
-"""The wall-clock allowance beyond three times the CPU limit, for start-up and a busy machine, in seconds."""
+"""The time beyond three times the CPU limit until code is ended, for start-up and a busy machine, in seconds."""
 LONGEST_LINE = 2**24
+"""The longest message from a sandbox, in bytes."""
 UNBOUND = "the kernel does not keep code from starting processes"
 UNBOUND_ROOT = "root executes code only in a sandbox, or if the kernel has Landlock; run as another user"
 
 
 class CodeRunner:
-    """Executes the code and tests of requests, one after the other."""
+    """A runner of the code and tests of requests, one after the other."""
 
     def __init__(self, *, unsandboxed: bool = False) -> None:
         self._unsandboxed = unsandboxed
@@ -195,13 +201,13 @@ class CodeRunner:
 
     def start(self) -> None:
         """Check that there is a sandbox, or that the kernel enforces the limits without one. Raises `Broken` R0309."""
-        found = self.run({}, ("candidate.py",), lambda *_: Value(True))
-        if isinstance(found, Failed):
-            raise Broken(found.code, found.reason)
+        outcome = self.run({}, ("candidate.py",), lambda *_: Value(True))
+        if isinstance(outcome, Failed):
+            raise Broken(outcome.code, outcome.reason)
 
     def answer(self, requests: Sequence[ScorerRequest]) -> list[Outcome]:
-        """Return the outcome of each request."""
-        return [self._passed(request.arguments) for request in requests]
+        """Return the outcome of each request: whether the code passed, or a failure if this cannot be said."""
+        return [self._outcome(request.arguments) for request in requests]
 
     def close(self) -> None:
         """End all processes."""
@@ -209,129 +215,134 @@ class CodeRunner:
         for guest in list(self._guests):
             guest.close()
 
-    def _passed(self, given: Mapping[str, Any]) -> Outcome:
+    def _outcome(self, arguments: Mapping[str, Any]) -> Outcome:
         return self.run(
-            given, ("tester.py", "candidate.py"), lambda guests, until: _tested(given, guests[0], guests[1], until)
+            arguments,
+            ("tester.py", "candidate.py"),
+            lambda guests, until: _run_tests(arguments, guests[0], guests[1], until),
         )
 
     def run(
-        self, given: Mapping[str, Any], names: Sequence[str], find: Callable[[Sequence[Guest], float], Outcome]
+        self, arguments: Mapping[str, Any], names: Sequence[str], use: Callable[[Sequence[Guest], float], Outcome]
     ) -> Outcome:
-        """Return the result of `find`, called with sandboxed Pythons that run the texts of these names under the given
-        limits, until a deadline."""
-        seconds, memory = float(given.get("seconds", SECONDS)), int(given.get("memory_mb", MEMORY_MB))
+        """Start a sandboxed Python for each file of `inside` in `names`, with the limits `seconds` and `memory_mb` of
+        `arguments`. Return the result of `use`, which gets these guests and a deadline of the monotonic clock."""
+        seconds, memory = float(arguments.get("seconds", SECONDS)), int(arguments.get("memory_mb", MEMORY_MB))
         if not 0 < seconds <= MOST_SECONDS or not LEAST_MB <= memory <= MOST_MB:
             return Failed(NO_SCORE, f"its limits are {seconds:g} seconds and {memory} MiB, which is out of bounds")
         if self._closed:
             return Failed(DIED, "the run is over")
         words = sandbox_command(unsandboxed=self._unsandboxed)
         until = time.monotonic() + 3 * seconds + SLACK_S
-        guests = [Guest(words, name) for name in names]
-        self._guests += guests
+        guests: list[Guest] = []
         try:
+            for name in names:
+                guests.append(Guest(words, name))
+                self._guests.append(guests[-1])
             limits = {"seconds": math.ceil(seconds), "memory": memory * 2**20}
             for guest in guests:
-                guest.say(limits, until)
-                ready = guest.hear(until)
+                guest.send(limits, until)
+                ready = guest.receive(until)
                 if ready is None:
-                    return Failed(DIED, f"a sandbox did not start: {guest.last_words()}")
+                    return Failed(DIED, f"a sandbox did not start: {guest.last_line()}")
                 if ready != {"ready": True}:
                     return Failed(NO_SANDBOX, UNBOUND if words or os.getuid() != 0 else UNBOUND_ROOT)
-            found = find(guests, until)
+            outcome = use(guests, until)
             ended = next((how for guest in guests if (how := guest.ended_from_outside())), None)
-            if self._closed or ended:  # ended from outside: its silence says nothing about the code
+            if self._closed or ended:  # then a missing answer says nothing about the code
                 return Failed(DIED, ended or "the run is over")
-            return found
+            return outcome
         finally:
             for guest in guests:
                 guest.close()
                 self._guests.remove(guest)
 
 
-def _tested(given: Mapping[str, Any], tester: Guest, code: Guest, until: float) -> Outcome:
-    """Return what the tests say. They are loaded before the code, so that an error in them is reported as theirs; any
-    later end without their verdict means not passed."""
-    entry = given.get("entry")
-    tester.say({"tests": given["tests"], "entry": entry}, until)
-    read = tester.hear(until)
-    if read is None or read != {"read": True}:
-        text = "they end the Python that reads them" if read is None else str(read.get("unusable"))
+def _run_tests(arguments: Mapping[str, Any], tester: Guest, code: Guest, until: float) -> Outcome:
+    """Return whether the tests pass. They are parsed before the code is loaded, so that an error in them is reported as
+    theirs. If they end later without a verdict, the code has not passed."""
+    entry = arguments.get("entry")
+    tester.send({"tests": arguments["tests"], "entry": entry}, until)
+    parsed = tester.receive(until)
+    if parsed is None or parsed != {"read": True}:
+        text = "they end the Python that reads them" if parsed is None else str(parsed.get("unusable"))
         return Failed(NO_SCORE, f"the tests cannot be run: {text}")
-    code.say({"code": given["code"]}, until)
-    loaded = code.hear(until)
+    code.send({"code": arguments["code"]}, until)
+    loaded = code.receive(until)
     names = None if loaded is None else loaded.get("names")
     if not isinstance(names, dict) or (entry is not None and entry not in names):
         return Value(False)
-    tester.say({"names": names}, until)
-    while (said := tester.hear(until)) is not None:
-        if "unusable" in said:
-            return Failed(NO_SCORE, f"the tests cannot be run: {said['unusable']}")
-        if "ask" not in said:
-            return Value(said == {"passed": True})
-        code.say(said["ask"], until)
-        answer = code.hear(until)
+    tester.send({"names": names}, until)
+    while (message := tester.receive(until)) is not None:
+        if "unusable" in message:
+            return Failed(NO_SCORE, f"the tests cannot be run: {message['unusable']}")
+        if "ask" not in message:
+            return Value(message == {"passed": True})
+        code.send(message["ask"], until)
+        answer = code.receive(until)
         if answer is None:
             return Value(False)  # the code ended or exceeded the deadline
-        tester.say(answer, until)
+        tester.send(answer, until)
     return Value(False)
 
 
 @cache
 def guest_text(name: str) -> str:
-    """Return the text of a Python program inside the sandbox by its file name."""
+    """Return the text of a program of `inside`, by its file name, after the text that all of them share."""
     path = Path(__file__).parent / "inside"
     return f"{(path / 'confined.py').read_text('utf-8')}\n{(path / name).read_text('utf-8')}"
 
 
 class Guest:
-    """A Python in a sandbox that exchanges single lines."""
+    """A Python in a sandbox, with which this process exchanges messages: lines of JSON. `sandbox` is the command prefix
+    of the sandbox, empty without one; `name` is that of the program in `inside`."""
 
-    def __init__(self, words: Sequence[str], name: str) -> None:
-        self._sandboxed = bool(words)
-        if not words:
+    def __init__(self, sandbox: Sequence[str], name: str) -> None:
+        self._sandboxed = bool(sandbox)
+        if not sandbox:
             hide_memory()
         # Other processes can open a pipe through `/proc`, but not a socket.
-        self._socket, its = socket.socketpair()
-        with its:
+        self._socket, theirs = socket.socketpair()
+        with theirs:
             self._process = subprocess.Popen(
-                [*words, *python_command(guest_text(name))],
+                [*sandbox, *python_command(guest_text(name))],
                 env=ENVIRONMENT,
                 cwd="/",
-                stdin=its.fileno(),
-                stdout=its.fileno(),
+                stdin=theirs.fileno(),
+                stdout=theirs.fileno(),
                 stderr=subprocess.PIPE,
                 start_new_session=True,
             )
         self._lines: queue.Queue[bytes] = queue.Queue(maxsize=4)
-        self._lines_of_it = self._socket.makefile("rb")
-        self._over = threading.Event()
+        self._incoming = self._socket.makefile("rb")
+        self._closed = threading.Event()
         threading.Thread(target=self._read, daemon=True).start()
 
-    def say(self, message: Mapping[str, Any], until: float) -> None:
-        """Send a message. A process that does not read it will not answer."""
-        left = memoryview(json.dumps(message).encode() + b"\n")
+    def send(self, message: Mapping[str, Any], until: float) -> None:
+        """Send a message. An error is ignored: a process that does not read will not answer."""
+        rest = memoryview(json.dumps(message).encode() + b"\n")
         with contextlib.suppress(OSError):
-            while left and (wait := until - time.monotonic()) > 0:
+            while rest and (wait := until - time.monotonic()) > 0:
                 if select.select([], [self._socket], [], wait)[1]:
-                    left = left[self._socket.send(left, socket.MSG_DONTWAIT) :]
+                    rest = rest[self._socket.send(rest, socket.MSG_DONTWAIT) :]
 
-    def hear(self, until: float) -> dict[str, Any] | None:
-        """Return the next message; None if none comes, or it is unreadable."""
+    def receive(self, until: float) -> dict[str, Any] | None:
+        """Return the next message; None if none comes by the deadline, or if it is unreadable."""
         while (wait := until - time.monotonic()) > 0:
             try:
                 line = self._lines.get(timeout=min(wait, 1.0))
             except queue.Empty:
                 continue
             try:
-                said = json.loads(line) if line else None
+                message = json.loads(line) if line else None
             except (ValueError, RecursionError):
-                said = None
-            return said if isinstance(said, dict) else None
+                message = None
+            return message if isinstance(message, dict) else None
         return None
 
     def ended_from_outside(self) -> str | None:
-        """Return how the sandbox was ended from outside, by a cluster or for lack of memory. A process that ends itself
-        gives its sandbox an exit code."""
+        """Return how the sandbox was ended from outside, for instance by a cluster or for lack of memory; None if it
+        was not. If the process inside ends by itself, the sandbox ends with an exit code and not by a signal."""
         status = self._process.poll()
         return (
             f"its sandbox was ended by signal {-status}"
@@ -339,15 +350,15 @@ class Guest:
             else None
         )
 
-    def last_words(self) -> str:
-        """Return the last line of standard error."""
+    def last_line(self) -> str:
+        """End the process, and return the last line of its standard error."""
         assert self._process.stderr is not None
         self.close()
         return (self._process.stderr.read().decode("utf-8", "replace").strip().splitlines() or ["it said nothing"])[-1]
 
     def close(self) -> None:
-        """End it with all its child processes."""
-        self._over.set()
+        """End the process with all its child processes."""
+        self._closed.set()
         if self._process.poll() is None:
             with contextlib.suppress(OSError):
                 os.killpg(self._process.pid, 9)
@@ -357,29 +368,29 @@ class Guest:
         self._socket.close()
 
     def _read(self) -> None:
-        with contextlib.suppress(OSError, ValueError), self._lines_of_it:
-            while line := self._lines_of_it.readline(LONGEST_LINE + 1):
+        with contextlib.suppress(OSError, ValueError), self._incoming:
+            while line := self._incoming.readline(LONGEST_LINE + 1):
                 self._put(b"" if len(line) > LONGEST_LINE else line)
         self._put(b"")
 
     def _put(self, line: bytes) -> None:
-        while not self._over.is_set():
+        while not self._closed.is_set():
             with contextlib.suppress(queue.Full):
                 self._lines.put(line, timeout=0.5)
                 return
 
 
 class ProgramRunner(CodeRunner):
-    """Executes a program for each input, up to the first wrong output."""
+    """A runner of a program for each of its inputs, up to the first wrong output."""
 
-    def _passed(self, given: Mapping[str, Any]) -> Outcome:
-        inputs, outputs = given["inputs"], given["outputs"]
+    def _outcome(self, arguments: Mapping[str, Any]) -> Outcome:
+        inputs, outputs = arguments["inputs"], arguments["outputs"]
         if len(inputs) != len(outputs) or not inputs:
             return Failed(NO_SCORE, f"there are {len(inputs)} inputs and {len(outputs)} outputs")
-        for said, output in zip(inputs, outputs, strict=True):
-            found = self.run(given, ("program.py",), partial(_is_right, given["code"], said, output))
-            if found != Value(True):
-                return found
+        for given, expected in zip(inputs, outputs, strict=True):
+            outcome = self.run(arguments, ("program.py",), partial(_run_program, arguments["code"], given, expected))
+            if outcome != Value(True):
+                return outcome
         return Value(True)
 
 
@@ -387,26 +398,27 @@ RUNNERS: Mapping[str, type[CodeRunner]] = {"python-tests": CodeRunner, "python-p
 """The runners of code by the name of the program in a spec."""
 
 
-def _is_right(code: str, said: str, wanted: str, guests: Sequence[Guest], until: float) -> Outcome:
+def _run_program(code: str, given: str, expected: str, guests: Sequence[Guest], until: float) -> Outcome:
+    """Return whether a program writes the expected output for a given input."""
     (guest,) = guests
-    guest.say({"code": code, "input": said}, until)
-    answer = guest.hear(until)
-    if answer is None or answer.get("raised") is not None or not isinstance(answer.get("said"), str):
+    guest.send({"code": code, "input": given}, until)
+    answer = guest.receive(until)
+    if answer is None or answer.get("raised") is not None or not isinstance(answer.get("output"), str):
         return Value(False)
-    return Value(same_output(answer["said"], wanted))
+    return Value(same_output(answer["output"], expected))
 
 
-def same_output(said: str, wanted: str) -> bool:
-    """Return true if an output is right as in LiveCodeBench: line by line without surrounding space, the same text or
-    the same numbers.
+def same_output(output: str, expected: str) -> bool:
+    """Return true if an output is right by the rule of LiveCodeBench: each line, without surrounding space, is the same
+    text as the expected line, or has the same numbers.
 
     >>> same_output("1.50 2\\n", "1.5 2.0"), same_output("yes", "YES"), same_output("1\\n\\n2", "1\\n2")
     (True, False, False)
     """
-    lines, expected = _lines(said), _lines(wanted)
-    return len(lines) == len(expected) and all(
+    lines, expected_lines = _lines(output), _lines(expected)
+    return len(lines) == len(expected_lines) and all(
         one == other or ((numbers := _numbers(one)) is not None and numbers == _numbers(other))
-        for one, other in zip(lines, expected, strict=True)
+        for one, other in zip(lines, expected_lines, strict=True)
     )
 
 

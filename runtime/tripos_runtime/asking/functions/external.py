@@ -1,9 +1,9 @@
 """External scorers as functions of a run: processes or services, pooled and asked in batches.
 
-Values are checked against their types, and failures become statuses. An expression is evaluated synchronously, and a
-program takes time. So inside `suspending`, a call whose value is missing raises `Suspended`; the evaluator gets the
-value and evaluates again. Elsewhere a call blocks. Each allowed program is started and greeted once, before anything is
-asked."""
+Values are checked against their types, and failures become statuses. Expressions are evaluated synchronously, but a
+program takes time. So inside `suspending`, a call whose value is not known yet raises `Suspended`: the driver gets the
+value and evaluates the expression again. Elsewhere a call blocks. Before a run asks for anything, each allowed program
+is started once to check its greeting."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Answering(Protocol):
         ...
 
     def close(self) -> None:
-        """End it."""
+        """End the process; a service needs nothing."""
         ...
 
 
@@ -64,45 +64,48 @@ class _Submitted:
 
 
 class ScorerPool:
-    """Asks a program. A request whose batch broke is asked again, alone and in a new process, so that its outcome
-    depends on no other request; if that breaks too, the failure is its outcome."""
+    """The processes of a program, or the connections to a service, each with a thread that asks it in batches.
 
-    def __init__(self, opened: Callable[[], Answering], processes: int, batch: int) -> None:
-        self._opened, self._processes, self._batch = opened, processes, batch
+    If a program fails while it answers a batch, each unanswered request is asked again, alone and in a new process, so
+    that its outcome depends on no other request. If that fails too, the failure is the outcome."""
+
+    def __init__(self, open_: Callable[[], Answering], processes: int, batch: int) -> None:
+        self._open, self._processes, self._batch = open_, processes, batch
         self._queue: queue.SimpleQueue[_Submitted | None] = queue.SimpleQueue()
         self._all: list[Answering] = []
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()
-        self._busy = 0
+        self._unfinished = 0
+        """The number of requests that are waiting or being answered."""
         self._closed = False
 
     def start(self) -> None:
         """Start one process and check that it answers. Raises `Broken`."""
         with self._lock:
-            first = self._opened()
+            first = self._open()
             self._all.append(first)
         first.start()
 
     def submit(self, request: ScorerRequest) -> Future[Outcome]:
-        """Return the future outcome of a request."""
-        waiting = _Submitted(request, Future())
+        """Return the future outcome of a request. It is cancelled if the pool is closed."""
+        submitted = _Submitted(request, Future())
         with self._lock:
             if self._closed:
-                waiting.outcome.cancel()
-                return waiting.outcome
-            self._busy += 1
+                submitted.outcome.cancel()
+                return submitted.outcome
+            self._unfinished += 1
             number = len(self._threads)
-            if self._busy > number and number < self._processes:
+            if self._unfinished > number and number < self._processes:
                 if number == len(self._all):
-                    self._all.append(self._opened())
+                    self._all.append(self._open())
                 thread = threading.Thread(target=self._work, args=(self._all[number],), daemon=True)
                 self._threads.append(thread)
                 thread.start()
-        self._queue.put(waiting)
-        return waiting.outcome
+        self._queue.put(submitted)
+        return submitted.outcome
 
     def close(self) -> None:
-        """End all processes. Open requests get no score."""
+        """End all processes. Unanswered requests get no value."""
         with self._lock:
             self._closed = True
         for _ in self._threads:
@@ -113,101 +116,107 @@ class ScorerPool:
     def _work(self, answering: Answering) -> None:
         while (first := self._queue.get()) is not None:
             batch = [first]
-            while len(batch) < self._share():
+            while len(batch) < self._batch_size():
                 try:
-                    more = self._queue.get_nowait()
+                    submitted = self._queue.get_nowait()
                 except queue.Empty:
                     break
-                if more is None:
+                if submitted is None:
                     self._queue.put(None)
                     break
-                batch.append(more)
+                batch.append(submitted)
             try:
-                self._do(answering, batch)
+                self._answer(answering, batch)
             finally:
                 with self._lock:
-                    self._busy -= len(batch)
+                    self._unfinished -= len(batch)
 
-    def _share(self) -> int:
+    def _batch_size(self) -> int:
         """Return how many requests one process takes at a time: waiting ones are divided among all processes."""
         waiting = self._queue.qsize() + 1
         return max(1, min(self._batch, -(-waiting // self._processes)))
 
-    def _do(self, answering: Answering, batch: Sequence[_Submitted]) -> None:
-        outcomes = _asked(answering, [each.request for each in batch], again=True)
-        for submitted, outcome in zip(batch, outcomes, strict=True):
-            if not submitted.outcome.cancelled():
-                submitted.outcome.set_result(outcome)
+    def _answer(self, answering: Answering, batch: Sequence[_Submitted]) -> None:
+        # Cancelled requests are not asked. The others cannot be cancelled from here on, so they can take their outcome.
+        running = [submitted for submitted in batch if submitted.outcome.set_running_or_notify_cancel()]
+        outcomes = _outcomes(answering, [submitted.request for submitted in running], retry=True) if running else []
+        for submitted, outcome in zip(running, outcomes, strict=True):
+            submitted.outcome.set_result(outcome)
 
 
-def _asked(answering: Answering, requests: Sequence[ScorerRequest], *, again: bool) -> list[Outcome]:
+def _outcomes(answering: Answering, requests: Sequence[ScorerRequest], *, retry: bool) -> list[Outcome]:
+    """Return the outcome of each request. With `retry`, requests that a failure of the program leaves unanswered are
+    asked again, each alone."""
     try:
-        if not again:
+        if not retry:
             answering.start()  # a new process has no state of earlier requests
         return answering.answer(requests)
     except Broken as error:
         code, answered = error.failure.code, error.answered
         if code == NONSENSE:
             answered = {}  # its earlier answers are not trusted either
-        if again:
+        if retry:
             rest = {place: [request] for place, request in enumerate(requests) if place not in answered}
-            answered |= {place: _asked(answering, one, again=False)[0] for place, one in rest.items()}
+            answered |= {place: _outcomes(answering, one, retry=False)[0] for place, one in rest.items()}
         return [answered.get(place, error.failure) for place in range(len(requests))]
     except Exception as error:  # an internal error costs only these scores
         return [Failed(DIED, f"{type(error).__name__}: {error}") for _ in requests]
 
 
-_told: ContextVar[Mapping[str, Any] | None] = ContextVar("told", default=None)
+_known_values: ContextVar[Mapping[str, Any] | None] = ContextVar("known_values", default=None)
+"""The values of calls by key, inside `suspending`; None elsewhere."""
 
 
 class Suspended(Exception):
-    """An expression needs the value of a program; equal calls have equal keys."""
+    """An expression needs the value of a program that is not known yet. Equal calls have equal keys."""
 
     def __init__(self, scorer: ExternalScorer, key: str, request: ScorerRequest) -> None:
-        super().__init__(f"`{scorer.plugin.name}` is not told yet")
+        super().__init__(f"`{scorer.plugin.name}` has no value yet")
         self.scorer, self.key, self.request = scorer, key, request
 
 
 @contextmanager
 def suspending(values: Mapping[str, Any]) -> Iterator[None]:
-    """Let calls of programs return the values in `told`, or raise `Suspended`."""
-    token = _told.set(values)
+    """Let calls of programs return the value of their key in `values`, or raise `Suspended` if there is none."""
+    token = _known_values.set(values)
     try:
         yield
     finally:
-        _told.reset(token)
+        _known_values.reset(token)
 
 
 @dataclass
 class ExternalScorer(LoadedPlugin):
-    """A scorer that is a program. Raises `Unavailable` with the status `function_error` if it returns no value."""
+    """A scorer that is a program. A call raises `Unavailable` with the status `function_error` if the program returns
+    no value."""
 
     pool: ScorerPool | None = None
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         types = self.plugin.parameters
-        given = {**dict(zip(types, args, strict=False)), **named}
-        arguments = {name: json_argument(as_argument(types[name], value)) for name, value in given.items()}
+        values = {**dict(zip(types, args, strict=False)), **named}
+        arguments = {name: json_argument(as_argument(types[name], value)) for name, value in values.items()}
         return self.known_value(ScorerRequest(self.plugin.function, arguments))
 
     def known_value(self, request: ScorerRequest) -> Any:
-        """Return the known value of a request, else raise `Suspended` or ask."""
+        """Return the value of a request. Inside `suspending`, raise `Suspended` if it is not known yet; elsewhere, ask
+        the program. Raises `Unavailable` if there is no value."""
         key = json.dumps([self.plugin.name, request.arguments], sort_keys=True)
-        told = _told.get()
-        if told is not None and key not in told:
+        known = _known_values.get()
+        if known is not None and key not in known:
             raise Suspended(self, key, request)
-        value = self.request_value(request) if told is None else told[key]
+        value = self.request_value(request) if known is None else known[key]
         if isinstance(value, Unavailable):
             raise value
         return value
 
     def request_value(self, request: ScorerRequest) -> Any:
-        """Return the value of a request, or `Unavailable` with the reason. Blocks."""
+        """Ask the program and wait. Return the value of a request, or `Unavailable` with the reason."""
         assert self.pool is not None
         return self._value_of(self.pool.submit(request).result())
 
     async def awaited(self, request: ScorerRequest) -> Any:
-        """Return the same without blocking."""
+        """Return the same as `request_value`, without blocking the event loop."""
         assert self.pool is not None
         return self._value_of(await asyncio.wrap_future(self.pool.submit(request)))
 
@@ -236,15 +245,15 @@ def open_scorers(
 
     Raises `PluginError`: R0303 for a program that is not allowed, R0304 for one that does not start, R0302 for a
     changed file, and R0309 if there is no sandbox."""
-    together: dict[tuple[str | None, str, str], list[Plugin]] = {}
+    by_program: dict[tuple[str | None, str, str], list[Plugin]] = {}
     for plugin in plugins:
         if plugin.external is not None:
-            together.setdefault((plugin.release, program_name(plugin), plugin.version), []).append(plugin)
-    limits = {key: _allowed(some[0], allowed) for key, some in together.items()}
+            by_program.setdefault((plugin.release, program_name(plugin), plugin.version), []).append(plugin)
+    limits = {key: _limits(scorers[0], allowed) for key, scorers in by_program.items()}
     pools: dict[str, ScorerPool] = {}
-    for key, some in together.items():
-        path = folder if some[0].release is None else Path(releases.get(some[0].release, folder))
-        pool = _opened(some, path, limits[key])
+    for key, scorers in by_program.items():
+        path = folder if scorers[0].release is None else Path(releases.get(scorers[0].release, folder))
+        pool = _pool(scorers, path, limits[key])
         try:
             pool.start()
         except Broken as error:
@@ -256,11 +265,12 @@ def open_scorers(
 
                 hint = no_sandbox_hint(key[1].partition(" ")[0])
             raise PluginError(error.failure.code, message, hint) from error
-        pools |= {each.name: pool for each in some}
+        pools |= {scorer.name: pool for scorer in scorers}
     return pools
 
 
-def _allowed(plugin: Plugin, allowed: AllowedPrograms) -> ProgramLimits:
+def _limits(plugin: Plugin, allowed: AllowedPrograms) -> ProgramLimits:
+    """Return the limits of a program. Raises `PluginError` (R0303) if it is not allowed."""
     name = program_name(plugin)
     limits = allowed.of(plugin)
     if plugin.external == "service" and (limits is None or limits.url is None):
@@ -280,7 +290,8 @@ def _allowed(plugin: Plugin, allowed: AllowedPrograms) -> ProgramLimits:
     return limits
 
 
-def _opened(plugins: Sequence[Plugin], folder: Path, limits: ProgramLimits) -> ScorerPool:
+def _pool(plugins: Sequence[Plugin], folder: Path, limits: ProgramLimits) -> ScorerPool:
+    """Return the pool of one program, which is not started."""
     plugin = plugins[0]
     processes = limits.processes or min(MOST_PROCESSES, os.cpu_count() or 1)
     if plugin.external == "service":
@@ -289,11 +300,12 @@ def _opened(plugins: Sequence[Plugin], folder: Path, limits: ProgramLimits) -> S
         from tripos_runtime.asking.functions.code_runner import RUNNERS
 
         return ScorerPool(partial(RUNNERS[plugin.function], unsandboxed=limits.unsandboxed), processes, 1)
-    text = _checked(plugin, folder)
+    text = _text(plugin, folder)
     return ScorerPool(partial(ScorerProcess, program_name(plugin), text, plugins, limits), processes, limits.batch)
 
 
-def _checked(plugin: Plugin, folder: Path) -> str:
+def _text(plugin: Plugin, folder: Path) -> str:
+    """Return the text of a program, which must be the compiled one."""
     assert plugin.path is not None
     try:
         text = (folder / plugin.path).read_text("utf-8")

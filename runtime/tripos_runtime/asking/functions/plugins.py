@@ -1,11 +1,11 @@
-"""Plug-ins at run time: the Python functions of a plan, loaded from exactly the checked texts.
+"""Plug-ins at run time: the Python functions of a plan, loaded from exactly the texts whose digests the plan has.
 
 They run in this process with all its rights: a benchmark with functions must be trusted like any program. Each load
 creates new functions; nothing is registered for other runs.
 
 The files of a plug-in are modules of a private package, so that `helpers.py` of one benchmark is not that of another.
-Relative imports work as usual; an absolute import of a neighbouring file becomes one of the package, and any other is
-Python's own. A file that was not checked does not exist for it."""
+Relative imports work as usual. An absolute import of a neighbouring file imports it from that package; any other import
+is Python's own. Files that the plan does not name cannot be imported."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ from tripos_runtime.datasets.trust import TRUSTED, Trust
 
 
 class PluginModules(MetaPathFinder, Loader):
-    """The modules of files by path; `top` is the file with the functions."""
+    """An importer of a plug-in's files, as modules of `package`. `top` is the path of the file with the functions;
+    `texts` are the texts of all files by path, and `display_paths` their names in tracebacks."""
 
-    def __init__(self, package: str, top: str, texts: Mapping[str, str], shown: Mapping[str, str]) -> None:
+    def __init__(self, package: str, top: str, texts: Mapping[str, str], display_paths: Mapping[str, str]) -> None:
         self.package = package
         self.texts = texts
-        self.display_paths = shown
-        """The names of the files in tracebacks."""
+        self.display_paths = display_paths
         self.top = self._name(top)
         self.files: dict[str, str] = {}
         for path in sorted(texts, reverse=True):  # `a/__init__.py` precedes `a.py`, as in Python
             self.files[self._name(path)] = path
-        self.inner = {name.rsplit(".", count)[0] for name in self.files for count in range(1, name.count(".") + 1)}
-        self.siblings = self.top.rpartition(".")[0]
+        self.packages = {name.rsplit(".", count)[0] for name in self.files for count in range(1, name.count(".") + 1)}
+        self.top_package = self.top.rpartition(".")[0]
 
     def load(self) -> ModuleType:
-        """Return the module with the functions, executed anew."""
+        """Execute the files again, and return the module with the functions."""
         sys.meta_path[:] = [
             each for each in sys.meta_path if not (isinstance(each, PluginModules) and each.package == self.package)
         ]
@@ -65,9 +65,9 @@ class PluginModules(MetaPathFinder, Loader):
             return None
         if name in self.files:
             file = self.files[name]
-            is_package = name in self.inner or file.endswith("/__init__.py")
+            is_package = name in self.packages or file.endswith("/__init__.py")
             return ModuleSpec(name, self, origin=self.display_paths[file], is_package=is_package)
-        return ModuleSpec(name, None, is_package=True) if name in self.inner else None
+        return ModuleSpec(name, None, is_package=True) if name in self.packages else None
 
     def exec_module(self, module: ModuleType) -> None:
         """Execute the text of a file; imports of neighbouring files come from the package."""
@@ -84,19 +84,21 @@ class PluginModules(MetaPathFinder, Loader):
         fromlist: Sequence[str] | None = (),
         level: int = 0,
     ) -> ModuleType:
+        """The `__import__` of the files: import a neighbouring file from the package, anything else as Python does."""
         base = None if level else self._base(name.partition(".")[0])
         if base is None:
             return builtins.__import__(name, globals, locals, fromlist or (), level)
-        found = builtins.__import__(f"{base}.{name}", globals, locals, fromlist or (), 0)
-        return found if fromlist else sys.modules[f"{base}.{name.partition('.')[0]}"]
+        module = builtins.__import__(f"{base}.{name}", globals, locals, fromlist or (), 0)
+        return module if fromlist else sys.modules[f"{base}.{name.partition('.')[0]}"]
 
     def _base(self, first: str) -> str | None:
-        """Return the package in which an imported name is one of the files; None if it is not."""
+        """Return the package that has `first`, the first part of an imported name, as a module; None if `first` is not
+        among the files."""
         if first in sys.stdlib_module_names:
             return None
-        above, _, own = self.siblings.rpartition(".")
-        for base in (self.siblings, above if first == own else ""):
-            if base and (f"{base}.{first}" in self.files or f"{base}.{first}" in self.inner):
+        parent, _, own = self.top_package.rpartition(".")
+        for base in (self.top_package, parent if first == own else ""):
+            if base and (f"{base}.{first}" in self.files or f"{base}.{first}" in self.packages):
                 return base
         return None
 
@@ -108,6 +110,7 @@ class PluginModules(MetaPathFinder, Loader):
 
 
 MOST_NAMED = 5
+"""The number of functions that the message about an untrusted benchmark names."""
 NO_RELEASES: Mapping[str, str] = MappingProxyType({})
 
 
@@ -118,9 +121,9 @@ def load_plugins(
     trust: Trust = TRUSTED,
     programs: AllowedPrograms | None = NO_PROGRAMS,
 ) -> dict[str, LoadedPlugin]:
-    """Return the plug-ins of a plan by name. `folder` holds the main spec file, to which the plan's paths are relative;
-    `releases` are the folders of extended releases by `NAME-VERSION`; `programs` may be started. With `None`, nothing
-    is scored, and external scorers are left out.
+    """Return the plug-ins of a plan by name. `folder` is that of the main spec file, to which the plan's paths are
+    relative; `releases` are the folders of extended releases by `NAME-VERSION`; `programs` are those that may be
+    started. If `programs` is None, nothing is scored, and external scorers are left out.
 
     Raises `PluginError`: R0301 if one is missing, R0302 if it differs from the compiled one; R0303, R0304 and R0309 for
     programs. Raises `TrustError` if the benchmark is untrusted."""
@@ -134,7 +137,7 @@ def load_plugins(
         if plugin.external is not None:
             continue
         packaged = plugin.path is None
-        python = _from_package(plugin) if packaged else _from_file(plugin, _beside(plugin, folder, releases), modules)
+        python = _from_package(plugin) if packaged else _from_file(plugin, _folder(plugin, folder, releases), modules)
         functions[plugin.name] = LoadedPlugin(plugin, python)
     if programs is not None and any(plugin.external not in (None, "tool") for plugin in plan.plugins):
         functions |= _programs(plan, folder, releases, programs)
@@ -143,12 +146,13 @@ def load_plugins(
         from tripos_runtime.asking.functions.tools import open_tools
 
         functions |= open_tools(
-            tools, lambda plugin: _text(plugin, _beside(plugin, folder, releases), str(plugin.path)), programs
+            tools, lambda plugin: _text(plugin, _folder(plugin, folder, releases), str(plugin.path)), programs
         )
     return functions
 
 
-def _beside(plugin: Plugin, folder: Path, releases: Mapping[str, str]) -> Path:
+def _folder(plugin: Plugin, folder: Path, releases: Mapping[str, str]) -> Path:
+    """Return the folder that the paths of a plug-in are relative to: that of its release, or of the spec."""
     return folder if plugin.release is None else Path(releases.get(plugin.release, folder))
 
 
@@ -159,10 +163,10 @@ def _programs(
 
     scorers = [plugin for plugin in plan.plugins if plugin.external not in (None, "tool")]
     pools = open_scorers(scorers, folder, releases, programs)
-    return {scorer.name: ExternalScorer(scorer, _unloaded, pool=pools[scorer.name]) for scorer in scorers}
+    return {scorer.name: ExternalScorer(scorer, _not_in_process, pool=pools[scorer.name]) for scorer in scorers}
 
 
-def _unloaded(*_: Any, **__: Any) -> Any:
+def _not_in_process(*_: Any, **__: Any) -> Any:
     raise NotImplementedError("a program is asked, and not called")
 
 
@@ -170,7 +174,7 @@ def _from_file(plugin: Plugin, folder: Path, modules: dict[str, ModuleType]) -> 
     assert plugin.path is not None
     path = folder / plugin.path
     if str(path) not in modules:
-        modules[str(path)] = _executed(plugin, folder, {name: _text(plugin, folder, name) for name in plugin.files})
+        modules[str(path)] = _module(plugin, folder, {name: _text(plugin, folder, name) for name in plugin.files})
     return _function(modules[str(path)], plugin)
 
 
@@ -186,11 +190,11 @@ def _text(plugin: Plugin, folder: Path, path: str) -> str:
     return text
 
 
-def _executed(plugin: Plugin, folder: Path, texts: Mapping[str, str]) -> ModuleType:
-    """Return the module of a file, executed from exactly the checked texts under a private name."""
+def _module(plugin: Plugin, folder: Path, texts: Mapping[str, str]) -> ModuleType:
+    """Execute the texts of a plug-in under a private name, and return the module of its file."""
     assert plugin.path is not None
-    shown = {path: str(folder / path) for path in texts}
-    files = PluginModules(f"_tripos_plugin_{plugin.version}", plugin.path, texts, shown)
+    display_paths = {path: str(folder / path) for path in texts}
+    files = PluginModules(f"_tripos_plugin_{plugin.version}", plugin.path, texts, display_paths)
     try:
         with contextlib.redirect_stdout(sys.stderr):
             return files.load()
@@ -229,7 +233,8 @@ def _from_package(plugin: Plugin) -> Callable[..., Any]:
 
 
 def _callable(plugin: Plugin, python: Any) -> Callable[..., Any]:
-    """Return the function if it accepts the plan's arguments: a decorator may have changed its signature."""
+    """Return the function. Raises `PluginError` if it does not accept the plan's arguments: a decorator may have
+    changed its signature."""
     required = [name for name in plugin.parameters if name not in plugin.optional]
     try:
         inspect.signature(python).bind(**dict.fromkeys(required))

@@ -1,8 +1,8 @@
-"""External scorers at both ends of the protocol: a process on this machine, and a service over HTTP.
+"""The two kinds of external scorers: a process on this machine, and a service over HTTP.
 
-A process gets no keys from the environment, and has limits on time and memory. Its text is passed as it was checked,
-whatever its file contains by then. It runs in an empty folder. A service is at an address that the user of the
-benchmark sets, and gets no key."""
+A process gets no keys from the environment, has limits on time and memory, and runs in a folder that contains only its
+own text. That is the text that was checked, even if the file in the benchmark has changed since. A service is at an
+address that the user of the benchmark sets, and gets no key."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ except (ImportError, ValueError, OSError):
 sys.argv = [path]
 runpy.run_path(path, run_name="__main__")
 """
-LAST_WORDS = 20
+STDERR_LINES = 20
 """The number of lines of standard error that are kept."""
 ENDING_S = 2.0
 """The time for a program to end after its input has ended, in seconds."""
@@ -89,11 +89,11 @@ def run_python(
 
     Raises `OSError` if `python` cannot be started, and `subprocess.TimeoutExpired`.
     """
-    more = {name: os.environ[name] for name in variables if name in os.environ}
+    further = {name: os.environ[name] for name in variables if name in os.environ}
     ended = subprocess.run(
         [python, "-B", *arguments],
         cwd=folder,
-        env=environment() | more,
+        env=environment() | further,
         input=text,
         capture_output=True,
         text=True,
@@ -106,14 +106,14 @@ def run_python(
 
 
 class ScorerProcess:
-    """One process of a program that is a file. `answer` starts it if it is not running."""
+    """A process that runs the text of a program. `answer` starts it if it is not running."""
 
     def __init__(self, name: str, text: str, plugins: Sequence[Plugin], limits: ProgramLimits) -> None:
         self.name, self._text, self._plugins, self._limits = name, text, plugins, limits
         self._process: subprocess.Popen[bytes] | None = None
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self._stderr: deque[str] = deque(maxlen=LAST_WORDS)
-        self._hearing: threading.Thread | None = None
+        self._stderr: deque[str] = deque(maxlen=STDERR_LINES)
+        self._stderr_reader: threading.Thread | None = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._closed = False
 
@@ -139,10 +139,10 @@ class ScorerProcess:
             )
         except OSError as error:
             raise Broken(NOT_STARTED, f"Python cannot be started: {error.strerror or error}") from error
-        self._lines, self._stderr = queue.SimpleQueue(), deque(maxlen=LAST_WORDS)
-        threading.Thread(target=_read, args=(self._process, self._lines), daemon=True).start()
-        self._hearing = threading.Thread(target=_hear, args=(self._process, self._stderr), daemon=True)
-        self._hearing.start()
+        self._lines, self._stderr = queue.SimpleQueue(), deque(maxlen=STDERR_LINES)
+        threading.Thread(target=_read_stdout, args=(self._process, self._lines), daemon=True).start()
+        self._stderr_reader = threading.Thread(target=_read_stderr, args=(self._process, self._stderr), daemon=True)
+        self._stderr_reader.start()
         try:
             self._send(as_line(greeting(self._plugins)))
             check_greeting(self._line(time.monotonic() + self._limits.timeout_s), None)
@@ -156,22 +156,22 @@ class ScorerProcess:
         if self._process is None or self._process.poll() is not None:
             self.start()
         ids = {secrets.token_hex(8): place for place in range(len(requests))}
-        waiting, found = dict(ids), dict[int, Outcome]()
+        waiting, outcomes = dict(ids), dict[int, Outcome]()
         batch = b"".join(as_line(request_message(id_, requests[place])) for id_, place in ids.items())
-        writing = threading.Thread(target=self._write, args=(batch,), daemon=True)
-        writing.start()
+        writer = threading.Thread(target=self._write, args=(batch,), daemon=True)
+        writer.start()
         try:
             while waiting:
                 line = self._line(time.monotonic() + self._limits.timeout_s)
                 id_, outcome = parse_answer(line, waiting)
-                found[waiting.pop(id_)] = outcome
+                outcomes[waiting.pop(id_)] = outcome
         except Broken as error:
             self._end()
-            raise Broken(error.failure.code, error.failure.reason, found) from None
-        return [found[place] for place in range(len(requests))]
+            raise Broken(error.failure.code, error.failure.reason, outcomes) from None
+        return [outcomes[place] for place in range(len(requests))]
 
     def close(self) -> None:
-        """End it for good, with all its child processes."""
+        """End the process for good, with all its child processes."""
         self._closed = True
         self._end()
 
@@ -181,7 +181,7 @@ class ScorerProcess:
             with contextlib.suppress(OSError, ValueError):
                 if process.stdin is not None:
                     process.stdin.close()
-            if process.returncode is None:  # else the id may belong to another process by now
+            if process.returncode is None:  # otherwise its id may already belong to another process
                 with contextlib.suppress(OSError):
                     _kill(process)
                 with contextlib.suppress(subprocess.TimeoutExpired):
@@ -197,25 +197,25 @@ class ScorerProcess:
             self._process.stdin.write(data)
             self._process.stdin.flush()
         except (OSError, ValueError):
-            raise Broken(DIED, self._ending()) from None
+            raise Broken(DIED, self._end_reason()) from None
 
     def _write(self, data: bytes) -> None:
         with contextlib.suppress(Broken, AssertionError):
             self._send(data)  # a process that does not read will not answer
 
     def _line(self, until: float) -> bytes:
-        """Return the next line of the program. Raises `Broken`."""
+        """Return the next line of the program, waiting until that time of the monotonic clock. Raises `Broken`."""
         try:
             line = self._lines.get(timeout=max(0.0, until - time.monotonic()))
         except queue.Empty:
             raise Broken(HANGS, f"no answer within {self._limits.timeout_s:g} seconds") from None
         if line is None:
-            raise Broken(DIED, self._ending())
+            raise Broken(DIED, self._end_reason())
         if len(line) > LONGEST_LINE:
             raise Broken(NONSENSE, f"a line has more than {LONGEST_LINE:,} bytes")
         return line
 
-    def _ending(self) -> str:
+    def _end_reason(self) -> str:
         """Return how the process ended, in words."""
         assert self._process is not None
         if not _has_ended(self._process):
@@ -223,13 +223,14 @@ class ScorerProcess:
         with contextlib.suppress(OSError):
             _kill(self._process)  # its remaining child processes
         status = self._process.wait()
-        if self._hearing is not None:
-            self._hearing.join(ENDING_S)
+        if self._stderr_reader is not None:
+            self._stderr_reader.join(ENDING_S)
         by = f"signal {-status}" if status < 0 else f"exit code {status}"
         return f"it ended with {by}" + (f": {self._stderr[-1]}" if self._stderr else "")
 
 
-def _read(process: subprocess.Popen[bytes], lines: queue.SimpleQueue[bytes | None]) -> None:
+def _read_stdout(process: subprocess.Popen[bytes], lines: queue.SimpleQueue[bytes | None]) -> None:
+    """Put the lines of standard output into a queue, and None after the last one."""
     assert process.stdout is not None
     with contextlib.suppress(OSError, ValueError):
         while line := process.stdout.readline(LONGEST_LINE + 1):
@@ -239,16 +240,16 @@ def _read(process: subprocess.Popen[bytes], lines: queue.SimpleQueue[bytes | Non
     lines.put(None)
 
 
-def _hear(process: subprocess.Popen[bytes], said: deque[str]) -> None:
+def _read_stderr(process: subprocess.Popen[bytes], lines: deque[str]) -> None:
     assert process.stderr is not None
     with contextlib.suppress(OSError, ValueError):
         while line := process.stderr.readline(4096):
             if text := line.decode("utf-8", "replace").strip():
-                said.append(text)
+                lines.append(text)
 
 
 def _has_ended(process: subprocess.Popen[bytes]) -> bool:
-    """Return true if a process ends soon. Its id stays reserved until it is waited for."""
+    """Return true if a process ends within `ENDING_S`. It is not reaped, so its id is not reused yet."""
     if not hasattr(os, "waitid"):
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(ENDING_S)
@@ -269,11 +270,12 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 CHUNK = 2**16
+"""The most bytes of a service's response that are read at once."""
 
 
 class ScorerService:
-    """An HTTP service. A request is a POST of JSON with several calls by id; the answer has the service's name and
-    version, and an outcome for each call."""
+    """An HTTP service. A POST of JSON has several requests, each with an id; the response has the service's name and
+    version, and an outcome for each request."""
 
     def __init__(self, version: str, plugins: Sequence[Plugin], limits: ProgramLimits) -> None:
         self._version, self._plugins, self._limits = version, plugins, limits
@@ -290,51 +292,52 @@ class ScorerService:
     def answer(self, requests: Sequence[ScorerRequest]) -> list[Outcome]:
         """Return the outcome of each request. Raises `Broken` with the outcomes so far."""
         ids = {secrets.token_hex(8): place for place in range(len(requests))}
-        found = self._post([request_message(id_, requests[place]) for id_, place in ids.items()], ids)
-        return [found[place] for place in range(len(requests))]
+        outcomes = self._post([request_message(id_, requests[place]) for id_, place in ids.items()], ids)
+        return [outcomes[place] for place in range(len(requests))]
 
     def close(self) -> None:
         """Do nothing: no connection stays open."""
 
     def _post(self, requests: list[dict[str, object]], ids: dict[str, int]) -> dict[int, Outcome]:
-        body = self._sent(as_line({**greeting(self._plugins), "requests": requests}))
+        """Return the outcomes of requests by their index; `ids` are the indexes by id. Raises `Broken`."""
+        body = self._response(as_line({**greeting(self._plugins), "requests": requests}))
         check_greeting(body, self._version)
-        answers, found, waiting = json.loads(body).get("answers"), dict[int, Outcome](), dict(ids)
+        answers, outcomes, waiting = json.loads(body).get("answers"), dict[int, Outcome](), dict(ids)
         if not isinstance(answers, list):
             raise Broken(NONSENSE, "its answer has no list of `answers`")
         try:
             for answer in answers:
                 if not isinstance(answer, dict):
                     raise Broken(NONSENSE, "one of its `answers` is no object")
-                id_, outcome = read_answer(answer, waiting, as_line(answer))
-                found[waiting.pop(id_)] = outcome
+                id_, outcome = read_answer(answer, waiting, json.dumps(answer).encode())
+                outcomes[waiting.pop(id_)] = outcome
             if waiting:
                 raise Broken(NONSENSE, f"it left {len(waiting)} of {len(ids)} requests without an answer")
         except Broken as error:
-            raise Broken(error.failure.code, error.failure.reason, found) from None
-        return found
+            raise Broken(error.failure.code, error.failure.reason, outcomes) from None
+        return outcomes
 
-    def _sent(self, body: bytes) -> bytes:
-        """Return the response to a body. Raises `Broken`."""
+    def _response(self, body: bytes) -> bytes:
+        """Send a body, and return that of the response. Raises `Broken`."""
         import http.client  # only a service needs it
 
         until = time.monotonic() + self._limits.timeout_s
-        opened = http.client.HTTPSConnection if self._url.scheme == "https" else http.client.HTTPConnection
-        connection = opened(self._url.hostname or "", self._url.port, timeout=self._limits.timeout_s)
+        connect = http.client.HTTPSConnection if self._url.scheme == "https" else http.client.HTTPConnection
+        connection = connect(self._url.hostname or "", self._url.port, timeout=self._limits.timeout_s)
         path = (self._url.path or "/") + (f"?{self._url.query}" if self._url.query else "")
         try:
             connection.request("POST", path, body, {"Content-Type": "application/json"})
             response = connection.getresponse()
             if response.status != 200:
                 raise Broken(DIED, f"it answers with HTTP status {response.status}")
-            read, most = bytearray(), LONGEST_LINE * max(1, self._limits.batch)
+            content, most = bytearray(), LONGEST_LINE * max(1, self._limits.batch)
             while chunk := response.read1(CHUNK):
-                read += chunk
-                if len(read) > most:
+                content += chunk
+                if len(content) > most:
                     raise Broken(NONSENSE, f"its answer has more than {most:,} bytes")
                 if time.monotonic() > until:
                     raise TimeoutError
-            return bytes(read)
+            return bytes(content)
         except TimeoutError:
             raise Broken(HANGS, f"no answer within {self._limits.timeout_s:g} seconds") from None
         except (OSError, http.client.HTTPException) as error:

@@ -1,7 +1,7 @@
 """The protocol of external scorers: JSON Lines, with a greeting and then requests and answers by id.
 
-The module does no I/O; it writes and reads single lines. An answer without a request, a repeated answer, or an invalid
-line means that the program cannot be trusted, and raises `Broken`."""
+The module formats and parses single lines, and does no I/O. An answer without a request, a repeated answer, or an
+invalid line means that the program cannot be trusted, and raises `Broken`."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ class Value:
 
 @dataclass(frozen=True)
 class Failed:
-    """A request without a value, with the error code."""
+    """The outcome of a request that has no value: an error code, and the reason."""
 
     code: str
     reason: str
 
     @property
     def shown(self) -> str:
-        """Return code and reason; a long reason is cut."""
+        """The code and the reason; a long reason is cut."""
         return f"{self.code}: {cut(self.reason)}"
 
 
@@ -53,7 +53,8 @@ Outcome = Value | Failed
 
 
 class Broken(Exception):
-    """A program died, hangs or sends invalid answers. `answered` are the outcomes that came before, by index."""
+    """A program died, hangs or sends invalid answers. `answered` are the outcomes that arrived before, by the index of
+    their request."""
 
     def __init__(self, code: str, reason: str, answered: Mapping[int, Outcome] | None = None) -> None:
         super().__init__(reason)
@@ -62,7 +63,7 @@ class Broken(Exception):
 
 
 def json_argument(value: Any) -> Any:
-    """Return an argument as JSON: a set becomes a sorted list.
+    """Return an argument as a value of JSON: a set becomes a sorted list.
 
     >>> json_argument({"b", "a"}), json_argument(({"speaker": "a", "text": "Hi"},))
     (['a', 'b'], [{'speaker': 'a', 'text': 'Hi'}])
@@ -80,7 +81,7 @@ def json_argument(value: Any) -> Any:
 
 
 def as_line(message: Mapping[str, Any]) -> bytes:
-    """Return a message as a line."""
+    """Return a message as a line of JSON. Raises `ValueError` for an infinite number or NaN."""
     return json.dumps(message, ensure_ascii=False, allow_nan=False).encode("utf-8", "surrogatepass") + b"\n"
 
 
@@ -99,11 +100,11 @@ def greeting(plugins: Sequence[Plugin]) -> dict[str, Any]:
 def check_greeting(line: bytes, version: str | None) -> None:
     """Check the first line of a program: its protocol, and its name and `version` if they are pinned. Raises
     `Broken`."""
-    said = _object(line, NOT_STARTED)
-    if said.get("tripos") != PROTOCOL:
+    answer = _object(line, NOT_STARTED)
+    if answer.get("tripos") != PROTOCOL:
         raise Broken(NOT_STARTED, f'its first line must have `"tripos": {PROTOCOL}`, and is {_shown(line)}')
-    if version is not None and f"{said.get('program')} {said.get('version')}" != version:
-        text = f"`{said.get('program')} {said.get('version')}`"
+    if version is not None and f"{answer.get('program')} {answer.get('version')}" != version:
+        text = f"`{answer.get('program')} {answer.get('version')}`"
         raise Broken(NOT_STARTED, f"it says that it is {text}, and the spec names `{version}`")
 
 
@@ -113,12 +114,13 @@ def request_message(id_: str, request: ScorerRequest) -> dict[str, Any]:
 
 
 def parse_answer(line: bytes, waiting: Mapping[str, int]) -> tuple[str, Outcome]:
-    """Return the id and the outcome in an answer line. Raises `Broken` if the id is unknown."""
+    """Return the id and the outcome in a line. Raises `Broken` as `read_answer` does, and if the line is no object."""
     return read_answer(_object(line, NONSENSE), waiting, line)
 
 
 def read_answer(answer: Mapping[str, Any], waiting: Mapping[str, int], line: bytes = b"") -> tuple[str, Outcome]:
-    """Return the id and the outcome in an answer. Raises `Broken` if it is invalid or its id is unknown.
+    """Return the id and the outcome in an answer. Raises `Broken` if the answer is invalid or its id is not among
+    `waiting`. `line` is the text of the answer for the message.
 
     >>> read_answer({"id": "a", "value": True}, {"a": 0})
     ('a', Value(value=True))
@@ -135,15 +137,16 @@ def read_answer(answer: Mapping[str, Any], waiting: Mapping[str, int], line: byt
 
 def _object(line: bytes, code: str) -> dict[str, Any]:
     try:
-        said = json.loads(line, parse_constant=_refused)
+        value = json.loads(line, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
-        said = None
-    if not isinstance(said, dict):
+        value = None
+    if not isinstance(value, dict):
         raise Broken(code, f"this is no JSON object: {_shown(line)}")
-    return said
+    return value
 
 
-def _refused(word: str) -> Any:
+def _refuse_constant(word: str) -> Any:
+    """Raise `ValueError`: JSON has no `NaN` and no `Infinity`."""
     raise ValueError(word)
 
 
@@ -152,7 +155,7 @@ def _shown(line: bytes) -> str:
 
 
 def cut(text: str, most: int = LONGEST_REASON) -> str:
-    """Return a text with its lines, cut after `most` characters.
+    """Return the first `most` characters of a text, with an ellipsis if it is longer.
 
     >>> cut("abcdef", 4)
     'abcd…'

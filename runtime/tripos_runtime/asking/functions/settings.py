@@ -13,8 +13,8 @@ TIMEOUT_S, MEMORY_MB, BATCH = 120.0, 4096, 8
 
 @dataclass(frozen=True)
 class ProgramLimits:
-    """The limits of a program: seconds without an answer, memory in MiB, requests at a time, and processes (None: as
-    many as cores, at most 8). `url` is the address of a service."""
+    """The limits of a program: seconds without an answer, memory in MiB, requests at a time, and processes (None: the
+    number of cores, at most 8). `url` is the address of a service."""
 
     timeout_s: float = TIMEOUT_S
     memory_mb: int = MEMORY_MB

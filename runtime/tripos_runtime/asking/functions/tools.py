@@ -1,7 +1,7 @@
 """The functions of tools: each call goes to a process, which returns a state and a text.
 
-A function is called twice on copies of the same state. If the results differ, they are not reproducible, so the turn
-has no result and the run reports why."""
+The process calls each function twice, on copies of the same state. If the results differ, the function is not
+reproducible: the call has no result, and the run reports why."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ MOST_PROCESSES = 8
 
 @dataclass(frozen=True)
 class ToolResult:
-    """The result of a call: the state after it, and the text for the model."""
+    """The result of a call: the state after it, and the text for the model. `failed` is true if the function raised an
+    error, which is then the text."""
 
     state: Any
     text: str
@@ -42,8 +43,8 @@ class ToolFunction(ExternalScorer):
 
     def __call__(self, *args: Any, **named: Any) -> ToolResult:
         state, arguments = args
-        given = {"state": state, "arguments": json_argument(arguments)}
-        tool_result: ToolResult = self.known_value(ScorerRequest(self.plugin.function, given))
+        request = ScorerRequest(self.plugin.function, {"state": state, "arguments": json_argument(arguments)})
+        tool_result: ToolResult = self.known_value(request)
         return tool_result
 
     def _value_of(self, outcome: Outcome) -> Any:
@@ -61,8 +62,8 @@ class ToolFunction(ExternalScorer):
 def open_tools(
     plugins: Sequence[Plugin], read: Callable[[Plugin], str], allowed: AllowedPrograms | None
 ) -> Mapping[str, ToolFunction]:
-    """Return the functions of tools by name; those of one file share a pool, whose first process starts with the first
-    call. `read` returns the text of a file as it was checked."""
+    """Return the functions of tools by name. Those of one file share a pool, whose first process starts at the first
+    call. `read` returns the checked text of a plug-in's file."""
     pools: dict[tuple[str | None, str], ScorerPool] = {}
     functions: dict[str, ToolFunction] = {}
     for plugin in plugins:
@@ -70,30 +71,31 @@ def open_tools(
         if key not in pools:
             limits = (allowed.of(plugin) if allowed is not None else None) or LIMITS
             processes = limits.processes or min(MOST_PROCESSES, os.cpu_count() or 1)
-            text = _started(read(plugin), program_name(plugin))
-            opened = partial(ScorerProcess, program_name(plugin), text, [plugin], limits)
-            pools[key] = ScorerPool(opened, processes, 1)
-        functions[plugin.name] = ToolFunction(plugin, _uncalled, pool=pools[key])
+            text = _program_text(read(plugin), program_name(plugin))
+            open_process = partial(ScorerProcess, program_name(plugin), text, [plugin], limits)
+            pools[key] = ScorerPool(open_process, processes, 1)
+        functions[plugin.name] = ToolFunction(plugin, _not_in_process, pool=pools[key])
     return functions
 
 
 def placeholder_result(plugin: Plugin, world: str, state: Any, arguments: Mapping[str, Any]) -> ToolResult:
-    """Return the result of a placeholder for a tool's function. It depends on the arguments only, or on the world too
-    if the function is not pure."""
+    """Return a made-up result of a tool's function, for a check that runs no Python of the plan. It is determined by
+    the function, the text `world`, the state and the arguments."""
     text = json.dumps([plugin.name, world, state, json_argument(arguments)], sort_keys=True, default=str)
     digest = hashlib.sha256(text.encode()).hexdigest()[:12]
     return ToolResult({"before": state, "call": digest}, digest, False)
 
 
 @cache
-def _host() -> str:
+def _host_text() -> str:
     return (Path(__file__).parent / "inside" / "tool_host.py").read_text("utf-8")
 
 
-def _started(text: str, name: str) -> str:
+def _program_text(text: str, name: str) -> str:
+    """Return the text of a program that serves the functions of a file, given the file's text and name."""
     source = text.removeprefix("\ufeff")
-    return f"{_host()}\n\nserve({source!r}, {name!r})\n"
+    return f"{_host_text()}\n\nserve({source!r}, {name!r})\n"
 
 
-def _uncalled(*_: Any, **__: Any) -> Any:
+def _not_in_process(*_: Any, **__: Any) -> Any:
     raise NotImplementedError("a function of a tool is called in a process of its own")

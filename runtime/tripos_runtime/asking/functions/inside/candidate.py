@@ -1,4 +1,5 @@
-"""A model's code inside its sandbox: it is loaded, and called for the tests, which are elsewhere."""
+"""The program that executes a model's code inside its sandbox: it loads the code, and calls it for the tests, which run
+in another sandbox."""
 
 # ruff: noqa: F821
 # mypy: ignore-errors
@@ -7,16 +8,16 @@ import types
 
 
 def serve() -> None:
-    hear, say = connect()
-    first = hear()
-    say({"ready": confine(first["seconds"], first["memory"])})
-    code, held = hear()["code"], {}
+    receive, send = connect()
+    limits = receive()
+    send({"ready": confine(limits["seconds"], limits["memory"])})
+    code, objects = receive()["code"], {}
 
-    def kept(value):
-        held[len(held) + 1] = value
-        return len(held)
+    def number_of(value):
+        objects[len(objects) + 1] = value
+        return len(objects)
 
-    def fault(error):
+    def raised(error):
         return {"raised": [type(error).__name__, str(error)[:500]]}
 
     module = types.ModuleType("candidate")
@@ -24,32 +25,32 @@ def serve() -> None:
     try:
         exec(compile(code, "candidate.py", "exec"), module.__dict__)
         names = [name for name, value in module.__dict__.items() if not name.startswith("__")]
-        values = {n: encoded(module.__dict__[n], kept) for n in names if type(module.__dict__[n]) is not type(sys)}
-        say({"names": values})
+        values = {n: encoded(module.__dict__[n], number_of) for n in names if type(module.__dict__[n]) is not type(sys)}
+        send({"names": values})
     except BaseException as error:
-        say(fault(error))
+        send(raised(error))
         os._exit(0)
     while True:
-        asked = hear()
+        request = receive()
         try:
-            target = held[asked["of"]]
-            if "attribute" in asked:
-                answer = {"value": encoded(getattr(target, asked["attribute"]), kept)}
-            elif "items" in asked:
+            target = objects[request["of"]]
+            if "attribute" in request:
+                answer = {"value": encoded(getattr(target, request["attribute"]), number_of)}
+            elif "items" in request:
                 items = []
                 for item in target:
                     items.append(item)
                     if len(items) > MOST_ITEMS:
                         raise OverflowError("too many items")
-                answer = {"value": encoded(items, kept)}
+                answer = {"value": encoded(items, number_of)}
             else:
-                args = decoded(asked["args"], held.__getitem__)
-                named = decoded(asked["named"], held.__getitem__)
-                value = encoded(target(*args, **named), kept)
-                answer = {"value": value, "args": encoded(args, kept)}
-            say(answer)
+                args = decoded(request["args"], objects.__getitem__)
+                named = decoded(request["named"], objects.__getitem__)
+                value = encoded(target(*args, **named), number_of)
+                answer = {"value": value, "args": encoded(args, number_of)}
+            send(answer)
         except Exception as error:
-            say(fault(error))
+            send(raised(error))
         except BaseException:
             os._exit(0)
 

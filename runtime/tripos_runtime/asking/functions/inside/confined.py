@@ -1,6 +1,7 @@
-"""The part that code and tests have in common inside a sandbox: limits, lines, and values as plain data.
+"""The part that all programs inside a sandbox share: limits on the process, messages, and values as plain data.
 
-Its text is put before that of `candidate.py` and `tester.py`; nothing of Tripos is there.
+Its text is put before that of `candidate.py`, `program.py` and `tester.py`. It imports nothing of Tripos, which is not
+in the sandbox.
 """
 
 import collections
@@ -17,7 +18,9 @@ from collections.abc import Callable
 from typing import Any
 
 LONGEST = 2**24
+"""The longest message, in bytes."""
 MOST_ITEMS = 100_000
+"""The largest number of items of the code's objects that tests can iterate over."""
 # fmt: off
 REFUSED: dict[str, tuple[int | None, int | None]] = {
     # start a program
@@ -37,10 +40,10 @@ REFUSED: dict[str, tuple[int | None, int | None]] = {
     "futimesat": (261, None), "utimensat": (280, 88), "truncate": (76, 45), "setxattr": (188, 5),
     "lsetxattr": (189, 6), "fsetxattr": (190, 7), "setxattrat": (463, 463), "removexattr": (197, 14),
     "lremovexattr": (198, 15), "fremovexattr": (199, 16), "removexattrat": (466, 466),
-    # make and mount a world of its own
+    # make namespaces, and mount file systems
     "unshare": (272, 97), "setns": (308, 268), "mount": (165, 40), "pivot_root": (155, 41), "chroot": (161, 51),
     "open_by_handle_at": (304, 265),
-    # reach keys, and the insides of the kernel
+    # reach keys of the kernel, and its internals
     "add_key": (248, 217), "request_key": (249, 218), "keyctl": (250, 219), "perf_event_open": (298, 241),
     "bpf": (321, 280), "userfaultfd": (323, 282), "io_uring_setup": (425, 425),
 }
@@ -58,40 +61,44 @@ OWN_PROCESS = {
 """The system calls that are refused unless their first argument is the process itself, or zero."""
 CLONE, CLONE3, SOCKETPAIR, FCNTL, IOCTL = (56, 220), (435, 435), (53, 199), (72, 25), (16, 29)
 SIGNALLING = {FCNTL: (8, 15), IOCTL: (0x8901, 0x8902, 0x5412)}
-"""The commands that have another process get a signal, or a terminal get a key: F_SETOWN, F_SETOWN_EX, FIOSETOWN,
+"""The commands that send signals to another process, or input to a terminal: F_SETOWN, F_SETOWN_EX, FIOSETOWN,
 SIOCSPGRP, TIOCSTI."""
 READ_FROM = (
     *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/ld.so.cache"),
     *("/nix/store", "/gnu/store"),
 )
+"""The places that code may read."""
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
-"""The places that Landlock leaves to code: to be read, and devices to be written too."""
+"""The devices that code may read and write."""
 
 
 def connect() -> tuple[Callable[[], Any], Callable[[Any], None]]:
-    """Return how messages come and go, over descriptors that `print` does not reach."""
-    given, taken = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    """Return functions that receive and send a message. The standard descriptors become `/dev/null`, so that `print`
+    does not reach the connection."""
+    incoming, outgoing = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     null = os.open("/dev/null", os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(null, number)
 
-    def hear() -> Any:
-        line = given.readline(LONGEST + 1)
+    def receive() -> Any:
+        line = incoming.readline(LONGEST + 1)
         if not line:
             os._exit(0)
         return json.loads(line)
 
-    def say(message: Any) -> None:
-        taken.write(json.dumps(message).encode() + b"\n")
-        taken.flush()
+    def send(message: Any) -> None:
+        outgoing.write(json.dumps(message).encode() + b"\n")
+        outgoing.flush()
 
-    return hear, say
+    return receive, send
 
 
 def confine(seconds: int, memory: int) -> bool:
-    """Hold this process to time and memory, and keep it from starting another, from reaching into one and from opening
-    files but those of Python. Return false if that cannot be had. A kernel without Landlock leaves files to the mounts
-    of the sandbox and to the rights of the user, so there is no running as root there outside of a sandbox."""
+    """Limit the CPU time (in seconds) and the memory (in bytes) of this process, and keep it from starting or reaching
+    other processes and from opening files other than Python's. Return false if the kernel cannot enforce this.
+
+    Without Landlock in the kernel, only the mounts of the sandbox and the rights of the user limit the files. So root
+    is refused there unless it runs a sandbox, inside of which its user id is another."""
     if sys.platform != "linux":
         return False
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
@@ -101,7 +108,7 @@ def confine(seconds: int, memory: int) -> bool:
     libc = ctypes.CDLL(None, use_errno=True)
     set_death_signal, set_dumpable, set_no_new_privileges, zero = 1, 4, 38, ctypes.c_ulong(0)
     libc.prctl(set_death_signal, ctypes.c_ulong(9), zero, zero, zero)
-    # No process of the same user reads the memory of one that cannot be dumped, or opens its files through `/proc`.
+    # Other processes of the user cannot read the memory of a process that is not dumpable, or open its files.
     libc.prctl(set_dumpable, zero, zero, zero, zero)
     no_capabilities = libc.capset(struct.pack("=Ii", 0x20080522, 0), bytes(24)) == 0
     if libc.prctl(set_no_new_privileges, ctypes.c_ulong(1), zero, zero, zero) != 0:
@@ -110,7 +117,8 @@ def confine(seconds: int, memory: int) -> bool:
 
 
 def without_files(libc: ctypes.CDLL) -> bool:
-    """Have Landlock refuse to write, to read what is not of Python, and to look into processes outside."""
+    """Let Landlock refuse to write files, to read files other than Python's, and to reach processes outside. Return
+    false if the kernel has no Landlock."""
     create, add, restrict = 444, 445, 446
     version = libc.syscall(create, None, ctypes.c_size_t(0), 1)
     if version < 1:
@@ -129,7 +137,7 @@ def without_files(libc: ctypes.CDLL) -> bool:
         try:
             at = os.open(place, os.O_PATH | os.O_CLOEXEC)
         except OSError:
-            continue  # there is no such place here
+            continue  # this machine has no such place
         rights = allowed | read_folder if stat.S_ISDIR(os.fstat(at).st_mode) else allowed
         failed |= libc.syscall(add, ruleset, 1, struct.pack("=Qi", rights, at), 0)
         os.close(at)
@@ -139,7 +147,7 @@ def without_files(libc: ctypes.CDLL) -> bool:
 
 
 def without_processes(libc: ctypes.CDLL) -> bool:
-    """Have the kernel refuse fork, exec and the like: a filter of system calls."""
+    """Let the kernel refuse fork, exec and other system calls, by a filter (seccomp). Return false if it cannot."""
     machine = os.uname().machine
     machines = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
     if machine not in machines or sys.maxsize < 2**32:
@@ -149,9 +157,9 @@ def without_processes(libc: ctypes.CDLL) -> bool:
     allow, refuse, unknown = (give, 0, 0, 0x7FFF0000), (give, 0, 0, 0x00050001), (give, 0, 0, 0x00050026)
 
     def argument(number: int) -> tuple[int, int, int, int]:
-        return (load, 0, 0, 16 + 8 * number)  # its lower half, which all of these are
+        return (load, 0, 0, 16 + 8 * number)  # the lower 32 bits, which hold the whole value of these arguments
 
-    # What a jump skips is counted from the instruction after it.
+    # An instruction is (operation, jump if true, jump if false, operand). Jumps count from the next instruction.
     code = [(load, 0, 0, 4), (equal, 1, 0, arch), refuse, (load, 0, 0, 0), (at_least, 0, 1, 0x40000000), refuse]
     for numbers in REFUSED.values():
         number = numbers[column]
@@ -173,18 +181,18 @@ def without_processes(libc: ctypes.CDLL) -> bool:
     code += [(equal, 0, 5, SOCKETPAIR[column]), argument(1), (masked, 0, 0, 0xF), (equal, 1, 0, 1), refuse, allow]
     code += [(equal, 0, 3, CLONE[column]), argument(0), (bits, 1, 0, 0x10000), refuse, allow]
     table = b"".join(struct.pack("=HBBI", *each) for each in code)
-    program = struct.pack("@HP", len(code), ctypes.addressof(held := ctypes.create_string_buffer(table, len(table))))
+    buffer = ctypes.create_string_buffer(table, len(table))  # must exist until the call has returned
+    program = struct.pack("@HP", len(code), ctypes.addressof(buffer))
     set_filter, zero = 22, ctypes.c_ulong(0)
-    done = bool(libc.prctl(set_filter, ctypes.c_ulong(2), program, zero, zero) == 0)
-    del held  # was needed until here
-    return done
+    return bool(libc.prctl(set_filter, ctypes.c_ulong(2), program, zero, zero) == 0)
 
 
-def encoded(value: Any, kept: Callable[[Any], Any]) -> Any:
-    """Return a value as plain data with its type; what is none is `kept`, and its number stands for it."""
+def encoded(value: Any, number_of: Callable[[Any], Any]) -> Any:
+    """Return a value as JSON with a tag for its type. An object without such a form is represented by its number, which
+    `number_of` returns."""
 
     def each(values: Any) -> list[Any]:
-        return [encoded(one, kept) for one in values]
+        return [encoded(one, number_of) for one in values]
 
     if value is None or isinstance(value, bool):
         return ["k", value]
@@ -209,16 +217,16 @@ def encoded(value: Any, kept: Callable[[Any], Any]) -> Any:
         return ["D", str(value)]
     if isinstance(value, fractions.Fraction):
         return ["F", each((value.numerator, value.denominator))]
-    return ["h", kept(value)]
+    return ["h", number_of(value)]
 
 
-def decoded(data: Any, found: Callable[[Any], Any]) -> Any:
-    """Return the value that plain data stand for, of a built-in type; `found` gives what a number stands for."""
-    tag, told = data
-    if tag == "k" and (told is None or told is True or told is False):
-        return told
-    if tag in ("i", "f", "s", "y", "Y", "D") and type(told) is str:
-        of: dict[str, Callable[[str], Any]] = {
+def decoded(data: Any, object_of: Callable[[Any], Any]) -> Any:
+    """Return the value that `encoded` represented. `object_of` returns the object of a number."""
+    tag, content = data
+    if tag == "k" and (content is None or content is True or content is False):
+        return content
+    if tag in ("i", "f", "s", "y", "Y", "D") and type(content) is str:
+        parsers: dict[str, Callable[[str], Any]] = {
             "i": lambda text: int(text, 16),
             "f": float.fromhex,
             "s": str,
@@ -226,18 +234,18 @@ def decoded(data: Any, found: Callable[[Any], Any]) -> Any:
             "Y": bytearray.fromhex,
             "D": decimal.Decimal,
         }
-        return of[tag](told)
+        return parsers[tag](content)
     if tag == "c":
-        return complex(*map(float.fromhex, told))
-    many = {"l": list, "t": tuple, "e": set, "z": frozenset, "q": collections.deque}
-    if tag in many:
-        return many[tag](decoded(one, found) for one in told)
+        return complex(*map(float.fromhex, content))
+    collection_types = {"l": list, "t": tuple, "e": set, "z": frozenset, "q": collections.deque}
+    if tag in collection_types:
+        return collection_types[tag](decoded(one, object_of) for one in content)
     if tag == "d":
-        return {decoded(key, found): decoded(one, found) for key, one in told}
+        return {decoded(key, object_of): decoded(one, object_of) for key, one in content}
     if tag == "r":
-        return range(*(decoded(one, found) for one in told))
+        return range(*(decoded(one, object_of) for one in content))
     if tag == "F":
-        return fractions.Fraction(*(decoded(one, found) for one in told))
+        return fractions.Fraction(*(decoded(one, object_of) for one in content))
     if tag == "h":
-        return found(told)
+        return object_of(content)
     raise ValueError("no such type")

@@ -1,4 +1,5 @@
-"""A model's program inside its sandbox: it reads an input as a program does, and what it writes is passed on."""
+"""The program that executes a model's program inside its sandbox, with an input on its standard input, and sends back
+what it writes to standard output."""
 
 # ruff: noqa: F821, SIM115
 # mypy: ignore-errors
@@ -7,53 +8,53 @@ import threading
 
 
 def serve() -> None:
-    hear, say = connect()
-    first = hear()
-    say({"ready": confine(first["seconds"], first["memory"])})
-    given = hear()
-    (take, give), (taken, giving) = os.pipe(), os.pipe()
-    os.dup2(take, 0)
-    os.dup2(giving, 1)
-    for number in (take, giving):
-        os.close(number)
-    written = []
+    receive, send = connect()
+    limits = receive()
+    send({"ready": confine(limits["seconds"], limits["memory"])})
+    request = receive()
+    (input_read, input_write), (output_read, output_write) = os.pipe(), os.pipe()
+    os.dup2(input_read, 0)
+    os.dup2(output_write, 1)
+    for descriptor in (input_read, output_write):
+        os.close(descriptor)
+    parts = []
 
-    def feed():
+    def write_input():
         try:
-            with os.fdopen(give, "wb") as pipe:
-                pipe.write(given["input"].encode())
+            with os.fdopen(input_write, "wb") as pipe:
+                pipe.write(request["input"].encode())
         except OSError:
-            pass  # the program reads no more
+            pass  # the program has stopped reading
 
-    def collect():
-        left = LONGEST // 2
-        while part := os.read(taken, 65536):
-            if left > 0:
-                written.append(part[:left])
-                left -= len(part)
+    def read_output():
+        room = LONGEST // 2  # the rest is discarded
+        while part := os.read(output_read, 65536):
+            if room > 0:
+                parts.append(part[:room])
+                room -= len(part)
 
-    own = [threading.Thread(target=each, daemon=True) for each in (feed, collect)]
-    for thread in own:
+    own_threads = [threading.Thread(target=each, daemon=True) for each in (write_input, read_output)]
+    for thread in own_threads:
         thread.start()
     sys.stdin = open(0, encoding="utf-8", closefd=False)
     sys.stdout = open(1, "w", encoding="utf-8", closefd=False)
     raised = None
     try:
-        exec(compile(given["code"], "program.py", "exec"), {"__name__": "__main__", "__builtins__": __builtins__})
+        exec(compile(request["code"], "program.py", "exec"), {"__name__": "__main__", "__builtins__": __builtins__})
     except SystemExit:
         pass
     except BaseException as error:
         raised = type(error).__name__
     try:
         for thread in threading.enumerate():
-            if thread not in own and thread is not threading.main_thread() and not thread.daemon:
+            if thread not in own_threads and thread is not threading.main_thread() and not thread.daemon:
                 thread.join()
         sys.stdout.flush()
     except BaseException as error:
         raised = type(error).__name__
-    os.dup2(2, 1)  # the end of what is written
-    own[1].join()
-    say({"said": b"".join(written).decode("utf-8", "replace"), "raised": raised})
+    os.dup2(2, 1)  # closes the pipe, so that `read_output` ends
+    own_threads[1].join()
+    send({"output": b"".join(parts).decode("utf-8", "replace"), "raised": raised})
     os._exit(0)
 
 
