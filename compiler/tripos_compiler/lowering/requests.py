@@ -479,7 +479,7 @@ def _lower_returns(program: Program, statement: Statement) -> Type | None:
             message, help_ = f"a reply is not read as `{form}`", "write `json`, and read its parts by `json_part(…)`"
             program.diagnostics.error("E0302", message, returns.head, help=help_)
             return ERROR_TYPE
-        alike = next((pair for part in type_parts(type_) for pair in _read_alike(part)), None)
+        alike = next((pair for part in type_parts(type_) for pair in fields_read_alike(part)), None)
         if alike is not None:
             message = f"`{alike[0]}` and `{alike[1]}` are one field to the reader of a reply"
             help_ = "rename one: case, spaces and punctuation tell no fields apart"
@@ -491,7 +491,7 @@ def _lower_returns(program: Program, statement: Statement) -> Type | None:
     return ERROR_TYPE
 
 
-def _read_alike(type_: Type) -> Iterator[tuple[str, str]]:
+def fields_read_alike(type_: Type) -> Iterator[tuple[str, str]]:
     """Yield pairs of fields whose names a reply does not distinguish: case, spaces and punctuation are ignored."""
     seen: dict[str, str] = {}
     for name in type_.fields if type_.kind == "record" else ():

@@ -87,6 +87,7 @@ from tripos_compiler.plan.outcomes import (
 )
 from tripos_compiler.plan.plan import (
     BUILT_IN_DIMENSIONS,
+    VERDICTS,
     Aggregate,
     Arm,
     ArmValue,
@@ -95,6 +96,7 @@ from tripos_compiler.plan.plan import (
     Benchmark,
     CallCount,
     Constant,
+    Counted,
     DataField,
     DataFile,
     Dataset,
@@ -234,6 +236,7 @@ __all__ = [
     "TOOL_RESULT",
     "TRUNCATED",
     "UNDEFINED",
+    "VERDICTS",
     "Aggregate",
     "Arm",
     "ArmValue",
@@ -256,6 +259,7 @@ __all__ = [
     "Constant",
     "Content",
     "Converse",
+    "Counted",
     "Data",
     "DataField",
     "DataFile",

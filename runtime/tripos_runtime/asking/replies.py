@@ -55,6 +55,14 @@ REPAIR = {
     "en": "That reply could not be used: {error}. Reply again, with nothing but the JSON asked for.",
     "zh": "上面的回复无法使用：{error}。请重新回复，只输出所要求的 JSON。",
 }
+REPAIR_STATED = {
+    "en": "That reply could not be used: {error}. Reply again, in exactly the form asked for.",
+    "zh": "上面的回复无法使用：{error}。请重新回复，严格按照所要求的格式。",
+}
+REPAIR_FORM = {
+    "en": "That reply could not be used: {error}. Reply again, and state one verdict in the form `{form}`.",
+    "zh": "上面的回复无法使用：{error}。请重新回复，并按照 `{form}` 的格式给出一个结论。",
+}
 _USAGE = ("tokens_in", "tokens_out", "tokens_reasoning", "cost_usd")
 CONTEXT_EXCEEDED = "R0107"
 """The error code of a prompt that exceeds the context of its model."""
@@ -106,6 +114,7 @@ class SentRequest:
             tools=tools,
             settings=settings.of_sample(number),
             schema=self.question.schema if model.structured else None,
+            stated=self.question.stated,
             samples=samples,
             number=number,
             name=self.name,
@@ -207,7 +216,9 @@ def _repaired(
     asked: SentRequest, sent: Sent, before: ReadOutcome, columns: dict[str, Any], number: int
 ) -> ReplyProgram[ReadOutcome]:
     """Return the better of the outcome before and the outcome of a second reply; `columns` become those of both."""
-    note = REPAIR.get(asked.language, REPAIR["en"]).format(error=before.error)
+    stated = asked.question.stated
+    notes = REPAIR if stated is None else REPAIR_STATED if stated.form is None else REPAIR_FORM
+    note = notes.get(asked.language, notes["en"]).format(error=before.error, form=stated and stated.form)
     said = Message("assistant", shown_again(columns["reply"])), Message("user", unmarked(note))
     came = yield asked.request((*sent, *said), 1, number)
     if not isinstance(came, Called):
