@@ -36,6 +36,7 @@ from tripos_compiler.library.function import Function
 from tripos_compiler.library.functions import lists, multiple_choice, tools
 from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.lowering.cases import ScenarioCases
+from tripos_compiler.lowering.reply_forms import warn_of_form_in_rows
 from tripos_compiler.lowering.steps import Steps, list_length
 from tripos_compiler.plan import (
     Ask,
@@ -47,6 +48,7 @@ from tripos_compiler.plan import (
     Derived,
     Expr,
     GeneratedDataset,
+    JudgedStep,
     Pairing,
     Retrieve,
     Rows,
@@ -635,6 +637,10 @@ def check_protocol(
     _options(program, cases, rows, texts, steps)
     _keys(program, cases.known_rows, steps)
     _prompts(program, cases.known_rows, steps)
+    for step in steps.lowered:
+        if isinstance(step, JudgedStep):
+            place = _place(steps, step)
+            warn_of_form_in_rows(program, program.scorers[step.scorer], step.args, rows, place)
     check_shown(program, steps, cases, rows)
     check_replies(program, scenario, cases, steps, texts)
 

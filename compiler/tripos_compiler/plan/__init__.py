@@ -87,6 +87,7 @@ from tripos_compiler.plan.outcomes import (
 )
 from tripos_compiler.plan.plan import (
     BUILT_IN_DIMENSIONS,
+    VERDICT,
     VERDICTS,
     Aggregate,
     Arm,
@@ -236,6 +237,7 @@ __all__ = [
     "TOOL_RESULT",
     "TRUNCATED",
     "UNDEFINED",
+    "VERDICT",
     "VERDICTS",
     "Aggregate",
     "Arm",

@@ -732,6 +732,8 @@ class Scenario(Part):
 
 Counted = Literal["every", "first", "last"]
 """Occurrences of a verdict in a reply that count: one of them, or all, which must agree."""
+VERDICT = "verdict"
+"""Name of a judge's single value where values have the names of metrics, as in `judgements.parsed`."""
 VERDICTS = ("bool", "integer", "number", "choice")
 """Kinds of the types that a verdict may have."""
 
@@ -790,6 +792,11 @@ class Scorer(Part):
         """Return the name of the field of `record` that is the verdict; None without a record."""
         fields = {} if self.record is None else self.record.fields
         return next((name for name, of in fields.items() if of.kind in VERDICTS), None)
+
+    @property
+    def gives_reasons(self) -> bool:
+        """True if a reason is kept with its verdict: for each metric, in a record, or beside a stated form."""
+        return self.gives is None or bool(self.record or self.form)
 
     @property
     def value_type(self) -> Type | None:

@@ -9,6 +9,7 @@ import orjson
 
 from tripos_compiler.library.signature import OUT_OF_BOUNDS, in_bounds
 from tripos_compiler.plan import (
+    VERDICT,
     ChoiceType,
     Grade,
     Metric,
@@ -30,8 +31,6 @@ from tripos_runtime.reading.schema import metrics_schema, schema_of
 from tripos_runtime.reading.typed import read
 from tripos_runtime.reading.verdicts import VerdictRead, read_verdict, read_verdict_record
 
-VERDICT = "verdict"
-"""The name of a judge's single value in its reply; a step gives it a name of its own."""
 PROBABILITY = "probability"
 """The name for the probability of the verdict's token among the tokens of its type."""
 FIRST_WINS, SECOND_WINS, TIE = 1.0, 0.0, 0.5

@@ -328,7 +328,7 @@ def _footer(report: Report, sql: bool, where: str) -> list[str]:
     schema = report.run.benchmark
     command = f"tripos sql {where}".rstrip()
     made = [yield_.dataset for yield_ in report.made if yield_.made < yield_.attempts]
-    judged = any(scorer.gives is None for scorer in report.plan.scorers)
+    judged = any(scorer.gives_reasons for scorer in report.plan.scorers)
     return [
         *lines,
         "",

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from tripos_compiler.plan import VERDICT
 from tripos_warehouse import sql
 from tripos_warehouse.views.dimensions import Enumerations
 from tripos_warehouse.views.run_rows import analysis_name, sums_name
@@ -367,14 +368,14 @@ _REASONS = """
 macro {schema}.reasons(n := 20, metric := NULL, scenario := NULL, model := NULL, evaluator := NULL) as table
 with lowest as (
   select {once} score.value, score.metric, score.scenario, score.model, score.evaluator, score.judgement_id,
-    score.sample_id, score.score_id
+    score.sample_id, score.score_id, score.scorer
   from {schema}.scores as score
   where score.value is not null and score.judgement_id is not null and (metric is null or score.metric = metric)
     and (scenario is null or score.scenario = scenario) and (model is null or score.model = model)
     and (evaluator is null or score.evaluator = evaluator)
   order by score.value, score.metric, score.score_id limit n)
 select lowest.value, lowest.metric, lowest.model, lowest.evaluator,
-  json_extract_string(given.parsed, '$."' || lowest.metric || '".reason') as reason, lowest.scenario, lowest.sample_id
+  json_extract_string(given.parsed, {entry} || '.reason') as reason, lowest.scenario, lowest.sample_id
 from lowest left join (
   select main.judgements.judgement_id,
     case when json_valid(main.judgements.parsed) then main.judgements.parsed end as parsed
@@ -491,6 +492,15 @@ group by every.scenario, every.metric, every.model, every.item_id
 order by every.scenario, every.metric, every.model, every.item_id"""
 
 
+def judged_entry(row: str, single: Collection[str]) -> str:
+    """Return the SQL of the path of a score in `judgements.parsed`. It has the name of its metric there, and the one
+    value of a `single` scorer the name `VERDICT`."""
+    key = f"{row}.metric"
+    if single:
+        key = f"(case when {row}.scorer in {sql.texts(sorted(single))} then '{VERDICT}' else {key}::varchar end)"
+    return f"'$.\"' || {key} || '\"'"
+
+
 def benchmark_macros(
     benchmark: str,
     columns: Sequence[str],
@@ -499,12 +509,14 @@ def benchmark_macros(
     arms: Sequence[str] = (),
     counted: str = "true",
     moments: str | None = None,
+    single: Collection[str] = (),
 ) -> list[str]:
     """Return the statements that create the macros of a benchmark's schema.
 
     `columns`: the axes and arms by which `means` and `agreement` can be grouped. `types`: the enumerations. `several`:
     one score may be in several rows. `arms`: the columns of arms. `counted`: the SQL condition of a `score` that counts
     in figures. `moments`: the name of a table of sums to create, from which means are computed where it suffices.
+    `single`: the scorers with one value.
     """
     schema = sql.name(benchmark)
     per = _per([*MOMENT_COLUMNS, *columns], types.types)
@@ -512,6 +524,7 @@ def benchmark_macros(
     filled |= {"counted": counted, "benchmark": sql.text(benchmark)}
     filled["once"] = "distinct" if several else ""
     filled["arms"] = f"concat_ws(', ', {', '.join(f'score.{sql.name(arm)}::varchar' for arm in arms)})"
+    filled["entry"] = judged_entry("lowest", single)
     filled |= {"not_told": "", "told": "", "told_items": "", "with_value": "given"}
     texts = [_MEANS, _WORST, _REASONS, _DISAGREEMENTS, _AGREEMENT, _FAILURES, _SPENDING, ITEM_ANALYSIS, SUBSET_GAP]
     texts += [_UNPAIRED] if arms else []
