@@ -58,6 +58,7 @@ from tripos_compiler.plan import (
     Template,
     Treatment,
     Type,
+    Verdict,
     serialized_form,
 )
 from tripos_compiler.resolve.program import LoadedDataset, LoadedRow, Program
@@ -639,7 +640,8 @@ def check_protocol(
     _prompts(program, cases.known_rows, steps)
     for step in steps.lowered:
         if isinstance(step, JudgedStep):
-            place = _place(steps, step)
+            inside = isinstance(step, Verdict)  # of an expression
+            place = statement.head if inside else _place(steps, step)
             warn_of_form_in_rows(program, program.scorers[step.scorer], step.args, rows, place)
     check_shown(program, steps, cases, rows)
     check_replies(program, scenario, cases, steps, texts)

@@ -836,7 +836,7 @@ def _stated_form(program: Program, statement: Statement) -> dict[str, str] | Non
         mistake = mistake_in(text.value)
         if mistake is not None:
             help_ = 'write the words around the verdict, and `{}` in its place: `in "Rating: [[{}]]"`'
-            program.diagnostics.error("E0317", f"this form {mistake}", text.span, help=help_)
+            program.diagnostics.error("E0317", mistake, text.span, help=help_)
     texts = program.localised(labels, statement.head, "the form of the verdict")
     if attempt.failed or texts is None:
         return None
@@ -881,13 +881,13 @@ def _reply_record(program: Program, statement: Statement) -> ScorerOutput | None
         return None
     record = RecordType(fields=fields)
     if len(verdicts) != 1:
-        what = "has no verdict" if not verdicts else f"has {len(verdicts)} verdicts"
-        listed = " and ".join(f"`{name}`" for name, _ in verdicts)
+        message, place = "this record has no verdict", statement.head
         help_ = "give one field a bool, a number, a range or a choice"
         if verdicts:
-            help_ = f"a judge gives one value: let one of {listed} be a `text`, or write a scorer for each"
-        place = verdicts[1][1] if verdicts else statement.head
-        program.diagnostics.error("E0317", f"this record {what}", place, help=help_)
+            message, place = f"this record has {len(verdicts)} verdicts", verdicts[1][1]
+            listed = " and ".join(f"`{name}`" for name, _ in verdicts)
+            help_ = f"a judge gives one value: keep one of {listed}, or write a scorer for each"
+        program.diagnostics.error("E0317", message, place, help=help_)
         return None
     alike = next(fields_read_alike(record), None)
     if alike is not None:

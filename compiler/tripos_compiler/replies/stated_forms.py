@@ -55,11 +55,13 @@ def mistake_in(form: str) -> str | None:
     """Return what is wrong with a form; None if nothing is.
 
     >>> mistake_in("Score: {}"), mistake_in("Score:"), mistake_in("{} points")
-    (None, 'has no `{}`', 'has nothing before `{}`')
+    (None, 'this form has no `{}`', 'this form has nothing before `{}`')
     """
-    if form.count(HOLE) != 1:
-        return f"has no `{HOLE}`" if HOLE not in form else f"has `{HOLE}` more than once"
-    return None if form.partition(HOLE)[0].strip() else f"has nothing before `{HOLE}`"
+    if HOLE not in form:
+        return "this form has no `{}`"
+    if form.count(HOLE) > 1:
+        return "this form has `{}` more than once"
+    return None if form.partition(HOLE)[0].strip() else "this form has nothing before `{}`"
 
 
 class StatedVerdict(NamedTuple):
