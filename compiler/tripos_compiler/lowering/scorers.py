@@ -846,7 +846,9 @@ def _stated_form(program: Program, statement: Statement) -> dict[str, str] | Non
 def _reply_record(program: Program, statement: Statement) -> ScorerOutput | None:
     """Return the output of a judge that replies in a record: one field is the verdict, and the others are reasons."""
     assert statement.block is not None
-    if statement.find("type") is not None or statement.labels() or statement.has("metrics"):
+    node = statement.find("type")
+    weighted = statement.has("weighted") or (isinstance(node, Name) and node.text == "weighted")  # without a type
+    if (node is not None and not weighted) or statement.labels() or statement.has("metrics"):
         message = "`gives` takes a type or a block"
         help_ = "write `gives TYPE`, or `gives { reasons text, verdict TYPE }`"
         program.diagnostics.error("E0106", message, statement.head, help=help_)
@@ -896,7 +898,7 @@ def _reply_record(program: Program, statement: Statement) -> ScorerOutput | None
         program.diagnostics.error("E0202", message, statement.head, help=help_)
         return None
     type_ = fields[verdicts[0][0]]
-    return ScorerOutput(type_, "reply", statement.has("weighted"), record, stated=statement.has("stated"))
+    return ScorerOutput(type_, "reply", weighted, record, stated=statement.has("stated"))
 
 
 # Cascades
