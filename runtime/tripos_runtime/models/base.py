@@ -81,7 +81,7 @@ class StatedReply:
         if self.form is None or value is None:
             return text
         verdict = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        return f"{reasons}\n\n{filled(self.form, verdict)}"
+        return f"{reasons}\n\n{filled(self.form, verdict)}".lstrip()
 
 
 @dataclass(frozen=True)
