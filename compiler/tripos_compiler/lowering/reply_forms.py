@@ -8,14 +8,14 @@ verdict without the reasons that should come first.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tripos_compiler.diagnostics.text_format import shorten
 from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.language.references import paths_in, subexpressions, template_expressions
 from tripos_compiler.library.types import type_notation
-from tripos_compiler.plan import Call, Expr, Literal_, Passage, RecordType, Ref, Scorer, Type
+from tripos_compiler.plan import VERDICTS, Call, Expr, Literal_, Passage, RecordType, Ref, Scorer, Type
 from tripos_compiler.replies.text import late_pattern
 from tripos_compiler.resolve.program import Program
 from tripos_compiler.source.text import Span
@@ -76,8 +76,8 @@ class OwnForm(NamedTuple):
 def own_form(text: str, appended: Type | None) -> OwnForm | None:
     """Return the place where a prompt asks for another form than the JSON that is appended to it; None if nowhere.
 
-    `appended` is the type of the JSON; None is a score and a reason for each metric. A record with the keys that the
-    text names is the form that it asks for, and one with reasons is no obstacle to reasons.
+    `appended` is the type of the JSON; None is a score and a reason for each metric. A record that has all keys that
+    the text names is the form that it asks for, and one with reasons is no obstacle to reasons.
 
     >>> from tripos_compiler.plan import ChoiceType
     >>> own_form("Say [[A]] or [[B]].", ChoiceType(values=("A", "B")))
@@ -86,30 +86,40 @@ def own_form(text: str, appended: Type | None) -> OwnForm | None:
     True
     >>> own_form("Which answer is better?", ChoiceType(values=("A", "B")))
     """
-    reasoned = appended is None or isinstance(appended, RecordType)
+    reasoned = appended is None or (isinstance(appended, RecordType) and not _verdicts_only(appended))
     found = OWN_FORM.search(text)
     if isinstance(appended, RecordType) and found is not None and "json" in found[0].lower():
         keys = {key[1] for key in _KEY.finditer(text)}
-        found = None if keys >= set(appended.fields) else found
+        found = None if keys <= set(appended.fields) else found
     if found is not None:
         return OwnForm(found.start(), found.end(), False)
     found = None if reasoned else REASONS_FIRST.search(text)
     return None if found is None else OwnForm(found.start(), found.end(), True)
 
 
-def warn_of_two_forms(
-    program: Program, texts: Sequence[Text], holes: Sequence[CheckedHole], scorer: str, gives: Type | None, shown: str
-) -> None:
-    """Warn if a judge's texts ask for another form of the reply than the one that is appended to them.
+def _verdicts_only(record: RecordType) -> bool:
+    """Return true if a record has no room for reasons."""
+    return all(of.kind in VERDICTS for of in record.fields.values())
 
-    `holes` are theirs, and `shown` is what the judge `gives` in the notation of a spec.
+
+def warn_of_two_forms(
+    program: Program,
+    texts: Sequence[Text],
+    holes: Sequence[CheckedHole],
+    name: str,
+    appended: Type | None,
+    ways_out: Callable[[str], str],
+) -> None:
+    """Warn if the texts of a judge or of an ask want another form of the reply than the one that is appended to them.
+
+    `holes` are theirs. `ways_out` returns the help for a phrase of the texts.
     """
-    for said, found, span in _places(texts, holes, gives):
+    for said, found, span in _places(texts, holes, appended):
         phrase = _phrase(said, found)
-        message = f"`{scorer}` asks for `{phrase}`, and its prompt is sent with another form of the reply at its end"
+        message = f"`{name}` asks for `{phrase}`, and its prompt is sent with another form of the reply at its end"
         if found.reasons:
-            message = f"`{scorer}` asks for reasons (`{phrase}`), and the form at the end of its prompt has none"
-        program.diagnostics.warning("W1012", message, span, help=ways_out(phrase, shown, gives))
+            message = f"`{name}` asks for reasons (`{phrase}`), and the form at the end of its prompt has none"
+        program.diagnostics.warning("W1012", message, span, help=ways_out(phrase))
         return
 
 
@@ -142,7 +152,7 @@ def warn_of_form_in_rows(
                     "the reply at its end"
                 )
                 shown = "allocated metrics" if scorer.gives is None else type_notation(scorer.gives)
-                program.diagnostics.warning("W1012", message, place, help=ways_out(phrase, shown, gives))
+                program.diagnostics.warning("W1012", message, place, help=judge_ways_out(phrase, shown, gives))
                 return
 
 
@@ -168,8 +178,15 @@ def _template_in(expr: Expr) -> Expr | None:
     return expr if isinstance(expr, Ref) else None
 
 
-def ways_out(phrase: str, shown: str, gives: Type | None) -> str:
-    """Return the help for a prompt with a form of its own, of which `phrase` is a part."""
+def ask_ways_out(phrase: str) -> str:
+    """Return the help for an ask that `returns` something, and whose prompt has a form of its own."""
+    return "take the form out of the prompt, or `returns` out of the ask, and read the text of the reply in the score"
+
+
+def judge_ways_out(phrase: str, shown: str, gives: Type | None) -> str:
+    """Return the help for a judge's prompt with a form of its own, of which `phrase` is a part. `shown` is what it
+    `gives` in the notation of a spec.
+    """
     if gives is None:
         return "write `gives allocated metrics as stated`, and nothing is appended; or take the form out of the prompt"
     if isinstance(gives, RecordType):
