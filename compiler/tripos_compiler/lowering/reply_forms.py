@@ -87,14 +87,12 @@ def own_form(text: str, appended: Type | None) -> OwnForm | None:
     >>> own_form("Which answer is better?", ChoiceType(values=("A", "B")))
     """
     reasoned = appended is None or (isinstance(appended, RecordType) and not _verdicts_only(appended))
-    found = OWN_FORM.search(text)
-    if isinstance(appended, RecordType) and found is not None and "json" in found[0].lower():
-        keys = {key[1] for key in _KEY.finditer(text)}
-        found = None if keys <= set(appended.fields) else found
-    if found is not None:
-        return OwnForm(found.start(), found.end(), False)
-    found = None if reasoned else REASONS_FIRST.search(text)
-    return None if found is None else OwnForm(found.start(), found.end(), True)
+    known = isinstance(appended, RecordType) and {key[1] for key in _KEY.finditer(text)} <= set(appended.fields)
+    for found in OWN_FORM.finditer(text):
+        if not (known and "json" in found[0].lower()):
+            return OwnForm(found.start(), found.end(), False)
+    first = None if reasoned else REASONS_FIRST.search(text)
+    return None if first is None else OwnForm(first.start(), first.end(), True)
 
 
 def _verdicts_only(record: RecordType) -> bool:
