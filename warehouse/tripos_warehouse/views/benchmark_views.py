@@ -39,7 +39,7 @@ from tripos_warehouse.views.dimensions import (
     last_turns,
     shows_several_times,
 )
-from tripos_warehouse.views.macros import analysis_of_sums, benchmark_macros, judged_entry
+from tripos_warehouse.views.macros import JudgedReason, analysis_of_sums, benchmark_macros
 from tripos_warehouse.views.run_rows import RunRows, sums_name
 
 
@@ -347,8 +347,7 @@ def benchmark_views(
         return _context(types, axes, arms, row, context)
 
     single = [scorer.name for scorer in plan.scorers if scorer.gives is not None and scorer.writes]
-    entry = judged_entry("score", single)
-    reasoned = f" || case when score.scorer in {sql.texts(single)} then '.reason' else '' end" if single else ""
+    reason = JudgedReason.of("score", single)
     metrics = _metrics(plan.metrics, plan.benchmark.languages)
     listed = f"{types.cast('metric', 'metric')}, title, {types.cast('dimension', 'dimension')}, low, high"
     return [
@@ -395,7 +394,7 @@ def benchmark_views(
         # A row for each score that a judge's reply gives a reason for. The path of the reason is made for each score,
         # so that a query for few scores reads few judgements.
         f"""create or replace view {schema}.rationales as
-        select score.* exclude ({_AFTER_VALUE}), json_extract_string(given.parsed, {entry} || '.reason') as reason,
+        select score.* exclude ({_AFTER_VALUE}), {reason.text} as reason,
           score.item_id, score.sample_id, score.judgement_id, score.score_id, score.shown_run
         from {schema}.scores as score
         join (
@@ -403,7 +402,7 @@ def benchmark_views(
             case when json_valid(kept.parsed) then kept.parsed end as parsed
           from main.judgements as kept where {rows.of.in_benchmark("kept")}
         ) as given on given.judgement_id = score.judgement_id and given.sample_id = score.sample_id
-        where json_exists(given.parsed, {entry}{reasoned})""",
+        where {reason.exists}""",
         f"""create or replace view {schema}.comparisons as
         select {_COMPARISONS.format(context=context("comparison", "item.context", arms))}
         from ({comparisons}) as comparison

@@ -18,6 +18,7 @@ macros must work in any DuckDB. The interval itself is not computed. Its low end
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 from tripos_compiler.plan import VERDICT
 from tripos_warehouse import sql
@@ -375,7 +376,7 @@ with lowest as (
     and (evaluator is null or score.evaluator = evaluator)
   order by score.value, score.metric, score.score_id limit n)
 select lowest.value, lowest.metric, lowest.model, lowest.evaluator,
-  json_extract_string(given.parsed, {entry} || '.reason') as reason, lowest.scenario, lowest.sample_id
+  {reason} as reason, lowest.scenario, lowest.sample_id
 from lowest left join (
   select main.judgements.judgement_id,
     case when json_valid(main.judgements.parsed) then main.judgements.parsed end as parsed
@@ -492,13 +493,26 @@ group by every.scenario, every.metric, every.model, every.item_id
 order by every.scenario, every.metric, every.model, every.item_id"""
 
 
-def judged_entry(row: str, single: Collection[str]) -> str:
-    """Return the SQL of the path of a score in `judgements.parsed`. It has the name of its metric there, and the one
-    value of a `single` scorer the name `VERDICT`."""
-    key = f"{row}.metric"
-    if single:
-        key = f"(case when {row}.scorer in {sql.texts(sorted(single))} then '{VERDICT}' else {key}::varchar end)"
-    return f"'$.\"' || {key} || '\"'"
+class JudgedReason(NamedTuple):
+    """SQL of the reason of a score in `given.parsed`, and of the condition that it has an entry there."""
+
+    text: str
+    exists: str
+
+    @classmethod
+    def of(cls, row: str, single: Collection[str]) -> JudgedReason:
+        """Return them for the scores of `row`. An entry has the name of its metric; the value of a `single` scorer,
+        which has one value, is under `VERDICT` in the replies of judges.
+        """
+        entry = f"'$.\"' || {row}.metric || '\"'"
+        text, exists = f"json_extract_string(given.parsed, {entry} || '.reason')", f"json_exists(given.parsed, {entry})"
+        if not single:
+            return cls(text, exists)
+        alone, path = f"{row}.scorer in {sql.texts(sorted(single))}", sql.text(f"$.{VERDICT}.reason")
+        return cls(
+            f"coalesce({text}, case when {alone} then json_extract_string(given.parsed, {path}) end)",
+            f"({exists} or ({alone} and json_exists(given.parsed, {path})))",
+        )
 
 
 def benchmark_macros(
@@ -524,7 +538,7 @@ def benchmark_macros(
     filled |= {"counted": counted, "benchmark": sql.text(benchmark)}
     filled["once"] = "distinct" if several else ""
     filled["arms"] = f"concat_ws(', ', {', '.join(f'score.{sql.name(arm)}::varchar' for arm in arms)})"
-    filled["entry"] = judged_entry("lowest", single)
+    filled["reason"] = JudgedReason.of("lowest", single).text
     filled |= {"not_told": "", "told": "", "told_items": "", "with_value": "given"}
     texts = [_MEANS, _WORST, _REASONS, _DISAGREEMENTS, _AGREEMENT, _FAILURES, _SPENDING, ITEM_ANALYSIS, SUBSET_GAP]
     texts += [_UNPAIRED] if arms else []
