@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import csv
 import json
 import math
 import random
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from tests.conftest import Command
 from tests.each import each
 from tests.lengths import sized
 from tests.runtime.small_runs import SmallRun, run_small
@@ -394,3 +396,19 @@ def test_a_mock_judge_replies_in_the_stated_form(character: str) -> None:
         reply = asyncio.run(model.ask(request))
         found = read_verdict(TEN, "Rating: [[{}]]", reply.text)
         assert found.error is None and found.reason, reply.text
+
+
+# The command line
+
+
+def test_the_reasons_of_a_mock_judge_can_be_queried(tmp_path: Path, tripos: Command) -> None:
+    (tmp_path / "items.jsonl").write_text("\n".join(map(json.dumps, ITEMS)), "utf-8")
+    path = tmp_path / "s.tripos"
+    path.write_text(spec(), "utf-8")
+    store = ("--store", str(tmp_path / "results"))
+    tripos("run", str(path), "--model", "mock/careful", "--role", "judge=mock/fair", *store)
+    query = "select metric, value, reason from judged.rationales"
+    found = tripos("sql", query, *store, "--format", "csv").out.strip().splitlines()[1:]
+    assert len(found) == len(ITEMS)
+    for row in csv.reader(found):
+        assert row[0] == "good" and row[1] in ("0.0", "1.0") and row[2].endswith("."), row
