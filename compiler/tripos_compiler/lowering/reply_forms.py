@@ -57,8 +57,11 @@ REASONS_FIRST = late_pattern(
     rf"|\b{_REASON}\b[^.\n\0]{{0,40}},?\s(?:and\s)?(?:only\s)?then\b"
     rf"|\b(?:first|begin|start)\b[^.\n\0]{{0,60}}\b{_REASON}\b|\bbefore\s(?:giving|stating|you give|assigning)\b"
     rf"|\bthink\s(?:it\s)?(?:through\s)?step[- ]by[- ]step\b"
+    rf"|\b(?:explain|justify)\syour\s(?:{_VERDICT}|choice|answer|reasoning|thinking)\b"
+    r"|\b(?:give|write|provide|state|include)\s(?:your|the|a|an|some)?\s?(?:brief\s|short\s|detailed\s)?"
+    r"(?:reasons?|reasoning|rationale|explanation|justification|critique)\b"
     r"|先[^。\n\0]{0,30}(?:理由|分析|解释|说明|推理|思考)|(?:理由|分析|解释|推理|思考)[^。\n\0]{0,20}(?:然后|再|最后|之后)"
-    r"|逐步(?:思考|推理|分析)",
+    r"|(?:逐步|一步一?步)地?(?:思考|推理|分析)|(?:说明|给出|写出|写明|阐述)(?:你的|评分的|判断的)?(?:理由|原因|依据)",
     re.IGNORECASE,
 )
 """Words that ask for reasons before the verdict."""
