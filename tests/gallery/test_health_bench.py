@@ -22,7 +22,7 @@ def test_metrics_are_those_of_the_original(tmp_path: Path) -> None:
     def judge(messages: list[str]) -> str:
         judged.append(asked(messages[-1]))
         assert "\nassistant: A reply.\n" in messages[-1]
-        return json.dumps({"value": is_met(judged[-1])})
+        return json.dumps({"explanation": "It is so.", "criteria_met": is_met(judged[-1])})
 
     figures = play(tmp_path, "health_bench", {FILE: rows()}, lambda _: "A reply.", {"judge": judge})
     found: dict[str, dict[str, float]] = defaultdict(dict)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.conftest import Command
 from tests.runtime.small_runs import SmallRun, run_small
-from tripos_runtime.asking.judging import VERDICT
+from tripos_compiler.plan import VERDICT
 from tripos_runtime.asking.questions import Answer
 from tripos_runtime.models.base import ModelError, Request
 from tripos_runtime.program.values import panel_verdict

@@ -22,6 +22,7 @@ from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.language.references import names_in
 from tripos_compiler.library.functions.texts import json
 from tripos_compiler.plan import (
+    VERDICT,
     ChoiceType,
     Compare,
     Grade,
@@ -36,7 +37,7 @@ from tripos_compiler.plan import (
     Verdict,
     digest,
 )
-from tripos_runtime.asking.judging import VERDICT, comparison_worth, worth_of
+from tripos_runtime.asking.judging import comparison_worth, worth_of
 from tripos_runtime.asking.ledger import Row
 from tripos_runtime.datasets.cases import Case
 from tripos_runtime.datasets.data_files import DataFolders

@@ -83,6 +83,7 @@ SLOTS: dict[str, str] = {
     "WORTH": "an expression for a number: the worth",
     "STRONGER": "the name of a role: the stronger judge",
     "RANGE": "a range, `1..10`",
+    "FIELD": "a name of your choice, or any text in quotation marks",
     "TYPE": "a [type](types.md)",
     "VALUE": "an [expression](expressions.md); in a `measure` a [figure](measure.md)",
     "COND": "an [expression](expressions.md) that is true or false",
@@ -118,6 +119,7 @@ PLACES = {
     "axis group": "in a `group` of an `axis`",
     "made": "in a `dataset` that is [made](made.md)",
     "record": "in a record",
+    "gives": "in the record that a judge `gives`",
     "extra": "in a record of `provider`",
 }
 """Description of bodies that are not named after their construct."""

@@ -46,6 +46,7 @@ KINDS = {
     "NUMBER": "a number",
     "RANGE": "a range such as `1..10`",
     "LABELS": "a string",
+    "FIELD": "a name or a string",
     "TYPE": "a type",
     "PLACE": "a string",
     "DIGEST": "a string",
@@ -126,6 +127,11 @@ class Signature:
     def takes_list(self) -> bool:
         """True if commas on the line belong to this statement."""
         return any(isinstance(item, Slot) and item.many for item in _flat(self.items))
+
+    @cached_property
+    def has_in(self) -> bool:
+        """True if `in` is one of its words, so that it is no operator there."""
+        return any("in" in item.texts for item in _flat(self.items) if isinstance(item, Word))
 
     @cached_property
     def flags(self) -> frozenset[str]:
@@ -265,6 +271,8 @@ def _fits(kind: str, element: Syntax) -> bool:
             return not isinstance(element, SymbolExpr | Text)
         case "RANGE":
             return isinstance(element, RangeExpr)
+        case "FIELD":
+            return isinstance(element, Name | Text)
         case "DIMS" | "MEASURE" | "MEASURES":
             return isinstance(element, Name | Member)
         case "SOURCE":

@@ -10,7 +10,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tripos_compiler.constructs.signature import Mismatch, Slot, Statement
-from tripos_compiler.constructs.table import FILE, PROVIDER_FIELDS, REPEATED, Construct, constructs_in, places_of
+from tripos_compiler.constructs.table import (
+    CONSTRUCTS,
+    FILE,
+    PROVIDER_FIELDS,
+    REPEATED,
+    Construct,
+    constructs_in,
+    places_of,
+)
 from tripos_compiler.diagnostics.diagnostic import Diagnostics, Label, nearest, suggest
 from tripos_compiler.diagnostics.habits import MISPLACED, Kind, notation_for
 from tripos_compiler.library.types import MEDIA
@@ -148,6 +156,7 @@ PLACES = {
     "file": "at the top of a file",
     "axis group": "in a `group` of an axis",
     "record": "in a record",
+    "gives": "in a record of `gives`",
     "extra": "in a record of `provider`",
 }
 
@@ -249,7 +258,7 @@ def _keyword(entry: Entry) -> str | None:
 def _read(
     entry: Entry, block: Block, table: dict[str, list[Construct]], body: str, diagnostics: Diagnostics
 ) -> Statement | None:
-    entry = _worded(entry)
+    entry = _worded(entry, table)
     keyword = _keyword(entry)
     known = keyword is not None and keyword in table and body != "record" and not _is_field(entry, table)
     candidates = table[keyword] if known and keyword is not None else table.get("", [])
@@ -285,13 +294,26 @@ def _read(
     return None
 
 
-def _worded(entry: Entry) -> Entry:
-    """Return an entry in which `in` is a keyword instead of an operator: `numbers in de`."""
-    match entry.elements:
-        case (BinaryExpr(operator="in", left=Name(text=keyword) as left, right=right), *rest) if places_of(keyword):
-            word = SymbolExpr(Span(left.span.source, left.span.end, right.span.start), "in")
-            return replace(entry, elements=(left, word, right, *rest))
-    return entry
+def _worded(entry: Entry, table: dict[str, list[Construct]]) -> Entry:
+    """Return an entry in which `in` is a keyword instead of an operator: `numbers in de`, `gives 1..5 in "[[{}]]"`."""
+    first = entry.elements[0]
+    while isinstance(first, BinaryExpr) and first.operator == "in":
+        first = first.left
+    word = first.text if isinstance(first, Name) else ""
+    among = table.get(word) or [construct for construct in CONSTRUCTS if word and construct.starts_with == word]
+    if not any(construct.shape.has_in for construct in among):
+        return entry
+    return replace(entry, elements=tuple(part for element in entry.elements for part in _apart(element)))
+
+
+def _apart(element: Syntax) -> Iterator[Syntax]:
+    """Yield the operands of `in` with the word between them."""
+    if isinstance(element, BinaryExpr) and element.operator == "in":
+        yield from _apart(element.left)
+        yield SymbolExpr(Span(element.span.source, element.left.span.end, element.right.span.start), "in")
+        yield from _apart(element.right)
+    else:
+        yield element
 
 
 def _is_field(entry: Entry, table: dict[str, list[Construct]]) -> bool:

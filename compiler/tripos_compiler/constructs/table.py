@@ -745,10 +745,18 @@ CONSTRUCTS: tuple[Construct, ...] = (
     Construct(
         "gives",
         ("scorer",),
-        "gives TYPE [metrics] [weighted]",
-        "`allocated metrics`, `reward`, `similarity`, or the type of the verdict; a scale may be `weighted` by token "
-        "probabilities",
+        "gives [TYPE] [metrics] [weighted] [in [first|last] LABELS] [as stated] [BLOCK]",
+        "`allocated metrics`, `reward`, `similarity`, or the type of the verdict, maybe in a form that the prompt "
+        "states; a block is a record with the verdict; a scale may be `weighted` by token probabilities",
+        body="gives",
         once=True,
+    ),
+    Construct(
+        "reply_field",
+        ("gives",),
+        "FIELD [TYPE]",
+        "a field of the judge's reply, whose name may be any text in quotation marks: the verdict, or reasons for it",
+        keyword="",
     ),
     Construct(
         "blind", ("scorer",), "blind to model", "the judge sees nothing of the model except its reply", once=True

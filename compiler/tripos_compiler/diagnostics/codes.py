@@ -37,6 +37,7 @@ CODES: dict[str, str] = {
     "E0314": "function called too early",
     "E0315": "tree out of shape",
     "E0316": "pattern without a linear search",
+    "E0317": "verdict without one place",
     "E0398": "no such branch",
     # E04 prompts
     "E0401": "axis never mentioned",
@@ -303,6 +304,7 @@ CODES: dict[str, str] = {
     "W1009": "option twice",
     "W1010": "argument never shown",
     "W1011": "sample rows among given data",
+    "W1012": "reply asked for in two forms",
     "W1205": "judge of its own family",
     "W1208": "unknown variable",
     "W1209": "setting not taken",

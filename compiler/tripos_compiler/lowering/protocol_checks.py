@@ -37,6 +37,7 @@ from tripos_compiler.library.functions import lists, multiple_choice, texts as t
 from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.lowering.cases import ScenarioCases, known_data
 from tripos_compiler.lowering.folding import map_expression
+from tripos_compiler.lowering.reply_forms import warn_of_form_in_rows
 from tripos_compiler.lowering.steps import Steps, list_length
 from tripos_compiler.plan import (
     Ask,
@@ -49,6 +50,7 @@ from tripos_compiler.plan import (
     Expr,
     GeneratedDataset,
     Items,
+    JudgedStep,
     Literal_,
     Pairing,
     Retrieve,
@@ -59,6 +61,7 @@ from tripos_compiler.plan import (
     Template,
     Treatment,
     Type,
+    Verdict,
     serialized_form,
 )
 from tripos_compiler.resolve.program import LoadedDataset, LoadedRow, Program
@@ -639,6 +642,11 @@ def check_protocol(
     _options(program, cases, rows, texts, steps)
     _keys(program, cases.known_rows, steps)
     _prompts(program, cases.known_rows, steps)
+    for step in steps.lowered:
+        if isinstance(step, JudgedStep):
+            inside = isinstance(step, Verdict)  # of an expression
+            place = statement.head if inside else _place(steps, step)
+            warn_of_form_in_rows(program, program.scorers[step.scorer], step.args, rows, place)
     check_shown(program, steps, cases, rows)
     check_replies(program, scenario, cases, steps, texts)
 

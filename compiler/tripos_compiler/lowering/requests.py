@@ -22,6 +22,7 @@ from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.language.references import paths_in, subexpressions
 from tripos_compiler.library.types import holds_media
 from tripos_compiler.lowering.call_counts import is_evaluable
+from tripos_compiler.lowering.reply_forms import ask_ways_out, warn_of_two_forms
 from tripos_compiler.plan import (
     RESERVED,
     Binary,
@@ -452,7 +453,11 @@ def lower_request(program: Program, scope: Scope, statement: Statement, rows: Ro
     if has_skipped_part(program, statement):
         attempt.discard("E0402")  # the skipped part may be the text in the other language
     returns = lower_returns(program, statement)
-    return Request(system, prompt, returns, lower_settings(program, scope, statement, rows))
+    request = Request(system, prompt, returns, lower_settings(program, scope, statement, rows))
+    if statement.construct == "ask" and returns not in (None, ERROR_TYPE):
+        texts = [text for written in (*systems, *prompts) for _, text in written.labels()]
+        warn_of_two_forms(program, texts, request.revealed_holes, statement.name().text, returns, ask_ways_out)
+    return request
 
 
 def lower_returns(program: Program, statement: Statement) -> Type | None:
@@ -479,7 +484,7 @@ def lower_returns(program: Program, statement: Statement) -> Type | None:
             message, help_ = f"a reply is not read as `{form}`", "write `json`, and read its parts by `json_part(…)`"
             program.diagnostics.error("E0302", message, returns.head, help=help_)
             return ERROR_TYPE
-        alike = next((pair for part in type_parts(type_) for pair in _read_alike(part)), None)
+        alike = next((pair for part in type_parts(type_) for pair in fields_read_alike(part)), None)
         if alike is not None:
             message = f"`{alike[0]}` and `{alike[1]}` are one field to the reader of a reply"
             help_ = "rename one: case, spaces and punctuation tell no fields apart"
@@ -491,7 +496,7 @@ def lower_returns(program: Program, statement: Statement) -> Type | None:
     return ERROR_TYPE
 
 
-def _read_alike(type_: Type) -> Iterator[tuple[str, str]]:
+def fields_read_alike(type_: Type) -> Iterator[tuple[str, str]]:
     """Yield pairs of fields whose names a reply does not distinguish: case, spaces and punctuation are ignored."""
     seen: dict[str, str] = {}
     for name in type_.fields if type_.kind == "record" else ():

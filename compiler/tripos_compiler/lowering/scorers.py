@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence, Set
+from dataclasses import field
 from functools import partial
 from typing import Literal
 
@@ -23,8 +24,11 @@ from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.library.types import fits, type_notation
 from tripos_compiler.lowering.dependency_order import in_order
-from tripos_compiler.lowering.requests import lower_request, lower_samples
+from tripos_compiler.lowering.reply_forms import judge_ways_out, warn_of_two_forms
+from tripos_compiler.lowering.requests import fields_read_alike, lower_request, lower_samples
 from tripos_compiler.plan import (
+    VERDICTS,
+    Counted,
     DeclaredSettings,
     DialogueType,
     Expr,
@@ -33,6 +37,7 @@ from tripos_compiler.plan import (
     MetricsType,
     NumberType,
     Plugin,
+    RecordType,
     Ref,
     Scorer,
     Settings,
@@ -41,6 +46,7 @@ from tripos_compiler.plan import (
     Type,
     probability_fields,
 )
+from tripos_compiler.replies.stated_forms import mistake_in
 from tripos_compiler.resolve.files import scorer_name
 from tripos_compiler.resolve.program import (
     ERROR,
@@ -285,6 +291,8 @@ def _agrees(
 
 # Rewards and similarities
 
+REASONS = ("text", "text?", "list<text>")
+"""Types of the fields beside the verdict in the record of a judge."""
 SYSTEM = "Cosine similarity of the embeddings of two texts."
 """The system text of a similarity, for the record only: an embedding model is not sent it."""
 
@@ -296,6 +304,10 @@ class ScorerOutput:
     type: Type | None
     source: Literal["reply", "reward", "similarity"] = "reply"
     weighted: bool = False
+    record: RecordType | None = None
+    form: dict[str, str] = field(default_factory=dict)
+    counts: Counted = "every"
+    stated: bool = False
 
     @property
     def shown(self) -> str:
@@ -342,7 +354,7 @@ def lower_chat(program: Program, scope: Scope, statement: Statement, gives: Scor
 def gives_similarity(statement: Statement) -> bool:
     """Return true if a scorer gives the similarity of two texts by an embedding model."""
     gives = statement.one_of("gives")
-    node = gives.syntax("type") if gives is not None and not gives.has("metrics") else None
+    node = gives.find("type") if gives is not None and not gives.has("metrics") else None
     return isinstance(node, Name) and node.text == "similarity"
 
 
@@ -359,6 +371,10 @@ def lower_similarity(program: Program, statement: Statement, name: Name, paramet
         if each.construct != "gives":
             message = f"an embedding model is sent the two texts alone, so `{_written(each)}` changes nothing"
             program.diagnostics.error("E0705", message, each.head, help="remove it")
+    given = statement.one_of("gives")
+    if given is not None and (given.labels() or given.has("stated") or given.block is not None):
+        message = "an embedding model writes no text, so its reply has no form"
+        program.diagnostics.error("E0705", message, given.head, help="write `gives similarity`")
     if isinstance(statement.find("stronger"), Name):
         message = "a similarity is never unsure, so no stronger role is asked"
         program.diagnostics.error("E0705", message, statement.head, help="remove `then … when unsure`")
@@ -672,6 +688,11 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
         return
     exprs = [*request.lowered.expressions, *([] if chat is None else [chat.expr])]
     _check_arguments_shown(program, name, parameters, prompt, system, exprs)
+    if output.source == "reply" and not output.stated:
+        texts = [text for written in (*statement.of("system"), *prompts) for _, text in written.labels()]
+        appended = output.record or output.type
+        ways_out = partial(judge_ways_out, shown=output.shown, gives=appended)
+        warn_of_two_forms(program, texts, request.revealed_holes, name.text, appended, ways_out)
     program.index.define("scorer", name.text, name.span, detail=f"{parameters.shown(name.text)} -> {output.shown}")
     scorer = Scorer(
         name=name.text,
@@ -681,6 +702,10 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
         prompt=prompt.texts,
         chat=expr_of(chat),
         gives=output.type,
+        record=output.record,
+        form=output.form,
+        counts=output.counts,
+        stated=output.stated,
         weighted=output.weighted,
         source=output.source,
         settings=settings,
@@ -750,28 +775,131 @@ def _mentions_metrics(*groups: dict[str, tuple[CheckedHole, ...]]) -> bool:
 
 def _gives(program: Program, statement: Statement) -> ScorerOutput | None:
     """Return the output of a scorer. Reports a type that is not a score and returns None."""
-    node = statement.syntax("type")
+    if statement.block is not None:
+        return _checked_weights(program, statement, _reply_record(program, statement))
+    node = statement.find("type")
+    if node is None:
+        help_ = "write `gives TYPE`, or `gives { reasons text, verdict TYPE }`"
+        program.diagnostics.error("E0106", "`gives` takes a type or a block", statement.head, help=help_)
+        return None
+    form = _stated_form(program, statement)
+    if form is None:
+        return None
+    stated = bool(form) or statement.has("stated")
     if statement.has("metrics"):
-        if isinstance(node, Name) and node.text == "allocated":
-            return ScorerOutput(None)
-        message = "metrics are given as `allocated metrics`"
+        if isinstance(node, Name) and node.text == "allocated" and not form:
+            return ScorerOutput(None, stated=stated)
+        message = "metrics are given as `allocated metrics`, in JSON"
         program.diagnostics.error("E0106", message, node.span, help="write `gives allocated metrics`")
         return None
     if isinstance(node, Name) and node.text == "reward":
+        if stated:
+            message = "a reward model writes no text, so its reply has no form"
+            program.diagnostics.error("E0705", message, statement.head, help="write `gives reward`")
+            return None
         return ScorerOutput(NumberType(), "reward")
     type_ = read_type(program, node, valued=True)
     if type_ is None:
         return None
-    if type_.kind not in ("bool", "integer", "number", "choice"):
+    if type_.kind not in VERDICTS:
         help_ = "a score is a bool, an integer, a number, a range, a choice, `reward` or `similarity`"
         program.diagnostics.error("E0301", "this is not a score", node.span, help=help_)
         return None
-    if statement.has("weighted") and not has_probabilities(type_, "integer"):
-        help_ = "give a scale, such as `gives 1..5 weighted`"
-        message = "the probabilities of tokens weigh the numbers of a scale"
-        program.diagnostics.error("E0301", message, node.span, help=help_)
+    counts: Counted = "first" if statement.has("first") else "last" if statement.has("last") else "every"
+    output = ScorerOutput(type_, "reply", statement.has("weighted"), None, form, counts, stated)
+    return _checked_weights(program, statement, output)
+
+
+def _checked_weights(program: Program, statement: Statement, output: ScorerOutput | None) -> ScorerOutput | None:
+    """Return an output, or None if it weighs values that are not those of a scale, which is reported."""
+    if output is None or not output.weighted or has_probabilities(output.type, "integer"):
+        return output
+    help_ = "give a scale, such as `gives 1..5 weighted`"
+    message = "the probabilities of tokens weigh the numbers of a scale"
+    node = statement.find("type")
+    program.diagnostics.error("E0301", message, statement.head if node is None else node.span, help=help_)
+    return None
+
+
+def _stated_form(program: Program, statement: Statement) -> dict[str, str] | None:
+    """Return the form of the verdict by language; empty without one. Reports a form that cannot be read and returns
+    None.
+    """
+    labels = statement.labels()
+    if not labels:
+        return {}
+    if statement.has("stated"):
+        message = "the form after `in` is the stated one"
+        program.diagnostics.error("E0107", message, statement.head, help="remove `as stated`")
         return None
-    return ScorerOutput(type_, weighted=statement.has("weighted"))
+    attempt = program.diagnostics.attempt()
+    for _, text in labels:
+        mistake = mistake_in(text.value)
+        if mistake is not None:
+            help_ = 'write the words around the verdict, and `{}` in its place: `in "Rating: [[{}]]"`'
+            program.diagnostics.error("E0317", mistake, text.span, help=help_)
+    texts = program.localised(labels, statement.head, "the form of the verdict")
+    if attempt.failed or texts is None:
+        return None
+    return {language: text.value for language, text in texts.items()}
+
+
+def _reply_record(program: Program, statement: Statement) -> ScorerOutput | None:
+    """Return the output of a judge that replies in a record: one field is the verdict, and the others are reasons."""
+    assert statement.block is not None
+    node = statement.find("type")
+    weighted = statement.has("weighted") or (isinstance(node, Name) and node.text == "weighted")  # without a type
+    if (node is not None and not weighted) or statement.labels() or statement.has("metrics"):
+        message = "`gives` takes a type or a block"
+        help_ = "write `gives TYPE`, or `gives { reasons text, verdict TYPE }`"
+        program.diagnostics.error("E0106", message, statement.head, help=help_)
+        return None
+    attempt = program.diagnostics.attempt()
+    fields: dict[str, Type] = {}
+    verdicts: list[tuple[str, Span]] = []
+    for entry in statement.body:
+        key, node = entry.syntax("field"), entry.find("type")
+        name = key.value if isinstance(key, Text) else key.text if isinstance(key, Name) else ""
+        if node is None:
+            help_ = f"write its type: `{name} text`"
+            program.diagnostics.error("E0302", f"field `{name}` has no type", key.span, help=help_)
+            continue
+        type_ = read_type(program, node, valued=True)
+        if not name.strip():
+            message = "a field needs a name"
+            program.diagnostics.error("E0106", message, key.span, help='write a text: `"analysis of A" text`')
+        if name in fields:
+            message = f"field `{name}` is declared twice"
+            program.diagnostics.error("E0202", message, key.span, help="rename one", recovered=True)
+        if type_ is None:
+            continue
+        fields[name] = type_
+        if type_.kind in VERDICTS:
+            verdicts.append((name, key.span))
+        elif type_notation(type_) not in REASONS:
+            message = f"`{name}` is `{type_notation(type_)}`, which is no verdict and no reason"
+            help_ = "a reason is `text`, `text?` or `list<text>`; a verdict is a bool, a number, a range or a choice"
+            program.diagnostics.error("E0301", message, node.span, help=help_)
+    if attempt.failed:
+        return None
+    record = RecordType(fields=fields)
+    if len(verdicts) != 1:
+        message, place = "this record has no verdict", statement.head
+        help_ = "give one field a bool, a number, a range or a choice"
+        if verdicts:
+            message, place = f"this record has {len(verdicts)} verdicts", verdicts[1][1]
+            listed = " and ".join(f"`{name}`" for name, _ in verdicts)
+            help_ = f"a judge gives one value: keep one of {listed}, or write a scorer for each"
+        program.diagnostics.error("E0317", message, place, help=help_)
+        return None
+    alike = next(fields_read_alike(record), None)
+    if alike is not None:
+        message = f"`{alike[0]}` and `{alike[1]}` are one field to the reader of a reply"
+        help_ = "rename one: case, spaces and punctuation tell no fields apart"
+        program.diagnostics.error("E0202", message, statement.head, help=help_)
+        return None
+    type_ = fields[verdicts[0][0]]
+    return ScorerOutput(type_, "reply", weighted, record, stated=statement.has("stated"))
 
 
 # Cascades

@@ -87,6 +87,8 @@ from tripos_compiler.plan.outcomes import (
 )
 from tripos_compiler.plan.plan import (
     BUILT_IN_DIMENSIONS,
+    VERDICT,
+    VERDICTS,
     Aggregate,
     Arm,
     ArmValue,
@@ -95,6 +97,7 @@ from tripos_compiler.plan.plan import (
     Benchmark,
     CallCount,
     Constant,
+    Counted,
     DataField,
     DataFile,
     Dataset,
@@ -234,6 +237,8 @@ __all__ = [
     "TOOL_RESULT",
     "TRUNCATED",
     "UNDEFINED",
+    "VERDICT",
+    "VERDICTS",
     "Aggregate",
     "Arm",
     "ArmValue",
@@ -256,6 +261,7 @@ __all__ = [
     "Constant",
     "Content",
     "Converse",
+    "Counted",
     "Data",
     "DataField",
     "DataFile",

@@ -11,7 +11,7 @@ import orjson
 from pydantic import Field
 
 from tripos_compiler.plan.base import Ordered, Part, digest, named
-from tripos_compiler.plan.expressions import Expr, Labels, NumberType, Template, Texts, Type
+from tripos_compiler.plan.expressions import Expr, Labels, NumberType, RecordType, Template, Texts, Type
 from tripos_compiler.plan.steps import (
     DERIVED,
     ELSEWHERE,
@@ -738,6 +738,14 @@ class Scenario(Part):
         return own | {step.judgement for step in self.steps if isinstance(step, JudgedStep)}
 
 
+Counted = Literal["every", "first", "last"]
+"""Occurrences of a verdict in a reply that count: one of them, or all, which must agree."""
+VERDICT = "verdict"
+"""Name of a judge's single value where values have the names of metrics, as in `judgements.parsed`."""
+VERDICTS = ("bool", "integer", "number", "choice")
+"""Kinds of the types that a verdict may have."""
+
+
 class Scorer(Part):
     """Judge, reward model or embedding model: `role` reads `prompt` and returns a value of type `gives`, or a score and
     a reason for each allocated metric.
@@ -756,6 +764,14 @@ class Scorer(Part):
     judged."""
     gives: Annotated[Type | None, TYPE]
     """`None`: the metrics that the allocation table assigns to the scenario."""
+    record: Annotated[RecordType | None, TYPE] = None
+    """Record in which it replies, if its verdict is a field of one; all other fields are reasons."""
+    form: Annotated[Labels, FieldMark(title="the form of the verdict")] = {}
+    """Form of the verdict in its reply, by language, with `{}` in place of the verdict (`replies.stated_forms`)."""
+    counts: Annotated[Counted, FieldMark(title="which verdict of a reply counts")] = "every"
+    """Which occurrences of the form in a reply count; all must agree if `every` one does."""
+    stated: bool = False
+    """Whether the prompt states the form of the reply, so that nothing is added to it. True if there is a `form`."""
     weighted: Annotated[bool, EVALUATION] = False
     """Whether the score is the mean of the scale's values, each weighted with the probability of its token."""
     source: Literal["reply", "reward", "similarity"] = "reply"
@@ -778,6 +794,17 @@ class Scorer(Part):
     def writes(self) -> bool:
         """Return true if its value comes from a reply that a model writes."""
         return self.source == "reply"
+
+    @property
+    def verdict_field(self) -> str | None:
+        """Return the name of the field of `record` that is the verdict; None without a record."""
+        fields = {} if self.record is None else self.record.fields
+        return next((name for name, of in fields.items() if of.kind in VERDICTS), None)
+
+    @property
+    def gives_reasons(self) -> bool:
+        """True if a reason is kept with its verdict: for each metric, in a record, or beside a stated form."""
+        return self.gives is None or bool(self.record or self.form)
 
     @property
     def value_type(self) -> Type | None:

@@ -228,8 +228,17 @@ def probability_fields(returns: Type | None) -> dict[str, Type]:
     return {**TOKEN_PROBABILITIES, **more}
 
 
+VALUE_FIELDS = ("value", "score")
+"""JSON keys of the value of a reply that is no record."""
+VerdictPosition = tuple[str, ...] | int | None
+"""Where the value of a reply stands: after one of these JSON keys, at a position in its bytes, or unknown."""
+
+
 def reply_probabilities(
-    tokens: Sequence[TokenProbability], returns: Type | None = None, value: object = None
+    tokens: Sequence[TokenProbability],
+    returns: Type | None = None,
+    value: object = None,
+    where: VerdictPosition = VALUE_FIELDS,
 ) -> dict[str, Any]:
     """Return the values of `probability_fields` for a reply from which `value` was read.
 
@@ -240,7 +249,7 @@ def reply_probabilities(
         "tokens": [token.text for token in tokens],
         "logprobs": [token.logprob for token in tokens],
     }
-    place = answer_token_index(tokens, None if returns is None else value)
+    place = answer_token_index(tokens, None if returns is None else value, where)
     if place is None:
         return found
     top = tokens[place].top
@@ -319,23 +328,31 @@ AROUND = " \"'`*().:,;{}[]"
 """Characters that a token may have around the letters of an option."""
 
 
-def answer_token_index(tokens: Sequence[TokenProbability], value: object = None) -> int | None:
+def answer_token_index(
+    tokens: Sequence[TokenProbability], value: object = None, where: VerdictPosition = VALUE_FIELDS
+) -> int | None:
     """Return the index of the token with which the answer of a reply begins, or None if it is unclear.
 
-    Without `value` it is the first token that is not blank. Otherwise it is the token with which `value` begins: after
-    the JSON key `value` or `score`, else at the beginning, else at its only occurrence.
+    Without `value` it is the first token that is not blank. Otherwise it is the token with which `value` begins: at a
+    known position, or after one of the JSON keys `where`, else at the beginning, else at its only occurrence.
 
     >>> said = [TokenProbability(each, -0.1, (), each.encode()) for each in ('{"', "value", '": ', '"', "B", '"}')]
     >>> answer_token_index(said, "B"), answer_token_index(said[4:5], "B"), answer_token_index(said[:3], "B")
     (4, 0, None)
     """
+    if where is None:
+        return None
+    if value is not None and isinstance(where, int):
+        return _token_at(tokens, where)
     if value is None:
         return next((place for place, probability in enumerate(tokens) if probability.text.strip()), None)
     reply = b"".join(probability.bytes for probability in tokens)
     written = re.escape(_written(value).encode("utf-8", "replace"))
     alone = rb"(?![\w.])" if isinstance(value, int | float) and not isinstance(value, bool) else rb"(?!\w)"
+    names = where if isinstance(where, tuple) else VALUE_FIELDS
+    keys = b"|".join(re.escape(json.dumps(name, ensure_ascii=False)[1:-1]).encode() for name in names)
     positions = [
-        match.end() for match in re.finditer(rb'(?i)"(?:value|score)"\s*:\s*"?(?=%s%s)' % (written, alone), reply)
+        match.end() for match in re.finditer(rb'(?i)"(?:%s)"\s*:\s*"?(?=%s%s)' % (keys, written, alone), reply)
     ]
     if not positions:
         first = re.match(rb"(?i)\s*(?=%s%s)" % (written, alone), reply)
@@ -344,12 +361,15 @@ def answer_token_index(tokens: Sequence[TokenProbability], value: object = None)
         positions = [match.start() for match in re.finditer(rb"(?<!\w)%s%s" % (written, alone), reply)]
         if len(positions) > 1:
             return None
-    if not positions:
-        return None
+    return _token_at(tokens, positions[-1]) if positions else None
+
+
+def _token_at(tokens: Sequence[TokenProbability], position: int) -> int | None:
+    """Return the index of the token at a position in the bytes of a reply."""
     at = 0
     for place, token in enumerate(tokens):
         at += len(token.bytes)
-        if at > positions[-1]:
+        if at > position:
             return place
     return None
 

@@ -13,4 +13,5 @@ read the same text alike. It is pure and does not know plans.
 | `choices` | the option that a reply chooses |
 | `names` | the name that a reply gives, such as a verdict or a level |
 | `truth` | yes or no, right or wrong |
+| `stated_forms` | a verdict in a form that an author states, such as `[[{}]]` |
 """

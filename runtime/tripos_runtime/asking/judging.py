@@ -9,6 +9,7 @@ import orjson
 
 from tripos_compiler.library.signature import OUT_OF_BOUNDS, in_bounds
 from tripos_compiler.plan import (
+    VERDICT,
     ChoiceType,
     Grade,
     Metric,
@@ -20,13 +21,16 @@ from tripos_compiler.plan import (
     value_probability,
 )
 from tripos_compiler.plan.outcomes import PARSE_FAILURE, REFUSED, RETRIED_NEXT_RUN, SCORED
+from tripos_compiler.plan.structured_replies import VALUE_FIELDS, VerdictPosition
+from tripos_compiler.replies.number_tokens import DEFAULT
+from tripos_compiler.replies.text import ReplyText
 from tripos_runtime.asking.questions import Answer, ProbabilityReader, Reader, ReadOutcome
+from tripos_runtime.models.base import StatedReply
 from tripos_runtime.reading.judgements import read_metrics
 from tripos_runtime.reading.schema import metrics_schema, schema_of
 from tripos_runtime.reading.typed import read
+from tripos_runtime.reading.verdicts import VerdictRead, read_verdict, read_verdict_record
 
-VERDICT = "verdict"
-"""The name of the value of a judge without metrics. The score has the name of the step instead."""
 PROBABILITY = "probability"
 """The name of the probability of the verdict's token among the tokens of its type."""
 FIRST_WINS, SECOND_WINS, TIE = 1.0, 0.0, 0.5
@@ -36,27 +40,55 @@ ScoreValue = float | str
 
 
 def grade_schema(scorer: Scorer, metrics: Sequence[Metric]) -> dict[str, Any] | None:
-    """Return the JSON Schema of a judge's reply; None for a reward model, which returns a number and writes no text."""
-    if not scorer.writes:
-        return None
-    return metrics_schema(metrics) if scorer.gives is None else schema_of(scorer.gives)
+    """Return the JSON Schema of a judge's reply; None for a reward model, which returns a number and writes no text,
+    and if the prompt states the form itself."""
+    return None if not scorer.writes or scorer.stated else _content_schema(scorer, metrics)
 
 
-def grade_reader(scorer: Scorer, metrics: Sequence[Metric], locale: str) -> Reader:
+def stated_reply(scorer: Scorer, metrics: Sequence[Metric], language: str) -> StatedReply | None:
+    """Return the form of a judge's reply in a language, if its prompt states one."""
+    return StatedReply(_content_schema(scorer, metrics), scorer.form.get(language)) if scorer.stated else None
+
+
+def _content_schema(scorer: Scorer, metrics: Sequence[Metric]) -> dict[str, Any]:
+    gives = scorer.record or scorer.gives
+    return metrics_schema(metrics) if gives is None else schema_of(gives)
+
+
+def read_judge(scorer: Scorer, form: str | None, text: str, locale: str) -> VerdictRead:
+    """Return the verdict of a judge that gives one value: in the form that its prompt states, as a field of a record,
+    or as a value of its type."""
+    gives = scorer.gives
+    assert gives is not None
+    if form is not None:
+        return read_verdict(gives, form, text, scorer.counts, locale)
+    if scorer.record is not None and scorer.verdict_field is not None:
+        return read_verdict_record(scorer.record, scorer.verdict_field, text, locale)
+    reply = read(gives, text, locale=locale)
+    return VerdictRead(reply.value, reply.error, reply.status)
+
+
+def _reasons(verdict: VerdictRead) -> dict[str, Any]:
+    """Return the reasons of a verdict as they are kept: `reason`, and `reasons` by field if there are several."""
+    reasons = {"reason": verdict.reason, "reasons": verdict.reasons}
+    return {name: part for name, part in reasons.items() if part is not None}
+
+
+def grade_reader(scorer: Scorer, metrics: Sequence[Metric], locale: str, form: str | None = None) -> Reader:
     """Return a reader of a judge's reply, whose value is `{metric: (value, status)}`. Unreadable metrics are left out;
-    their status is that of the reply. A scorer with one value uses the name `VERDICT`."""
+    their status is that of the reply. A scorer with one value uses the name `VERDICT`, and reads it in a `form` if it
+    has one."""
     gives = scorer.gives
     if not scorer.writes:
         return _read_number
     if gives is not None:
 
         def read_one(text: str) -> ReadOutcome:
-            reply = read(gives, text, locale=locale)
-            if reply.error is not None:
-                return ReadOutcome({}, {}, reply.error, reply.status)
-            if gives.kind == "choice":
-                return ReadOutcome({VERDICT: (reply.value, SCORED)}, {VERDICT: {"choice": reply.value}})
-            return ReadOutcome({VERDICT: (float(reply.value), SCORED)}, {VERDICT: {"score": float(reply.value)}})
+            verdict = read_judge(scorer, form, text, locale)
+            if verdict.error is not None:
+                return ReadOutcome({}, {}, verdict.error, verdict.status)
+            value, name = (verdict.value, "choice") if gives.kind == "choice" else (float(verdict.value), "score")
+            return ReadOutcome({VERDICT: (value, SCORED)}, {VERDICT: {name: value, **_reasons(verdict)}})
 
         return read_one
 
@@ -76,17 +108,29 @@ def grade_reader(scorer: Scorer, metrics: Sequence[Metric], locale: str) -> Read
     return read_all
 
 
-def grade_probabilities(scorer: Scorer) -> ProbabilityReader | None:
+def grade_probabilities(scorer: Scorer, form: str | None = None) -> ProbabilityReader | None:
     """Return a function that adds the probability of a verdict, or replaces the verdict by the mean of its scale under
     the probabilities. None if no probabilities are asked for. A verdict without probabilities stays as it is."""
     gives = scorer.gives
     if scorer.settings.top_logprobs is None or gives is None or "probabilities" not in probability_fields(gives):
         return None
 
+    def position(tokens: Sequence[TokenProbability]) -> VerdictPosition:
+        """Return where the reply has the verdict: a field of it, or the offset in bytes."""
+        if form is None:
+            return VALUE_FIELDS if scorer.verdict_field is None else (scorer.verdict_field,)
+        reply = b"".join(token.bytes for token in tokens).decode("utf-8", "surrogateescape")
+        answer = ReplyText.parse(reply).answer
+        before, found, _ = reply.rpartition(answer)
+        verdict = read_judge(scorer, form, answer, DEFAULT)
+        if not found or verdict.place is None:
+            return None
+        return len(f"{before}{answer[: verdict.place]}".encode("utf-8", "surrogateescape"))
+
     def add_probabilities(outcome: ReadOutcome, tokens: Sequence[TokenProbability]) -> ReadOutcome:
         verdict = outcome.value[VERDICT][0]
         value: Any = verdict if isinstance(verdict, str) else bool(verdict) if gives.kind == "bool" else int(verdict)
-        fields = reply_probabilities(tokens, gives, value)
+        fields = reply_probabilities(tokens, gives, value, position(tokens))
         if scorer.weighted and "expected" not in fields:
             raise NoTokenProbabilities("no score of the scale is among the likeliest tokens where the score stands")
         probability = value_probability(gives, fields, value)
@@ -99,18 +143,19 @@ def grade_probabilities(scorer: Scorer) -> ProbabilityReader | None:
     return add_probabilities
 
 
-def verdict_reader(scorer: Scorer) -> Reader:
+def verdict_reader(scorer: Scorer, locale: str, form: str | None = None) -> Reader:
     """Return a reader for a judge that compares two replies. Its value is the chosen name and a status."""
     gives = scorer.gives
     assert gives is not None and gives.kind == "choice"
 
     def read_one(text: str) -> ReadOutcome:
-        reply = read(gives, text)
-        if reply.error is not None:
-            return ReadOutcome(None, {}, reply.error, reply.status)
+        verdict = read_judge(scorer, form, text, locale)
+        if verdict.error is not None:
+            return ReadOutcome(None, {}, verdict.error, verdict.status)
         # With declared worths there is no score: a later plan may change what a name is worth.
-        score = {} if gives.worth else {"score": comparison_worth(scorer, reply.value)}
-        return ReadOutcome((reply.value, SCORED), {VERDICT: score | {"choice": reply.value}})
+        score = {} if gives.worth else {"score": comparison_worth(scorer, verdict.value)}
+        parsed = {VERDICT: score | {"choice": verdict.value, **_reasons(verdict)}}
+        return ReadOutcome((verdict.value, SCORED), parsed)
 
     return read_one
 

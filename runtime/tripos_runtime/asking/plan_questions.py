@@ -31,7 +31,13 @@ from tripos_compiler.plan import (
 from tripos_compiler.plan.outcomes import PARSE_FAILURE
 from tripos_compiler.replies.number_tokens import DEFAULT
 from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.asking.judging import grade_probabilities, grade_reader, grade_schema, verdict_reader
+from tripos_runtime.asking.judging import (
+    grade_probabilities,
+    grade_reader,
+    grade_schema,
+    stated_reply,
+    verdict_reader,
+)
 from tripos_runtime.asking.questions import ProbabilityReader, Question, Reader, ReadOutcome, text_reader
 from tripos_runtime.models.base import Message
 from tripos_runtime.reading.schema import schema_of
@@ -41,12 +47,12 @@ from tripos_runtime.reading.typed import read
 @dataclass
 class Questions:
     """The questions of a plan's steps. `axes` are those whose values replies may name. A question depends on the
-    language only through the notation of numbers, and on the row only through its settings."""
+    language only through the notation of numbers and of verdicts, and on the row only through its settings."""
 
     plan: Plan
     axes: Sequence[Axis]
-    _questions: dict[tuple[str, str], Question] = field(default_factory=dict)
-    _with_settings: dict[tuple[str, str, Settings], Question] = field(default_factory=dict)
+    _questions: dict[tuple[str, ...], Question] = field(default_factory=dict)
+    _with_settings: dict[tuple[Any, ...], Question] = field(default_factory=dict)
 
     def of(self, step: Ask | JudgedStep, language: str, names: Mapping[str, Any]) -> Question:
         """Return the question of a step in a language. `names` are the values for the conditions of its settings."""
@@ -59,7 +65,10 @@ class Questions:
         """Return the question with the largest request and the longest reply that are possible."""
         key = self._key(step, language)
         if key not in self._questions:
-            self._questions[key] = self._of_ask(step, key[1]) if isinstance(step, Ask) else self._of_judge(step, key[1])
+            if isinstance(step, Ask):
+                self._questions[key] = self._of_ask(step, key[1])
+            else:
+                self._questions[key] = self._of_judge(step, key[1], language)
         return self._questions[key]
 
     def turn(self, step: Converse, role: str, language: str, names: Mapping[str, Any]) -> Question:
@@ -79,13 +88,16 @@ class Questions:
     def _settings(self, step: Ask | JudgedStep) -> DeclaredSettings:
         return step.settings if isinstance(step, Ask) else self.plan.scorer(step.scorer).settings
 
-    def _key(self, step: Ask | JudgedStep, language: str) -> tuple[str, str]:
-        numbers = step.numbers if isinstance(step, Ask) else self.plan.scorer(step.scorer).numbers
-        return step.fingerprint, numbers.get(language, DEFAULT)
+    def _key(self, step: Ask | JudgedStep, language: str) -> tuple[str, ...]:
+        """Return the key of a step's question: what its reader depends on in a language."""
+        if isinstance(step, Ask):
+            return step.fingerprint, step.numbers.get(language, DEFAULT)
+        scorer = self.plan.scorer(step.scorer)
+        return step.fingerprint, scorer.numbers.get(language, DEFAULT), scorer.form.get(language, "")
 
     def _settle(
         self,
-        key: tuple[str, str],
+        key: tuple[str, ...],
         question: Question,
         settings: DeclaredSettings,
         language: str,
@@ -137,21 +149,26 @@ class Questions:
             exact=exact,
         )
 
-    def _of_judge(self, step: JudgedStep, locale: str) -> Question:
+    def _of_judge(self, step: JudgedStep, locale: str, language: str) -> Question:
         scorer, metrics = self.plan.scorer(step.scorer), self.metrics(step)
-        reader = verdict_reader(scorer) if isinstance(step, Compare) else grade_reader(scorer, metrics, locale)
+        form = scorer.form.get(language)
+        if isinstance(step, Compare):
+            reader = verdict_reader(scorer, locale, form)
+        else:
+            reader = grade_reader(scorer, metrics, locale, form)
         schema = grade_schema(scorer, metrics)
-        add_probabilities = None if isinstance(step, Compare) else grade_probabilities(scorer)
+        add_probabilities = None if isinstance(step, Compare) else grade_probabilities(scorer, form)
         settings = scorer.settings.widest
-        form: Form = "typed" if scorer.writes else "number"
+        kind: Form = "typed" if scorer.writes else "number"
         return Question(
             scorer.system,
             scorer.prompt,
             settings,
             schema,
             reader,
+            stated_reply(scorer, metrics, language),
             scorer.chat,
-            form,
+            kind,
             add_probabilities=add_probabilities,
         )
 

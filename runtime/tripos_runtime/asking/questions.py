@@ -33,7 +33,7 @@ from tripos_compiler.plan.outcomes import OK, PARSE_FAILURE, PROVIDER_ERROR, REF
 from tripos_compiler.replies.text import ReplyText
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.asking.ledger import OtherStore
-from tripos_runtime.models.base import DialogueTurn, Message
+from tripos_runtime.models.base import DialogueTurn, Message, StatedReply
 from tripos_runtime.reading.json_values import parts_around_json
 from tripos_runtime.reading.schema import format_note
 
@@ -92,6 +92,8 @@ class Question:
     settings: Settings
     schema: dict[str, Any] | None
     reader: Reader
+    stated: StatedReply | None = None
+    """The form of the reply, if the prompt states it itself."""
     chat: Expr | None = None
     """The dialogue that a reward model judges."""
     form: Form = "text"
@@ -192,7 +194,12 @@ class Question:
             return False  # another wording would not return the probabilities
         if outcome.status in (REFUSED, PROVIDER_ERROR):
             return False
-        return outcome.error is not None and self.schema is not None
+        return outcome.error is not None and self.is_formed
+
+    @property
+    def is_formed(self) -> bool:
+        """True if the reply must have a form, so that an unreadable one is repaired."""
+        return self.schema is not None or self.stated is not None
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,16 @@ REPAIR: Final = {
     "zh": "上面的回复无法使用：{error}。请重新回复，只输出所要求的 JSON。",
 }
 """The message that asks for a readable reply, by language."""
+REPAIR_STATED = {
+    "en": "That reply could not be used: {error}. Reply again, in exactly the form asked for.",
+    "zh": "上面的回复无法使用：{error}。请重新回复，严格按照所要求的格式。",
+}
+"""The same if the prompt states the form of a JSON reply."""
+REPAIR_FORM = {
+    "en": "That reply could not be used: {error}. Reply again, and state one verdict in the form `{form}`.",
+    "zh": "上面的回复无法使用：{error}。请重新回复，并按照 `{form}` 的格式给出一个结论。",
+}
+"""The same if the prompt states the form of a verdict in a text."""
 _USAGE = ("tokens_in", "tokens_out", "tokens_reasoning", "cost_usd")
 CONTEXT_EXCEEDED = "R0107"
 """The error code of a prompt that exceeds the context of its model."""
@@ -107,6 +117,7 @@ class SentRequest:
             tools=tools,
             settings=settings.of_sample(number),
             schema=self.question.schema if model.structured else None,
+            stated=self.question.stated,
             samples=samples,
             number=number,
             name=self.name,
@@ -210,7 +221,9 @@ def _repaired(
 ) -> ReplyProgram[ReadOutcome]:
     """Ask once more, and return the outcome of the second reply, or `before` if less of the second reply is readable or
     the call fails. `columns` get the usage of both calls, and the second reply if its outcome is returned."""
-    note = REPAIR.get(asked.language, REPAIR["en"]).format(error=before.error)
+    stated = asked.question.stated
+    notes = REPAIR if stated is None else REPAIR_STATED if stated.form is None else REPAIR_FORM
+    note = notes.get(asked.language, notes["en"]).format(error=before.error, form=stated and stated.form)
     added = Message("assistant", shown_again(columns["reply"])), Message("user", unmarked(note))
     outcome = yield asked.request((*sent, *added), 1, number)
     if not isinstance(outcome, Called):

@@ -162,6 +162,8 @@ class CallLoad:
     place: Place = ("", "", "")
     settings: Settings = field(default_factory=Settings)
     schema: Mapping[str, Any] | None = None
+    stated: bool = False
+    """True if the prompt states the form of the reply."""
     calls: Counter[CallCertainty] = field(default_factory=Counter)
     parts: dict[Settings, _Calls] = field(default_factory=dict)
     fixed: bool = False
@@ -172,6 +174,7 @@ class CallLoad:
         table, title = ("samples", step.name) if isinstance(step, Ask) else ("judgements", step.scorer)
         self.place = (table, scenario, title)
         self.settings, self.schema = question.settings if writes else Settings(max_tokens=0), question.schema
+        self.stated = question.stated is not None
         if question.chooses:
             self.settings = Settings(max_tokens=CHOSEN)
         self.fixed = question.chooses or not writes
@@ -312,7 +315,7 @@ def _estimate(
                     why for said in (*prompts.pending, *prompts.beyond) for why in _unbounded(said, taking)
                 )
     got = mine.tokens.times(span)
-    if load.schema is not None:  # a repair sends the prompt and the reply, and gets another reply
+    if load.schema is not None or load.stated:  # a repair sends the prompt and the reply, and gets another reply
         estimate_span = estimate_span._replace(high=2 * estimate_span.high + got.high + REPAIR * span.high)
         got = got._replace(high=2 * got.high)
         span = span._replace(high=2 * span.high)

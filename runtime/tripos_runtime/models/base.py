@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field, replace
 from functools import cached_property
@@ -10,6 +11,7 @@ from typing import Any, Literal, TypeVar
 from tripos_compiler.errors import TriposError
 from tripos_compiler.library.media import Medium
 from tripos_compiler.plan import MODEL_DEFAULTS, Settings
+from tripos_compiler.replies.stated_forms import filled
 from tripos_compiler.source.data_classes import dataclass
 
 Amount = TypeVar("Amount", int, float)
@@ -59,6 +61,31 @@ class DialogueTurn(Message):
 
 
 @dataclass(frozen=True)
+class StatedReply:
+    """A reply whose form the author of the prompt states, so that nothing is added to the prompt and no model enforces
+    it. `schema` is the JSON Schema of its content; with a `form`, the content is only its `value`, which stands in that
+    form in free text (`replies.stated_forms`)."""
+
+    schema: dict[str, Any]
+    form: str | None = None
+
+    def from_json(self, text: str, reasons: str) -> str:
+        """Return a reply in this form from JSON that fits `schema`. JSON is the form without `form`; other text stays.
+
+        >>> StatedReply({}, "Rating: [[{}]]").from_json('{"value": 5}', "It is short.")
+        'It is short.\\n\\nRating: [[5]]'
+        """
+        try:
+            value = None if self.form is None else json.loads(text)["value"]
+        except (ValueError, TypeError, KeyError):
+            value = None
+        if self.form is None or value is None:
+            return text
+        verdict = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        return f"{reasons}\n\n{filled(self.form, verdict)}".lstrip()
+
+
+@dataclass(frozen=True)
 class Request:
     """Everything that is sent to a model for one question.
 
@@ -72,6 +99,8 @@ class Request:
     schema: dict[str, Any] | None = None
     """The JSON Schema that the reply should fit; an empty schema allows any JSON. Only models with `structured` enforce
     a schema, and never one with a part that allows any JSON (see `strict_schema`)."""
+    stated: StatedReply | None = None
+    """The form of the reply that the messages themselves state. It is not sent; mocks and baselines reply in it."""
     samples: int = 1
     """The number of replies wanted, at most the model's `most_samples`."""
     number: int = 0
@@ -89,6 +118,11 @@ class Request:
     `write_calls` returns for its text and calls."""
     contents: Contents | None = field(default=None, compare=False, repr=False)
     """Returns the content of the image or other file that a mark in a message refers to."""
+
+    @property
+    def without_stated(self) -> Request:
+        """The request for the content of a reply as JSON, if the messages state its form."""
+        return self if self.stated is None else replace(self, schema=self.stated.schema, stated=None)
 
     @property
     def strict_schema(self) -> dict[str, Any] | None:

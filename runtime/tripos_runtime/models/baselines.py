@@ -97,7 +97,9 @@ class BaselineModel(Model):
     async def ask(self, request: Request) -> Reply:
         """Return the reply, in the requested form if possible."""
         text = self.text if self.text is not None else self.echo(request.messages[-1].content)
-        return Reply(fitted(text, request.schema), self.name, "stop", 0, 0, 0.0)
+        said = fitted(text, request.without_stated.schema)
+        said = said if request.stated is None else request.stated.from_json(said, text)
+        return Reply(said, self.name, "stop", 0, 0, 0.0)
 
 
 def open_baseline(name: str) -> BaselineModel:

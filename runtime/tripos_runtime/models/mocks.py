@@ -29,7 +29,7 @@ from typing import Any, Literal
 
 from tripos_compiler.library.media import media_in, without_media
 from tripos_compiler.plan import OptionLikelihood, ToolCall, write_calls, write_likelihoods, write_token_probabilities
-from tripos_runtime.models.base import FREE, RESULT, Message, Model, ModelError, Reply, Request
+from tripos_runtime.models.base import FREE, RESULT, Message, Model, ModelError, Reply, Request, StatedReply
 from tripos_runtime.models.chat_completions import as_objects
 from tripos_runtime.models.prices import media_tokens
 
@@ -691,6 +691,7 @@ class MockModel(Model):
 
     async def ask(self, request: Request) -> Reply:
         """Return the character's reply to the request. Raises `ModelError` if the character fails."""
+        stated, request = request.stated, request.without_stated
         key = _key(self.name, request)
         chinese = _is_chinese(request)
         match self.character:
@@ -727,7 +728,7 @@ class MockModel(Model):
                 value = value_of(request.schema or {}, key, "kind", chinese=chinese)
                 text = json.dumps(choose_points(request.messages, value, key), ensure_ascii=False)
             case "student":
-                return self._student(request, chinese=chinese)
+                return self._student(request, stated, chinese=chinese)
             case "refuses":
                 text = _pick(CHINESE_REFUSALS if chinese else REFUSALS, key)
             case "broken-json":
@@ -736,14 +737,17 @@ class MockModel(Model):
                 raise ModelError("R0102", f"the key for `{self.name}` was refused", "use another mock", fatal=True)
             case _:
                 raise ModelError("R0101", f"`{self.name}` cannot be reached", "use another mock", retryable=True)
+        return self._reply(request, in_stated_form(text, stated, key, chinese=chinese), key)
+
+    def _reply(self, request: Request, text: str, key: str) -> Reply:
+        """Return the replies to a request. Equal requests have equal replies."""
         tokens_in = sum(_sent_tokens(request, message.content) for message in request.messages)
         tokens_out, told = _tokens(text), token_probabilities(request, text, key)
-        # Equal requests have equal replies.
         other = Reply(text, self.name, "stop", 0, tokens_out, 0.0, logprobs=told)
         replies = (other,) * (request.samples - 1)
         return Reply(text, self.name, "stop", tokens_in, tokens_out, 0.0, logprobs=told, further_choices=replies)
 
-    def _student(self, request: Request, *, chinese: bool) -> Reply:
+    def _student(self, request: Request, stated: StatedReply | None, *, chinese: bool) -> Reply:
         """Return the replies of a student; each sample has its own."""
         student = student_named(self.name.removeprefix("mock/"))
         assert student is not None
@@ -751,6 +755,7 @@ class MockModel(Model):
         replies: list[Reply] = []
         for number in range(request.number, request.number + request.samples):
             text = student.text(request.messages, request.schema, number, chinese=chinese)
+            text = in_stated_form(text, stated, f"{self.name} {number}", chinese=chinese)
             told = token_probabilities(request, text, f"{self.name} {number} {text}")
             tokens = 0 if replies else tokens_in, _tokens(text)
             replies.append(Reply(text, self.name, "stop", *tokens, 0.0, logprobs=told))
@@ -760,6 +765,11 @@ class MockModel(Model):
         asked = self._attempts[key] = self._attempts.get(key, 0) + 1
         if asked <= self.failures:
             raise ModelError("R0111", f"`{self.name}` answered with status 503", "try again", retryable=True)
+
+
+def in_stated_form(text: str, stated: StatedReply | None, key: str, *, chinese: bool) -> str:
+    """Return a reply in JSON in the form that its prompt states, after sentences that depend on `key`."""
+    return text if stated is None else stated.from_json(text, sentences(2, key, chinese=chinese))
 
 
 def open_mock(which: str, sleep: Callable[[float], Awaitable[None]]) -> MockModel:

@@ -23,6 +23,7 @@ from tripos_compiler.library.functions.dialogues import transcript
 from tripos_compiler.library.types import Dialogue
 from tripos_compiler.plan import (
     REPLY_PARTS,
+    VERDICT,
     Ask,
     Binary,
     Column,
@@ -40,7 +41,7 @@ from tripos_compiler.plan import (
     Verdict,
 )
 from tripos_compiler.plan.outcomes import NOT_APPLICABLE, OK, PENDING, SCORED, UNDEFINED
-from tripos_runtime.asking.judging import VERDICT, ScoreValue, combine_repeats
+from tripos_runtime.asking.judging import ScoreValue, combine_repeats
 from tripos_runtime.asking.questions import Answer
 
 

@@ -80,7 +80,8 @@ class ScriptedModel(Model):
     async def ask(self, request: Request) -> Reply:
         """Return the reply to a request. Raises `ModelError` if it refuses."""
         guesses = self.on_request(self, request)
-        text = self._reply_text(request, guesses)
+        text = self._reply_text(request.without_stated, guesses)
+        text = text if request.stated is None else request.stated.from_json(text, "")
         told = token_probabilities(request, text, text)
         return Reply(text, self.name, "stop", 0, 0, 0.0, logprobs=told)
 

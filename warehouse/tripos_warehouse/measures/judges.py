@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import orjson
 
-from tripos_compiler.plan import Grade, Plan, Scorer, Verdict
+from tripos_compiler.plan import VERDICT, Grade, Plan, Scorer, Verdict
 from tripos_warehouse import sql
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.statistics.estimate import Estimate
@@ -40,9 +40,6 @@ from tripos_warehouse.statistics.variance import PanelStudy, panel_study
 from tripos_warehouse.store.schemas import HUMAN
 from tripos_warehouse.views.benchmark_views import clusters_of
 from tripos_warehouse.views.runs import RunRecord
-
-VERDICT = "verdict"
-"""The name of a judge's single value in `judgements.parsed`; the metric then has the name of the score."""
 
 MetricKey = tuple[str, str]
 """A scorer and a metric."""

@@ -333,7 +333,7 @@ def _footer(report: Report, sql: bool, where: str) -> list[str]:
     schema = report.run.benchmark
     command = f"tripos sql {where}".rstrip()
     has_rejected = any(yield_.made < yield_.attempts for yield_ in report.made)
-    judged = any(scorer.gives is None for scorer in report.plan.scorers)
+    judged = any(scorer.gives_reasons for scorer in report.plan.scorers)
     return [
         *lines,
         "",

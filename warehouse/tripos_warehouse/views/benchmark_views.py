@@ -39,7 +39,7 @@ from tripos_warehouse.views.dimensions import (
     last_turns,
     shows_several_times,
 )
-from tripos_warehouse.views.macros import analysis_of_sums, benchmark_macros
+from tripos_warehouse.views.macros import JudgedReason, analysis_of_sums, benchmark_macros
 from tripos_warehouse.views.run_rows import RunRows, sums_name
 
 
@@ -213,9 +213,6 @@ _AFTER_VALUE = (
     "status, error, low, high, element_place, element_value, item_id, cluster_id, sample_id, judgement_id, score_id, "
     "scorer, judged_by, run_id, shown_run, fingerprint, created_at"
 )
-# Looked up for each score, so that a query for few scores reads few judgements.
-_ENTRY = "'$.\"' || score.metric || '\"'"
-_REASON = f"{_ENTRY} || '.reason'"
 _SAMPLES = """
   {context},
   sample.step, sample.role, sample.model, sample.model_served, sample.sample_number, sample.status,
@@ -354,6 +351,8 @@ def benchmark_views(
     def context(row: str, context: str, arms: list[str]) -> str:
         return _context(types, axes, arms, row, context)
 
+    single = [scorer.name for scorer in plan.scorers if scorer.gives is not None and scorer.writes]
+    reason = JudgedReason.of("score", single)
     metrics = _metrics(plan.metrics, plan.benchmark.languages)
     metric_columns = f"{types.cast('metric', 'metric')}, title, {types.cast('dimension', 'dimension')}, low, high"
     return [
@@ -397,17 +396,18 @@ def benchmark_views(
         from ({columns}) as score
         left join main.items as item on {item_key.format("score")}{join_arms(plan, "score")}
         where not {is_score}""",
-        # A row for each score that a judge's reply gives a reason for.
+        # A row for each score that a judge's reply gives a reason for. The path of the reason is made for each score,
+        # so that a query for few scores reads few judgements.
         f"""create or replace view {schema}.rationales as
-        select score.* exclude ({_AFTER_VALUE}), json_extract_string(given.parsed, {_REASON}) as reason, score.item_id,
-          score.sample_id, score.judgement_id, score.score_id, score.shown_run
+        select score.* exclude ({_AFTER_VALUE}), {reason.text} as reason,
+          score.item_id, score.sample_id, score.judgement_id, score.score_id, score.shown_run
         from {schema}.scores as score
         join (
           select kept.judgement_id, kept.sample_id,
             case when json_valid(kept.parsed) then kept.parsed end as parsed
           from main.judgements as kept where {rows.of.in_benchmark("kept")}
         ) as given on given.judgement_id = score.judgement_id and given.sample_id = score.sample_id
-        where json_exists(given.parsed, {_ENTRY})""",
+        where {reason.exists}""",
         f"""create or replace view {schema}.comparisons as
         select {_COMPARISONS.format(context=context("comparison", "item.context", arms))}
         from ({comparisons}) as comparison
@@ -429,6 +429,7 @@ def benchmark_views(
             arms,
             counts_in_figures(plan, "score"),
             rows.moments if many else None,
+            single,
         ),
     ]
 

@@ -18,7 +18,9 @@ SQL, since the macros must work in any DuckDB, and does not compute the interval
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
+from tripos_compiler.plan import VERDICT
 from tripos_warehouse import sql
 from tripos_warehouse.views.dimensions import Enumerations
 from tripos_warehouse.views.run_rows import analysis_name, sums_name
@@ -374,14 +376,14 @@ _REASONS = """
 macro {schema}.reasons(n := 20, metric := NULL, scenario := NULL, model := NULL, evaluator := NULL) as table
 with lowest as (
   select {once} score.value, score.metric, score.scenario, score.model, score.evaluator, score.judgement_id,
-    score.sample_id, score.score_id
+    score.sample_id, score.score_id, score.scorer
   from {schema}.scores as score
   where score.value is not null and score.judgement_id is not null and (metric is null or score.metric = metric)
     and (scenario is null or score.scenario = scenario) and (model is null or score.model = model)
     and (evaluator is null or score.evaluator = evaluator)
   order by score.value, score.metric, score.score_id limit n)
 select lowest.value, lowest.metric, lowest.model, lowest.evaluator,
-  json_extract_string(given.parsed, '$."' || lowest.metric || '".reason') as reason, lowest.scenario, lowest.sample_id
+  {reason} as reason, lowest.scenario, lowest.sample_id
 from lowest left join (
   select main.judgements.judgement_id,
     case when json_valid(main.judgements.parsed) then main.judgements.parsed end as parsed
@@ -498,6 +500,28 @@ group by every.scenario, every.metric, every.model, every.item_id
 order by every.scenario, every.metric, every.model, every.item_id"""
 
 
+class JudgedReason(NamedTuple):
+    """SQL of the reason of a score in `given.parsed`, and of the condition that it has an entry there."""
+
+    text: str
+    exists: str
+
+    @classmethod
+    def of(cls, row: str, single: Collection[str]) -> JudgedReason:
+        """Return them for the scores of `row`. An entry has the name of its metric; the value of a `single` scorer,
+        which has one value, is under `VERDICT` in the replies of judges.
+        """
+        entry = f"'$.\"' || {row}.metric || '\"'"
+        text, exists = f"json_extract_string(given.parsed, {entry} || '.reason')", f"json_exists(given.parsed, {entry})"
+        if not single:
+            return cls(text, exists)
+        alone, path = f"{row}.scorer in {sql.texts(sorted(single))}", sql.text(f"$.{VERDICT}.reason")
+        return cls(
+            f"coalesce({text}, case when {alone} then json_extract_string(given.parsed, {path}) end)",
+            f"({exists} or ({alone} and json_exists(given.parsed, {path})))",
+        )
+
+
 def benchmark_macros(
     benchmark: str,
     columns: Sequence[str],
@@ -506,13 +530,14 @@ def benchmark_macros(
     arms: Sequence[str] = (),
     counted: str = "true",
     moments: str | None = None,
+    single: Collection[str] = (),
 ) -> list[str]:
     """Return the statements that create the macros of a benchmark's schema.
 
     `columns` are the axes and arms by which `means` and `agreement` can be grouped, `types` the enumerations, and
     `arms` the columns of arms. `several` is true if one score may be in several rows. `counted` is the SQL condition of
     a `score` that counts in figures. `moments` is the name of a table of sums to create, from which means are computed
-    if they are grouped by its columns.
+    if they are grouped by its columns. `single` are the scorers with one value.
     """
     schema = sql.name(benchmark)
     per = _per([*MOMENT_COLUMNS, *columns], types.types)
@@ -520,6 +545,7 @@ def benchmark_macros(
     filled |= {"counted": counted, "benchmark": sql.text(benchmark)}
     filled["once"] = "distinct" if several else ""
     filled["arms"] = f"concat_ws(', ', {', '.join(f'score.{sql.name(arm)}::varchar' for arm in arms)})"
+    filled["reason"] = JudgedReason.of("lowest", single).text
     filled |= {"not_summed": "", "summed": "", "summed_items": "", "with_value": "given"}
     texts = [_MEANS, _WORST, _REASONS, _DISAGREEMENTS, _AGREEMENT, _FAILURES, _SPENDING, ITEM_ANALYSIS, SUBSET_GAP]
     texts += [_UNPAIRED] if arms else []
