@@ -157,7 +157,7 @@ class _Writer:
                 'dataset item from "items.jsonl" '
                 "{ question text, answer text secret, hint text?, options list<text>, n integer, kind }"
             )
-        if "from pool" in body or "pool." in body:
+        if re.search(r"\bpool\b", body):
             self.files["pool.jsonl"] = [
                 {"stem": f"passage {n} of {self.dice.choice(WORDS)}", "level": n % 3} for n in range(6)
             ]

@@ -344,7 +344,9 @@ class StepReachability:
         """Return true if an expression can be undefined in some case. Memoised."""
         found = self._open.get(id(expr))
         if found is None:
-            found = any(_is_partial(part) and self._constant(part) in (None, UNDEFINED) for part in subexpressions(expr))
+            found = any(
+                _is_partial(part) and self._constant(part) in (None, UNDEFINED) for part in subexpressions(expr)
+            )
             found = found or any(
                 (step := self._step_of(part)) is not None and (_may_lack(step, part) or not self.always(step))
                 for part in subexpressions(expr)
@@ -360,10 +362,11 @@ class StepReachability:
         if id(expr) not in self._constants:
             self._case_outcomes.append(expr)
             self._constants[id(expr)] = None
-            used = {part.dataset for part in subexpressions(expr) if isinstance(part, Data)}
-            if used and used <= self.data.keys() and not names_in(expr):
-                if all(is_evaluable(part) or isinstance(part, Data) for part in subexpressions(expr)):
-                    self._constants[id(expr)] = _outcome(expr, {DATA: self.data})
+            read = [part for part in subexpressions(expr) if isinstance(part, Data)]
+            others = (part for part in subexpressions(expr) if not isinstance(part, Data))
+            known = bool(read) and all(part.dataset in self.data for part in read) and all(map(is_evaluable, others))
+            if known and not names_in(expr):
+                self._constants[id(expr)] = _outcome(expr, {DATA: self.data})
         return self._constants[id(expr)]
 
     def _decided(self, expr: Expr) -> bool:
