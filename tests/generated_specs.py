@@ -68,7 +68,12 @@ ITEM_FLAGS = (
 )  # fmt: skip
 MADE_TEXTS = ("item.task", 'default(item.hint, "none")', "upper(item.task)", "kind", "words(item.task)")
 MADE_FLAGS = ("kind == a", "item.size > 2", "words(item.task) > 1", "6 / item.size > 1")
-POOL_TEXTS = ("first(pool.stem)", "nth(pool.stem, 1)", "nth(pool.stem, 8)", "first([p.stem each p in pool where p.level > 3])")
+POOL_TEXTS = (
+    "first(pool.stem)",
+    "nth(pool.stem, 1)",
+    "nth(pool.stem, 8)",
+    "first([p.stem each p in pool where p.level > 3])",
+)
 """Texts out of a data set, of which the last two have no value."""
 ARMS = {"style": "rich", "help": "given"}
 SCORERS = {

@@ -660,6 +660,7 @@ CHARACTERS = (
     "fails-N",
     "wrong-key",
     "down",
+    "replies:FILE",
 )
 UNWILLING = ("refuses", "broken-json", "slow", "fails", "wrong-key", "down")
 """The characters that do not answer at once, or do not answer the question."""
@@ -737,7 +738,7 @@ class MockModel(Model):
             case _:
                 raise ModelError("R0101", f"`{self.name}` cannot be reached", "use another mock", retryable=True)
         tokens_in = sum(_sent_tokens(request, message.content) for message in request.messages)
-        tokens_out, told = _tokens(text), token_probabilities(request, text, key)
+        tokens_out, told = word_tokens(text), token_probabilities(request, text, key)
         # Equal requests have equal replies.
         other = Reply(text, self.name, "stop", 0, tokens_out, 0.0, logprobs=told)
         replies = (other,) * (request.samples - 1)
@@ -752,7 +753,7 @@ class MockModel(Model):
         for number in range(request.number, request.number + request.samples):
             text = student.text(request.messages, request.schema, number, chinese=chinese)
             told = token_probabilities(request, text, f"{self.name} {number} {text}")
-            tokens = 0 if replies else tokens_in, _tokens(text)
+            tokens = 0 if replies else tokens_in, word_tokens(text)
             replies.append(Reply(text, self.name, "stop", *tokens, 0.0, logprobs=told))
         return replace(replies[0], further_choices=tuple(replies[1:]))
 
@@ -789,7 +790,7 @@ def likelihoods(request: Request, key: str) -> str:
     probability from 1 in 20 to 1."""
     option_likelihoods = []
     for option in request.options:
-        tokens = max(_tokens(option), 1)
+        tokens = max(word_tokens(option), 1)
         share = (1 + draw(10**6, key, option)) / 10**6
         option_likelihoods.append(OptionLikelihood(option, -3.0 * share * tokens, tokens, share < LIKELY))
     return write_likelihoods(option_likelihoods)
@@ -871,10 +872,11 @@ def _sent_tokens(request: Request, text: str) -> int:
         math.ceil(media_tokens(request.model, medium, request.settings.image_detail).expected)
         for medium in media_in(text)
     )
-    return _tokens(without_media(text)) + media
+    return word_tokens(without_media(text)) + media
 
 
-def _tokens(text: str) -> int:
+def word_tokens(text: str) -> int:
+    """Return the number of tokens that mocks count for a text: its words, or Chinese characters."""
     return len(text.split()) if text.isascii() else len(WORD.findall(text))
 
 

@@ -20,6 +20,7 @@ from tripos_runtime.asking.ledger import KEY_COLUMNS, NOTHING_KEPT, Ledger, Othe
 from tripos_runtime.asking.questions import Adopted
 from tripos_runtime.datasets.cases import Case
 from tripos_runtime.datasets.selection import data_of
+from tripos_runtime.models.kinds import REPLIES, kind_of
 from tripos_runtime.program.binding import generation_binding
 from tripos_runtime.program.units import Pair, StepCall, Unit, pairs_of
 
@@ -74,7 +75,10 @@ class ReplyReuse:
     _draws: dict[tuple[str, str], dict[str, Members]] = field(default_factory=dict)
 
     def may_find(self, table: str, model: str) -> bool:
-        """Return true if any reply of a model might be adopted."""
+        """Return true if any reply of a model might be adopted. A table of replies also goes by the place that a request
+        is for, so its reply to an equal request elsewhere says nothing."""
+        if kind_of(model) is REPLIES:
+            return False
         return model in self.ledger.repliers(table) or model in self.others.repliers(table)
 
     def find(self, wanted: Wanted, here: CurrentCase) -> Adopted | None:
