@@ -140,7 +140,7 @@ def _calls(value: Any, where: str) -> tuple[ToolCall, ...]:
         read = json.loads(value) if isinstance(value, str) else value
         return tuple(ToolCall(str(call["name"]), call.get("arguments", {})) for call in read)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        hint = 'write `[{"name": "add", "arguments": {"a": 1}}]`'
+        hint = "write a JSON list of objects, each with the `name` and the `arguments` of a call"
         raise TriposError("R0114", f"{where}: `{CALLS}` is no list of calls", hint) from error
 
 
