@@ -75,8 +75,8 @@ class ReplyReuse:
     _draws: dict[tuple[str, str], dict[str, Members]] = field(default_factory=dict)
 
     def may_find(self, table: str, model: str) -> bool:
-        """Return true if any reply of a model might be adopted. A table of replies also goes by the place that a request
-        is for, so its reply to an equal request elsewhere says nothing."""
+        """Return true if any reply of a model might be adopted. A table of replies goes by the place of a request
+        too, so its reply to an equal request elsewhere says nothing."""
         if kind_of(model) is REPLIES:
             return False
         return model in self.ledger.repliers(table) or model in self.others.repliers(table)
