@@ -420,16 +420,20 @@ def headline_tables(report: Report) -> list[MeasureTable]:
 def _title(report: Report) -> str:
     run = report.run
     ended = "" if run.ended else f"{localized(', ')}{localized(run.status)}"
-    counts = [localized(f"{sum(report.samples.values()):,} replies")]
+    counts = [localized(f"{sum(report.samples.values()):,} replies") + _without_value(report.samples)]
     if report.scores:
-        counts.append(localized(f"{sum(report.scores.values()):,} scores"))
+        counts.append(localized(f"{sum(report.scores.values()):,} scores") + _without_value(report.scores))
     if report.comparisons:
-        counts.append(localized(f"{sum(report.comparisons.values()):,} comparisons"))
-    every = (report.samples, report.scores, report.comparisons)
-    bad = sum(count for each in every for status, count in each.items() if status not in VALUED)
-    cost = localized("cost unknown") if run.cost_usd is None else f"{usd(run.cost_usd)} USD"
-    texts = [*counts, *([localized(f"{bad:,} without a value")] if bad else []), cost]
+        compared = localized(f"{sum(report.comparisons.values()):,} comparisons")
+        counts.append(compared + _without_value(report.comparisons))
+    texts = [*counts, localized("cost unknown") if run.cost_usd is None else f"{usd(run.cost_usd)} USD"]
     return f"{run.benchmark} {run.version}{ended}{localized(': ')}{localized(', ').join(texts)}"
+
+
+def _without_value(statuses: Mapping[str, int]) -> str:
+    """Return how many results have no value, by their statuses, in parentheses; nothing if all have one."""
+    bad = sum(count for status, count in statuses.items() if status not in VALUED)
+    return f" ({localized(f'{bad:,} without a value')})" if bad else ""
 
 
 def _shown(report: Report, tables: Sequence[MeasureTable], width: int, room: int) -> tuple[list[str], list[str]]:
