@@ -274,3 +274,51 @@ def test_a_drawn_table_gives_each_request_its_row(
     assert {key: found[key] for key in wanted} == wanted
     unused = sorted(number for number, row in enumerate(rows, 1) if row["reply"] == "never")
     assert f"no request was for rows {', '.join(map(str, unused))} of" in done.err
+
+
+TOOLS = """\
+benchmark calling "1.0.0" { languages en }
+role candidate compared
+dataset item from "calls.jsonl" { question text, functions tools from "function" }
+scenario s {
+  over item
+  ask reply by candidate { prompt "{{ item.question }}", tools item.functions }
+  score called = length(reply.calls)
+  score fits = calls_fit(reply.calls, item.functions)
+}
+measure calls = mean(called)
+measure fitting = mean(fits)
+"""
+ADD = {
+    "name": "add",
+    "description": "Add.",
+    "parameters": {"type": "dict", "properties": {"a": {"type": "integer"}}, "required": ["a"]},
+}
+
+
+def test_a_row_calls_tools(folder: Path, tripos: Command) -> None:
+    Path("calling.tripos").write_text(TOOLS, "utf-8")
+    write("calls.jsonl", [{"question": f"Add {n}.", "function": [ADD]} for n in range(3)])
+    rows: list[Row] = [
+        {"item.question": "Add 0.", "calls": [{"name": "add", "arguments": {"a": 1}}]},
+        {"item.question": "Add 1.", "calls": [{"name": "add", "arguments": {}}], "reply": "so"},
+        {"reply": "I call nothing."},
+    ]
+    done = tripos("run", "calling.tripos", "--model", write("r.jsonl", rows))
+    assert done.code == 0, done.err
+    query = "select metric, value from calling.scores order by all"
+    tripos("sql", query, "-o", "scores.json")
+    values = [(row["metric"], row["value"]) for row in json.loads(Path("scores.json").read_text("utf-8"))]
+    assert [value for metric, value in values if metric == "called"] == [0, 1, 1]
+    assert [value for metric, value in values if metric == "fits"].count(1) >= 1
+
+
+def test_calls_without_tools_are_refused(folder: Path, tripos: Command) -> None:
+    done = run(tripos, write("r.jsonl", [{"calls": [{"name": "add", "arguments": {}}]}, SURE]))
+    assert "row 1 of r.jsonl calls functions, and ask `reply` of" in done.err
+
+
+def test_unused_rows_are_no_note_of_several_workers(folder: Path, tripos: Command) -> None:
+    done = run(tripos, write("r.jsonl", [{"reply": "1"}, SURE, NEVER]), "mock/fair", "--workers", "2")
+    assert done.code == 0, done.err
+    assert "no request was for" not in done.err

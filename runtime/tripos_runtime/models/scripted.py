@@ -177,18 +177,22 @@ class ScriptedModel(Model):
         well."""
         try:
             row = self._find(request)
+            text = self._text(row, request)
         except ModelError as error:
             self.errors[error.message] = None
             raise
         self.used.add(row.number)
-        text = row.text
-        if request.tools:
-            text = write_calls(row.text, list(row.calls or ()))
-        elif row.calls is not None:
-            message = f"row {row.number} of {self.shown} calls functions, and {_told(request.origin)} offers none"
-            raise ModelError("R0114", message, "take `calls` out of the row")
         tokens_in = sum(word_tokens(message.content) for message in request.messages)
         return Reply(text, self.name, row.finish_reason, tokens_in, word_tokens(text), 0.0)
+
+    def _text(self, row: ScriptedReply, request: Request) -> str:
+        """Return the reply of a row, with its calls if the request offers tools."""
+        if request.tools:
+            return write_calls(row.text, list(row.calls or ()))
+        if row.calls is not None:
+            message = f"row {row.number} of {self.shown} calls functions, and {_told(request.origin)} offers none"
+            raise ModelError("R0114", message, "take `calls` out of the row")
+        return row.text
 
     def _find(self, request: Request) -> ScriptedReply:
         for messages in _readings(request):
