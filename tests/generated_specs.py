@@ -195,7 +195,7 @@ class _Writer:
         self.texts = {"item": ITEM_TEXTS, "axes": AXIS_TEXTS, "made": MADE_TEXTS}[over]
         self.flags = {"item": ITEM_FLAGS, "axes": AXIS_FLAGS, "made": MADE_FLAGS}[over]
         self.base = {"item": ("item.question", "kind"), "axes": AXIS_TEXTS, "made": ("item.task", "kind")}[over]
-        if self.aside.random() < self.elements:
+        if self.elements and self.aside.random() < self.elements:
             self.texts += POOL_TEXTS
         self.arms = [arm for arm in ("style", "help") if self.chance(0.25)]
         self.steps: list[Step] = []
@@ -392,7 +392,7 @@ class _Writer:
             else:
                 found.append(f'  score {name} = contains({step.texts[0]}, "seven")')
             self.uses.add(kind)
-        if over_items and self.aside.random() < self.elements:
+        if over_items and self.elements and self.aside.random() < self.elements:
             found.append(self.for_each(self.aside.choice(steps)))
         return found
 
