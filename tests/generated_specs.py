@@ -68,6 +68,13 @@ ITEM_FLAGS = (
 )  # fmt: skip
 MADE_TEXTS = ("item.task", 'default(item.hint, "none")', "upper(item.task)", "kind", "words(item.task)")
 MADE_FLAGS = ("kind == a", "item.size > 2", "words(item.task) > 1", "6 / item.size > 1")
+POOL_TEXTS = (
+    "first(pool.stem)",
+    "nth(pool.stem, 1)",
+    "nth(pool.stem, 8)",
+    "first([p.stem each p in pool where p.level > 3])",
+)
+"""Texts out of a data set, of which the last two have no value."""
 ARMS = {"style": "rich", "help": "given"}
 SCORERS = {
     "good": 'good(said: text) by judge { prompt "Is it good? {{ said }}", gives bool }',
@@ -83,6 +90,9 @@ class _Writer:
 
     continues = 0.0
     """The chance that an ask continues another: none, so that each seed keeps the spec that it had."""
+
+    elements = 0.0
+    """The chance of a score for each element of a list, and of texts out of a data set, for the same reason."""
 
     any_json = 0.4
     """The chance that an ask returns any JSON in place of a record."""
@@ -152,7 +162,7 @@ class _Writer:
                 'dataset item from "items.jsonl" '
                 "{ question text, answer text secret, hint text?, options list<text>, n integer, kind }"
             )
-        if "from pool" in body or "pool." in body:
+        if re.search(r"\bpool\b", body):
             self.files["pool.jsonl"] = [
                 {"stem": f"passage {n} of {self.dice.choice(WORDS)}", "level": n % 3} for n in range(6)
             ]
@@ -185,6 +195,8 @@ class _Writer:
         self.texts = {"item": ITEM_TEXTS, "axes": AXIS_TEXTS, "made": MADE_TEXTS}[over]
         self.flags = {"item": ITEM_FLAGS, "axes": AXIS_FLAGS, "made": MADE_FLAGS}[over]
         self.base = {"item": ("item.question", "kind"), "axes": AXIS_TEXTS, "made": ("item.task", "kind")}[over]
+        if self.elements and self.aside.random() < self.elements:
+            self.texts += POOL_TEXTS
         self.arms = [arm for arm in ("style", "help") if self.chance(0.25)]
         self.steps: list[Step] = []
         lines = [f"scenario s{number} {{"]
@@ -201,7 +213,7 @@ class _Writer:
             lines.append(self.step())
         if not any(step.compared for step in self.steps):
             lines.append(self.ask("candidate", everywhere=True))
-        lines += self.scores()
+        lines += self.scores(over == "item")
         return "\n".join([*lines, "}"])
 
     def made(self) -> str:
@@ -356,7 +368,7 @@ class _Writer:
         self.steps.append(Step(name, False, [f"json({name})", f"first({name}).stem"], [], [f"length({name}) > 1"]))
         return f"  retrieve {name} from pool as p{self.when(0.2)} {{\n    where p.level < 2\n    top 2 by {by}\n  }}"
 
-    def scores(self) -> list[str]:
+    def scores(self, over_items: bool) -> list[str]:
         """Return scores of what the compared role said, by expressions and by judges."""
         steps = [step for step in self.steps if step.compared]
         found = []
@@ -380,7 +392,27 @@ class _Writer:
             else:
                 found.append(f'  score {name} = contains({step.texts[0]}, "seven")')
             self.uses.add(kind)
+        if over_items and self.elements and self.aside.random() < self.elements:
+            found.append(self.for_each(self.aside.choice(steps)))
         return found
+
+    def for_each(self, step: Step) -> str:
+        """Return a score for each element of a list, by a judge that may need a reply for some of them."""
+        name, said, pick = self.fresh("score"), self.aside.choice(step.texts), self.aside.choice(self.flags)
+        other = self.aside.choice(("option", said, "first(item.options)", *POOL_TEXTS))
+        value = self.aside.choice(
+            (
+                f"good({said})",
+                f"good(choose({pick}, {said}, {other}))",
+                f"better(choose(length(option) > 4, {said}, {other}), option) == one",
+                f"better({said}, option) == one and {pick}",
+            )
+        )
+        where = self.aside.choice(("", "", " where length(option) > 4", f" where {pick}"))
+        every = f"{value} each option in item.options{where}"
+        self.measures.append(f"measure {name}_ = mean({name})")
+        self.uses.add("elements")
+        return f"  score {name} = {every if self.aside.random() < 0.6 else f'any( {every})'}"
 
 
 def _escaped(text: str) -> str:

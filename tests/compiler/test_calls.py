@@ -284,6 +284,40 @@ def test_a_reply_may_not_come_so_what_takes_it_is_not_certain_but_what_was_sent_
     assert [found[f"{name} candidate"][0][:3] for name in "abc"] == [(3, 3, 3), (0, 3, 3), (3, 3, 3)]
 
 
+def test_a_judge_is_certain_of_the_elements_for_which_it_needs_no_reply(tmp_path: Path) -> None:
+    above = """dataset pair from "pairs.jsonl" { q text, of list<{ kind text, said text }> }"""
+    pairs = '{"q": "A", "of": [{"kind": "x", "said": "a"}, {"kind": "y", "said": "b"}]}\n{"q": "B", "of": []}\n'
+    steps = """
+      over pair
+      ask a by candidate { prompt "{{ pair.q }}" }
+      score plain = good(a.text) each e in pair.of
+      score some  = fine(choose(e.kind == "x", a.text, e.said)) each e in pair.of
+      score none_ = better(choose(e.kind == "x", e.said, "-"), first(split(e.said, "b"))) == x each e in pair.of"""
+    (tmp_path / "pairs.jsonl").write_text(pairs, "utf-8")
+    found = counted(tmp_path, steps, above)
+    assert found["good(1) panel_"][0][:3] == (0, 2, 2)
+    assert found["fine(1) grader"][0][:3] == (1, 2, 2)
+    assert found["better(1) grader"][0][:3] == (2, 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "least"),
+    [
+        ("first(pool.word)", 3),
+        ("nth(pool.word, 1)", 3),
+        ("nth(pool.word, 2)", 0),
+        ("first([p.word each p in pool where length(p.word) > 9])", 0),
+        ("choose(item.n > 3, first(pool.word), nth(pool.word, 2))", 2),
+    ],
+)
+def test_a_value_of_a_data_set_that_is_known_is_certain(tmp_path: Path, text: str, least: int) -> None:
+    steps = f"""
+      over item
+      ask a by candidate {{ prompt "{{{{ item.question }}}} {{{{ {text} }}}}" }}
+      score right = contains(a.text, "4")"""
+    assert counted(tmp_path, steps)["a candidate"][0][:3] == (least, least, least)
+
+
 def test_a_hole_that_has_no_value_for_a_row_rules_out_its_call(tmp_path: Path) -> None:
     steps = """
       over item

@@ -64,3 +64,14 @@ def test_what_a_cascade_escalates_lies_between_the_ends_of_the_forecast(
     checked = check(seed, tmp_path)
     assert checked.wrong == []
     assert "then helper" in next(tmp_path.rglob("s.tripos")).read_text("utf-8")
+
+
+@pytest.mark.parametrize("seed", spread((301, 302, 303, 306, 308, 313, 314, 315, 316, 317, 318, 320), 3))
+def test_judges_of_elements_and_values_of_data_sets_are_counted(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_Writer, "elements", 0.8)
+    checked = check(seed, tmp_path)
+    assert checked.wrong == []
+    spec = next(tmp_path.rglob("s.tripos")).read_text("utf-8")
+    assert " each option in " in spec

@@ -245,6 +245,10 @@ class Job:
             gc.set_threshold(20_000, 20, 50)
             async with observed(self, observer):
                 await self._running
+                if not engine.stopping:
+                    for name, model in models.items():
+                        partial = share is not None or self._reused_replies(name)
+                        self.tally.notes += model.end_notes(partial=partial)
             finished = not engine.stopping or (self.batches is not None and self.batches.left)
         except (ModelError, Stopped) as error:
             return RunResult("stopped", error.with_exit_code(ExitCode.SOME_FAILED))
@@ -261,6 +265,11 @@ class Job:
         if self.batches is not None and self.batches.left:
             return RunResult("submitted")
         return RunResult("interrupted" if engine.stopping else "finished")
+
+    def _reused_replies(self, model: str) -> bool:
+        """Return true if a role that the model fills reused replies."""
+        roles = {role for role, names in self.binding.models.items() if model in names}
+        return any(count and role in roles for (role, _), count in self.tally.reused.items())
 
     def _most_at_once(self, models: Mapping[str, Model]) -> int:
         """Return the total number of concurrent calls that the endpoints allow. With batches it is larger: all calls

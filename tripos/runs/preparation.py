@@ -32,6 +32,7 @@ from tripos_runtime.models.families import (
     ignores_nothing,
     open_model,
 )
+from tripos_runtime.models.kinds import REPLIES, kind_of
 from tripos_runtime.program.binding import RoleBinding
 from tripos_runtime.scheduling.budget import Budget
 from tripos_runtime.scheduling.limits import Limits
@@ -206,6 +207,10 @@ def _wiring(
             return recording.open(name)
         if name in artefacts:
             return open_artefact(name, artefacts[name])
+        if kind_of(name) is REPLIES:
+            from tripos.runs.scripted_models import open_scripted
+
+            return open_scripted(name, spec.folders.trust)
         if embeds:
             return open_embedding(name, endpoints, prices=prices, timeout_s=timeout_s)
         model = open_model(name, endpoints, prices=prices, timeout_s=timeout_s)

@@ -40,6 +40,7 @@ from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.selection import Selection, Shard, StopRule
 from tripos_runtime.datasets.trust import TRUSTED, Trust
 from tripos_runtime.models.catalog import plugin_of
+from tripos_runtime.models.kinds import REPLIES, kind_of
 from tripos_runtime.models.trained_rewards import pinned_name
 from tripos_runtime.program.binding import RoleBinding, bind
 
@@ -98,7 +99,7 @@ def bind_roles(
 
     Options take precedence over the recording, and the recording over `tripos.toml`. Reward models of a release, and of
     `extended` releases, fill their roles. Raises `TriposError` if a role has no model, and R0270 for the provider of a
-    plug-in if the benchmark is untrusted.
+    plug-in if the benchmark is untrusted, and the errors of `open_scripted`.
     """
     flags = choices.roles
     compared = next(role.name for role in plan.roles if role.kind == "compared")
@@ -129,6 +130,10 @@ def bind_roles(
         if package := plugin_of(name):
             trust.check(f"the plug-in of {package}, which serves `{name}`", f"run it without {RunParameters.untrusted}")
     binding = bind(plan, models, others)
+    for name in (name for name in binding.all_models if kind_of(name) is REPLIES):
+        from tripos.runs.scripted_models import open_scripted
+
+        open_scripted(name, trust)
     binding = with_identities(binding, config)
     if recording is not None:
         own = {name: by for name, by in binding.identities.items() if name not in recording.models}

@@ -106,6 +106,7 @@ CODES: dict[str, str] = {
     "R0111": "server error",
     "R0112": "endpoint given up",
     "R0113": "not in the recording",
+    "R0114": "no reply in the table",
     "R0121": "no batches",
     "R0122": "not answered by a batch",
     "R0123": "held by a batch",

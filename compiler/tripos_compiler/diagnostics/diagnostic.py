@@ -70,6 +70,8 @@ class Diagnostic:
     notes: tuple[str, ...] = ()
     severity: Severity = "error"
     edits: tuple[Edit, ...] = ()
+    fault: str | None = field(default=None, compare=False)
+    """The fault outside the spec, such as an empty file, that it is about. A fault is reported once."""
 
 
 @dataclass
@@ -98,19 +100,21 @@ class Diagnostics:
         unknown: str | None = None,
         lacking: Span | None = None,
         recovered: bool = False,
+        fault: str | None = None,
     ) -> None:
         """Add an error at `where`; the first place is the primary one.
 
         `unknown` is an undeclared name, and `lacking` a block in which something is missing. Neither is shown if a
         skipped statement may be the cause; it is a failure all the same. An error that is `recovered` from leaves a
-        part that can be used, so it is no failure.
+        part that can be used, so it is no failure. Of the errors about the same `fault`, only the first in the spec is
+        shown.
         """
         self.failures += not recovered
         if unknown is not None and (self.skipped_files or unknown in self.skipped_names):
             return
         if lacking is not None and (self.skipped_files or lacking in self.skipped_blocks):
             return
-        self._add("error", code, message, where, help, notes, edits)
+        self._add("error", code, message, where, help, notes, edits, fault)
 
     def follows(self) -> None:
         """Count a failure that an earlier error explains, such as the use of a name with a wrong declaration."""
@@ -151,13 +155,14 @@ class Diagnostics:
         help: str | None,
         notes: Iterable[str],
         edits: Iterable[Edit],
+        fault: str | None = None,
     ) -> None:
         if code not in CODES:
             raise KeyError(f"undocumented diagnostic code {code}")
         labels = tuple(place if isinstance(place, Label) else Label(place) for place in where)
         edits = tuple(edits) or tuple(_suggested_edits(labels, help))
         text, hint = _one_line(message), None if help is None else _one_line(help)
-        self.items.append(Diagnostic(code, text, labels, hint, tuple(map(_one_line, notes)), severity, edits))
+        self.items.append(Diagnostic(code, text, labels, hint, tuple(map(_one_line, notes)), severity, edits, fault))
 
     @property
     def failed(self) -> bool:
@@ -165,7 +170,7 @@ class Diagnostics:
         return any(item.severity == "error" for item in self.items)
 
     def sorted(self) -> list[Diagnostic]:
-        """Return the distinct diagnostics in the order of their places.
+        """Return the distinct diagnostics in the order of their places, of each fault the first.
 
         What is wrong in several copies of a text is reported once, in the text that the author wrote. If it is wrong in
         one copy only, a label at the place that made the copy says so.
@@ -177,7 +182,13 @@ class Diagnostics:
             span = item.labels[0].span
             return (span.source.path, span.start, item.code)
 
-        return sorted(dict.fromkeys(_as_written(self.items)), key=place)
+        distinct: list[Diagnostic] = []
+        faults: set[str] = set()
+        for item in sorted(dict.fromkeys(_as_written(self.items)), key=place):
+            if item.fault not in faults:
+                distinct.append(item)
+                faults |= {item.fault} if item.fault is not None else set()
+        return distinct
 
 
 def _as_written(items: Iterable[Diagnostic]) -> Iterator[Diagnostic]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import field
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Final
 
 from tripos_compiler.language.evaluation import (
@@ -31,7 +32,7 @@ from tripos_compiler.language.references import (
     required_inputs,
     subexpressions,
 )
-from tripos_compiler.library.calls import evaluation_of, is_call, search_index_of
+from tripos_compiler.library.calls import arguments_of, evaluation_of, is_call, search_index_of
 from tripos_compiler.library.definedness import undefinedness_of
 from tripos_compiler.library.function import Evaluation, SearchIndex
 from tripos_compiler.library.functions import lists
@@ -70,6 +71,8 @@ from tripos_compiler.source.data_classes import dataclass
 
 Case = Mapping[str, Any]
 """The values of the names in one case: its axes, and its row under the alias."""
+KnownRows = Mapping[str, Sequence[Mapping[str, Any]]]
+"""The rows of data sets by name, of those whose rows are known."""
 HOLDS: Final = "yes"
 """The value is defined; for a condition, it holds."""
 FAILS: Final = "no"
@@ -97,19 +100,25 @@ class _DecisionNode:
 
 
 class StepReachability:
-    """Decides whether each step of a treatment runs in a case. `names` are the variables known in every case.
+    """Decides whether each step of a treatment runs in a case. `names` are the variables known in every case, and
+    `data` the rows of the data sets that are known.
 
     The answer depends on a sequence of tests of the case, in which each test depends on the outcomes before it. It is
     cached as a decision tree, because most cases repeat the outcomes of others.
     """
 
-    def __init__(self, steps: Sequence[Step], names: Set[str]) -> None:
+    def __init__(self, steps: Sequence[Step], names: Set[str], data: KnownRows = MappingProxyType({})) -> None:
         self.names = names
+        self.data = data
+        self._all_steps = steps
+        self._at_elements: dict[tuple[str, ...], StepReachability] = {}
+        """The same for the elements of loops, by the names of their elements."""
         self.steps = {step.name: step for step in steps if isinstance(step, CALLING)}
         self.is_paired = any(isinstance(step, Compare) for step in steps)
         """Whether `first` and `second` are the sides of a comparison and not steps."""
         self._open: dict[int, bool] = {}
         self._decides: dict[int, bool] = {}
+        self._constants: dict[int, str | None] = {}
         self._case_outcomes: list[Expr | Step] = []
         """References that keep objects alive while their ids are used as keys."""
         self._trees: dict[int, _DecisionNode | bool | None] = {}
@@ -131,6 +140,15 @@ class StepReachability:
         ):
             return False
         return not any(self._may_be_void(use.expr) for use in required_inputs(step))
+
+    def at_element(self, step: Verdict, inside: Case) -> bool | None:
+        """Return true if a verdict is asked for at an element of its loops; None if that depends on a reply. `inside`
+        has the names of the case and the elements."""
+        aliases = tuple(loop.alias for loop in step.loops)
+        if aliases not in self._at_elements:
+            inner = {*aliases, *(INDEX_PREFIX + alias for alias in aliases)}
+            self._at_elements[aliases] = StepReachability(self._all_steps, self.names | inner, self.data)
+        return self._at_elements[aliases].in_case(step, inside)
 
     def in_case(self, step: Step, case: Case) -> bool | None:
         """Return true if a step runs in a case; None if that depends on a reply."""
@@ -234,7 +252,8 @@ class StepReachability:
         match use.use:
             case "options":
                 return self._lacks_options(expr, case)
-            case "arguments" if isinstance(step, Verdict) and step.loops:  # without elements it has no verdict
+            case "arguments" if isinstance(step, Verdict) and not {loop.alias for loop in step.loops} <= self.names:
+                # Without elements it has no verdict; `at_element` knows more of its arguments.
                 return _is_undefined(self._value(step.loops[0].of, case))
             case "text" if isinstance(use.node, Hole):
                 lacks = self._lacks_hole(use.node, case)
@@ -272,6 +291,8 @@ class StepReachability:
         return self._values[id(expr)][1]
 
     def _new_value(self, expr: Expr, case: Case) -> frozenset[str]:
+        if (known := self._constant(expr)) is not None:
+            return frozenset((known,))
         if self._decided(expr):
             return frozenset((self._outcome_of(id(expr), partial(_outcome, expr), case),))
         match expr:
@@ -285,6 +306,12 @@ class StepReachability:
                 first = self._value(left, case)
                 after = self._value(right, case) if first - {ends, UNDEFINED} else frozenset[str]()
                 return (first & {ends, UNDEFINED}) | after
+        if isinstance(expr, Call) and evaluation_of(expr) is Evaluation.CHOICE:
+            given = arguments_of(expr)
+            condition = self._value(given["condition"], case)
+            this = self._value(given["this"], case) if HOLDS in condition else frozenset[str]()
+            other = self._value(given["other"], case) if FAILS in condition else frozenset[str]()
+            return condition & {UNDEFINED} | this | other
         parts = [self._value(part, case) for part in parts_of(expr)]
         if isinstance(expr, RecordValue):  # one field may be undefined while another is read
             return ANY_STATE if any(UNDEFINED in part for part in parts) else DEFINED
@@ -317,7 +344,10 @@ class StepReachability:
         """Return true if an expression can be undefined in some case. Memoised."""
         found = self._open.get(id(expr))
         if found is None:
-            found = may_be_undefined(expr) or any(
+            found = any(
+                _is_partial(part) and self._constant(part) in (None, UNDEFINED) for part in subexpressions(expr)
+            )
+            found = found or any(
                 (step := self._step_of(part)) is not None and (_may_lack(step, part) or not self.always(step))
                 for part in subexpressions(expr)
                 if isinstance(part, Ref)
@@ -325,6 +355,19 @@ class StepReachability:
             self._open[id(expr)] = found
             self._case_outcomes.append(expr)
         return found
+
+    def _constant(self, expr: Expr) -> str | None:
+        """Return the state of an expression that reads known data sets and nothing else; None for any other. Memoised:
+        the data may be large, and the state is the same in every case."""
+        if id(expr) not in self._constants:
+            self._case_outcomes.append(expr)
+            self._constants[id(expr)] = None
+            read = [part for part in subexpressions(expr) if isinstance(part, Data)]
+            others = (part for part in subexpressions(expr) if not isinstance(part, Data))
+            known = bool(read) and all(part.dataset in self.data for part in read) and all(map(is_evaluable, others))
+            if known and not names_in(expr):
+                self._constants[id(expr)] = _outcome(expr, {DATA: self.data})
+        return self._constants[id(expr)]
 
     def _decided(self, expr: Expr) -> bool:
         """Return true if the names of a case determine the value of an expression. Memoised."""
@@ -426,29 +469,32 @@ def _in_case(places: Sequence[tuple[StepReachability, Step]], case: Case) -> tup
         assert isinstance(step, Verdict)
         done = outcomes.in_case(step, case)
         if done is not False:
-            for place, sure in _listed(step.loops, case):
-                possible.add(place)
-                if sure and done:
-                    certain.add(place)
+            for place, inside in _listed(step.loops, case):
+                asked = outcomes.at_element(step, inside) if inside is not None else None
+                if asked is not False:
+                    possible.add(place)
+                    if done and asked:
+                        certain.add(place)
     return len(certain), len(possible)
 
 
-def _listed(loops: Sequence[Loop], names: Mapping[str, Any]) -> Iterator[tuple[Places, bool]]:
-    """Yield the elements that nested loops can visit, and whether each is certain to be visited."""
+def _listed(loops: Sequence[Loop], names: Case) -> Iterator[tuple[Places, Case | None]]:
+    """Yield the elements that nested loops can visit, each with the names at it, or None if a reply decides whether it
+    is visited."""
     if not loops:
-        yield (), True
+        yield (), names
         return
     loop, *rest = loops
     if not _decides(loop.of, names):
         for place in _possible(loop, names):
-            yield from (((place, *inner), False) for inner, _ in _listed(rest, names))
+            yield from (((place, *inner), None) for inner, _ in _listed(rest, names))
         return
     try:
         for inside in elements(loop, names):
             sure = loop.where is None or _decides(loop.where, inside)
             if not sure or loop.where is None or evaluate(loop.where, inside):
                 place = inside[INDEX_PREFIX + loop.alias]
-                yield from (((place, *inner), sure and each) for inner, each in _listed(rest, inside))
+                yield from (((place, *inner), at if sure else None) for inner, at in _listed(rest, inside))
     except Unavailable:
         return
 
@@ -487,7 +533,13 @@ def _decides(expr: Expr, names: Mapping[str, Any]) -> bool:
     return names_in(expr) <= names.keys() and all(is_evaluable(part) for part in subexpressions(expr))
 
 
-# Texts to embed
+# Data sets and texts to embed
+
+
+def known_rows(program: Program, names: Iterable[str]) -> KnownRows:
+    """Return the rows of these data sets that expressions read; data sets whose rows a run makes are left out."""
+    loaded = {name: program.top_level_datasets[name] for name in names if name in program.top_level_datasets}
+    return {name: [row.values for row in each.rows] for name, each in loaded.items() if each.rows_known and each.sound}
 
 
 @dataclass(frozen=True)
@@ -531,10 +583,9 @@ def _sides(step: Retrieve) -> Iterator[tuple[Expr, Expr]]:
 def _texts(program: Program, step: Retrieve, elements: list[Expr]) -> frozenset[str] | None:
     """Return the texts of all elements; None if they depend on the row or on generated rows."""
     used = {part.dataset for part in subexpressions(step.source) if isinstance(part, Data)}
-    whole = all(name in program.top_level_datasets and program.top_level_datasets[name].rows_known for name in used)
-    if names_in(step.source) or not whole or any(part.op == "tree" for part in subexpressions(step.source)):
+    data = known_rows(program, used)
+    if names_in(step.source) or used - data.keys() or any(part.op == "tree" for part in subexpressions(step.source)):
         return None
-    data = {name: [row.values for row in program.top_level_datasets[name].rows] for name in used}
     found: set[str] = set()
     try:
         for element in evaluate(step.source, {DATA: data}):
@@ -609,12 +660,13 @@ def count_calls(
     roles: Mapping[str, Role],
     scorers: Mapping[str, Scorer],
     corpora: Mapping[str, RetrievalCorpus],
+    data: KnownRows,
 ) -> list[CallCount]:
     """Return the calls of every step of a scenario. Steps that treatments share are counted once.
 
-    `pool` has the corpus of each step that embeds.
+    `corpora` has the corpus of each step that embeds.
     """
-    counter = _Counter(scenario, cases, roles, scorers, corpora)
+    counter = _Counter(scenario, cases, roles, scorers, corpora, data)
     return list(counter.counts())
 
 
@@ -644,7 +696,9 @@ class _Counter:
         roles: Mapping[str, Role],
         scorers: Mapping[str, Scorer],
         pool: Mapping[str, RetrievalCorpus],
+        data: KnownRows,
     ) -> None:
+        self.data = data
         self.scenario = scenario
         self.cases = cases
         self.roles = roles
@@ -661,7 +715,7 @@ class _Counter:
             times: dict[str, tuple[str, ...]] = {}
             samples: dict[str, int] = {}
             places = StepReachability(
-                treatment.steps, self.cases.names if self.cases.cases is not None else frozenset()
+                treatment.steps, self.cases.names if self.cases.cases is not None else frozenset(), self.data
             )
             for step in treatment.steps:
                 times[step.name] = self._times(step, times)

@@ -28,6 +28,7 @@ from tripos_compiler.resolve.program import (
     expr_of,
     has_skipped_part,
     has_skipped_values,
+    no_rows_of,
     product_of,
     row_binding,
 )
@@ -254,8 +255,9 @@ def _count_rows(
         return
     if cases.count == 0:
         span = (over or scenario).head
-        help_ = "look at `where`" if where is not None else "the file is empty"
-        program.diagnostics.error("E0603", "this scenario runs over no row", span, help=help_)
+        help_ = "look at `where`" if where is not None and loaded.rows else "the file is empty"
+        fault = no_rows_of([loaded])
+        program.diagnostics.error("E0603", "this scenario runs over no row", span, help=help_, fault=fault)
 
 
 def _condition_data(program: Program, where: Expr, condition: Syntax) -> dict[str, Any] | None:

@@ -156,11 +156,12 @@ class _Reading:
                     for name, values in self.keys.items():
                         values.append(raw.get(name))
         except DataError as error:
-            self._error("E0307", error.message, self.columns.where, help=error.hint)
+            self._error("E0307", error.message, self.columns.where, help=error.hint, fault=error.message)
             unseen.clear()  # the columns of the rows are unknown
         if bad > REPORTED_A_FILE:
             message = f"{bad - REPORTED_A_FILE} more rows of {file.path} do not fit"
-            self._error("E0305", message, self.columns.where, help="fix the file, or the types of the fields")
+            help_ = "fix the file, or the types of the fields"
+            self._error("E0305", message, self.columns.where, help=help_, fault=message)
         for name, numbers in dates.items():
             rows = f"row {numbers[0]}" if len(numbers) == 1 else f"rows {numbers[0]} and {len(numbers) - 1} more"
             message = f"{rows} of {file.path}: a date stands in the text `{name}`"
@@ -193,8 +194,8 @@ class _Reading:
                 help_ = f"write its type: `{name} list<text>`, or `{name} {{ … }}`"
                 self._error("E0305", message, *self.columns.places[name], help=help_)
 
-    def _error(self, code: str, message: str, *where: Span | Label, help: str) -> None:
-        self.program.diagnostics.error(code, message, *where, help=help)
+    def _error(self, code: str, message: str, *where: Span | Label, help: str, fault: str | None = None) -> None:
+        self.program.diagnostics.error(code, message, *where, help=help, fault=fault)
 
     def _has_columns(
         self,
@@ -220,7 +221,7 @@ class _Reading:
                 if lacking.rows > len(lacking.first):
                     more = lacking.rows - len(lacking.first)
                     message = f"{more} more rows of {file.path} have nothing in `{name}`"
-                    self._error("E0305", message, self.columns.where, help=_allow(lacking.of))
+                    self._error("E0305", message, self.columns.where, help=_allow(lacking.of), fault=message)
         if unseen and len(had) < NAMED:
             had.update(dict.fromkeys(raw))
         return not any(lacking.rows for lacking in unseen.values())
@@ -269,7 +270,7 @@ class _Reading:
 
     def _nothing(self, file: ResolvedFile, number: int, field: DataField) -> None:
         message = f"row {number} of {file.path} has nothing in `{field.name}`"
-        self._error("E0305", message, *self.columns.places[field.name], help=_allow(field))
+        self._wrong_value(message, field, _allow(field))
 
     def _misfit(self, file: ResolvedFile, number: int, misfit: Misfit) -> None:
         """Report a value that does not fit its field, with the most specific hint."""
@@ -281,7 +282,7 @@ class _Reading:
             message = f"row {number} of {file.path}: {misfit.reason}"
             if isinstance(misfit.reason, InexactJson):
                 message = f"row {number} of {file.path}: `{field.name}` cannot be read exactly: {misfit.reason}"
-            self._error("E0305", message, *self.columns.places[field.name], help=misfit.reason.help)
+            self._wrong_value(message, field, misfit.reason.help)
             return
         value = str(misfit.value) if isinstance(misfit.value, Decimal) else repr(misfit.value)
         value = value if len(value) <= 60 else value[:57] + "…"
@@ -303,7 +304,12 @@ class _Reading:
                 help_ = "round it, or make the field `text`"
         elif _is_text(field) and isinstance(misfit.value, int | float | Decimal):
             help_ = AS_TEXT if workbook else "put it in quotation marks, or fix the field's type"
-        self._error("E0305", message, *self.columns.places[field.name], help=help_)
+        self._wrong_value(message, field, help_)
+
+    def _wrong_value(self, message: str, field: DataField, help_: str) -> None:
+        """Report a value of a row; another data set with the same column of the file does not report it again."""
+        fault = f"{message} {field.columns}"
+        self._error("E0305", message, *self.columns.places[field.name], help=help_, fault=fault)
 
 
 def _is_text(field: DataField) -> bool:
@@ -357,7 +363,7 @@ def lower_joins(program: Program, statement: Statement, dataset: Dataset) -> Fou
             files = program.data.find(path.value, written.span.source.path)
             read = [_columns(program, file) for file in files]
         except DataError as error:
-            program.diagnostics.error("E0307", error.message, path.span, help=error.hint)
+            program.diagnostics.error("E0307", error.message, path.span, help=error.hint, fault=error.message)
             continue
         there = {name for names, _ in read for name in names}
         if other not in there:
@@ -430,6 +436,9 @@ def lower_like(program: Program, statement: Statement, name: str) -> LoadedDatas
         program.diagnostics.error("E0301", message, other.span, help=help_)
         return None
     path = statement.text("path")
+    if not model.sound and path.value == model.dataset.source:
+        program.diagnostics.follows()
+        return model
     given = model.dataset
     dataset = given.model_copy(update={"name": name, "source": path.value, "files": ()})
     fields = Fields(attempt, list(given.fields), list(model.poisoned), dict(model.spans), {})
@@ -504,7 +513,7 @@ def _read(
     try:
         files = program.data.find(dataset.source, statement.span.source.path)
     except DataError as error:
-        program.diagnostics.error("E0307", error.message, columns.where, help=error.hint)
+        program.diagnostics.error("E0307", error.message, columns.where, help=error.hint, fault=error.message)
         return unsound
     rows_read = None
     if joins is not None and not fields.attempt.failed:

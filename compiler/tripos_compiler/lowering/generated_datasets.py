@@ -65,6 +65,7 @@ from tripos_compiler.resolve.program import (
     Typed,
     expr_of,
     has_skipped_part,
+    no_rows_of,
     numbers_of,
 )
 from tripos_compiler.source.tree import Name, Number, free_names
@@ -348,8 +349,12 @@ def lower_generated(
     rows = 0 if making.attempt.failed else count_rows(making, source, condition, count)
     if not making.attempt.failed and rows == 0:
         place = statement.find("filter") or statement.find("source")
-        help_ = "look at `where`" if statement.find("filter") is not None else "its source is empty"
-        making.error("E0603", "this data set has no row", place.span if place else statement.head, help=help_)
+        parts = subexpressions(source) if source is not None else ()
+        fault = no_rows_of(program.top_level_datasets.get(part.dataset) for part in parts if isinstance(part, Data))
+        filtered = fault is None and statement.find("filter") is not None
+        help_ = "look at `where`" if filtered else "its source is empty"
+        span = place.span if place else statement.head
+        making.error("E0603", "this data set has no row", span, help=help_, fault=fault)
     dataset: GeneratedDataset | None = None
     if not making.attempt.failed:
         dataset = GeneratedDataset(

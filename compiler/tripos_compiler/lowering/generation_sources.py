@@ -96,9 +96,10 @@ class GenerationLowering:
         help: str,
         unknown: str | None = None,
         lacking: Span | None = None,
+        fault: str | None = None,
     ) -> None:
         """Report a mistake."""
-        self.program.diagnostics.error(code, message, *where, help=help, unknown=unknown, lacking=lacking)
+        self.program.diagnostics.error(code, message, *where, help=help, unknown=unknown, lacking=lacking, fault=fault)
 
     def add(
         self, kind: str, name: str, span: Span, type_: Type | None, where: Span | None = None, secret: bool = False

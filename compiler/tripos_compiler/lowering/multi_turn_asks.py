@@ -468,7 +468,7 @@ def _most_elements(steps: Steps, written: LoopSyntax, loop: Loop, of: Expr) -> i
     if not names_in(of) <= steps.known_names:
         of = loop.of  # the unfiltered list, since a reply or arm decides the filter
     if most is None and names_in(of) <= steps.known_names and all(is_evaluable(part) for part in subexpressions(of)):
-        if steps.cases is None and diagnostics.failed:  # the missing rows were reported
+        if steps.cases is None and diagnostics.failures:  # the missing rows were reported, here or with the data set
             return 1
         if steps.cases is not None:
             most = max((list_length(of, names) or 0 for names in steps.cases), default=0) or 1

@@ -9,13 +9,14 @@ from itertools import product
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.language.references import (
     CALLING,
+    datasets_of,
     direct_dependencies,
     judge_input_names,
     roles_called,
     transitive_dependencies,
 )
 from tripos_compiler.lowering.asks import lower_ask, lower_shown_options
-from tripos_compiler.lowering.call_counts import CountedCases, count_calls, retrieval_corpora
+from tripos_compiler.lowering.call_counts import CountedCases, count_calls, known_rows, retrieval_corpora
 from tripos_compiler.lowering.cases import lower_arms_of, lower_context, lower_rows
 from tripos_compiler.lowering.conversations import lower_converse
 from tripos_compiler.lowering.declarations import plain_title
@@ -362,5 +363,6 @@ def _scenario(program: Program, statement: Statement) -> Scenario | None:
     names = frozenset({*scenario.axes, *([cases.alias] if cases.alias and cases.from_file else [])})
     counted = CountedCases(cases.count, names, cases.known_rows, cases.certain)
     pool = retrieval_corpora(program, scenario)
-    program.calls += count_calls(scenario, counted, program.roles, program.scorers, pool)
+    data = known_rows(program, datasets_of(tuple(step for treatment in found for step in treatment.steps)))
+    program.calls += count_calls(scenario, counted, program.roles, program.scorers, pool, data)
     return scenario

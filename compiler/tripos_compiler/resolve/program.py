@@ -219,6 +219,12 @@ class LoadedDataset:
     """The files joined to its rows; None if a mistake in one of them was reported."""
 
 
+def no_rows_of(sources: Iterable[LoadedDataset | None]) -> str | None:
+    """Return the fault that a file without rows is, if it is one of the sources of rows; None if none is."""
+    empty = [each.dataset.source for each in sources if each is not None and each.rows_known and not each.rows]
+    return f"no rows in {empty[0]}" if empty else None
+
+
 def row_fields(loaded: LoadedDataset, *path: str) -> dict[str, Binding]:
     """Return the bindings of a row's fields. `path` names the row; it is empty if only one row is in scope."""
     fields = {

@@ -190,9 +190,8 @@ class GenerationFlow:
             if data_field.name in texts or data_field.name in dataset.axes:
                 continue
             alias = names[dataset.alias] if dataset.alias is not None else Flow(self.tables.everything)
-            self.row[data_field.name] = (
-                alias if data_field.name == dataset.alias or not alias.fields else alias.at(data_field.name)
-            )
+            is_element = data_field.name == dataset.alias and data_field.name not in alias.fields
+            self.row[data_field.name] = alias if is_element or not alias.fields else alias.at(data_field.name)
         self.names = names
         carried = dict(self.row)
         for step in dataset.steps:

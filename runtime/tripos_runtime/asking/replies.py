@@ -46,7 +46,18 @@ from tripos_runtime.asking.questions import (
     read_answer,
     reply_parts,
 )
-from tripos_runtime.models.base import OPTION, PLAIN, TOOL, Contents, Message, Model, ModelError, Reply, Request
+from tripos_runtime.models.base import (
+    OPTION,
+    PLAIN,
+    TOOL,
+    Contents,
+    Message,
+    Model,
+    ModelError,
+    Reply,
+    Request,
+    RequestOrigin,
+)
 from tripos_runtime.models.http import shared_reply_memory
 from tripos_runtime.reading.plain_text import LONG_REPLY
 from tripos_runtime.scheduling.calling import Called, Caller, Lane
@@ -100,6 +111,8 @@ class SentRequest:
     """The name of the result, or of the first of several."""
     contents: Contents | None = None
     """Returns the content of the media in the messages."""
+    origin: Callable[[int], RequestOrigin] | None = None
+    """Returns the place in the run that a sample is for, by its number; None for a model that does not need it."""
 
     def request(self, sent: Sent, samples: int = 1, number: int = 0) -> Request:
         """Return the request that sends these messages for `samples` samples from `number` on."""
@@ -122,6 +135,7 @@ class SentRequest:
             number=number,
             name=self.name,
             contents=self.contents,
+            origin=None if self.origin is None else self.origin(number),
         )
 
 

@@ -22,6 +22,7 @@ from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.inputs import DataError, ResolvedFile
 from tripos_runtime.datasets.data_files import DataFolders, dataset_files, files_of
 from tripos_runtime.datasets.generated_rows import GeneratedData, Origins
+from tripos_runtime.models.scripted import fact_text
 
 Value = TypeVar("Value")
 
@@ -97,6 +98,13 @@ class Sources:
         """Return the expression of the key that related rows of a data set share."""
         read = {dataset.name: dataset.key for dataset in self.plan.datasets}
         return {**read, **{dataset.name: dataset.key for dataset in self.plan.made}}[name]
+
+    def key_texts(self, name: str | None, row: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the key of a row of a data set as text; nothing if the data set has no key, or the row no value."""
+        key = self.key_of(name) if name is not None else None
+        value = None if key is None else _value(key, row)
+        text = fact_text(value)
+        return () if text is None else (text,)
 
     def stream(self, dataset: Dataset) -> Iterator[SourceRow]:
         """Yield the rows of a data set in file order, without repeated rows. Nothing is kept."""

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from tripos_compiler.language.evaluation import Unavailable
@@ -30,7 +30,7 @@ from tripos_runtime.asking.replies import (
 )
 from tripos_runtime.drivers.encoding import Encoder, Retriever
 from tripos_runtime.drivers.rows import ResultRows, Row, answered_turn, skipped_columns
-from tripos_runtime.models.base import Message
+from tripos_runtime.models.base import Message, RequestOrigin
 from tripos_runtime.program.adoption import Wanted, subject_of
 from tripos_runtime.program.needs import (
     Answered,
@@ -455,7 +455,26 @@ class LiveDriver(ResultWriter):
         model, prompt = self.callers[need.call.model].model, need.prompt
         language, name = context.unit.case.language, need.call.name
         contents = self.run.sources.reader.media.content
-        return SentRequest(model, need.question, sent, language, prompt.left_out, prompt.shorter, name, contents)
+        origin = partial(self._origin, need, context) if model.needs_origin else None
+        return SentRequest(
+            model, need.question, sent, language, prompt.left_out, prompt.shorter, name, contents, origin
+        )
+
+    def _origin(self, need: ReplyNeed, context: UnitContext, number: int) -> RequestOrigin:
+        """Return the place in the run that a sample of a need is for."""
+        call, case = need.call, context.unit.case
+        step, turn = call.step, None if need.talk is None else need.talk.turns.index(call.name) + 1
+        return RequestOrigin(
+            scenario=case.scenario.name,
+            role=call.role,
+            ask=None if isinstance(step, JudgedStep) else step.name,
+            scorer=step.scorer if isinstance(step, JudgedStep) else None,
+            number=call.number if isinstance(step, JudgedStep) else number,
+            turn=turn,
+            element=call.element_name,
+            item_names=(*self.run.sources.key_texts(case.dataset, case.fields), case.item_id),
+            values={**case.context, **case.fields},
+        )
 
     def _row(self, need: ReplyNeed, name: str, number: int, context: UnitContext) -> dict[str, Any]:
         """Return the columns of a result other than those of its answer."""

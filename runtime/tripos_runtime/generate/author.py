@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping
 from dataclasses import field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from tripos_compiler.language.evaluation import Unavailable
@@ -32,7 +32,7 @@ from tripos_runtime.asking.replies import (
     first_replies,
     run_reply,
 )
-from tripos_runtime.models.base import Message
+from tripos_runtime.models.base import Message, RequestOrigin
 from tripos_runtime.program.adoption import NOWHERE, ReplyReuse, Wanted
 from tripos_runtime.program.needs import pending
 from tripos_runtime.program.running import CallPlace, ReplyWriter, drive
@@ -188,7 +188,13 @@ class Asker(ReplyWriter):
         for message in sent:
             self.run.sources.reader.media.keep_shown(message.content)
         to_send = SentRequest(
-            caller.model, question, sent, call.language, name=name, contents=self.run.sources.reader.media.content
+            caller.model,
+            question,
+            sent,
+            call.language,
+            name=name,
+            contents=self.run.sources.reader.media.content,
+            origin=partial(self._origin, call) if caller.model.needs_origin else None,
         )
         row = {**self._row(call), **SENT_ANEW, "request_digest": request}
 
@@ -207,6 +213,17 @@ class Asker(ReplyWriter):
         if adopted is not None:
             self.observer.on_reused(call)
         return answer
+
+    def _origin(self, call: GenerationCall, number: int) -> RequestOrigin:
+        """Return the place in the run that an attempt at a row is for; `number` is the number of the attempt."""
+        return RequestOrigin(
+            scenario=call.place,
+            role=call.step.role,
+            ask=call.title,
+            number=number,
+            item_names=(call.item,),
+            values=call.context,
+        )
 
     def _find_reuse(self, call: GenerationCall, request: str) -> Adopted | None:
         """Return a reply that the ledger has under another name, if any."""

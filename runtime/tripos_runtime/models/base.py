@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
 from typing import Any, Literal, TypeVar
@@ -86,6 +86,28 @@ class StatedReply:
 
 
 @dataclass(frozen=True)
+class RequestOrigin:
+    """The place in a run that a request is for. It is never sent, and only models that reply from a table of the user
+    know it: `values` has the secret fields too."""
+
+    scenario: str
+    """The name of the scenario, or of the data set that is written."""
+    role: str
+    ask: str | None = None
+    """The name of the ask or of the conversation."""
+    scorer: str | None = None
+    number: int = 0
+    """The number of the sample or of the judge's repetition, from 0."""
+    turn: int | None = None
+    """The number of the turn of a conversation, from 1."""
+    element: str | None = None
+    item_names: tuple[str, ...] = ()
+    """The names of the item: the value of its data set's `key`, if it has one, and its id."""
+    values: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """The axes and the fields of the item."""
+
+
+@dataclass(frozen=True)
 class Request:
     """Everything that is sent to a model for one question.
 
@@ -118,6 +140,8 @@ class Request:
     `write_calls` returns for its text and calls."""
     contents: Contents | None = field(default=None, compare=False, repr=False)
     """Returns the content of the image or other file that a mark in a message refers to."""
+    origin: RequestOrigin | None = field(default=None, compare=False, repr=False)
+    """The place in the run that it is for, if the model `needs_origin`."""
 
     @property
     def without_stated(self) -> Request:
@@ -320,6 +344,8 @@ class Model:
     """The price of a call; None if unknown."""
     most_samples: int = 1
     """How many replies one request may ask for."""
+    needs_origin: bool = False
+    """True if it replies by the place in the run that a request is for."""
 
     @cached_property
     def endpoint(self) -> str:
@@ -338,6 +364,11 @@ class Model:
     def ignored_settings(self, settings: Settings) -> tuple[str, ...]:
         """Return the names of the given settings that a request would leave out, as far as is known."""
         return ()
+
+    def end_notes(self, *, partial: bool) -> list[str]:
+        """Return notes on a finished run that asked the model. `partial` is true if it was not asked for some replies
+        of the run, because they were kept or another process asked for them."""
+        return []
 
     async def close(self) -> None:
         """Close connections and processes. The model must not be asked again."""

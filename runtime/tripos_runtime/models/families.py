@@ -5,7 +5,8 @@ that it ignores, the media that it accepts, and whether it returns likelihoods, 
 template or calls tools.
 
 The identity of a served model is its name and its address, since another server may have other weights under that name;
-at the provider's own address it is the name alone. The identity of a model file is the digest of its weights."""
+at the provider's own address it is the name alone. The identity of a model file is the digest of its weights, and that
+of `mock/replies:FILE` the digest of its file."""
 
 from __future__ import annotations
 
@@ -34,9 +35,10 @@ from tripos_runtime.models.catalog import (
     variables_of,
 )
 from tripos_runtime.models.embeddings import embeds
-from tripos_runtime.models.kinds import kind_of
+from tripos_runtime.models.kinds import REPLIES, kind_of
 from tripos_runtime.models.local import find_weights, template_of, weights_digest
 from tripos_runtime.models.rewards import BatchedReward, RewardModel, is_reward
+from tripos_runtime.models.scripted import content_identity
 from tripos_runtime.models.trained_rewards import PINNED, pinned_name
 
 
@@ -171,6 +173,8 @@ def identity_of(name: str, endpoints: Mapping[str, Endpoint] = {}, environ: Mapp
     provider_name = name.partition("/")[0]
     if kind_of(name).named or embeds(name):
         return name
+    if kind_of(name) is REPLIES:
+        return content_identity(name)
     if provider_name == "reward":
         digest = pinned_name(name).rpartition("@")[2]
         return f"reward @ {digest}" if PINNED.fullmatch(digest) else name
@@ -328,7 +332,7 @@ def check_name(name: str, endpoints: Mapping[str, Endpoint] = {}) -> None:
         from tripos_runtime.models.baselines import open_baseline
 
         open_baseline(name)
-    elif provider == "mock" and model:
+    elif provider == "mock" and model and kind_of(name) is not REPLIES:  # whose file was read when roles were bound
         from tripos_runtime.models.mocks import open_mock
 
         open_mock(model, asyncio.sleep)

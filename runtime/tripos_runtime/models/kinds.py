@@ -47,6 +47,7 @@ MOCK = ModelKind(
     template=True,
     media=True,
 )
+REPLIES = MOCK._replace(prefix="mock/replies:", named=False, file=True, likelihoods=False, token_probabilities=False)
 LOCAL = ModelKind(
     "local/", limited=False, free=True, only_writes=True, live=True, file=True, likelihoods=True,
     token_probabilities=False, template=None, media=False, tools=False,
@@ -61,6 +62,7 @@ REWARD = ModelKind("reward/", limited=False, free=True, file=True, token_probabi
 PROVIDER = ModelKind("")
 
 KINDS: tuple[ModelKind, ...] = (
+    REPLIES,
     MOCK,
     LOCAL,
     *(BASELINE._replace(prefix=f"baseline/{name}", media=True) for name in ("constant", "majority")),

@@ -1,7 +1,8 @@
 """Mock models: deterministic characters without a network, for first runs, tests and demonstrations.
 
 A reply is a function of the request and the model's name. `mock/careful:ada` is as careful as `mock/careful` and judges
-differently, so several of them make a panel. Mocks never see a gold answer, so the share of right letters is chance.
+differently, so several of them make a panel. Mocks never see a gold answer, so the share of right letters is chance. A
+careful free reply has the form that the prompt states or its shots show.
 
 - `mock/author` writes data sets. Every request gets another text in its own language. About one reply in twenty is a
   duplicate, one in twenty a near-duplicate, and one in forty unreadable. Nine of ten yes-or-no questions get a yes. If
@@ -238,6 +239,146 @@ def answer_in_form(text: str, asked: str, key: str) -> str:
         return line[0].replace(f"<{line[1]}>", said)
 
     return FORM.sub(filled, asked[lines[0].start() : lines[-1].end()])
+
+
+BOXED = re.compile(r"\\boxed\s*\{")
+TAGGED = re.compile(r"<(answer|final_answer|result)>[^<\n]{0,40}</\1>", re.IGNORECASE)
+MARKED = re.compile(r"####(?=\s|$|[`'\"”])")
+HOLE = r"(?:[<\[{(（＜【][^<>\[\]{}()【】\n]{1,40}[>\]})）＞】]|(?-i:\$?[A-Z_]{1,12}\b)|\.{3}|…|_{2,})"
+LABELLED = re.compile(
+    rf"\b((?:final |correct )?answer|result|solution)\s*:\s*{HOLE}|(答案|最终答案|结果)\s*[:：]\s*{HOLE}", re.IGNORECASE
+)
+"""A line of an answer as a prompt states it: `Answer: X`, `Final answer: <number>`, `答案：…`."""
+YES_OR_NO = re.compile(r"\b(yes|true)\s*(?:or|/)\s*(no|false)\b|(是|对)(?:或|还是|／|/)(否|不是|错)", re.IGNORECASE)
+JSON_ASKED = re.compile(r"\bJSON\b")
+JSON_KEYS = re.compile(
+    r"\b(?:keys?|fields?)\b[^\n]{0,20}?((?:[\"'`]\w{1,40}[\"'`](?:\s*(?:,|and|, and|、|和)\s*)?)+)", re.IGNORECASE
+)
+QUOTED = re.compile(r"[\"'`](\w{1,40})[\"'`]")
+NUMBER = re.compile(r"(?<![\w.])\d{1,9}(?:\.\d{1,6})?(?![\w.]*\d)")
+SHORT = 80
+"""The largest number of characters of a shot's reply that shows a form."""
+WORD_LENGTH = 24
+"""The largest number of characters of a shot's reply that is a word or a name."""
+LARGEST = 20
+"""The largest number that a mock answers where the form says nothing about its size."""
+
+
+def answer_as_stated(text: str, asked: str, key: str) -> str:
+    """Return a free reply that ends with an answer in the form that `asked` states: `\\boxed{}`, `<answer>…</answer>`,
+    `####`, a line such as `Answer: X`, yes or no. The answer is a number from 0 to 20 that depends on `key`.
+
+    >>> [answer_as_stated("Well.", asked, "k") for asked in ("End with `Answer: X`.", "Use \\\\boxed{}.", "Yes or no?")]
+    ['Well.\\nAnswer: 4', 'Well. \\\\boxed{4}', 'Well. No.']
+    >>> answer_as_stated("Well.", "Why?", "k")
+    'Well.'
+    """
+    number = str(draw(LARGEST + 1, key, "number"))
+    if BOXED.search(asked):
+        return f"{text} \\boxed{{{number}}}"
+    if tag := TAGGED.search(asked):
+        return f"{text} <{tag[1]}>{number}</{tag[1]}>"
+    if MARKED.search(asked):
+        return f"{text}\n#### {number}"
+    if labels := [*LABELLED.finditer(asked)]:
+        label = labels[-1]
+        return f"{text}\n{label[1]}: {number}" if label[1] else f"{text}\n{label[2]}：{number}"
+    if choice := YES_OR_NO.search(asked):
+        one, other = (choice[1], choice[2]) if choice[1] else (choice[3], choice[4])
+        said = (one, other)[draw(2, key, "yes")].capitalize()
+        return f"{text}{said}。" if choice[3] else f"{text} {said}."
+    return text
+
+
+def json_as_stated(asked: str, key: str, *, chinese: bool) -> str | None:
+    """Return JSON with the keys that `asked` names, in an example or in words; None if it asks for none. A number in
+    the example is a number, and any other value a sentence.
+
+    >>> list(json.loads(json_as_stated('Reply as JSON with the keys "mark" and "why".', "k", chinese=False)))
+    ['mark', 'why']
+    >>> json_as_stated('Reply as JSON: {"mark": 4}', "k", chinese=False), json_as_stated("Why?", "k", chinese=False)
+    ('{"mark": 2}', None)
+    """
+    if not JSON_ASKED.search(asked):
+        return None
+    example = next((found for found in map(_json_example, EXAMPLE.findall(asked)) if found), None)
+    if example is None:
+        named = JSON_KEYS.search(asked)
+        example = dict.fromkeys(QUOTED.findall(named[1]), "") if named else {}
+    if not example:
+        return None
+    value = {name: _value_like(shown, f"{key}/{name}", chinese=chinese) for name, shown in example.items()}
+    return json.dumps(value, ensure_ascii=False)
+
+
+EXAMPLE = re.compile(r"\{\s*\"[^{}]{1,600}\}")
+
+
+def _json_example(text: str) -> dict[str, Any]:
+    """Return the example of an object in a prompt; holes such as `<number>` and `...` are texts."""
+    try:
+        return dict(json.loads(text))
+    except ValueError:
+        return {name: hole.strip() for name, hole in re.findall(r'"(\w{1,40})"\s*:\s*([^,}\n]{1,80})', text)}
+
+
+def _value_like(shown: Any, key: str, *, chinese: bool) -> Any:
+    if isinstance(shown, bool) or (isinstance(shown, str) and re.search(r"\btrue\b|\bbool", shown)):
+        return draw(2, key) == 1
+    if isinstance(shown, list):
+        return [_value_like(each, f"{key}/{place}", chinese=chinese) for place, each in enumerate(shown)]
+    if isinstance(shown, int | float):
+        return draw(max(10, 2 * round(abs(shown))) + 1, key)
+    if isinstance(shown, str) and (scale := re.search(r"(\d+)\s*(?:-|–|to|\.\.)\s*(\d+)", shown)):
+        low, high = sorted((int(scale[1]), int(scale[2])))
+        return low + draw(high - low + 1, key)
+    if isinstance(shown, str) and re.search(r"number|integer|score|int\b", shown, re.IGNORECASE):
+        return draw(LARGEST + 1, key)
+    return sentences(1, key, chinese=chinese)
+
+
+def answer_as_shown(messages: Sequence[Message], key: str) -> str | None:
+    """Return a reply in the form of the replies that the shots of a request show; None if they show none. If all of
+    them have a number, the last number of one is replaced by another; if they are words, it is one.
+
+    >>> shots = [Message("user", "1 + 1"), Message("assistant", "A: 2")]
+    >>> answer_as_shown([*shots, Message("user", "2 + 2")], "k")
+    'A: 7'
+    >>> answer_as_shown([Message("user", "2 + 2")], "k") is None
+    True
+    """
+    shown = [message.content.strip() for message in messages[:-1] if message.role == "assistant"]
+    if not shown or any(not reply or len(reply) > SHORT for reply in shown):
+        return None
+    reply = shown[draw(len(shown), key, "shot")]
+    if all(NUMBER.search(each) for each in shown):
+        last = [*NUMBER.finditer(reply)][-1]
+        digits = len(last[0].partition(".")[0])
+        number = draw(10**digits, key, "number")
+        return f"{reply[: last.start()]}{number}{reply[last.end() :]}"
+    if all(len(each.split()) <= 3 and len(each) <= WORD_LENGTH for each in shown):
+        return reply
+    return None
+
+
+SHOTS_IN_TEXT = re.compile(
+    r"^\s*(Q(?:uestion)?|问题?)\s*[:：](.*)\n\s*(A(?:nswer)?|答案?)\s*[:：](.*)$", re.MULTILINE | re.IGNORECASE
+)
+
+
+def shots_in_text(asked: str) -> list[Message]:
+    """Return the questions and answers that a prompt has in its text, and its last question.
+
+    >>> [message.content for message in shots_in_text("Q: 1 + 1?\\nA: 2\\n\\nQ: 2 + 2?\\nA:")]
+    [' 1 + 1?', ' 2', 'Q: 2 + 2?\\nA:']
+    """
+    shots: list[Message] = []
+    end = 0
+    for match in SHOTS_IN_TEXT.finditer(asked):
+        if match[4].strip():
+            shots += [Message("user", match[2]), Message("assistant", match[4])]
+            end = match.end()
+    return [*shots, Message("user", asked[end:].strip())] if shots else []
 
 
 def careless_answer(asked: str, key: str, *, plain: bool, chinese: bool) -> str:
@@ -660,6 +801,7 @@ CHARACTERS = (
     "fails-N",
     "wrong-key",
     "down",
+    "replies:FILE",
 )
 UNWILLING = ("refuses", "broken-json", "slow", "fails", "wrong-key", "down")
 """The characters that do not answer at once, or do not answer the question."""
@@ -742,7 +884,7 @@ class MockModel(Model):
     def _reply(self, request: Request, text: str, key: str) -> Reply:
         """Return the replies to a request. Equal requests have equal replies."""
         tokens_in = sum(_sent_tokens(request, message.content) for message in request.messages)
-        tokens_out, told = _tokens(text), token_probabilities(request, text, key)
+        tokens_out, told = word_tokens(text), token_probabilities(request, text, key)
         other = Reply(text, self.name, "stop", 0, tokens_out, 0.0, logprobs=told)
         replies = (other,) * (request.samples - 1)
         return Reply(text, self.name, "stop", tokens_in, tokens_out, 0.0, logprobs=told, further_choices=replies)
@@ -757,7 +899,7 @@ class MockModel(Model):
             text = student.text(request.messages, request.schema, number, chinese=chinese)
             text = in_stated_form(text, stated, f"{self.name} {number}", chinese=chinese)
             told = token_probabilities(request, text, f"{self.name} {number} {text}")
-            tokens = 0 if replies else tokens_in, _tokens(text)
+            tokens = 0 if replies else tokens_in, word_tokens(text)
             replies.append(Reply(text, self.name, "stop", *tokens, 0.0, logprobs=told))
         return replace(replies[0], further_choices=tuple(replies[1:]))
 
@@ -799,7 +941,7 @@ def likelihoods(request: Request, key: str) -> str:
     probability from 1 in 20 to 1."""
     option_likelihoods = []
     for option in request.options:
-        tokens = max(_tokens(option), 1)
+        tokens = max(word_tokens(option), 1)
         share = (1 + draw(10**6, key, option)) / 10**6
         option_likelihoods.append(OptionLikelihood(option, -3.0 * share * tokens, tokens, share < LIKELY))
     return write_likelihoods(option_likelihoods)
@@ -849,11 +991,30 @@ def _careful_text(request: Request, key: str, *, chinese: bool) -> str:
     if request.tools:
         return tool_calls_text(request.tools, key, chinese=chinese)
     if request.schema is None:
-        text = sentences(3, key, chinese=chinese)
-        text = answer_with_letter(text, _last(request), key, plain=request.plain, chinese=chinese)
-        told = "\n".join(message.content for message in request.messages)
-        return answer_in_form(answer_in_brackets(text, told, key), told, key)
+        return _free_text(request, key, chinese=chinese)
+    if not request.schema and (stated := json_as_stated(_told(request), key, chinese=chinese)) is not None:
+        return stated
     return json.dumps(value_of(request.schema, key, "kind", chinese=chinese), ensure_ascii=False)
+
+
+def _free_text(request: Request, key: str, *, chinese: bool) -> str:
+    """Return a careful free reply in the form that the prompt states or its shots show."""
+    told, asked, text = _told(request), _last(request), sentences(3, key, chinese=chinese)
+    formed = answer_with_letter(text, asked, key, plain=request.plain, chinese=chinese)
+    formed = answer_in_form(answer_in_brackets(formed, told, key), told, key)
+    if formed != text:
+        return formed
+    if (stated := json_as_stated(told, key, chinese=chinese)) is not None:
+        return stated
+    shown = answer_as_shown(request.messages, key)
+    if shown is None and (shots := shots_in_text(asked)):
+        shown = answer_as_shown(shots, key)
+    return shown if shown is not None else answer_as_stated(text, told, key)
+
+
+def _told(request: Request) -> str:
+    """Return what a request says apart from the replies in it."""
+    return "\n".join(message.content for message in request.messages if message.role != "assistant")
 
 
 def _last(request: Request) -> str:
@@ -881,10 +1042,11 @@ def _sent_tokens(request: Request, text: str) -> int:
         math.ceil(media_tokens(request.model, medium, request.settings.image_detail).expected)
         for medium in media_in(text)
     )
-    return _tokens(without_media(text)) + media
+    return word_tokens(without_media(text)) + media
 
 
-def _tokens(text: str) -> int:
+def word_tokens(text: str) -> int:
+    """Return the number of tokens that mocks count for a text: its words, or Chinese characters."""
     return len(text.split()) if text.isascii() else len(WORD.findall(text))
 
 

@@ -426,16 +426,20 @@ def _title(report: Report) -> str:
     """Return the first line of a headline: the benchmark, the numbers of results, and the cost."""
     run = report.run
     ended = "" if run.ended else f"{localized(', ')}{localized(run.status)}"
-    counts = [localized(f"{sum(report.samples.values()):,} replies")]
+    counts = [localized(f"{sum(report.samples.values()):,} replies") + _without_value(report.samples)]
     if report.scores:
-        counts.append(localized(f"{sum(report.scores.values()):,} scores"))
+        counts.append(localized(f"{sum(report.scores.values()):,} scores") + _without_value(report.scores))
     if report.comparisons:
-        counts.append(localized(f"{sum(report.comparisons.values()):,} comparisons"))
-    by_status = [item for kind in (report.samples, report.scores, report.comparisons) for item in kind.items()]
-    without_value = sum(count for status, count in by_status if status not in VALUED)
-    cost = localized("cost unknown") if run.cost_usd is None else f"{usd(run.cost_usd)} USD"
-    texts = [*counts, *([localized(f"{without_value:,} without a value")] if without_value else []), cost]
+        compared = localized(f"{sum(report.comparisons.values()):,} comparisons")
+        counts.append(compared + _without_value(report.comparisons))
+    texts = [*counts, localized("cost unknown") if run.cost_usd is None else f"{usd(run.cost_usd)} USD"]
     return f"{run.benchmark} {run.version}{ended}{localized(': ')}{localized(', ').join(texts)}"
+
+
+def _without_value(statuses: Mapping[str, int]) -> str:
+    """Return the number of results without a value, by their statuses, in parentheses; empty if all have one."""
+    count = sum(number for status, number in statuses.items() if status not in VALUED)
+    return f" ({localized(f'{count:,} without a value')})" if count else ""
 
 
 def _shown(report: Report, tables: Sequence[MeasureTable], width: int, room: int) -> TableLines:

@@ -17,7 +17,7 @@ from tripos_compiler.language.intervals import Scale, scale_of
 from tripos_compiler.language.scored_values import conversations_before, lists_of, most_tries
 from tripos_compiler.library.ranges import SHARE, Interval
 from tripos_compiler.library.types import PLAIN, fits, type_notation, without_optional
-from tripos_compiler.lowering.measures.dimensions import dimension_text
+from tripos_compiler.lowering.measures.dimensions import dimension_text, element_names
 from tripos_compiler.lowering.measures.normal_forms import Atom, NormalForm, atom_form, function_atom, with_missing
 from tripos_compiler.lowering.measures.typed_figures import (
     AggregateTerm,
@@ -485,7 +485,10 @@ def find_operand(reading: FigureContext, syntax: Syntax) -> Operand | LoweredMea
             reading.program.index.use(scenario.span, reading.program.declared["scenario"][scenario.text].span)
             return _of_scenario(reading, scenario.text, name)
         case Member(of=Name() as scenario) if reading.scenario is None or _free(reading, scenario, syntax):
-            _no_start(reading, scenario, syntax)
+            if reading.scenario is not None and scenario.text in element_names(reading.program):
+                reading.program.diagnostics.follows()  # the score that has the element is wrong
+            else:
+                _no_start(reading, scenario, syntax)
             return None
         case IndexExpr():
             help_ = "slice what is taken of the whole: `measure whole = mean(…)`, then `whole[…]`"

@@ -165,13 +165,13 @@ def check_names(program: Program, written: Sequence[Syntax]) -> None:
     """Report names that cannot be dimensions of anything, for a figure that is wrong."""
     known = [*BUILT_IN_DIMENSIONS, *program.declared.get("axis", {}), *program.declared.get("arm", {}), "language"]
     for name in written:
-        if isinstance(name, Name) and name.text not in known and name.text not in _element_names(program):
+        if isinstance(name, Name) and name.text not in known and name.text not in element_names(program):
             help_ = suggest(name.text, known, f"it goes by {', '.join(known[:8])}")
             message = f"there is no dimension `{name.text}`"
             program.diagnostics.error("E0201", message, name.span, help=help_, unknown=name.text)
 
 
-def _element_names(program: Program) -> set[str]:
+def element_names(program: Program) -> set[str]:
     """Return the names of the elements of all element scores, including wrong ones."""
     loops = (score.find("elements") for statement in program.of("scenario") for score in statement.of("score"))
     return {loop.left.text for loop in loops if isinstance(loop, BinaryExpr) and isinstance(loop.left, Name)}
@@ -240,7 +240,7 @@ def _single_name(program: Program, name: Name, parted: Sequence[Groupable]) -> s
             message = f"no scenario of {stranger.named} has the {what} `{text}`"
         _out_of_place(program, name, message, parted)
         return None
-    if not parted and text in _element_names(program):
+    if not parted and text in element_names(program):
         return None  # the scores of these elements were reported
     fields = fields_by(program, parted)
     same = [dim for dim in fields if text in dim.split(".")]
