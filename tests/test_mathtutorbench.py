@@ -164,7 +164,7 @@ def critic_reads(plan: Plan, source: CaseSource, row: int) -> tuple[Message, ...
     case = list(source.of(scenario, Selection()))[row]
     step = next(step for step in scenario.treatments[0].steps if step.step == "verdict" and not step.needs)
     scorer = plan.scorer(step.scorer)
-    question = Question(scorer.system, scorer.prompt, scorer.settings, None, text_reader, scorer.chat)
+    question = Question(scorer.system, scorer.prompt, scorer.settings, None, text_reader, chat=scorer.chat)
     return grade_messages(step, question, case, StepValues(case.names).values, source.sources, ())
 
 

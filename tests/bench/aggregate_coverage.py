@@ -364,7 +364,7 @@ def of_classes(what: str, prior: Sequence[float], right: float) -> float:
     match what:
         case "precision":
             return float((hit / said).mean())
-        case "recall":
+        case "recall" | "balanced_accuracy":
             return float((hit / true).mean())
         case "f1":
             return float((2 * hit / (said + true)).mean())
@@ -500,7 +500,7 @@ def of_sets() -> Iterator[World]:
         classes((1, 1, 1), 0.8, 30),
         0.8,
     )
-    for name in ("precision", "recall", "f1"):
+    for name in ("precision", "recall", "f1", "balanced_accuracy"):
         measure = (f"measure it = {name}(answer.sort, item.sort)",)
         for prior, m, told in (((1, 1, 1), 60, "three classes"), (HALF, 30, "a class at 10 %")):
             truth = of_classes(name, prior, 0.8)

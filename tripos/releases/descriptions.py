@@ -23,7 +23,7 @@ from tripos.releases.manifest import (
     ReleasedItems,
     ReleaseToml,
 )
-from tripos.settings.options import DATA, MODEL
+from tripos.settings.options import DATA, MODEL, ReportParameters
 from tripos_compiler.errors import TriposError
 from tripos_compiler.plan import Plan, Scenario
 from tripos_warehouse.report.result_tables import empty_table
@@ -272,7 +272,7 @@ def _body(
             "",
             f"`{TABLES_PAGE}` has their form and the figures that were published; this fills one from a run:",
         )
-        yield from ("", "```console", f"$ tripos report --table {plan.tables[0].name}", "```")
+        yield from ("", "```console", f"$ tripos report {ReportParameters.table} {plan.tables[0].name}", "```")
     yield from _list("Known limits", about.limits, "None were stated by those who released it.")
     yield from _list("Baselines", about.baselines, "None were stated by those who released it.")
     reveals = [f"`{reveal.scenario}`, `{reveal.step}`: {reveal.shown}" for reveal in plan.reveals]

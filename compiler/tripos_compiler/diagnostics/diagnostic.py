@@ -291,9 +291,25 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     """
     folded, written = {name.casefold(): name for name in sorted(known)}, word.casefold()
     close = difflib.get_close_matches(written, folded, n=1, cutoff=MIN_SIMILARITY)
-    if not close:  # in a short word, one wrong letter is a large share
-        close = [name for name in folded if len(name) == len(written) and sum(map(str.__ne__, name, written)) == 1]
+    if not close:  # in a short word, one mistake is a large share
+        close = [name for name in folded if _is_one_mistake(written, name)]
     return folded[close[0]] if close else None
+
+
+def _is_one_mistake(word: str, name: str) -> bool:
+    """Return true if one letter is wrong, or two neighbours are exchanged.
+
+    >>> _is_one_mistake("rum", "run"), _is_one_mistake("tow", "two"), _is_one_mistake("str", "set")
+    (True, True, False)
+    """
+    wrong = [place for place, (one, two) in enumerate(zip(word, name, strict=False)) if one != two]
+    if len(word) != len(name) or len(wrong) > 2:
+        return False
+    return len(wrong) == 1 or (
+        len(wrong) == 2
+        and sorted(word[wrong[0] : wrong[1] + 1]) == sorted(name[wrong[0] : wrong[1] + 1])
+        and wrong[1] == wrong[0] + 1
+    )
 
 
 def suggest(word: str, known: Iterable[str], otherwise: str) -> str:
