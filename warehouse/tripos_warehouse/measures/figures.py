@@ -265,12 +265,15 @@ def why_missing(connection: Connection, plan: Plan, figure: Figure, model: str) 
     """Return the statuses of those of a model's scores that a figure reads and that have no value, such as "undefined,
     refused", the most frequent first; empty if all have a value."""
     schema = sql.name(plan.benchmark.name)
-    names = sorted({name for _, name in scored_names(plan, figure)})
-    known = ", ".join(map(sql.text, names)) or "''"
+    wanted = []
+    for scenario, name in sorted(set(scored_names(plan, figure)), key=str):
+        within = "" if scenario is None else f"scenario = {sql.text(scenario)} and "
+        wanted.append(f"({within}{sql.text(name)} in (metric, scorer))")
     query = f"""select status from (
-      select model, metric, scorer, status from {schema}.scores where value is null
-      union all select model, metric, null, status from {schema}.columns where value is null and given is null)
-    where model = {sql.text(model)} and (metric in ({known}) or scorer in ({known}))
+      select scenario, model, metric, scorer, status from {schema}.scores where value is null
+      union all
+      select scenario, model, metric, null, status from {schema}.columns where value is null and given is null)
+    where model = {sql.text(model)} and ({" or ".join(wanted) or "false"})
       and status <> {sql.text(NOT_APPLICABLE)}
     group by status order by count(*) desc, status"""
     return ", ".join(status for (status,) in connection.execute(query).fetchall())
