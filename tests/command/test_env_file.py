@@ -461,7 +461,7 @@ try:
 except ModelError as error:
     print(error.code)
 else:
-    print(model._where)
+    print(model._target_arguments)
 print([name for name in ("OPENSSL_CONF", "OPENAI_CUSTOM_HEADERS", "PERPLEXITYAI_API_KEY") if name in os.environ])
 """
     environ = {name: text for name, text in os.environ.items() if not name.endswith("_API_KEY")}

@@ -23,7 +23,7 @@ def interrupted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     def report(*_: Any) -> None:
         raise request.param
 
-    monkeypatch.setattr("tripos_warehouse.report.run_report._reported", report)
+    monkeypatch.setattr("tripos_warehouse.report.run_report._report", report)
 
 
 @pytest.mark.usefixtures("interrupted")
@@ -49,7 +49,7 @@ def test_the_command_that_is_told_shows_the_figures(
     quiz: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr("tripos_warehouse.report.run_report._reported", _interrupt)
+        patched.setattr("tripos_warehouse.report.run_report._report", _interrupt)
         done = tripos(*RUN)
     command = done.err.rsplit("for the figures: tripos ", 1)[1].split()
     assert tripos(*command, "--json").data["measures"]
