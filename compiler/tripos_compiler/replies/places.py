@@ -42,6 +42,35 @@ def boxed(text: str) -> str | None:
     return None if last is None else text[last.inside : last.end - 1].strip()
 
 
+_FENCE = late_pattern(r" {0,3}(`{3,}|~{3,})[^`]*")
+
+
+def code_block(text: str) -> str:
+    """Return the code in a reply: of the blocks between lines with three backticks or tildes the longest, as EvalPlus
+    has it, or the whole text if there is none.
+
+    A block that is never closed ends with the text. The text around a block, its language and the thinking of a model
+    are no code.
+
+    >>> code_block("Here:\\n```python\\ndef f():\\n    return 1\\n```\\nDone."), code_block("x = 1")
+    ('def f():\\n    return 1', 'x = 1')
+    """
+    answer = ReplyText.parse(text).answer
+    blocks: list[list[str]] = []
+    fence = ""
+    for line in answer.splitlines():
+        opened = _FENCE.fullmatch(line)
+        if fence and opened is not None and opened[1].startswith(fence) and not line.strip(" `~"):
+            fence = ""
+        elif fence:
+            blocks[-1].append(line)
+        elif opened is not None:
+            fence = opened[1]
+            blocks.append([])
+    found = ["\n".join(block) for block in blocks]
+    return max(found, key=len) if found else answer.strip()
+
+
 class Box(NamedTuple):
     """Start of a box, start of its content, and end of the box."""
 
