@@ -114,7 +114,7 @@ def _guard(items: Sequence[Item]) -> str:
             case Word(texts=texts):
                 pattern += rf"[ \t]+(?:{'|'.join(texts)})\b"
             case Slot(kind=kind) if kind in NAME_SLOTS:
-                pattern += rf"[ \t]+{NAME}"
+                pattern += rf'[ \t]+(?:{NAME}|"[^"\n]*")'
             case Slot(kind=kind) if kind in STRING_SLOTS:
                 return pattern + r'[ \t]*"'
             case Slot() | Maybe():

@@ -46,11 +46,10 @@ _FENCE = late_pattern(r" {0,3}(`{3,}|~{3,})[^`]*")
 
 
 def code_block(text: str) -> str:
-    """Return the code in a reply: of the blocks between lines with three backticks or tildes the longest, as EvalPlus
-    has it, or the whole text if there is none.
+    """Return the code in a reply: its longest fenced block, or the whole text if it has none.
 
-    A block that is never closed ends with the text. The text around a block, its language and the thinking of a model
-    are no code.
+    A block is between lines with three backticks or tildes; that the longest counts is the rule of EvalPlus. One that
+    is never closed ends with the text. The text around a block, its language and the thinking of a model are no code.
 
     >>> code_block("Here:\\n```python\\ndef f():\\n    return 1\\n```\\nDone."), code_block("x = 1")
     ('def f():\\n    return 1', 'x = 1')
