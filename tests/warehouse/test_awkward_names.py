@@ -91,6 +91,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
 
 
 @settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example("shown", "below")
 @example("known", "scores")
 @example("value_", "bearing")
 @example("classes", "cells1")

@@ -389,8 +389,8 @@ def _row(measure: Measure, record: dict[str, Any], bounds_if_alike: bool) -> Mea
         coverage=coverage,
         method=method if low is not None else None,
         reason=reason,
-        unseen=math.sqrt(max(0.0, (error or 0.0) ** 2 - float(record.get("shown") or 0.0) ** 2))
-        if "shown" in record
+        unseen=math.sqrt(max(0.0, (error or 0.0) ** 2 - float(record.get("error shown") or 0.0) ** 2))
+        if "error shown" in record
         else 0.0,
         counted_items=(int(record["items that count"] or 0), int(record["all items"]))
         if "all items" in record
@@ -401,7 +401,7 @@ def _row(measure: Measure, record: dict[str, Any], bounds_if_alike: bool) -> Mea
 def _scale_ends(measure: Measure, record: Mapping[str, Any], value: float | None) -> Ends:
     """Return the ends between which a value lies: for a sum of leaf cells those that follow from their scales, which do
     not depend on how the sum is written; otherwise those that the compiler knows."""
-    below, above = record.get("below"), record.get("above")
+    below, above = record.get("room below"), record.get("room above")
     if value is None or below is None or above is None:
         return measure.low, measure.high
     return tuple(_without_rounding(end) for end in (value - below, value + above))  # type: ignore[return-value]
@@ -442,7 +442,7 @@ def _interval(
         return method, None, None
     if error <= ROUNDING:
         return _alike_interval(record, value, ends)
-    shown, down, up = (float(record[name] or 0.0) for name in ("shown", "down", "up"))
+    shown, down, up = (float(record[name] or 0.0) for name in ("error shown", "reach down", "reach up"))
     low = high = value
     if shown <= ROUNDING:
         method = "exact"
@@ -464,7 +464,7 @@ def _alike_interval(record: Mapping[str, Any], value: float, ends: Ends) -> tupl
     """Return the interval of a sum of cells whose items differ but have the same sum, as in a difference. A kind of
     unit that none of m units showed has at most the share 1 − (α/2)^(1/m), and may lie at either end of the scale."""
     units = float(record["effective items"] or 0)
-    if record.get("below") is None or record.get("reason") or record["is hidden"] or units <= 1 or None in ends:
+    if record.get("room below") is None or record.get("reason") or record["is hidden"] or units <= 1 or None in ends:
         return "exact", None, None
     estimate = bounded(Estimate(value), 0.0, 1, (ends[0], ends[1]), units=units)  # type: ignore[arg-type]
     return "exact", estimate.low, estimate.high

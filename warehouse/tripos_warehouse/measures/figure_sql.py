@@ -814,9 +814,9 @@ def figure_query(parts: Parts, node: FigureTables) -> Query:
     known = 'c.known and not coalesce(e."is hidden" and e.shown > 0, false)'
     shown = f"case when {known} and c.value is not null then e.error end"
     answer = f"""select {columns(node.dims, "c")}, c.value, {shown} as standard_error,
-  e.shown, coalesce(e.df, 0) as df, coalesce(e.items, 0) as items, c.n, c.total,
-  coalesce(c.reason, {hidden}) as reason, {known} as "is known", e.units as "effective items", e.down, e.up,
-  e.below, e.above, e."is hidden", e.shares as "its shares"{text}
+  e.shown as "error shown", coalesce(e.df, 0) as df, coalesce(e.items, 0) as items, c.n, c.total,
+  coalesce(c.reason, {hidden}) as reason, {known} as "is known", e.units as "effective items", e.down as "reach down",
+  e.up as "reach up", e.below as "room below", e.above as "room above", e."is hidden", e.shares as "its shares"{text}
 from {node.cells} as c left join {error} as e on {same("c", "e", node.dims)}
 order by all
 """
