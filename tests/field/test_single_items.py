@@ -12,20 +12,23 @@ from tests.conftest import Command
 SPEC = """\
 benchmark demo "1.0.0" { languages en }
 role candidate compared
-dataset item from "items.jsonl" { question text, kind text, id text }
+dataset item from "items.jsonl" { question text, kind text, odd text, id text }
 scenario sums {
   over item
   ask reply by candidate { prompt "{{ item.question }}" }
   score right = length(reply.text) > 0
   measure macro = mean(mean(right) by item.kind)
   measure each  = mean(mean(right) by item.id)
+  measure pairs = mean(mean(right) by item.kind, item.odd)
 }
 """
 
 
 def run(folder: Path, tripos: Command, kinds: str, *more: str) -> tuple[str, str]:
     """Return what `check` and `report` say of rows of these kinds."""
-    rows = [{"question": f"What is {n}?", "kind": kind, "id": f"i{n}"} for n, kind in enumerate(kinds)]
+    rows = [
+        {"question": f"What is {n}?", "kind": kind, "odd": "yn"[n % 2], "id": f"i{n}"} for n, kind in enumerate(kinds)
+    ]
     (folder / "items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     (folder / "spec.tripos").write_text(SPEC, "utf-8")
     checked = tripos("check", "spec.tripos")
@@ -52,3 +55,10 @@ def test_a_report_counts_the_items_of_the_run(tmp_path: Path, monkeypatch: pytes
     checked, report = run(tmp_path, tripos, "aabb", "--limit", "3")
     assert "W0629" not in checked
     assert "cells with a single item: 1 of 2 (b)" in report
+
+
+def test_the_names_of_a_cell_stand_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command) -> None:
+    """The kinds `a` and `b` have two rows in a cell each, and `c` has one row in each of two cells."""
+    monkeypatch.chdir(tmp_path)
+    _, report = run(tmp_path, tripos, "ababcc")
+    assert "cells with a single item: 2 of 4 (c, n; c, y)" in report

@@ -16,6 +16,7 @@ from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.language.references import paths_in, subexpressions, template_expressions
 from tripos_compiler.library.types import type_notation
 from tripos_compiler.plan import VERDICTS, Call, Expr, Literal_, Passage, RecordType, Ref, Scorer, Type
+from tripos_compiler.replies.stated_forms import HOLE as VERDICT_HOLE
 from tripos_compiler.replies.text import late_pattern
 from tripos_compiler.resolve.program import Program
 from tripos_compiler.source.text import Span
@@ -199,8 +200,8 @@ def judge_ways_out(phrase: str, shown: str, gives: Type | None) -> str:
             f"the form out of the prompt, and write `gives {record}`"
         )
     return (
-        f'write `gives {shown} in "[[{{}}]]"` with the form that the prompt names, and nothing is appended; or take '
-        f"the form out of the prompt, and write `gives {record}`"
+        f'write `gives {shown} in "[[{VERDICT_HOLE}]]"` with the form that the prompt names, and nothing is appended; '
+        f"or take the form out of the prompt, and write `gives {record}`"
     )
 
 

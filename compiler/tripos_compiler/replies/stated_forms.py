@@ -58,10 +58,10 @@ def mistake_in(form: str) -> str | None:
     (None, 'this form has no `{}`', 'this form has nothing before `{}`')
     """
     if HOLE not in form:
-        return "this form has no `{}`"
+        return f"this form has no `{HOLE}`"
     if form.count(HOLE) > 1:
-        return "this form has `{}` more than once"
-    return None if form.partition(HOLE)[0].strip() else "this form has nothing before `{}`"
+        return f"this form has `{HOLE}` more than once"
+    return None if form.partition(HOLE)[0].strip() else f"this form has nothing before `{HOLE}`"
 
 
 class StatedVerdict(NamedTuple):

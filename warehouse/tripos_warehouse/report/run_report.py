@@ -454,10 +454,14 @@ def _single_items(connection: Connection, plan: Plan, tables: Sequence[MeasureTa
                 continue
             named = " and ".join(f"`{dim}`" for dim in dims if dim not in table.measure.by)
             cells = [", ".join(map(str, by)) for by in sorted(single, key=str)]
-            listed = ", ".join([*cells[:MOST_NAMED], *("…" for _ in cells[MOST_NAMED:][:1])])
-            share = f"{len(cells)} of {len({row.by for row in rows})}"
-            text = f"`{table.measure.name}` is a mean over {named}; cells with a single item: {share} ({listed})"
-            yield Remark("single_items", f"{text}; the item counts as much as all items of another cell")
+            between = "; " if len(dims) > 1 else ", "  # a comma stands inside the names of a cell with several
+            listed = between.join([*cells[:MOST_NAMED], *("…" for _ in cells[MOST_NAMED:][:1])])
+            share = f"{len(cells):,} of {len({row.by for row in rows}):,}"
+            text = (
+                f"`{table.measure.name}` is a mean over {named}; cells with a single item: {share} ({listed}); the "
+                "item counts as much as all items of another cell"
+            )
+            yield Remark("single_items", text)
 
 
 def _judges_alone(plan: Plan, by_people: Mapping[str, object]) -> Iterator[Remark]:
