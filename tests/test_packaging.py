@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -129,3 +130,10 @@ def test_issue_forms_ask_for_what_a_wrong_figure_needs() -> None:
     assert forms.keys() == {"bug", "config", "feature", "wrong-figure"}
     labels = [part["attributes"].get("label", "") for part in forms["wrong-figure"]["body"]]
     assert {"Spec", "Run", "The query", "Figure that Tripos gives", "Figure that you expect"} <= set(labels)
+
+
+def test_the_top_of_the_repository_holds_no_spec_or_rows() -> None:
+    listed = subprocess.run(["git", "ls-files", "*"], cwd=ROOT, capture_output=True, text=True, check=False)
+    at_top = [name for name in listed.stdout.splitlines() if "/" not in name]
+    assert not listed.returncode and at_top
+    assert not [name for name in at_top if name.endswith((".tripos", ".jsonl", ".csv", ".parquet"))]

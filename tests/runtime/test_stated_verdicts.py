@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 from tests.conftest import Command
 from tests.each import each
@@ -53,6 +53,13 @@ READ: list[tuple[Type, str, str, Any]] = [
     (TEN, "评分：{}", "理由充分。最终评分: 9分", 9),
     (NumberType(), "Score: {}", "Score: 4.5", 4.5),
     (BoolType(), "Correct: {}", "Correct: Yes, it is.", True),
+    (AB, "Verdict: {}", "Verdict: A | it is longer", "A"),
+    (AB, "Verdict: {}", "Verdict: A. B is too long.", "A"),
+    (AB, "Verdict: {}", "Verdict: B, a clearer answer", "B"),
+    (AB, "Verdict: {}", "Verdict: 'B', as A's answer is short", "B"),
+    (TEN, "评分……{}", "评分……5", 5),
+    (TEN, "№ {}", "№ 5", 5),
+    (TEN, "Score: {}", "Score: 4 (2 faults)", 4),
     (BoolType(), "[[{}]]", "[[no]]", False),
     (BoolType(), "结论：{}", "结论：错误。", False),
 ]
@@ -69,6 +76,15 @@ UNREAD: list[tuple[Type, str, str, str]] = [
     (TEN, "Rating: [[{}]]", "Rating: [[7.5]]", "7.5 is not a whole number"),
     (TEN, "Rating: [[{}]]", "Rating: [[7 or 8]]", "is not one number"),
     (TEN, "Rating: [[{}]]", "Rating: [[7]]. On reflection, Rating: [[6]]", "different verdicts: 7, 6"),
+    (AB, "Verdict: {}", "Verdict: A's argument is weak, so B wins", "is none of"),
+    (AB, "Better: {}", "Better: A, B are equally good", "is none of"),
+    (ChoiceType(values=("1", "2")), "Better: {}", "Better: 1.5", "is none of"),
+    (TEN, "Score: {}", "Score: 4, 5 for style", "is not one number"),
+    (TEN, "Score: {}", "Score: 2 + 2 = 4", "is not one number"),
+    (TEN, "Score: {}", "Score: 4½", "states no verdict"),
+    (TEN, "Score: {}", "Score: 4.5½", "states no verdict"),
+    (BoolType(), "Correct: {}", "Correct: yes, no", "is not one of yes and no"),
+    (BoolType(), "Correct: {}", "Correct: yes/no", "yes/no"),
     (TEN, "Score: {}", "Score: 4-5", "is not one number"),
     (TEN, "Score: {}", "Score: four", "states no verdict"),
     (TEN, "Score: {}", "Underscore: 4", "states no verdict"),
@@ -179,6 +195,25 @@ def test_a_drawn_verdict_is_read_and_none_or_two_are_never_a_score(
     assert none.value is None and none.status == "parse_failure"
     assert read_verdict(gives, form, twice, "last").value == read_value(gives, other)
     assert read_verdict(gives, form, twice, "first").value == read_value(gives, one)
+
+
+BESIDE = (", ", ",", "、", " and ", " & ", " or ", "/", " / ", "|", " | ", "–", "—", " + ", " vs ", "和", "或", " ")
+"""What may stand between two verdicts of which neither counts."""
+
+
+@settings(max_examples=sized(300, 5000), deadline=None)
+@given(
+    drawn(), st.sampled_from(BESIDE), st.sampled_from(("", "**", "'", '"')), st.sampled_from(("", ".", " are alike"))
+)
+def test_of_two_verdicts_in_one_place_none_is_a_score(
+    sample: tuple[Type, str, list[str]], between: str, mark: str, after: str
+) -> None:
+    gives, form, verdicts = sample
+    both = between.join(f"{mark}{verdict}{mark}" for verdict in verdicts)
+    assume(not isinstance(gives, BoolType) or after != " are alike")
+    assume(not isinstance(gives, IntegerType | NumberType) or "/" not in between)
+    found = read_verdict(gives, form, f"It is short.\n{form.replace('{}', both + after)}\nThat is all.")
+    assert found.value is None, found
 
 
 @settings(max_examples=sized(100, 1000), deadline=None)

@@ -29,11 +29,17 @@ _FLAT = str.maketrans(
     | dict.fromkeys("\u00a0\u2007\u2009\u202f\u3000", " ")
 )
 """One character for each, so that positions stay."""
-_ALONE = r"(?=\s*(?:\Z|[.,;:!?()\[\]{}|。、\"'*_`—–]|-\s))"
-"""What follows a name that is alone: `A tie` does not name A."""
+_ALONE = r"(?=\s*(?:\Z|[;?()\[\]{}|。、\"—–]|[.,:](?!\d)|!(?!=)|['*_`](?!\w)|-\s))"
+"""What follows a name that is alone: neither `A tie` nor `A's answer` names A, and `1.5` does not name 1."""
+_MARK = r"[*_`\"']"
+_BESIDE = rf"(?:{_MARK}{{0,9}}\s*(?:[,、/|&+–—和或]|\b(?:and|or|vs\.?|versus)\b|(?={_MARK}))\s*{_MARK}{{0,9}})"
+"""What stands between two names of which neither is the verdict, as in `A, B are equally good`."""
 _NUMBER = r"[-+]?\d(?:[\d.,]*\d)?"
 _LEADING_NUMBER = re.compile(
-    rf"{_NUMBER}(?:\s*(?:/|-|–|—|~|to|or|out of|of|至|到|或)\s*{_NUMBER})?\s?%?(?![A-Za-z\d])", re.IGNORECASE
+    rf"{_NUMBER}(?:{_MARK}{{0,9}}"
+    rf"(?:\s*(?:[/,、~&|+*×÷=→–—-]|->|to|or|and|vs\.?|out of|of|至|到|或|和)\s*|\s+|(?={_MARK}))"
+    rf"{_MARK}{{0,9}}{_NUMBER})?\s?%?(?![A-Za-z\d¼-¾⅐-⅞⁄]|[.,]\d)",
+    re.IGNORECASE,
 )
 
 
@@ -92,7 +98,7 @@ def stated_verdicts(form: str, text: str) -> list[StatedVerdict]:
 
 @lru_cache(maxsize=256)
 def _pattern(form: str) -> re.Pattern[str]:
-    before, _, after = nfkc(form).translate(_FLAT).partition(HOLE)
+    before, _, after = form.translate(_FLAT).partition(HOLE)
     opening, closing = _literal(before.strip()), _literal(after.strip())
     around = rf"[{_blanks(bool(closing) or before[-1:].isspace())}{_MARKS}{_QUOTES}]{{0,9}}"
     begins = r"(?<![A-Za-z0-9])" if before.lstrip()[:1].isascii() and before.lstrip()[:1].isalnum() else ""
@@ -129,19 +135,23 @@ def _literal(text: str) -> str:
 
 
 def said_name(said: str, names: Sequence[str], *, alone: bool) -> str | None:
-    """Return the name that a verdict is: all of it, or if not `alone`, its beginning up to punctuation. Case counts
-    only if it distinguishes names.
+    """Return the name that a verdict is: all of it, or if not `alone`, its beginning up to punctuation, unless another
+    name stands beside it. Case counts only if it distinguishes names.
 
     >>> said_name("b", ["A", "B"], alone=True), said_name("A tie.", ["A", "tie"], alone=False)
     ('B', None)
     >>> said_name("B, since it is short", ["A", "B"], alone=False), said_name("A > B", ["A>B", "A"], alone=True)
     ('B', 'A>B')
+    >>> said_name("A, B are equal", ["A", "B"], alone=False), said_name("A's is shorter", ["A", "B"], alone=False)
+    (None, None)
     """
     any_case = len({name.casefold() for name in names}) == len(names)
     flags = re.IGNORECASE if any_case else 0
+    others = "|".join(re.escape(_tight(name)) for name in sorted(names, key=len, reverse=True))
+    ends = r"\Z" if alone else rf"{_ALONE}(?!{_BESIDE}(?-i:{others})(?!\w))"
     for text in (nfkc(said), _tight(said)):
         for name in sorted(names, key=len, reverse=True):
-            pattern = re.escape(_tight(name)) + (r"\Z" if alone else _ALONE)
+            pattern = re.escape(_tight(name)) + ends
             if re.match(pattern, text.strip(f" \t{_MARKS}{_QUOTES}") if alone else text, flags):
                 return name
     return None
@@ -153,11 +163,11 @@ def _tight(text: str) -> str:
 
 
 def leading_number(said: str) -> str | None:
-    """Return the number with which a verdict begins, with the scale or the other end of a range after it; None if it
-    begins with none.
+    """Return the number with which a verdict begins, with another number beside it, such as its scale or the other end
+    of a range; None if it begins with none.
 
-    >>> leading_number("4/5. Good."), leading_number("4 to 5"), leading_number("4.5, since"), leading_number("four")
-    ('4/5', '4 to 5', '4.5', None)
+    >>> leading_number("4/5. Good."), leading_number("4 and 5"), leading_number("4.5, since"), leading_number("four")
+    ('4/5', '4 and 5', '4.5', None)
     """
     found = _LEADING_NUMBER.match(said)
     return None if found is None else found[0].strip()

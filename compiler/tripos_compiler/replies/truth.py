@@ -154,6 +154,15 @@ _CORRECTED = late_pattern(
 )
 
 
+_WHOLE = late_pattern(rf"[\W_]*{_WORD}[\W_]*\Z", re.IGNORECASE)
+_BETWEEN = r"[^\w?]*(?:[^\w?]|and|or|versus|vs|[和或])[^\w?]*"
+_ONLY_BOTH = late_pattern(
+    rf"[^\w?]*(?:(?:{_YES}){_BETWEEN}(?:{_NO})|(?:{_NO}){_BETWEEN}(?:{_YES}))[^\w?]*\Z",
+    re.IGNORECASE,
+)
+"""Both words and nothing else, as in `yes, no` or `True | False`."""
+
+
 def read_truth(text: str) -> bool | None:
     """Return the answer of a reply to a yes-or-no question; None if it says neither or both.
 
@@ -176,12 +185,24 @@ def read_truth(text: str) -> bool | None:
     said = plain(answer).strip()
     if said.strip(" .") in ("T", "F"):
         return said[0] == "T"
+    if _ONLY_BOTH.match(said) is not None and _CORRECTED.search(said) is None:
+        return None
     head = until_reasons(said).strip()
     for part in dict.fromkeys(filter(None, (head, said))):
         found = _read(part)
         if found is not None or _OPENS.match(part) is not None:
             return found
     return None
+
+
+def truth_word(text: str) -> bool | None:
+    """Return the truth value that all of a text says in one word or phrase; None if there is more.
+
+    >>> truth_word("**Yes**."), truth_word("not true"), truth_word("Yes, it is shorter"), truth_word("yes and no")
+    (True, False, None, None)
+    """
+    found = _WHOLE.match(text)
+    return None if found is None else found["yes"] is not None
 
 
 def _read(text: str) -> bool | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -10,13 +11,14 @@ from tripos_compiler.plan import BoolType, ChoiceType, Counted, IntegerType, Num
 from tripos_compiler.replies.number_tokens import DEFAULT
 from tripos_compiler.replies.stated_forms import StatedVerdict, is_open, leading_number, said_name, stated_verdicts
 from tripos_compiler.replies.text import ReplyText
+from tripos_compiler.replies.truth import truth_word
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.reading.plain_text import AmbiguousNumberError, is_refusal, stated_number, too_long
 from tripos_runtime.reading.typed import REFUSED, Unreadable, as_bool, as_integer, as_number, read
 
 MOST_NAMED = 4
 """The largest number of different verdicts that an error names."""
-CLAUSE_ENDS = ".,;:!?。，；：！？、(（\n"
+CLAUSE_END = re.compile(r"(?<!^)[.,;:!?。，；：！？、(（|\n]")
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ def _value(gives: Type, form: str, said: str, locale: str) -> Any:
                 raise Unreadable(f"`{shorten(said)}` is none of {', '.join(names)}")
             return name
         case BoolType():
-            return as_bool(said if alone else _first_clause(said))
+            return _truth(said, alone)
         case IntegerType(low=low, high=high):
             return as_integer(_number(said, alone, high, locale), low, high)
         case NumberType():
@@ -102,9 +104,18 @@ def _value(gives: Type, form: str, said: str, locale: str) -> Any:
     raise AssertionError(f"no verdict is {gives.kind}")
 
 
-def _first_clause(said: str) -> str:
-    end = min((place for mark in CLAUSE_ENDS if (place := said.find(mark)) > 0), default=len(said))
-    return said[:end].strip(" *_`\"'")
+def _truth(said: str, alone: bool) -> bool:
+    """Return the truth value that a verdict is: all of it, or if not `alone`, its first clause. Raises `Unreadable`,
+    also if the next clause is the other value."""
+    first, *more = (clause.strip(" *_`\"'") for clause in CLAUSE_END.split(said.strip(), maxsplit=2)[:2])
+    value = truth_word(said) if alone else as_bool(first)
+    try:
+        contradicts = not alone and any(as_bool(clause) != value for clause in more)
+    except Unreadable:
+        contradicts = False
+    if value is None or contradicts:
+        raise Unreadable(f"`{shorten(said)}` is not one of yes and no")
+    return value
 
 
 def _number(said: str, alone: bool, scale: int | None, locale: str) -> int | float:
