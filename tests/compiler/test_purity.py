@@ -44,6 +44,11 @@ PURE = {
         'from collections import namedtuple\nPair = namedtuple("Pair", ["a", "b"])\n'
         "def f(t: str) -> str:\n    return Pair(t, 1).a\n"
     ),
+    "a name of an import in a function": (
+        "from datetime import date\nDAY = date(2020, 1, 1)\n"
+        "def f(t: str) -> int:\n    date = t\n    return len(date) + DAY.year\n"
+    ),
+    "a table by keys": "LENGTHS = dict(m=1.0, km=1e3)\ndef f(t: str) -> float:\n    return LENGTHS.get(t, 0.0)\n",
     "a number of names": 'WORDS = ["a", "b"]\nMANY = len(WORDS)\nFEW = MANY < 3\ndef f(t: str) -> bool:\n    return FEW\n',
     "a name that is given inside": "def f(t: str) -> int:\n    if (n := len(t)) > 3:\n        return n\n    return 0\n",
     "an alias of a type": (
@@ -218,6 +223,45 @@ IMPURE = {
     ),
     "the greatest of two lists": "SEEN = []\ndef f(t: str) -> str:\n    max(SEEN, []).append(t)\n    return SEEN[0]\n",
     "the sum with a list": "SEEN = []\ndef f(t: str) -> str:\n    sum([], SEEN).append(t)\n    return SEEN[0]\n",
+    "a table by keys that keeps": (
+        'SEEN = dict(a=[1])\ndef f(t: str) -> int:\n    SEEN["a"].append(t)\n    return len(SEEN["a"])\n'
+    ),
+    "a translation made of a text": (
+        'SEEN = "".maketrans("a", "b")\ndef f(t: str) -> int:\n    SEEN[len(SEEN) + 200] = t\n    return len(SEEN)\n'
+    ),
+    "a translation by its own str": (
+        "class str:\n    @staticmethod\n    def maketrans(x):\n        return {1: []}\nSEEN = str.maketrans({})\n"
+        "def f(t: str) -> int:\n    SEEN[1].append(t)\n    return len(SEEN[1])\n"
+    ),
+    "a translation by a class made of texts": (
+        'TABLE = {"a": "b"}\ndef g(self, table):\n    table[len(table)] = "x"\n    return len(table)\n'
+        'def f(t: str) -> int:\n    return type("T", (), {"translate": g})().translate(TABLE)\n'
+    ),
+    "a translation by a named tuple": (
+        'from collections import namedtuple\nTABLE = {"a": "b"}\nT = namedtuple("T", ["translate"])\n'
+        'def g(table):\n    table[len(table)] = "x"\n    return len(table)\n'
+        "def f(t: str) -> int:\n    return T(g).translate(TABLE)\n"
+    ),
+    "an import that is declared again": (
+        "from operator import itemgetter\ndef itemgetter():\n    return []\nSEEN = itemgetter()\n"
+        "def f(t: str) -> int:\n    SEEN.append(t)\n    return len(SEEN)\n"
+    ),
+    "an import of two things": (
+        "from collections import deque as T\ndef g():\n    from datetime import date as T\nSEEN = T()\n"
+        "def f(t: str) -> int:\n    SEEN.append(t)\n    return len(SEEN)\n"
+    ),
+    "an import that hides a built-in": (
+        "def g():\n    from datetime import date as bytearray\nSEEN = bytearray()\n"
+        "def f(t: str) -> int:\n    SEEN.append(1)\n    return len(SEEN)\n"
+    ),
+    "a range of its own": (
+        "def range(n):\n    return ([],)\nSEEN = list(range(1))\n"
+        "def f(t: str) -> int:\n    SEEN[0].append(t)\n    return len(SEEN[0])\n"
+    ),
+    "items of its own": (
+        "class A:\n    @staticmethod\n    def items():\n        return [[]]\nSEEN = [x for x in A.items()]\n"
+        "def f(t: str) -> int:\n    SEEN[0].append(t)\n    return len(SEEN[0])\n"
+    ),
     "a table of differences": 'import difflib\ndef f(t: str) -> str:\n    return str(difflib.HtmlDiff().make_table([t], [""]))\n',
     "an attribute by place of a type": (
         "from abc import ABC\ndef f(t: str) -> str:\n"
@@ -285,6 +329,8 @@ def test_modules_of_a_package_are_followed() -> None:
         "p.units": ast.parse('import re\nUNITS = {"m": 1.0}\ndef g(t):\n    return len(t)\n'),
         "p.keys": ast.parse('def keys():\n    return open("keys").read()\n'),
         "p.round": ast.parse("from .main import f\n"),
+        "p.turn": ast.parse('TABLE = {"a": "b"}\ndef turn(x):\n    return x.translate(TABLE)\n'),
+        "p.own": ast.parse("class T:\n    def translate(self, table):\n        table[len(table)] = 1\n"),
     }
 
     def find(written: str, within: str) -> tuple[str, ast.Module] | None:
@@ -297,6 +343,8 @@ def test_modules_of_a_package_are_followed() -> None:
     assert why("from .units import UNITS, g\ndef f(t):\n    return g(t) * UNITS[t]\n") is None
     assert why("from .units import UNITS\ndef f(t):\n    UNITS[t] = 1.0\n") is not None
     assert why("from .units import re\ndef f(t):\n    return t\n") is not None
+    assert why("from .turn import turn\ndef f(t):\n    return turn(t)\n") is None
+    assert why("from .turn import turn\nfrom .own import T\ndef f(t):\n    turn(T())\n") is not None
     assert (
         why("from .units import nothing\ndef f(t):\n    return t\n") == "line 1 of p.main imports `nothing` of `.units`"
     )

@@ -86,6 +86,10 @@ NON_MUTATING_METHODS = frozenset(
     | {"issubset", "issuperset", "isdisjoint"}
 )
 """Methods of a list, set or dictionary that do not modify it."""
+MUTABLE_RESULTS = frozenset({"split", "rsplit", "splitlines", "maketrans"})
+"""Methods of a text that return a list or dictionary."""
+CLASS_FACTORIES = frozenset({"type", "namedtuple", "NamedTuple"})
+"""Calls that create a class whose attributes are named by texts."""
 Called = str | tuple[str, str] | None
 """A built-in name, or a module and a name in it; None for anything else."""
 DECORATORS: frozenset[Called] = frozenset(
@@ -146,20 +150,6 @@ def elements(node: ast.expr) -> Iterator[ast.expr]:
             yield part
         case ast.DictComp(key=key, value=value):
             yield from (key, value)
-
-
-def literal(node: ast.expr) -> bool:
-    """Return true if the expression is a text, a list of texts, the words of a text or the like, of immutable parts."""
-    match node:
-        case ast.Constant() | ast.JoinedStr():
-            return True
-        case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Set(elts=parts):
-            return all(isinstance(part, ast.Constant | ast.Tuple) and literal(part) for part in parts)
-        case ast.Call(func=ast.Attribute(value=ast.Constant(value=str()), attr="split" | "splitlines")):
-            return True
-        case ast.Call(func=ast.Name(id="range"), args=args):
-            return all(isinstance(argument, ast.Constant) for argument in args)
-    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "string"
 
 
 def may_return_argument(call: ast.Call, argument: ast.expr) -> bool:
@@ -227,7 +217,9 @@ def why_impure(module: ast.Module, where: str, find: FindModule | None = None) -
     'line 2 of f.py uses `open`'
     """
     try:
-        _Package(find).check(module, where)
+        package = _Package(find)
+        package.check(module, where)
+        package.check_translations()
     except _Impure as reason:
         return str(reason)
     except RecursionError:
@@ -242,8 +234,10 @@ class _Package:
     find: FindModule | None
     names_by_module: dict[str, dict[str, bool]] = field(default_factory=dict)
     """For every module checked: its top-level names, and whether their values are mutable."""
-    bound: set[str] = field(default_factory=set)
-    """Every name assigned in one of the modules."""
+    attributes: set[str] = field(default_factory=set)
+    """Every name that one of the modules binds or sets as an attribute, and the `CLASS_FACTORIES` that it uses."""
+    translations: list[_Impure] = field(default_factory=list)
+    """For each call of `translate` with a mutable top-level value, the reason to refuse it."""
 
     def check(self, module: ast.Module, where: str) -> dict[str, bool]:
         """Check a module once and return its top-level names, with whether their values are mutable. Raises
@@ -256,6 +250,11 @@ class _Package:
         self.names_by_module[where] = {}
         self.names_by_module[where] = _Module(self, module, where).check()
         return self.names_by_module[where]
+
+    def check_translations(self) -> None:
+        """Raise `_Impure` if a mutable value is passed to a method `translate` that may not be that of a text."""
+        if self.translations and self.attributes & {"translate", *CLASS_FACTORIES}:
+            raise self.translations[0]
 
 
 class _Module:
@@ -271,15 +270,19 @@ class _Module:
         """The names imported from safe modules, each with its module and its name there."""
         self.modules: dict[str, str] = {}
         """The names of modules that are imported as a whole."""
+        self.origins: dict[str, tuple[str, str]] = {}
+        """The module of every imported name, and its name there; empty for a module imported as a whole."""
+        self.rebound: set[str] = set()
+        """The names that the top of the module, or of a class, binds to something that is not imported."""
         self.bound = {node.id for node in ast.walk(module) if isinstance(node, ast.Name) and stores(node)}
-        """Every name assigned anywhere in the module."""
+        """Every name bound anywhere in the module."""
         self.parents = {inner: node for node in ast.walk(module) for inner in ast.iter_child_nodes(node)}
 
     def check(self) -> dict[str, bool]:
         """Return the top-level names, with whether their values are mutable. Raises `_Impure`."""
         for node in ast.walk(self.module):
             self._bind(node)
-        self.package.bound |= self.bound
+        self.package.attributes |= self.bound
         self._top(self.module.body)
         for node in ast.walk(self.module):
             self._node(node)
@@ -297,12 +300,27 @@ class _Module:
                     self._import(node, alias)
             case ast.ImportFrom():
                 self._import_from(node)
+            case ast.arg(arg=name):
+                self._bound(node, name)
+            case ast.Name(id=name) if stores(node):
+                self._rebound(node, name)
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
                 self._bound(node, name)
-            case ast.arg(arg=name) | ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)):
+                self._rebound(node, name)
+            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)):
                 self._bound(node, name)
+                self._rebound(node, name)
             case ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
                 self._bound(node, name)
+                self._rebound(node, name)
+            case ast.Name(id=name) | ast.Attribute(attr=name) if name in CLASS_FACTORIES:
+                self.package.attributes.add(name)
+            case ast.Attribute(attr=name) if not isinstance(node.ctx, ast.Load):
+                self.package.attributes.add(name)
+
+    def _rebound(self, node: ast.AST, name: str) -> None:
+        if not in_body(node, self.parents):
+            self.rebound.add(name)
 
     def _bound(self, node: ast.AST, name: str) -> None:
         if hasattr(builtins, name) and name not in SAFE_BUILTINS:
@@ -315,8 +333,16 @@ class _Module:
         if alias.name not in SAFE_MODULES or ("." in alias.name and alias.asname is None):
             raise self._refuse(node, f"imports `{alias.name}`")
         name = alias.asname or alias.name
-        self._bound(node, name)
+        self._imported(node, name, (alias.name, ""))
         self.modules[name] = alias.name
+
+    def _imported(self, node: ast.stmt, name: str, origin: tuple[str, str]) -> None:
+        self._bound(node, name)
+        hides = hasattr(builtins, name) and in_body(node, self.parents)  # outside of the function it is the built-in
+        if hides or self.origins.setdefault(name, origin) != origin:
+            raise self._refuse(node, f"imports something else as `{name}` too")
+        if origin[1] in CLASS_FACTORIES:
+            self.package.attributes.add(origin[1])
 
     def _import_from(self, node: ast.ImportFrom) -> None:
         text = "." * node.level + (node.module or "")
@@ -326,7 +352,7 @@ class _Module:
             known = safe_name(text, alias.name) if sibling_names is None else alias.name in sibling_names
             if not known:
                 raise self._refuse(node, f"imports `{alias.name}` of `{text}`")
-            self._bound(node, name)
+            self._imported(node, name, (text, alias.name))
             if sibling_names is None:
                 self.bound_names[name] = (text, alias.name)
             else:
@@ -342,6 +368,8 @@ class _Module:
     def _origin(self, node: ast.expr) -> Called:
         """Return the module and name of an imported name, or the name alone of a built-in."""
         match node:
+            case ast.Name(id=name) | ast.Attribute(value=ast.Name(id=name)) if name in self.rebound:
+                return None
             case ast.Name(id=name) if name in self.bound_names:
                 return self.bound_names[name]
             case ast.Name(id=name):
@@ -393,10 +421,10 @@ class _Module:
             case ast.Call(func=ast.Attribute(value=ast.Name(id="str"), attr="maketrans"), args=args, keywords=[]):
                 inner = [part for argument in args for part in elements(argument) if not self._fixed(part)]
                 inner += [argument for argument in args if not isinstance(argument, ast.Dict | ast.Constant)]
+                inner += [node] if "str" in self.bound else []
             case ast.Call(func=ast.Name(id="set" | "list" | "dict" as name), args=args, keywords=given):
-                inner = [
-                    argument for argument in (*args, *(keyword.value for keyword in given)) if not literal(argument)
-                ]
+                inner = [argument for argument in args if not self._literal(argument)]
+                inner += [keyword.value for keyword in given if not self._fixed(keyword.value)]
                 inner += [node] if name in self.bound else []
             case _ if self._fixed(node):
                 return False
@@ -416,7 +444,7 @@ class _Module:
             case ast.Name(id=name):
                 return not self.top.get(name, False)
             case ast.Attribute(value=ast.Name(id=name)):
-                return name in self.modules
+                return name in self.modules and name not in self.rebound
             case ast.Tuple(elts=parts) | ast.BoolOp(values=parts):
                 return all(self._fixed(part) for part in parts)
             case ast.UnaryOp(operand=operand):
@@ -426,15 +454,31 @@ class _Module:
             case ast.Subscript(value=value):  # an alias of a type
                 return self._origin(value) is not None and not any(map(self._is_top, ast.walk(node)))
             case ast.Call(func=ast.Name(id="frozenset" | "tuple" | "range" as name), args=args):
-                return name not in self.bound and all(literal(argument) for argument in args)
+                return name not in self.bound and all(self._literal(argument) for argument in args)
             case ast.Call(func=ast.Attribute(value=ast.Constant(value=str()), attr=name)):
-                return name not in ("split", "rsplit", "splitlines")
+                return name not in MUTABLE_RESULTS
             case ast.Call(func=called, args=args, keywords=given):
                 handed = (*args, *(each.value for each in given))
                 return self._origin(called) in IMMUTABLE_RESULTS and all(
-                    self._fixed(expr) or literal(expr) or self._is_top(expr) for expr in handed
+                    self._fixed(expr) or self._literal(expr) or self._is_top(expr) for expr in handed
                 )
         return False
+
+    def _literal(self, node: ast.expr) -> bool:
+        """Return true if the expression is a text, a list of texts, the words of a text or the like, of immutable
+        parts.
+        """
+        match node:
+            case ast.Constant() | ast.JoinedStr():
+                return True
+            case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Set(elts=parts):
+                return all(isinstance(part, ast.Constant | ast.Tuple) and self._literal(part) for part in parts)
+            case ast.Call(func=ast.Attribute(value=ast.Constant(value=str()), attr="split" | "splitlines")):
+                return True
+            case ast.Call(func=ast.Name(id="range"), args=args):
+                return "range" not in self.bound and all(isinstance(argument, ast.Constant) for argument in args)
+        origin = self._origin(node) if isinstance(node, ast.Attribute) else None
+        return origin is not None and origin[0] == "string"
 
     def _is_top(self, node: ast.AST) -> bool:
         """Return true if the node names a mutable top-level value."""
@@ -448,8 +492,8 @@ class _Module:
             case ast.Call(func=ast.Name(id="enumerate" | "zip" | "sorted" | "reversed" as name), args=args):
                 return name not in self.bound and all(self._plain(argument) for argument in args)
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="items" | "keys" | "values")):
-                return name in self.top
-        return literal(node)
+                return self.top.get(name, False)
+        return self._literal(node)
 
     # --- all nodes ---
 
@@ -488,7 +532,10 @@ class _Module:
         if name in self.modules and not isinstance(self.parents.get(node), ast.Attribute):
             raise self._refuse(node, f"hands on the module `{name}`")
         if self.top.get(name) and not self._only_read(node):
-            raise self._refuse(node, f"could change `{name}`, and so remember something")
+            raise self._could_change(node, name)
+
+    def _could_change(self, node: ast.AST, name: str) -> _Impure:
+        return self._refuse(node, f"could change `{name}`, and so remember something")
 
     def _only_read(self, node: ast.Name) -> bool:
         """Return true if a mutable top-level value is only read here."""
@@ -509,7 +556,8 @@ class _Module:
             case ast.Call(func=ast.Attribute(value=ast.Constant(), attr="join")):
                 return True
             case ast.Call(func=ast.Attribute(attr="translate")):
-                return "translate" not in self.package.bound
+                self.package.translations.append(self._could_change(node, node.id))
+                return True
             case ast.If(test=value) | ast.IfExp(test=value) | ast.While(test=value) | ast.UnaryOp(operand=value):
                 return value is node
         return False
