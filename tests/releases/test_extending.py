@@ -163,6 +163,24 @@ def test_values_are_added_at_the_end_of_an_axis(folder: Path) -> None:
     assert next(each.cells for each in plan.scenarios if each.name == "sized") == 3
 
 
+def test_values_are_added_to_a_group_of_an_axis(folder: Path) -> None:
+    spec = folder / "releases/sums-1.0.0/spec/sums.tripos"
+    spec.write_text(spec.read_text("utf-8").replace("{ small, large }", "{ small, group big { large } }"), "utf-8")
+    taken = "{\n  add to size { group big { huge }\n group big { vast }\n tiny }\n}"
+    size = next(axis for axis in plan_at(extend(folder, taken)).axes if axis.name == "size")
+    named = [(value.name, value.group) for value in size.values]
+    assert named == [("small", None), ("large", "big"), ("huge", "big"), ("vast", "big"), ("tiny", None)]
+
+
+def test_a_condition_of_a_group_of_the_release_stays_as_it_is(folder: Path, tripos: Command) -> None:
+    spec = folder / "releases/sums-1.0.0/spec/sums.tripos"
+    spec.write_text(spec.read_text("utf-8").replace("{ small, large }", "{ small, group big { large } }"), "utf-8")
+    done = tripos("check", str(extend(folder, "{\n  add to size { group big when language == en { huge } }\n}")))
+    assert done.code == 1
+    assert "E0202" in done.err + done.out
+    assert "the group `big` of sums 1.0.0 has a condition and labels of its own" in done.err + done.out
+
+
 def test_a_subset_of_the_release_is_drawn_from_its_scenarios_alone(folder: Path, once: Command) -> None:
     assert once("run", "releases/sums-1.0.0", "--subset", "few", *MODEL, "--store", "theirs").code == 0
     assert once("run", str(extend(folder)), "--subset", "few", *MODEL, "--store", "ours").code == 0

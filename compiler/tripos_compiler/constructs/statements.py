@@ -155,7 +155,11 @@ TYPES = frozenset({"text", "integer", "number", "bool", "dialogue", "path", "jso
 PLACES = {
     "file": "at the top of a file",
     "axis group": "in a `group` of an axis",
+    "made": "in a `dataset` that is made",
     "record": "in a record",
+    "speaker": "in the block of a role that talks",
+    "table values": "in `values` of a table",
+    "use release": "in a `use release`",
     "gives": "in a record of `gives`",
     "extra": "in a record of `provider`",
 }

@@ -247,7 +247,7 @@ class Setting:
 
 
 PROVIDER_FIELDS = frozenset(
-    {"repetition_penalty", "length_penalty", "min_p", "typical_p", "logprobs", "top_logprobs", "logit_bias"}
+    {"repetition_penalty", "length_penalty", "min_p", "typical_p", "logprobs", "logit_bias"}
     | {"enable_thinking", "thinking", "service_tier", "response_format"}
 )
 """Request fields of some providers that are not settings."""
@@ -303,7 +303,7 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
 
 
 NOUNS = {"made": "data set"}
-"""What a body is the block of, if it is not called like its construct."""
+"""The noun for messages of a body that is not called like its declaration."""
 NO_CHAT = Exclusion(
     ("chat", "continue", "returns"), "remove one of the two: a plain text has no turns, and no form of a reply"
 )

@@ -279,7 +279,7 @@ def lower_shown_options(steps: Steps, statement: Statement) -> None:
     binding = bind_options(steps.program, steps.scope, statement)
     if binding is None or steps.attempt.failed:
         return
-    steps.options.append(statement)
+    steps.definitions.append(statement)
     steps.define("options", name, None, "options, text, letters, right, letter")
     steps.scope[name.text] = binding
 
@@ -478,19 +478,20 @@ def _scope_of_shot(steps: Steps, loaded: LoadedDataset, alias: Name, row: Bindin
     """
     bindings = {steps.alias: row} if steps.alias is not None else {}
     axes = {field.name: row.fields[field.name] for field in loaded.dataset.fields if _is_axis(field)}
-    lets = {let.name().text for let in (*steps.lets, *steps.options)}
-    others = {name: binding for name, binding in steps.scope.items() if name not in lets}
+    defined = {definition.name().text for definition in steps.definitions}
+    others = {name: binding for name, binding in steps.scope.items() if name not in defined}
     scope = {**others, **{name: axis for name, axis in axes.items() if name in others}, **bindings, alias.text: row}
     attempt = steps.program.diagnostics.attempt()
-    for let in steps.lets:
-        name = let.name()
-        typed = Elaborator(steps.program, scope).expression(let.syntax("value"))
-        if not typed.is_error:
-            scope[name.text] = Binding((name.text,), typed.type, {}, typed.expr, name.span, typed.may)
-    for options in steps.options:
-        binding = bind_options(steps.program, scope, options)
+    for definition in steps.definitions:
+        name = definition.name()
+        if definition.construct == "options":
+            binding = bind_options(steps.program, scope, definition)
+        else:
+            typed = Elaborator(steps.program, scope).expression(definition.syntax("value"))
+            binding = Binding((name.text,), typed.type, {}, typed.expr, name.span, typed.may)
+            binding = None if typed.is_error else binding
         if binding is not None:
-            scope[options.name().text] = binding
+            scope[name.text] = binding
     attempt.withdraw()  # a definition that is wrong for the shots' rows matters only if the prompt uses its name
     return scope
 

@@ -192,17 +192,20 @@ def lower_rows(program: Program, statement: Statement, cases: ScenarioCases) -> 
                 cases.scope.setdefault(text, Binding((text,)))
     elif local:
         alias = next(iter(local.values())).name()
-        for extra in statements[1:]:
-            label = Label(alias.span, "the first")
-            message = "a scenario runs over one data set, and this is its second"
-            help_ = "say which: `over NAME`; move the other to the top of the file if it is shared"
-            program.diagnostics.error("E0202", message, extra.name().span, label, help=help_)
         loaded = _scenario_dataset(program, statement, local[alias.text], cases)
     else:
         cases.count = cases.cells
         if not cases.attempt.failed and cases.cells <= MOST_CELLS:
             cases.known_rows = [dict(cell) for cell in each_cell(cases.axes)]
         return cases
+    used = alias if over is None else over.name("dataset")
+    declared = used.text in local or used.text in program.declared.get("dataset", {})
+    for extra in statements if declared else ():
+        if extra.name().text != used.text:
+            label = Label(used.span, "it runs over this")
+            message = "a scenario runs over one data set, and this is another"
+            help_ = "say which: `over NAME`; move the other to the top of the file if it is used elsewhere"
+            program.diagnostics.error("E0202", message, extra.name().span, label, help=help_)
     if alias.text in cases.scope:
         message = f"`{alias.text}` is an axis or arm of this scenario already"
         program.diagnostics.error("E0202", message, alias.span, help="give the rows another name: `as x`")

@@ -14,6 +14,7 @@ from typing import Any
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics.diagnostic import Attempt, Label, nearest
 from tripos_compiler.language.exact_values import InexactJson, exact_number
+from tripos_compiler.language.references import subexpressions
 from tripos_compiler.language.rows import (
     ABSENT,
     COMMA_HELP,
@@ -29,7 +30,8 @@ from tripos_compiler.library.media import MediumKind
 from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.library.types import type_notation, without_optional
 from tripos_compiler.plan import DataField, DataFile, Dataset, Join, Type, digest
-from tripos_compiler.resolve.program import Binding, LoadedDataset, LoadedRow, Program, Typed, row_fields
+from tripos_compiler.resolve.program import Binding, LoadedDataset, LoadedRow, Program, Scope, Typed, row_fields
+from tripos_compiler.resolve.python_functions import is_compile_time
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.inputs import DataError, JoinedFiles, ResolvedFile
 from tripos_compiler.source.text import Span
@@ -612,4 +614,16 @@ def _key(program: Program, statement: Statement, loaded: LoadedDataset) -> Typed
     if written is None:
         return None
     own, fields = statement.name().text, row_fields(loaded)
-    return check(program, written.syntax("value"), {**fields, own: Binding((), None, fields, span=loaded.span)})
+    return check_key(program, written.syntax("value"), {**fields, own: Binding((), None, fields, span=loaded.span)})
+
+
+def check_key(program: Program, syntax: Syntax, scope: Scope) -> Typed:
+    """Check the value of a `key`, which is evaluated for a row alone, wherever rows are read."""
+    typed = check(program, syntax, scope)
+    if any(part.op in ("data", "tree") for part in subexpressions(typed.expr)):
+        message = "a key is a value of the row alone, and this looks into a data set or tree"
+        help_ = "keep what it gives in a column of the data, or in a field of the rows that are made"
+        program.diagnostics.error("E0314", message, syntax.span, help=help_)
+    else:
+        is_compile_time(program, typed.expr, syntax.span)
+    return typed

@@ -391,6 +391,10 @@ def _metric(program: Program, dimension: str, statement: Statement) -> Metric | 
         program.diagnostics.error("E0206", message, statement.head, help=help_, lacking=lacking)
         return None
     bounds = _bounds(program, scale.syntax("range"))
+    if bounds is not None and bounds[0] == bounds[1]:
+        message, help_ = f"the scale {bounds[0]}..{bounds[1]} holds one number", "write it from low to high: `1..10`"
+        program.diagnostics.error("E0302", message, scale.syntax("range").span, help=help_)
+        return None
     labels = [label for ask in asks for label in ask.labels()]
     text = program.diagnostics.attempt()
     question = program.localised(labels, asks[0].head, f"the question of `{name}`")

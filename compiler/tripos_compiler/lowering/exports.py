@@ -143,7 +143,7 @@ class TrainingOverlap:
         if statement.construct == "made":
             return RowSource(f"dataset {name}")
         path = statement.text("path").value
-        return _of_files(statement.span.source.path, path, self.program.top_level_datasets.get(name))
+        return _of_files(statement.span.source.path, path, self.program.loaded.get(name))
 
     def origins(self, name: str, statement: Statement, seen: frozenset[str] = frozenset()) -> Iterator[RowSource]:
         """Yield the origin of a data set and, recursively, of its sources."""
@@ -477,11 +477,7 @@ def _held_out_datasets(program: Program, statement: Statement) -> tuple[str, ...
         if not isinstance(name, Name):
             program.diagnostics.error("E0106", "name a data set", name.span, help="`holds out DATASET`")
             break
-        if not program.is_declared("dataset", name):
-            break
-        if program.loaded.get(name.text) is None:
-            message = f"`{name.text}` is made by a run, and its texts are not known yet"
-            program.diagnostics.error("E0301", message, name.span, help="name a data set that is read from a file")
+        if rows_of_file(program, name, "its texts are not known yet") is None:
             break
         found.append(name.text)
     return tuple(found)

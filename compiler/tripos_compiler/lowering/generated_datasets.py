@@ -17,7 +17,7 @@ from tripos_compiler.language.references import (
 )
 from tripos_compiler.library.types import element_type, type_notation, without_optional
 from tripos_compiler.lowering.call_counts import may_be_undefined
-from tripos_compiler.lowering.datasets import lower_file, lower_like
+from tripos_compiler.lowering.datasets import check_key, lower_file, lower_like
 from tripos_compiler.lowering.dependency_order import in_order
 from tripos_compiler.lowering.generation_sources import (
     GenerationLowering,
@@ -430,7 +430,7 @@ def _key(making: GenerationLowering) -> Typed | None:
     if making.alias is not None and making.alias.text not in scope:
         below = {name: fields[name] for name in making.scope[making.alias.text].fields if name in fields}
         scope[making.alias.text] = Binding((), None, below, span=making.alias.span)
-    return check(making.program, statement.syntax("value"), scope)
+    return check_key(making.program, statement.syntax("value"), scope)
 
 
 def _require_content(making: GenerationLowering) -> None:
@@ -624,9 +624,8 @@ def _from_fewer(program: Program, made: GeneratedDataset) -> bool:
 
 
 def lower_datasets(program: Program, memory: Memory | None = None) -> None:
-    """Lower every top-level data set into `program.rowsets`, and into `program.datasets` or `program.made`.
-
-    Data sets in the cache are not read again.
+    """Lower every top-level data set into `program.top_level_datasets`, and into `program.datasets` or
+    `program.generated`. Data sets in the cache are not read again.
     """
     cache = memory.datasets if memory is not None else LoweredCache()
     around = program.of("benchmark", "axis", *KINDS["scorer"])  # a key may be a formula
@@ -689,8 +688,10 @@ def _lower_in_order(program: Program, kept: LoweredCache) -> None:
         span = by_name[cycle[0]].name().span
         program.diagnostics.error("E0203", message, span, help="make one of them from something else")
     circular = {name for cycle in cycles for name in cycle}
+    program.unread_datasets -= circular
     for name in order:
         if name not in circular:
+            program.unread_datasets.discard(name)
             loaded = _lower_cached(program, kept, by_name[name], name)
             if loaded is not None:
                 program.top_level_datasets[name] = loaded

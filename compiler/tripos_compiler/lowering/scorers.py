@@ -73,6 +73,7 @@ from tripos_compiler.source.tree import (
     Syntax,
     TableRow,
     Text,
+    free_names,
     transform,
     walk,
 )
@@ -492,9 +493,7 @@ def formulas_using_judges_or_data(
     late |= {
         formula.name.text: "looks into a data set"
         for formula in formulas
-        if not data.isdisjoint(
-            {node.text for node in walk(formula.value) if isinstance(node, Name)} - formula.params.keys()
-        )
+        if not data.isdisjoint({name.text for name in free_names(formula.value)} - formula.params.keys())
     }
     while found := {
         name: min(late[each] for each in used & late.keys())
@@ -566,10 +565,6 @@ class _JudgePlaceholder:
         message = f"`{scorer.name}` gives several metrics, which is no value"
         self.program.diagnostics.error("E0301", message, call.span, help="use a scorer that gives one value")
         return ERROR
-
-
-def _named(syntax: Syntax) -> set[str]:
-    return {node.text for node in walk(syntax) if isinstance(node, Name)}
 
 
 def _called(syntax: Syntax) -> Iterator[str]:

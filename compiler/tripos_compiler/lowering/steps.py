@@ -105,10 +105,8 @@ class Steps:
 
     Another score of the same name is measured against them.
     """
-    lets: list[Statement] = field(default_factory=list)
-    """Every valid `let` so far."""
-    options: list[Statement] = field(default_factory=list)
-    """Every valid `options` so far."""
+    definitions: list[Statement] = field(default_factory=list)
+    """Every valid `let` and `options` so far."""
     elements: dict[str, list[tuple[LoopSyntax, Loop]]] = field(default_factory=dict)
     """The loops of element scores, by the element's name; empty if all of them are wrong."""
     repeat_bounds: list[RepeatBound] = field(default_factory=list)
@@ -128,6 +126,11 @@ class Steps:
     def rows(self) -> RowSelection:
         """The rows that the steps ask about."""
         return RowSelection(self.alias, self.where)
+
+    @property
+    def options(self) -> list[Statement]:
+        """Every valid `options` so far."""
+        return [statement for statement in self.definitions if statement.construct == "options"]
 
     def __post_init__(self) -> None:
         self.attempt = self.program.diagnostics.attempt()
@@ -206,7 +209,7 @@ class Steps:
         typed = self.check(statement.syntax("value"))
         if self.attempt.failed:
             return
-        self.lets.append(statement)
+        self.definitions.append(statement)
         self.define("let", name, typed.type)
         self.program.index.mean(typed.expr, Label(name.span, f"`{name.text}` holds it"))
         self.scope[name.text] = Binding((name.text,), typed.type, {}, typed.expr, name.span, typed.may)

@@ -6,6 +6,8 @@ spread over further lines.
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
@@ -16,6 +18,7 @@ from tripos_compiler.diagnostics.diagnostic import Diagnostics, suggest
 from tripos_compiler.language.figures import is_pooled
 from tripos_compiler.language.intervals import format_bounds
 from tripos_compiler.library.ranges import Interval
+from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.lowering.measures.dimensions import check_own_line, dimension_text
 from tripos_compiler.lowering.measures.figures import members_of, read_whole
 from tripos_compiler.lowering.measures.measures import (
@@ -45,6 +48,7 @@ SIGNIFICANCE = 0.05
 """Level at which `mark significant` tests by default, as boards do."""
 HOLES = ("", ".", "-", "—")
 """Cells of published figures without a number."""
+NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 
 
 @dataclass(frozen=True)
@@ -109,8 +113,6 @@ def _table(reading: FigureContext, statement: Statement) -> ResultTable | None:
         or group is None
         or not fits
         or None in notes
-        or digits is False
-        or marked is False
         or reference is False
         or level is False
     ):
@@ -135,14 +137,11 @@ def _table(reading: FigureContext, statement: Statement) -> ResultTable | None:
     return table if published is None else _with_published(reading, table, published, known)
 
 
-def _count(reading: FigureContext, statement: Statement | None, default: int | None) -> int | Literal[False] | None:
-    """Return the number in a statement, 1 if it has none; False if it is out of bounds, which is reported."""
+def _count(reading: FigureContext, statement: Statement | None, default: int | None) -> int | None:
+    """Return the number in a statement, 1 if it has none; `default` without a statement."""
     if statement is None:
         return default
-    if statement.find("count") is None:
-        return 1
-    count = count_of(reading.program, statement)
-    return False if count is None else count
+    return 1 if statement.find("count") is None else count_of(reading.program, statement)
 
 
 # Differences
@@ -462,7 +461,7 @@ def _with_published(
     headings = [row.cells[0] for row in body] if table.transposed else header.cells[width:]
     names = {cell.text: _line_of(reading, table, cell, lines) for cell in headings}
     published: dict[tuple[str, ...], dict[str, float]] = {}
-    good = None not in names.values()
+    good = None not in names.values() and _are_different(reading, table, names, headings, header, body)
     for row in body:
         labels = tuple(cell.text for cell in row.cells[:width])
         for heading, cell in zip(header.cells[width:], row.cells[width:], strict=True):
@@ -503,6 +502,36 @@ def _is_complete(reading: FigureContext, table: ResultTable, statement: Statemen
         if len(row.cells) != len(rows[0].cells):
             message = f"this row has {len(row.cells)} cells, and the first one {len(rows[0].cells)}"
             reading.error("E0202", message, row.span, "write `.` for a figure that was not published")
+            return False
+    return True
+
+
+def _are_different(
+    reading: FigureContext,
+    table: ResultTable,
+    lines: Mapping[str, tuple[str, Measure] | None],
+    headings: Sequence[Name],
+    header: TableRow,
+    body: Sequence[TableRow],
+) -> bool:
+    """Return true if no two published rows, and no two published columns, are of the same values or the same line;
+    otherwise report it."""
+    one, other = ("row", "column") if table.transposed else ("column", "row")
+    shown: list[tuple[str, tuple[str, ...], Name]] = []
+    for cell in headings:
+        line = lines[cell.text]
+        shown.append((one, (cell.text,) if line is None else (line[0],), cell))
+    if table.transposed:
+        shown += [(other, (cell.text,), cell) for cell in header.cells[1:]]
+    else:
+        shown += [(other, tuple(cell.text for cell in row.cells[: len(table.keys)]), row.cells[0]) for row in body]
+    first: dict[tuple[str, tuple[str, ...]], Name] = {}
+    for word, key, cell in shown:
+        if first.setdefault((word, key), cell) is not cell:
+            text = cell.text if word == one else ", ".join(key)
+            message = f"`{text}` has two columns of published figures"
+            message = f"`{text}` has two rows of published figures" if word == "row" else message
+            reading.error("E0202", message, cell.span, "remove one")
             return False
     return True
 
@@ -575,9 +604,8 @@ def _number(
     reported."""
     if cell.text in HOLES:
         return None
-    try:
-        number = float(cell.text)
-    except ValueError:
+    number = float(cell.text) if NUMBER.fullmatch(cell.text) else math.inf
+    if not in_bounds(number):
         help_ = "write `.` for a figure that was not published"
         reading.error("E0301", f"`{cell.text}` is no number", cell.span, help_)
         return False

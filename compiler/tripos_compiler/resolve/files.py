@@ -226,9 +226,15 @@ def _with_added(
         return statements
     program.index.use(name.span, axis.name().span)
     groups = {statement.name().text for statement in axis.of("group")}
-    longer = {
-        statement.name().text: statement.body for statement in added.of("group") if statement.name().text in groups
-    }
+    longer: dict[str, tuple[Statement, ...]] = {}
+    for group in added.of("group"):
+        own = group.name()
+        if own.text in groups:
+            longer[own.text] = (*longer.get(own.text, ()), *group.body)
+        if own.text in groups and (group.labels() or group.find("cond") is not None):
+            message = f"the group `{own.text}` of {release.title} has a condition and labels of its own"
+            help_ = f"write `group {own.text} {{ … }}` with the values alone, or call yours something else"
+            program.diagnostics.error("E0202", message, group.head, help=help_)
     body = [
         replace(statement, body=(*statement.body, *longer[statement.name().text]))
         if statement.construct == "group" and statement.name().text in longer
@@ -560,6 +566,7 @@ def resolve(program: Program, path: str, read: ReadText, memory: Memory | None =
                 _declare(program, kind, names, name)
                 if kind in ("scenario", "dataset") and (release := program.release_of(name.span)) is not None:
                     program.origin_benchmarks.setdefault((kind, name.text), release.name)
+    program.unread_datasets = set(program.declared["dataset"])
     _one_benchmark(program, source)
 
 

@@ -220,7 +220,10 @@ class LoadedDataset:
 
 
 def no_rows_of(sources: Iterable[LoadedDataset | None]) -> str | None:
-    """Return the fault that a file without rows is, if it is one of the sources of rows; None if none is."""
+    """Return a text for the first of these sources that is a file without rows; None if there is none.
+
+    It identifies the fault, so that it is not reported again by what is made from these rows.
+    """
     empty = [each.dataset.source for each in sources if each is not None and each.rows_known and not each.rows]
     return f"no rows in {empty[0]}" if empty else None
 
@@ -565,6 +568,8 @@ class Program:
     datasets: dict[str, Dataset] = field(default_factory=dict)
     top_level_datasets: dict[str, LoadedDataset] = field(default_factory=dict)
     """Every data set at the top of a file, with the rows that were read to check it."""
+    unread_datasets: set[str] = field(default_factory=set)
+    """The data sets at the top of a file that are not lowered yet, while axes and other data sets are."""
     loaded: dict[str, LoadedDataset] = field(default_factory=dict)
     """Every data set read from files, also those of scenarios, by its name in the plan."""
     copies: KnownCopies = field(default_factory=KnownCopies)

@@ -275,12 +275,11 @@ class PythonFile:
         """Return the module that the file imports a name from, and its name there (`.part`, `near`); None if it is not
         imported.
         """
-        for node in self.module.body:
-            if isinstance(node, ast.ImportFrom):
-                for alias in node.names:
-                    if (alias.asname or alias.name) == name:
-                        return "." * node.level + (node.module or ""), alias.name
-        return None
+        definitions = [node for node in self.module.body if _defines(node, name)]
+        if not definitions or not isinstance(node := definitions[-1], ast.ImportFrom):  # the last definition wins
+            return None
+        alias = next(alias for alias in reversed(node.names) if (alias.asname or alias.name) == name)
+        return "." * node.level + (node.module or ""), alias.name
 
     def _no_function(self, node: ast.stmt, name: str) -> Unusable:
         if isinstance(node, ast.AsyncFunctionDef):

@@ -226,7 +226,7 @@ def _unused(elaborator: Checker, name: str) -> str:
 
     No value in scope mentions it, so a value that is substituted for a name cannot capture the element.
     """
-    taken = {each.path[0] for each in elaborator.scope.values()}
+    taken = {each.path[0] for each in elaborator.scope.values() if each.path}
     for binding in elaborator.scope.values():
         taken |= names_in(binding.value) if binding.value is not None else set()
     while name in taken:
@@ -638,18 +638,14 @@ def _formula(elaborator: Checker, syntax: CallExpr, formula: FormulaScorer) -> T
     attempt = elaborator.program.diagnostics.attempt()
     typed = inner.infer(formula.value)
     diagnostics = attempt.reported
-    attempt.discard()  # the body was checked at its declaration
+    attempt.discard()
     if not typed.is_error and not formula.scores:
         elaborator.program.index.mean(typed.expr, takes)
-    if elaborator.judge is None and any(item.code == "E0303" for item in diagnostics):
-        message = f"`{formula.name.text}` asks a judge, which is not done here"
-        elaborator.error("E0303", message, syntax.span, IN_SCORE)
-    elif typed.is_error and any(item.code == "E0303" for item in diagnostics):
-        message = f"`{formula.name.text}` needs a program, which is not started here"
-        elaborator.error("E0303", message, syntax.span, IN_SCORE)
-    for item in diagnostics:
-        if item.code == "E0804":  # the list comes from the call, so its declaration could not report it
-            elaborator.error(item.code, item.message, syntax.span, item.help)
+    for item in diagnostics:  # the body was checked at its declaration, so they are due to the arguments or this place
+        if item.severity == "error":
+            message = f"`{formula.name.text}` cannot be used so: {item.message}"
+            elaborator.error(item.code, message, syntax.span, item.help)
+            break
     if not typed.is_error and not diagnostics:
         done.checked[key] = (elaborator.judge, typed)
     return typed

@@ -150,8 +150,8 @@ def _membership(checker: Checker, syntax: BinaryExpr) -> Typed:
         typed = checker.infer(syntax.right)  # `A in reply`: a bare name is a value of the element type
         if typed.is_error:
             return ERROR
-        type_ = typed.type.of if typed.type.kind in ("list", "set") else TextType()
-        left = checker.against(syntax.left, type_)
+        of = without_optional(typed.type)
+        left = checker.against(syntax.left, of.of if of.kind in ("list", "set") else TextType())
     else:
         left = checker.infer(syntax.left)
     if left.is_error:
@@ -163,20 +163,20 @@ def _membership(checker: Checker, syntax: BinaryExpr) -> Typed:
         right = checker.infer(syntax.right)
     if right.is_error:
         return ERROR
-    of = right.type.of if right.type.kind in ("list", "set") else None
-    if of is None and without_optional(right.type).kind in ("list", "set"):
+    element = right.type.of if right.type.kind in ("list", "set") else None
+    if element is None and without_optional(right.type).kind in ("list", "set"):
         return checker.misfit(syntax.right.span, right.type, without_optional(right.type), "what `in` looks into")
-    if of is None:
+    if element is None:
         message = f"`in` looks into a list or set, this is `{type_notation(right.type)}`"
         is_text = right.type.kind == "text" and left.type.kind == "text"
         help_ = "a part of a text is found by `contains(text, part)`, which ignores case" if is_text else None
         return checker.error("E0301", message, syntax.right.span, help_)
-    if not (fits(without_optional(left.type), of) or fits(of, without_optional(left.type))):
+    if not (fits(without_optional(left.type), element) or fits(element, without_optional(left.type))):
         message = f"`{type_notation(left.type)}` is never in `{type_notation(right.type)}`"
         several = without_optional(left.type).kind in ("list", "set")
         help_ = f"say of each: `all(one in {syntax.right.span.excerpt} each one in {syntax.left.span.excerpt})`"
         return checker.error("E0301", message, syntax.span, help_ if several else None)
-    return _compared(checker, syntax, left, right, of)
+    return _compared(checker, syntax, left, right, element)
 
 
 def _may_be_equal(left: Typed, right: Typed) -> bool:
@@ -406,6 +406,10 @@ class Elaborator:
             return Typed(Literal_(value=syntax.text == "true"), BoolType())
         binding = self.scope.get(syntax.text) or self._declared(syntax)
         if binding is None:
+            if syntax.text in self.program.unread_datasets:
+                message = f"the rows of `{syntax.text}` are not read yet where this is decided"
+                help_ = "use what is known here: the axes, or the fields of the row"
+                return self.error("E0314", message, syntax.span, help_)
             if syntax.text in self.program.declared.get("dataset", {}):
                 return self.follows()
             wholes = [*self.program.trees, *self.program.top_level_datasets]

@@ -77,6 +77,10 @@ def read_type(program: Program, syntax: Syntax, *, valued: bool = False) -> Type
             return _named(program, syntax, text)
         case OptionalExpr(of=of):
             inner = read_type(program, of)
+            if inner is not None and inner.kind == "optional":
+                help_ = f"write `{type_notation(inner)}`"
+                program.diagnostics.error("E0302", "this type ends in two question marks", syntax.span, help=help_)
+                return None
             return None if inner is None else OptionalType(of=inner)
         case Generic(name=name, of=of):
             inner = read_type(program, of)

@@ -93,6 +93,9 @@ def given_arguments(reading: FigureContext, call: CallExpr, function: AggregateF
             _missing(reading, argument, function)
             continue
         if argument.name is not None and argument.name.text == "where":
+            if arguments.where is not None:
+                help_ = "write one condition: `where: a and b`"
+                reading.error("E0303", f"`{argument.name.text}` is given twice", argument.name.span, help_)
             arguments.where = argument.elements[0]
             if len(argument.elements) > 1:
                 reading.error("E0303", *several_values(argument, "write one condition: `where: a and b`"))

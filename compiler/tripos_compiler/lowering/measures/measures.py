@@ -752,8 +752,8 @@ def _lowered(
 def _can_tell(
     reading: FigureContext, condition: Syntax, figured: TypedFigure, operator: Operator, value: float
 ) -> bool:
-    """Return true if the expectation can both hold and fail, as far as the scale of the figure is known; otherwise
-    report it.
+    """Return true unless an expectation always holds or always fails, as far as the scale of the figure is known;
+    otherwise report it. An end of the scale is accepted: `accuracy >= 0` asks only for a value.
     """
     bounds = figured.scale.bounds
     if bounds is None or figured.mixed:
