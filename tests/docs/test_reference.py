@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.each import each
-from tripos_compiler.constructs.reference import PAGES, SLOTS, filled, page_of, reference_parts, slots_in
+from tripos_compiler.constructs.reference import PAGES, SLOTS, fill_page, page_of, reference_parts, slots_in
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.constructs.statements import read_statements
 from tripos_compiler.constructs.table import CONSTRUCTS, Construct
@@ -55,9 +55,9 @@ def text_of(page: str) -> str:
 def test_the_generated_parts_of_a_page_are_those_of_the_code(page: str) -> None:
     text = (DOCS / page).read_text("utf-8")
     if os.environ.get("TRIPOS_UPDATE_GOLDEN"):
-        text = filled(text)
+        text = fill_page(text)
         (DOCS / page).write_text(text, "utf-8")
-    assert text == filled(text)
+    assert text == fill_page(text)
     assert len(reference_parts(text)) == text.count("<!-- generated:") == text.count("<!-- end -->")
 
 

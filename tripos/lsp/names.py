@@ -80,7 +80,7 @@ def _recorded(compilation: Compilation, path: str, start: int, end: int) -> Mapp
 def _is_later(binding: Binding, path: str, offset: int) -> bool:
     span = binding.span
     return (
-        not binding.early
+        not binding.precedes_declaration
         and span is not None
         and span.source.path == path
         and span.start > offset

@@ -1,7 +1,8 @@
 """Generated parts of the language reference: constructs, statements, slots, aggregates, functions and codes.
 
-A page marks such a part with `<!-- generated: construct ask -->` and `<!-- end -->`; `filled` writes the text between
-them. The parts are `construct NAME`, `statements BODY`, `slots`, `aggregates`, `families` and `codes E05`.
+A page marks such a part with `<!-- generated: construct ask -->` and `<!-- end -->`; `fill_page` writes the text
+between them. The parts are `construct NAME`, `statements BODY`, `every statement`, `slots`, `aggregates`, `influences`,
+`notations`, `families` and `codes E05`.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ from tripos_compiler.library.registry import FUNCTIONS, GROUPS
 
 # Constructs, aggregates and codes
 
-ALONE = (
+OWN_PAGES = (
     *("benchmark", "role", "axis", "arm", "tree", "function", "made", "walk", "verify"),
     *("scenario", "context", "over", "arms", "ask", "shots", "converse", "retrieve", "compare"),
     *("allocate", "aggregate", "measure", "expect", "subset", "export", "table"),
 )
-PAGES: dict[str, tuple[str, ...]] = {name: (name,) for name in ALONE} | {
+PAGES: dict[str, tuple[str, ...]] = {name: (name,) for name in OWN_PAGES} | {
     "dimension": ("dimension", "metric"),
     "dataset": ("dataset", "like"),
     "like": (
@@ -139,7 +140,7 @@ FAMILIES = {
 """Subject of the first digits of a compiler code."""
 
 WIDTH = 120
-SHORT = 120
+SHORT_SENTENCE = 120
 """Length below which a first sentence is followed by the second."""
 
 PART = re.compile(r"(?<=<!-- generated: )(?P<what>[^\n]+) -->\n.*?(?=<!-- end -->)", re.DOTALL)
@@ -149,10 +150,10 @@ class UnknownPart(Exception):
     """A page marks an unknown part or a construct that does not exist."""
 
 
-def filled(page: str) -> str:
+def fill_page(page: str) -> str:
     """Return the text of a page with its generated parts up to date. Raises `UnknownPart`.
 
-    >>> print(filled("# use\\n<!-- generated: construct use -->\\nold\\n<!-- end -->\\n").replace("`" * 3, "---"))
+    >>> print(fill_page("# use\\n<!-- generated: construct use -->\\nold\\n<!-- end -->\\n").replace("`" * 3, "---"))
     # use
     <!-- generated: construct use -->
     <BLANKLINE>
@@ -165,7 +166,7 @@ def filled(page: str) -> str:
     <!-- end -->
     <BLANKLINE>
     """
-    return PART.sub(lambda match: f"{match['what']} -->\n\n{part(match['what'])}\n", page)
+    return PART.sub(lambda match: f"{match['what']} -->\n\n{generated_part(match['what'])}\n", page)
 
 
 def reference_parts(page: str) -> list[str]:
@@ -177,7 +178,7 @@ def reference_parts(page: str) -> list[str]:
     return [match["what"] for match in PART.finditer(page)]
 
 
-def part(what: str) -> str:
+def generated_part(what: str) -> str:
     """Return a generated part as whole lines. Raises `UnknownPart`."""
     match what.split(" ", 1):
         case ["construct", name]:
@@ -272,7 +273,8 @@ def _blocks(construct: Construct) -> Iterator[str]:
 
 
 def _how_many(construct: Construct, inside: Sequence[Construct]) -> str:
-    """Return how often a construct may occur in a block, and beside which of those `inside` it must or may not."""
+    """Return how often a construct may occur in a block, and which of the constructs in it (`inside`) it requires or
+    excludes."""
     often = "any number"
     if construct.once:
         often = "at most once for each condition" if construct.for_each_condition else "at most once"
@@ -300,7 +302,7 @@ def codes_table(prefix: str) -> str:
     """Return a table of the codes with a prefix, with the beginning of each page. Links of those pages are relative to
     docs/, and the table is in docs/reference/."""
     rows = [
-        (f"`{code}`", headline, _first(code).replace("](", "](../"))
+        (f"`{code}`", headline, _opening_sentences(code).replace("](", "](../"))
         for code, headline in CODES.items()
         if code.startswith(prefix)
     ]
@@ -319,7 +321,7 @@ def families_table() -> str:
 
 def aggregate_part(function: AggregateFunction) -> str:
     """Return the section of one aggregate."""
-    facts = [f"It lies {_lies(function)}."]
+    facts = [f"It lies {_range_in_words(function)}."]
     if function.truth_only:
         facts.append("It is taken of what is true or false.")
     if function.across == "required":
@@ -331,8 +333,8 @@ def aggregate_part(function: AggregateFunction) -> str:
     if function.source:
         what, parted, source = function.source.partition(": ")
         facts.append(f"Source of the {what}: {source}." if parted and what.islower() else f"Source: {function.source}.")
-    said = "\n\n".join(_wrapped(text) for text in (_sentence(function.summary), " ".join(facts)))
-    return f"### {function.name}\n\n`{function.shown}`\n\n{said}\n"
+    texts = "\n\n".join(_wrapped(text) for text in (_sentence(function.summary), " ".join(facts)))
+    return f"### {function.name}\n\n`{function.shown}`\n\n{texts}\n"
 
 
 def slots_in(construct: Construct) -> set[str]:
@@ -373,7 +375,7 @@ def _linked(construct: Construct, page: str) -> str:
     return text if own == page else f"[{text}]({own}.md)"
 
 
-def _lies(function: AggregateFunction) -> str:
+def _range_in_words(function: AggregateFunction) -> str:
     if function.bounds((-3.0, 7.0)) == (-3.0, 7.0):
         return "on the scale of what it takes"
     match function.bounds((None, None)):
@@ -387,12 +389,12 @@ def _lies(function: AggregateFunction) -> str:
             return f"between {low:g} and {high:g}".replace("-", "−")
 
 
-def _first(code: str) -> str:
+def _opening_sentences(code: str) -> str:
     """Return the first sentence of the page of a code, followed by the second if the first is short."""
     paragraphs = (find_page(code) or "").split("\n\n")
     text = next(paragraph for paragraph in paragraphs if not paragraph.startswith("#")).replace("\n", " ")
     first, *rest = re.split(r"(?<=\.) (?=[A-Z`])", text)
-    return _cell(f"{first} {rest[0]}" if rest and len(first) < SHORT else first)
+    return _cell(f"{first} {rest[0]}" if rest and len(first) < SHORT_SENTENCE else first)
 
 
 def _sentence(text: str) -> str:
@@ -453,27 +455,27 @@ def functions_page() -> str:
     parts = [OPENING, f"Contents: {contents}\n", WRITING]
     for title, functions in GROUPS.items():
         parts.append(f"## {title}\n")
-        parts.extend(_entry(function) for function in functions)
+        parts.extend(_function_section(function) for function in functions)
     return "\n".join(parts)
 
 
 def functions_table() -> str:
     """Return a Markdown table of all functions: signature and summary."""
-    rows = "".join(f"| `{function.shown}` | {_gives(function)} |\n" for function in FUNCTIONS.values())
+    rows = "".join(f"| `{function.shown}` | {_summary_cell(function)} |\n" for function in FUNCTIONS.values())
     return "| function | description |\n| --- | --- |\n" + rows
 
 
-def _gives(function: Function) -> str:
+def _summary_cell(function: Function) -> str:
     """Return a summary for a table cell.
 
-    >>> _gives(FUNCTIONS["last_number"])
+    >>> _summary_cell(FUNCTIONS["last_number"])
     'the last number in a text; missing if there is none'
     """
     summary = function.summary.removeprefix("Return ").removesuffix(".")
     return summary if re.match(r"\w+[A-Z0-9]", summary) else summary[0].lower() + summary[1:]
 
 
-def _entry(function: Function) -> str:
+def _function_section(function: Function) -> str:
     """Return the section of one function."""
     examples = list(doctest.DocTestParser().get_examples(inspect.getdoc(function.python) or ""))
     text = (inspect.getdoc(function.python) or "").split("\n>>> ")[0].strip()
@@ -490,20 +492,20 @@ def _example(example: doctest.Example) -> str:
     try:
         match expr:
             case ast.Call(func=ast.Name(id="print"), args=[inner]):
-                return f"\n```tripos fragment\n{_spelt(inner)}\n```\n\n```text\n{example.want}```\n"
+                return f"\n```tripos fragment\n{_spec_notation(inner)}\n```\n\n```text\n{example.want}```\n"
             case ast.Tuple(elts=several):
                 each = zip(several, ast.literal_eval(example.want), strict=True)
             case _:
                 each = zip([expr], [ast.literal_eval(example.want)], strict=True)
     except _NotWritable:
         return ""
-    lines = "".join(_line(one, result) for one, result in each)
+    lines = "".join(_example_line(one, result) for one, result in each)
     return f"\n```tripos fragment\n{lines}```\n" if lines else ""
 
 
-def _line(node: ast.expr, result: Any) -> str:
+def _example_line(node: ast.expr, result: Any) -> str:
     try:
-        return f"{_spelt(node)}  # {_value(result)}\n"
+        return f"{_spec_notation(node)}  # {_value(result)}\n"
     except _NotWritable:
         return ""
 
@@ -512,39 +514,39 @@ class _NotWritable(Exception):
     """A spec has no notation for this."""
 
 
-def _spelt(node: ast.expr) -> str:
+def _spec_notation(node: ast.expr) -> str:
     """Return a Python expression in the notation of a spec. Raises `_NotWritable`.
 
-    >>> _spelt(ast.parse("square_root(-1.5)", mode="eval").body)
+    >>> _spec_notation(ast.parse("square_root(-1.5)", mode="eval").body)
     'sqrt(-1.5)'
     """
     match node:
         case ast.Constant(value=value) if value is not None:
             return _value(value)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return f"-{_spelt(operand)}"
+            return f"-{_spec_notation(operand)}"
         case ast.BinOp(left=left, op=ast.Add(), right=right):
-            return f"{_spelt(left)} + {_spelt(right)}"
+            return f"{_spec_notation(left)} + {_spec_notation(right)}"
         case ast.List(elts=items) if items:
-            return f"({', '.join(_spelt(item) for item in items)})"
-        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in _names():
-            name = _names()[name]
+            return f"({', '.join(_spec_notation(item) for item in items)})"
+        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in _spec_names():
+            name = _spec_names()[name]
             if FUNCTIONS[name].values_by_name:
                 return f"{name}({', '.join(_with_named_values(arguments))})"
-            return f"{name}({', '.join(_spelt(argument) for argument in arguments)})"
+            return f"{name}({', '.join(_spec_notation(argument) for argument in arguments)})"
     raise _NotWritable
 
 
 def _with_named_values(arguments: Sequence[ast.expr]) -> Iterator[str]:
     """Yield the arguments of a call whose last two are names and their values, as a spec has them."""
     *own, names, values = arguments
-    yield from map(_spelt, own)
+    yield from map(_spec_notation, own)
     for name, value in zip(cast("ast.List", names).elts, cast("ast.List", values).elts, strict=True):
         label = ast.literal_eval(name)
-        yield f"{label}: {_spelt(value)}" if label else _spelt(value)
+        yield f"{label}: {_spec_notation(value)}" if label else _spec_notation(value)
 
 
-def _names() -> dict[str, str]:
+def _spec_names() -> dict[str, str]:
     """Return the spec names of functions by their Python names; Python has some of them too, such as `round`."""
     own = {name: name for name in FUNCTIONS if hasattr(builtins, name)}
     return own | {function.python.__name__: function.name for function in FUNCTIONS.values()}

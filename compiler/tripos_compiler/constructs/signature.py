@@ -74,11 +74,15 @@ STRING_SLOTS = frozenset(
 
 @dataclass(frozen=True)
 class Word:
+    """Keyword, or alternative keywords."""
+
     texts: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Slot:
+    """Place of content of a kind; of the rest of the line if it takes `many`."""
+
     kind: str
     many: bool = False
 
@@ -90,6 +94,8 @@ class Slot:
 
 @dataclass(frozen=True)
 class Maybe:
+    """Items that may be left out together."""
+
     items: tuple[Item, ...]
 
 
@@ -187,12 +193,14 @@ class _Match:
         self.expected: list[str] = []
 
     def miss(self, index: int, expected: str) -> None:
+        """Record what was expected at a position."""
         if index > self.furthest:
             self.furthest, self.expected = index, []
         if index == self.furthest:
             self.expected.append(expected)
 
     def run(self, items: Sequence[Item], index: int) -> Iterator[tuple[int, dict[str, Value]]]:
+        """Yield every match of the items from a position on: the position after it, and the content of the slots."""
         if not items:
             yield index, {}
             return
@@ -202,6 +210,7 @@ class _Match:
                 yield last, {**values, **more}
 
     def one(self, item: Item, index: int) -> Iterator[tuple[int, dict[str, Value]]]:
+        """Yield every match of one item from a position on, like `run`."""
         element = self.elements[index] if index < len(self.elements) else None
         match item:
             case Maybe(items=items):
@@ -231,6 +240,7 @@ class _Match:
                     self.miss(index, KINDS.get(kind, "a value"))
 
     def labels(self, index: int) -> Iterator[tuple[int, dict[str, Value]]]:
+        """Yield the match of a `LABELS` slot, which takes as many strings as there are."""
         labels: Labels = []
         end = index
         while end < len(self.elements):

@@ -69,7 +69,7 @@ def report_mismatch(entry: Entry, miss: Mismatch, construct: Construct, diagnost
         if wanted == "a name" and (joined := joined_names(element, "-")):
             help_ = f"a name has no hyphens: write `{'_'.join(joined)}`; {help_}"
         if "DIMS" in construct.shape.text:
-            help_ = with_stars(element, entry.elements[miss.index - 1] if miss.index else None) or help_
+            help_ = comma_suggestion(element, entry.elements[miss.index - 1] if miss.index else None) or help_
         diagnostics.error("E0106", f"expected {wanted}, found {describe_syntax(element)}", element.span, help=help_)
     else:
         last = entry.elements[-1]
@@ -91,7 +91,7 @@ def _moved_word(entry: Entry, construct: Construct) -> tuple[Name, str] | None:
     return None
 
 
-def with_stars(element: Syntax, before: Syntax | None) -> str | None:
+def comma_suggestion(element: Syntax, before: Syntax | None) -> str | None:
     """Return the suggestion to separate names by commas if they are joined by `*`, or None."""
     if isinstance(before, Name) and isinstance(element, BinaryExpr) and element.operator == "*":
         names = joined_names(element)
@@ -117,18 +117,18 @@ PRODUCTS = frozenset({"AXES", "ARMS"})
 """Slots whose names are joined by `*`."""
 
 
-def with_commas(
+def names_after_commas(
     first: Entry, rest: Sequence[Entry], construct: Construct, table: dict[str, list[Construct]]
 ) -> Sequence[Entry]:
     """Return the names that follow an entry of `construct` after commas on the same line."""
     kinds = {item.kind for item in construct.shape.items if isinstance(item, Slot)}
     if not kinds & PRODUCTS or first.block is not None or len(first.elements) < 2:
         return ()
-    count = next((index for index, entry in enumerate(rest) if not _bare(entry, table)), len(rest))
+    count = next((index for index, entry in enumerate(rest) if not _is_names(entry, table)), len(rest))
     return rest[:count]
 
 
-def as_product(first: Entry, names: Sequence[Entry], diagnostics: Diagnostics) -> Entry:
+def report_commas(first: Entry, names: Sequence[Entry], diagnostics: Diagnostics) -> Entry:
     """Report names after commas, and return the entry with the names joined by `*`."""
     product = first.elements[-1]
     for entry in names:
@@ -142,7 +142,7 @@ def as_product(first: Entry, names: Sequence[Entry], diagnostics: Diagnostics) -
     return Entry(first.span.to(names[-1].span), elements, None)
 
 
-def _bare(entry: Entry, table: dict[str, list[Construct]]) -> bool:
+def _is_names(entry: Entry, table: dict[str, list[Construct]]) -> bool:
     """Return true if an entry consists of a name or of names joined by `*`, and does not begin a statement."""
     alone = len(entry.elements) == 1 and entry.block is None and not entry.broken
     names = joined_names(entry.elements[0]) if alone else []
@@ -179,13 +179,13 @@ def read_statements(
     seen: dict[str, Statement] = {}
     statements: list[Statement] = []
     for entry in _entries(block, table, diagnostics):
-        statement = _known(entry, known)
+        statement = _cached(entry, known)
         if statement is None:
-            mark = _mark(diagnostics)
-            statement = _read(entry, block, table, body, diagnostics)
+            mark = _report_counts(diagnostics)
+            statement = _read_entry(entry, block, table, body, diagnostics)
             if statement is None:
                 continue
-            if known is not None and mark == _mark(diagnostics):
+            if known is not None and mark == _report_counts(diagnostics):
                 known[id(entry)] = (entry, statement)
         construct = next(c for group in table.values() for c in group if c.name == statement.construct)
         conditional = construct.for_each_condition and statement.find("cond") is not None
@@ -199,12 +199,13 @@ def read_statements(
     return tuple(statements)
 
 
-def _mark(diagnostics: Diagnostics) -> tuple[int, int, int]:
-    """Return counters that change if anything is reported or skipped."""
+def _report_counts(diagnostics: Diagnostics) -> tuple[int, int, int]:
+    """Return the numbers of diagnostics and of skipped names and blocks, which change with every mistake."""
     return len(diagnostics.items), len(diagnostics.skipped_names), len(diagnostics.skipped_blocks)
 
 
-def _known(entry: Entry, known: dict[int, tuple[Entry, Statement]] | None) -> Statement | None:
+def _cached(entry: Entry, known: dict[int, tuple[Entry, Statement]] | None) -> Statement | None:
+    """Return the statement of an entry that was read before; None if it was not."""
     pair = known.get(id(entry)) if known is not None else None
     return pair[1] if pair is not None and pair[0] is entry else None
 
@@ -232,9 +233,9 @@ def _joined(line: Line, table: dict[str, list[Construct]], diagnostics: Diagnost
             yield from () if first.broken else (first,)
             continue
         entries = line.entries[start:]
-        if names := with_commas(first, entries, constructs[0], table):
+        if names := names_after_commas(first, entries, constructs[0], table):
             start += len(names)
-            yield as_product(first, names, diagnostics)
+            yield report_commas(first, names, diagnostics)
             continue
         takes_list = any(construct.shape.takes_list for construct in constructs)
         count = next((place for place, entry in enumerate(entries) if _begins_statement(entry, table)), len(entries))
@@ -259,10 +260,10 @@ def _keyword(entry: Entry) -> str | None:
     return None
 
 
-def _read(
+def _read_entry(
     entry: Entry, block: Block, table: dict[str, list[Construct]], body: str, diagnostics: Diagnostics
 ) -> Statement | None:
-    entry = _worded(entry, table)
+    entry = _with_in_as_word(entry, table)
     keyword = _keyword(entry)
     known = keyword is not None and keyword in table and body != "record" and not _is_field(entry, table)
     candidates = table[keyword] if known and keyword is not None else table.get("", [])
@@ -298,7 +299,7 @@ def _read(
     return None
 
 
-def _worded(entry: Entry, table: dict[str, list[Construct]]) -> Entry:
+def _with_in_as_word(entry: Entry, table: dict[str, list[Construct]]) -> Entry:
     """Return an entry in which `in` is a keyword instead of an operator: `numbers in de`, `gives 1..5 in "[[{}]]"`."""
     first = entry.elements[0]
     while isinstance(first, BinaryExpr) and first.operator == "in":
@@ -307,15 +308,15 @@ def _worded(entry: Entry, table: dict[str, list[Construct]]) -> Entry:
     among = table.get(word) or [construct for construct in CONSTRUCTS if word and construct.starts_with == word]
     if not any(construct.shape.has_in for construct in among):
         return entry
-    return replace(entry, elements=tuple(part for element in entry.elements for part in _apart(element)))
+    return replace(entry, elements=tuple(part for element in entry.elements for part in _split_at_in(element)))
 
 
-def _apart(element: Syntax) -> Iterator[Syntax]:
+def _split_at_in(element: Syntax) -> Iterator[Syntax]:
     """Yield the operands of `in` with the word between them."""
     if isinstance(element, BinaryExpr) and element.operator == "in":
-        yield from _apart(element.left)
+        yield from _split_at_in(element.left)
         yield SymbolExpr(Span(element.span.source, element.left.span.end, element.right.span.start), "in")
-        yield from _apart(element.right)
+        yield from _split_at_in(element.right)
     else:
         yield element
 
@@ -344,6 +345,7 @@ def _names(entry: Entry) -> Iterator[str]:
 
 
 def _block_fits(entry: Entry, construct: Construct, diagnostics: Diagnostics) -> bool:
+    """Return true if an entry has a block where its construct takes one; otherwise report it."""
     first = entry.elements[0]
     if entry.block is None and construct.shape.block == "required":
         help_ = f"it is written `{construct.shape.shown}`"
@@ -376,6 +378,7 @@ def _unknown(
     body: str,
     diagnostics: Diagnostics,
 ) -> None:
+    """Report an entry that begins no statement of a body."""
     here = _place(body)
     if isinstance(first, TableRow):
         diagnostics.error("E0107", f"a table row means nothing {here}", first.span, help="tables belong in `allocate`")

@@ -63,7 +63,7 @@ class Construct:
     """Least and greatest number in its `COUNT`."""
     excludes: tuple[Exclusion, ...] = ()
     requires: Requirement | None = None
-    """What the block of an `ask` must have beside it."""
+    """The construct that the block of an `ask` must have too."""
 
     @property
     def starts_with(self) -> str:

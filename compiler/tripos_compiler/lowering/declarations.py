@@ -53,9 +53,9 @@ from tripos_compiler.typecheck.types import axis_type, field_type, type_parts
 
 # Titles
 
-TITLED = ("axis", "arm", "dimension", "scenario", "measure", "table")
+TITLED_KINDS = ("axis", "arm", "dimension", "scenario", "measure", "table")
 """Declarations whose title no model sees. The titles of metrics and values are printed in prompts."""
-NAMED = ("axis", "arm", "measure", "table")
+REFERRED_BY_NAME = ("axis", "arm", "measure", "table")
 """Declarations that the plan refers to by name only, so that their title is stored separately even if it is a single
 text.
 """
@@ -66,7 +66,7 @@ def lower_titles(program: Program) -> None:
     for kind, name, what, statement in _titled(program):
         labels = statement.labels()
         texts = program.localised(labels, statement.head, what, for_readers=True)
-        if texts is not None and (kind in NAMED or any(language is not None for language, _ in labels)):
+        if texts is not None and (kind in REFERRED_BY_NAME or any(language is not None for language, _ in labels)):
             program.titles.setdefault(kind, {})[name] = {language: text.value for language, text in texts.items()}
 
 
@@ -76,7 +76,7 @@ def _titled(program: Program) -> Iterator[tuple[str, str, str, Statement]]:
         title = benchmark.one_of("title")
         if title is not None:
             yield "benchmark", benchmark.name().text, "the title", title
-    for kind in TITLED:
+    for kind in TITLED_KINDS:
         for statement in program.of(kind):
             if statement.labels():
                 name = statement.name().text
@@ -426,12 +426,12 @@ def _bounds(program: Program, syntax: Syntax) -> tuple[int, int] | None:
     match syntax:
         case RangeExpr(low=Number(value=int() as low), high=Number(value=int() as high)) if low <= high:
             return low, high
-    what = "this range runs downwards" if _whole(syntax) else "this is not a range of whole numbers"
+    what = "this range runs downwards" if _is_integer_range(syntax) else "this is not a range of whole numbers"
     program.diagnostics.error("E0302", what, syntax.span, help="write it from low to high: `1..10`")
     return None
 
 
-def _whole(syntax: Syntax) -> bool:
+def _is_integer_range(syntax: Syntax) -> bool:
     match syntax:
         case RangeExpr(low=Number(value=int()), high=Number(value=int())):
             return True
@@ -480,10 +480,10 @@ def _band(low: int, high: int) -> str:
 
 # Tools
 
-LONGEST = 64
-SENT = re.compile(r"[A-Za-z0-9_]+")
+LONGEST_TOOL_NAME = 64
+TOOL_NAME = re.compile(r"[A-Za-z0-9_]+")
 """Names that all providers accept."""
-GIVEN = frozenset({"text", "integer", "number", "bool", "choice", "list", "set", "record", "optional", "json"})
+ARGUMENT_KINDS = frozenset({"text", "integer", "number", "bool", "choice", "list", "set", "record", "optional", "json"})
 """The kinds of types that a model can pass as an argument."""
 
 
@@ -493,7 +493,7 @@ def lower_tools(program: Program) -> None:
         name = statement.name()
         about = program.labels(statement, f"tool `{name.text}`")
         parameters = _parameters(program, statement)
-        if not _is_name(program, statement) or about is None or parameters is None:
+        if not _is_tool_name(program, statement) or about is None or parameters is None:
             continue
         tool = Tool(name=name.text, about=about, parameters=parameters)
         program.tools.setdefault(name.text, tool)
@@ -531,16 +531,16 @@ def _lower_function(program: Program, statement: Statement, tool: Tool) -> None:
     program.plugins[name] = plugin.model_copy(update={**own_, "optional": optional})
 
 
-def _is_name(program: Program, statement: Statement) -> bool:
+def _is_tool_name(program: Program, statement: Statement) -> bool:
     """Return true if a tool can have its name; otherwise report it."""
     name = statement.name()
     message = help_ = ""
     if name.text in TOOL_REPLY_FIELDS:
         message = f"no tool can be called `{name.text}`"
         help_ = "a reply with calls has a value of that name already; take another"
-    elif len(name.text) > LONGEST or not SENT.fullmatch(name.text):
+    elif len(name.text) > LONGEST_TOOL_NAME or not TOOL_NAME.fullmatch(name.text):
         message = f"no tool can be called `{name.text}`"
-        help_ = f"providers take at most {LONGEST} letters, digits and `_`"
+        help_ = f"providers take at most {LONGEST_TOOL_NAME} letters, digits and `_`"
     if not message:
         return True
     program.diagnostics.error("E0207", message, name.span, help=help_)
@@ -562,7 +562,12 @@ def _parameters(program: Program, tool: Statement) -> tuple[ToolParameter, ...] 
         elif type_ is None or about is None:
             continue
         elif wrong := next(
-            (type_part for type_part in type_parts(type_) if type_part.kind not in GIVEN or _is_form(type_part)), None
+            (
+                type_part
+                for type_part in type_parts(type_)
+                if type_part.kind not in ARGUMENT_KINDS or _is_form(type_part)
+            ),
+            None,
         ):
             message = f"an argument cannot be `{type_notation(wrong)}`"
             help_ = "write text, integer, number, bool, 1..5, choice(A, B), list<…>, { … } or json"
@@ -652,7 +657,7 @@ def _approval(program: Program, path: Text, file: ResolvedFile) -> tuple[str, st
     raise DataError(f"{resolved_file.path} is no approval", "remove it, or approve the tree again: `tripos approve`")
 
 
-REPORTED = 3
+MOST_REPORTED = 3
 """The most mistakes of a tree that are listed; the rest are counted."""
 
 
@@ -726,10 +731,10 @@ def _read(program: Program, path: Text, file: ResolvedFile) -> ParsedTree | None
         return tree_read.tree
     # Line numbers are slow to compute, so only a tree with mistakes gets them.
     faults = read_tree(program.data.placed(file)).faults
-    for fault in faults[:REPORTED]:
+    for fault in faults[:MOST_REPORTED]:
         program.diagnostics.error("E0315", _where(file, fault), path.span, help=fault.help)
-    if len(faults) > REPORTED:
-        message = f"{file.path}: {len(faults) - REPORTED} more branches are out of shape"
+    if len(faults) > MOST_REPORTED:
+        message = f"{file.path}: {len(faults) - MOST_REPORTED} more branches are out of shape"
         program.diagnostics.error("E0315", message, path.span, help="fix the file")
     return None
 

@@ -74,7 +74,7 @@ from tripos_compiler.typecheck.types import axis_type
 
 # Overlap of training data and evaluated rows
 
-WILD = re.compile(r"\{\w+\}|\*")
+WILDCARD = re.compile(r"\{\w+\}|\*")
 TEXTS = ("prompt", "system", *SETTINGS)
 
 
@@ -112,7 +112,7 @@ def _of_files(near: str, path: str, loaded: LoadedDataset | None) -> RowSource:
 
 def _any_means(written: str, paths: Iterable[str]) -> bool:
     """Return true if a path matches what is written, in which `*` and `{field}` match a part of a name."""
-    pattern = "[^/]*".join(map(re.escape, WILD.split(written)))
+    pattern = "[^/]*".join(map(re.escape, WILDCARD.split(written)))
     return any(re.fullmatch(pattern, path) for path in paths)
 
 
@@ -282,10 +282,10 @@ def _treatment(program: Program, statement: Statement, scenario: Scenario, step:
         message = f"`{scenario.name}` asks `{step.text}` otherwise under each arm"
         program.diagnostics.error("E0206", message, statement.head, help=f"say under which: `when {value}`")
         return None
-    return asking[0] if _alone(program, asking[0], step) else None
+    return asking[0] if _follows_from_row(program, asking[0], step) else None
 
 
-def _alone(program: Program, treatment: Treatment, step: Name) -> bool:
+def _follows_from_row(program: Program, treatment: Treatment, step: Name) -> bool:
     """Return true if the compared role is asked, so that no secret is revealed, and the request follows from the row
     alone.
 
@@ -363,7 +363,7 @@ def lower_pairing(program: Program, statement: Statement, pairs: Statement) -> P
         return None
     alias = pairs.find_name("alias") or dataset
     scope = {alias.text: row_binding(loaded, alias.text, alias.span)}
-    asked = _asked(program, statement, scope, {alias.text: loaded}, examples)
+    asked = _request_and_partner(program, statement, scope, {alias.text: loaded}, examples)
     if asked is None:
         return None
     asks, partner = asked
@@ -411,7 +411,7 @@ def lower_pairing(program: Program, statement: Statement, pairs: Statement) -> P
     )
 
 
-def _asked(
+def _request_and_partner(
     program: Program, statement: Statement, scope: dict[str, Binding], rows: dict[str, LoadedDataset], examples: bool
 ) -> tuple[ScenarioRequest | None, Partner | None] | None:
     """Return the request of a scenario that replaces the prompt, and the partner row, which is added to `scope` and
@@ -726,7 +726,7 @@ def _best(reading: FigureContext, statement: Statement) -> tuple[str, tuple[str,
     for syntax in statement.many("dims"):
         text = dimension_text(syntax)
         if text in measure.measure.by:
-            _note(reading.program, syntax)
+            _note_use(reading.program, syntax)
             per.append(text)
             continue
         if (
@@ -740,7 +740,7 @@ def _best(reading: FigureContext, statement: Statement) -> tuple[str, tuple[str,
     return measure.measure.name, tuple(dict.fromkeys(per))
 
 
-def _note(program: Program, syntax: Syntax) -> None:
+def _note_use(program: Program, syntax: Syntax) -> None:
     for kind in ("axis", "arm"):
         if isinstance(syntax, Name) and syntax.text in program.declared.get(kind, {}):
             program.index.use(syntax.span, program.declared[kind][syntax.text].span)

@@ -82,7 +82,7 @@ class StepFingerprints:
                 update["fingerprint"] = self._value(step.name, made_of, listed.when, step.needs)
             case Verdict():
                 update["judgement"] = self._judgement(step)
-                source = self._repeated(step.scorer, update["judgement"])
+                source = self._with_judge_settings(step.scorer, update["judgement"])
                 if step.loops:
                     source = [source, [[_json_part(loop), self.outside(loop.where)] for loop in step.loops]]
                 update["fingerprint"] = self._value(step.name, source, step.when, step.needs, step.earlier)
@@ -92,17 +92,19 @@ class StepFingerprints:
                 policies = {name: self.program.metrics[name].outside for name in step.metrics}
                 treated = {name: policy for name, policy in policies.items() if policy != "refuse"}
                 source = [update["judgement"], treated] if treated else update["judgement"]
-                source = self._read_anew(step, self._repeated(step.scorer, source))
+                source = self._with_reader_version(step, self._with_judge_settings(step.scorer, source))
                 update["fingerprint"] = self._value(title, source, step.when, step.needs, step.earlier)
             case Compare():
                 update["judgement"] = self._judgement(step)
-                source = self._read_anew(step, self._repeated(step.scorer, update["judgement"]))
+                source = self._with_reader_version(step, self._with_judge_settings(step.scorer, update["judgement"]))
                 update["fingerprint"] = self._value(step.name, source, step.when, step.needs, step.earlier)
             case Score():
-                source = self._read_anew(step, self._voted(step, self._content_of(step)))
+                source = self._with_reader_version(step, self._with_voting_rule(step, self._content_of(step)))
                 update["fingerprint"] = self._value(step.name, source, step.when, step.needs, step.earlier)
             case Column():
-                source = self._read_anew(step, self._voted(step, ["column", self._content_of(step)]))
+                source = self._with_reader_version(
+                    step, self._with_voting_rule(step, ["column", self._content_of(step)])
+                )
                 update["fingerprint"] = self._value(step.name, source, step.when, step.needs)
         if "condition" in type(step).model_fields:
             update["condition"] = self._condition_digest(step)
@@ -124,7 +126,7 @@ class StepFingerprints:
         draw = steps.index(name)
         return {"fingerprint": digest([content, "draw", draw]) if draw else content, "draw": draw}
 
-    def _repeated(self, scorer: str, source: object) -> object:
+    def _with_judge_settings(self, scorer: str, source: object) -> object:
         """Return `source` with the settings of a judge that change its scores: its samples, escalation, weighting and
         values.
         """
@@ -135,7 +137,7 @@ class StepFingerprints:
         more |= {"worth": judge.gives.worth} if isinstance(judge.gives, ChoiceType) and judge.gives.worth else {}
         return [source, more] if more else source
 
-    def _voted(self, step: Score | Column, source: object) -> object:
+    def _with_voting_rule(self, step: Score | Column, source: object) -> object:
         """Return `source` with the rule for divided panels, if a score has a condition on a panel's choice."""
         used = [self.done[name] for name in sorted(names_in(step.value)) if name in self.done]
         scorers = (self.program.scorers[each.scorer] for each in used if isinstance(each, Verdict))
@@ -145,7 +147,7 @@ class StepFingerprints:
     def _is_panel(self, role: str) -> bool:
         return role in self.program.roles and self.program.roles[role].kind == "panel"
 
-    def _read_anew(self, step: Score | Column | Grade | Compare, source: object) -> object:
+    def _with_reader_version(self, step: Score | Column | Grade | Compare, source: object) -> object:
         """Return `source` with the version of the reply reader, if the step reads replies.
 
         No other step depends on these, so a new version causes no new calls.

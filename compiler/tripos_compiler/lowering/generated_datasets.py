@@ -145,7 +145,7 @@ def lower_author(making: GenerationLowering) -> None:
     record = returned_record(making.program, statement, question.returns)
     if record is None:
         making.open = making.open or statement.one_of("returns") is None
-    _written(making, statement, record)
+    _add_written_fields(making, statement, record)
     _check_prompted(making, statement, f"`{role.text}` is asked nothing")
     if record is None or making.attempt.failed:
         return
@@ -166,7 +166,7 @@ def lower_walk(making: GenerationLowering, statement: Statement) -> None:
     start = lower_start(making, statement, tree) if declared else None
     question = _question(making, scope, statement)
     _check_prompted(making, statement, f"`{role.text}` is asked nothing")
-    returns = _beside(making, statement, question)
+    returns = _walk_returns(making, statement, question)
     making.add("walk", name.text, name.span, ListType(of=PathType()))
     if returns is None or attempt.failed:
         return
@@ -181,7 +181,7 @@ def lower_walk(making: GenerationLowering, statement: Statement) -> None:
     making.steps.append(Walk(tree=tree.text, ask=ask, below=below, starts=starts))
 
 
-def _beside(making: GenerationLowering, statement: Statement, question: Request) -> Type | None:
+def _walk_returns(making: GenerationLowering, statement: Statement, question: Request) -> Type | None:
     """Return the type of a walk's reply, the chosen branches and the other fields of `returns`; None if it is wrong.
 
     These fields are stored with the reply and are not fields of the row.
@@ -273,7 +273,7 @@ def _check_prompted(making: GenerationLowering, statement: Statement, message: s
         making.error("E0206", message, statement.head, help='write `prompt "…"` in its block', lacking=lacking)
 
 
-def _written(making: GenerationLowering, statement: Statement, record: RecordType | None) -> None:
+def _add_written_fields(making: GenerationLowering, statement: Statement, record: RecordType | None) -> None:
     """Add the fields that a role writes."""
     first: dict[str, Name] = {}
     for returns in statement.of("returns"):
@@ -343,8 +343,8 @@ def lower_generated(
     key = _key(making)
     _require_content(making)
     count, retries = _count(making), _retries(making)
-    _language(making)
-    _mentions(making)
+    _check_language(making)
+    _check_mentioned(making)
     condition = expr_of(where)
     rows = 0 if making.attempt.failed else count_rows(making, source, condition, count)
     if not making.attempt.failed and rows == 0:
@@ -375,11 +375,11 @@ def lower_generated(
             rows=rows,
             fingerprint="",
         )
-        dataset = dataset.model_copy(update={"fingerprint": _print(making, dataset)})
-    return None if making.open else _loaded(making, dataset)
+        dataset = dataset.model_copy(update={"fingerprint": _fingerprint(making, dataset)})
+    return None if making.open else _loaded_dataset(making, dataset)
 
 
-def _loaded(making: GenerationLowering, made: GeneratedDataset | None) -> LoadedDataset:
+def _loaded_dataset(making: GenerationLowering, made: GeneratedDataset | None) -> LoadedDataset:
     return LoadedDataset(
         Dataset(name=making.name, source="", fields=tuple(making.fields), files=()),
         (),
@@ -446,7 +446,7 @@ def _require_content(making: GenerationLowering) -> None:
         making.open = True
 
 
-def _asks(making: GenerationLowering) -> bool:
+def _asks_a_role(making: GenerationLowering) -> bool:
     """Return true if a role is asked."""
     asked = any(inner.construct in ("walk", "verify") for inner in making.statement.body)
     return asked or making.statement.find_name("role") is not None
@@ -470,8 +470,8 @@ def _retries(making: GenerationLowering) -> int:
     statement = making.statement.one_of("retries")
     value = statement.syntax("count") if statement is not None else None
     if statement is None or not isinstance(value, Number):
-        return RETRIES if _asks(making) else 0
-    if not _asks(making) and not has_skipped_part(making.program, making.statement):
+        return RETRIES if _asks_a_role(making) else 0
+    if not _asks_a_role(making) and not has_skipped_part(making.program, making.statement):
         message = "nobody is asked for these rows, so another attempt would be the same"
         making.error("E0107", message, statement.head, help="leave it out: a row that is refused is left out")
     elif value.value > MOST_RETRIES:
@@ -480,10 +480,10 @@ def _retries(making: GenerationLowering) -> int:
     return int(value.value)
 
 
-def _language(making: GenerationLowering) -> None:
+def _check_language(making: GenerationLowering) -> None:
     """Require a language for every request."""
     several = len(making.program.languages) > 1
-    if not several or making.open or "language" in making.spans or not _asks(making):
+    if not several or making.open or "language" in making.spans or not _asks_a_role(making):
         return
     context = making.statement.one_of("context")
     where = context.head if context is not None else making.statement.head
@@ -491,10 +491,10 @@ def _language(making: GenerationLowering) -> None:
     making.error("E0401", message, where, help="write `context language`, or make it from rows that say it")
 
 
-def _mentions(making: GenerationLowering) -> None:
+def _check_mentioned(making: GenerationLowering) -> None:
     """Report every axis of the data set's own context that no prompt mentions."""
     context = making.statement.one_of("context")
-    if context is None or making.attempt.failed or not _asks(making):
+    if context is None or making.attempt.failed or not _asks_a_role(making):
         return
     for axis in making.axes:
         languages = making.program.languages
@@ -506,7 +506,7 @@ def _mentions(making: GenerationLowering) -> None:
         making.error("E0401", f"no prompt mentions `{axis.name}`{where}", context.head, help=help_)
 
 
-def _print(making: GenerationLowering, made: GeneratedDataset) -> str:
+def _fingerprint(making: GenerationLowering, made: GeneratedDataset) -> str:
     """Return the fingerprint of the rows: their source, context, steps and conditions."""
     outside = making.prints.outside
 
@@ -551,7 +551,7 @@ def generation_calls(program: Program, made: GeneratedDataset) -> list[CallCount
     that not all of it need be generated.
     """
     looked_at = is_used_by_lookups_only(made.name, tuple(program.scenarios.values()), tuple(program.generated.values()))
-    certain = not looked_at and not _from_fewer(program, made) and not _fails_before(made)
+    certain = not looked_at and not _may_lack_source_rows(program, made) and not _fails_before(made)
     counts: list[CallCount] = []
     for step in made.steps:
         if isinstance(step, Derived):
@@ -581,7 +581,7 @@ def generation_calls(program: Program, made: GeneratedDataset) -> list[CallCount
 def may_have_fewer_rows(program: Program, made: GeneratedDataset) -> bool:
     """Return true if a run may have fewer rows than counted, because some are refused or a model declines."""
     refused = bool(made.require or made.unique or made.distinct)
-    return refused or bool(made.asks) or _fails_before(made) or _from_fewer(program, made)
+    return refused or bool(made.asks) or _fails_before(made) or _may_lack_source_rows(program, made)
 
 
 def _fails_before(made: GeneratedDataset) -> bool:
@@ -611,7 +611,7 @@ def _fields_of(step: Ask | Walk | Derived | Verify) -> tuple[str, ...]:
     return () if isinstance(step, Verify) else (step.name,)
 
 
-def _from_fewer(program: Program, made: GeneratedDataset) -> bool:
+def _may_lack_source_rows(program: Program, made: GeneratedDataset) -> bool:
     """Return true if a run may have fewer source rows than counted."""
     used = {part.dataset for part in subexpressions(made.source) if isinstance(part, Data)} if made.source else set()
     unknown = made.where is not None and not is_counted(program, made.source, made.where)
@@ -731,15 +731,15 @@ def _dependencies(statement: Statement) -> set[str]:
         own.add(source.text)
     own |= {name.text for name in free_names(context.syntax("axes"))} if context is not None else set()
     inside = {name.text for name in free_variables_of(statement)} | {
-        name for each in statement.body for name in _inside(each)
+        name for each in statement.body for name in _outer_names(each)
     }
     return {name.text for name in free_names(source)} | (inside - own)
 
 
-def _inside(statement: Statement) -> set[str]:
+def _outer_names(statement: Statement) -> set[str]:
     """Return the names in a statement of the block that refer to something outside it."""
     found = {name.text for name in free_variables_of(statement)}
     if statement.construct not in ("walk", "verify"):
         return found
     own = {field.name().text for returns in statement.of("returns") for field in returns.body} | {"branches"}
-    return (found | {name for inner in statement.body for name in _inside(inner)}) - own
+    return (found | {name for inner in statement.body for name in _outer_names(inner)}) - own

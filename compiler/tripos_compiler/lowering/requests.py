@@ -22,7 +22,7 @@ from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.language.references import paths_in, subexpressions
 from tripos_compiler.library.types import holds_media
 from tripos_compiler.lowering.call_counts import is_evaluable
-from tripos_compiler.lowering.reply_forms import ask_ways_out, warn_of_two_forms
+from tripos_compiler.lowering.reply_forms import ask_hint, warn_of_two_forms
 from tripos_compiler.plan import (
     RESERVED,
     Binary,
@@ -48,9 +48,9 @@ from tripos_compiler.typecheck.types import read_type, record_type, type_parts
 
 MOST_TRIED = 4096
 """The most combinations of values that are tried; with more, nothing is checked."""
-ADDED = "stop"
+CUMULATIVE = "stop"
 """The setting of which every line that holds counts."""
-SHOWN = 5
+MOST_SHOWN = 5
 """The most values that a message lists."""
 
 Path = tuple[str, ...]
@@ -84,7 +84,7 @@ def check_lines(
     last = next(
         (place for place, conditional_line in enumerate(lines) if conditional_line.statement.find("cond") is None), None
     )
-    if name != ADDED and last is not None:
+    if name != CUMULATIVE and last is not None:
         above = Label(lines[last].statement.head, "this counts for all that is left")
         for line in lines[last + 1 :]:
             help_ = "put it above the line without `when`"
@@ -110,7 +110,7 @@ def _check_tried(
     """Report lines that never count in any of the tried combinations, and warn of uncovered values."""
     ever = [any(held[place] for _, held in tried) for place in range(len(cases))]
     first = {next((place for place, holds in enumerate(held) if holds), None) for _, held in tried}
-    counts = ever if name == ADDED else [place in first for place in range(len(cases))]
+    counts = ever if name == CUMULATIVE else [place in first for place in range(len(cases))]
     for place, line in enumerate(cases):
         if not ever[place]:
             message, help_ = f"this `{name}` never counts: its condition cannot hold", "fix the condition"
@@ -120,7 +120,7 @@ def _check_tried(
             above = Label(cases[0].statement.head, "the first line that holds counts")
             help_ = "put it above the others, or remove it"
             program.diagnostics.error("E0608", message, line.statement.head, above, help=help_)
-    if name == ADDED or not all(counts):
+    if name == CUMULATIVE or not all(counts):
         return
     if len(lines) > len(cases) and None not in first:
         message = f"this `{name}` never counts: the lines above it are for every value"
@@ -140,8 +140,8 @@ def _left_out(tried: Sequence[tuple[Try, Sequence[bool]]]) -> str | None:
     if len(paths) != 1 or not isinstance(path := next(iter(paths)), tuple):
         return None
     values = list(dict.fromkeys(given[path] for given, held in tried if not any(held)))
-    text = ", ".join(f"`{str(value).lower() if isinstance(value, bool) else value}`" for value in values[:SHOWN])
-    return f"{text} and {len(values) - SHOWN} more" if len(values) > SHOWN else text
+    text = ", ".join(f"`{str(value).lower() if isinstance(value, bool) else value}`" for value in values[:MOST_SHOWN])
+    return f"{text} and {len(values) - MOST_SHOWN} more" if len(values) > MOST_SHOWN else text
 
 
 def _tried(scope: Scope, conditions: Sequence[Expr], rows: RowSelection) -> list[tuple[Try, Sequence[bool]]] | None:
@@ -150,9 +150,9 @@ def _tried(scope: Scope, conditions: Sequence[Expr], rows: RowSelection) -> list
     Returns None if there are too many combinations, or if a condition is undefined.
     """
     types = dict(_types(scope.values()))
-    axes = {path: path[1:] for path, type_ in types.items() if _says_its_axis(path, type_, rows) and path[1:] in types}
-    own = _looked_at(conditions, types, axes)
-    values = {**own, **_looked_at(() if rows.where is None else (rows.where,), types, axes)}
+    axes = {path: path[1:] for path, type_ in types.items() if _is_axis_field(path, type_, rows) and path[1:] in types}
+    own = _names_tried(conditions, types, axes)
+    values = {**own, **_names_tried(() if rows.where is None else (rows.where,), types, axes)}
     if math.prod(map(len, values.values())) > MOST_TRIED:
         return None
     tried: list[tuple[Try, Sequence[bool]]] = []
@@ -168,7 +168,7 @@ def _tried(scope: Scope, conditions: Sequence[Expr], rows: RowSelection) -> list
     return tried
 
 
-def _looked_at(
+def _names_tried(
     conditions: Sequence[Expr], types: Mapping[Path, Type], axes: Mapping[Path, Path]
 ) -> dict[Path | bytes, Sequence[Any]]:
     """Return the names that conditions refer to, each with all its values. Any other comparison may hold or not."""
@@ -182,7 +182,7 @@ def _looked_at(
     return values
 
 
-def _says_its_axis(path: Path, type_: Type, rows: RowSelection) -> bool:
+def _is_axis_field(path: Path, type_: Type, rows: RowSelection) -> bool:
     """Return true for the field of a row that has the row's value of an axis."""
     return len(path) == 2 and path[0] == rows.alias and type_.kind == "choice" and type_.axis == path[1]
 
@@ -326,6 +326,10 @@ def _value(program: Program, name: str, setting: Setting, written: Statement) ->
 def _lower_stop(reading: _ReadSettings, stop: Statement, when: Expr | None, found: dict[str, Any]) -> None:
     """Add the stop texts: for every request, or for those of a language or condition."""
     labels = stop.labels()
+    for _, text in labels:
+        if not text.value:
+            message, help_ = "every reply would end at once: this text is empty", 'write the text: `stop "\\n"`'
+            reading.program.diagnostics.error("E0301", message, text.span, help=help_)
     texts = reading.program.localised(labels, stop.head, "`stop`")
     if any(language is not None for language, _ in labels):
         for language, text in (texts or {}).items():
@@ -456,7 +460,7 @@ def lower_request(program: Program, scope: Scope, statement: Statement, rows: Ro
     request = Request(system, prompt, returns, lower_settings(program, scope, statement, rows))
     if statement.construct == "ask" and returns not in (None, ERROR_TYPE):
         texts = [text for written in (*systems, *prompts) for _, text in written.labels()]
-        warn_of_two_forms(program, texts, request.revealed_holes, statement.name().text, returns, ask_ways_out)
+        warn_of_two_forms(program, texts, request.revealed_holes, statement.name().text, returns, ask_hint)
     return request
 
 

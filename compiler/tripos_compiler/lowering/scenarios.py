@@ -81,25 +81,25 @@ def _under(
     for step in steps.lowered:
         folded = fold_part(step, chosen, labels) if chosen else step
         if folded is None:
-            gone |= _yields(step) - {other.name for other in kept}  # an ask of the same name may run instead
+            gone |= _result_name(step) - {other.name for other in kept}  # an ask of the same name may run instead
             continue
-        gone -= _yields(step)
+        gone -= _result_name(step)
         if isinstance(folded, Ask) and folded.continues in gone:
             folded = folded.model_copy(update={"continues": _continued(steps, folded, gone)})
         if isinstance(folded, Ask) and folded.prompt is None and folded.chat is None and not folded.takes_results:
-            _asks_nothing(steps, step, chosen, reported)
+            _report_no_prompt(steps, step, chosen, reported)
             gone.add(folded.name)
             continue
         missing = sorted(direct_dependencies(folded) & gone)
         if missing:
-            gone |= _yields(folded)
+            gone |= _result_name(folded)
             if isinstance(folded, CALLING) and not isinstance(folded, Verdict | SampleList):
-                _not_held(steps, step, missing[0], chosen, reported)
+                _report_missing_result(steps, step, missing[0], chosen, reported)
             continue
         uses = transitive_dependencies(kept, direct_dependencies(folded), whole=False)
         whole = _with_needs(steps, folded, uses, kept, samples)
         if whole is None:
-            _scores_nothing(steps, folded, chosen, reported)
+            _report_no_reply(steps, folded, chosen, reported)
             continue
         score = _only_score(steps, whole) if isinstance(whole, Verdict) else whole
         if isinstance(score, SCORING_STEPS) and _has_namesakes(steps, score, chosen, labels):
@@ -160,12 +160,12 @@ def _continued(steps: Steps, ask: Ask, gone: Set[str]) -> str | None:
     return found
 
 
-def _yields(step: Step) -> set[str]:
+def _result_name(step: Step) -> set[str]:
     """Return the name under which other steps can use this one; empty for a score."""
     return {step.name} if isinstance(step, CALLING) else set()
 
 
-def _not_held(
+def _report_missing_result(
     steps: Steps, step: Step, missing: str, chosen: Mapping[str, str], reported: set[tuple[str, str]]
 ) -> None:
     name = step.name
@@ -178,7 +178,7 @@ def _not_held(
     steps.program.diagnostics.error("E0609", message, steps.place(step).span, help=help_)
 
 
-def _asks_nothing(steps: Steps, step: Step, chosen: Mapping[str, str], reported: set[tuple[str, str]]) -> None:
+def _report_no_prompt(steps: Steps, step: Step, chosen: Mapping[str, str], reported: set[tuple[str, str]]) -> None:
     name = step.name
     if (name, "") in reported:
         return
@@ -189,7 +189,7 @@ def _asks_nothing(steps: Steps, step: Step, chosen: Mapping[str, str], reported:
     steps.program.diagnostics.error("E0206", message, steps.place(step).span, help=help_)
 
 
-def _scores_nothing(steps: Steps, step: Step, chosen: Mapping[str, str], reported: set[tuple[str, str]]) -> None:
+def _report_no_reply(steps: Steps, step: Step, chosen: Mapping[str, str], reported: set[tuple[str, str]]) -> None:
     """Report a score where no role replies: no reply would carry it, and no measure would mention that."""
     if not isinstance(step, Score) or (step.name, "") in reported:
         return
@@ -260,7 +260,7 @@ LOWERED: dict[str, Callable[[Steps, Statement], None]] = {
     "compare": lower_compare,
 }
 """The functions that lower the steps of a scenario, by construct."""
-APART = frozenset({"scenario", "measure", "expect", "subset", "export", "use"})
+INDEPENDENT_CONSTRUCTS = frozenset({"scenario", "measure", "expect", "subset", "export", "use"})
 """Top-level constructs that no scenario depends on."""
 SCORING_CONSTRUCTS = frozenset({"score", "grade", "compare"})
 
@@ -294,7 +294,7 @@ def _surroundings(program: Program) -> tuple[object, ...]:
     """Return everything that a scenario can depend on besides its own statement: declarations outside scenarios, the
     names of the scenarios, and the data.
     """
-    outside = [statement for statement in program.statements if statement.construct not in APART]
+    outside = [statement for statement in program.statements if statement.construct not in INDEPENDENT_CONSTRUCTS]
     names = frozenset(program.declared.get("scenario", {}))
     lost = frozenset(program.diagnostics.skipped_names)
     functions = frozenset(plugin.version for plugin in program.plugins.values())

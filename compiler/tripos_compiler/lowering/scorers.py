@@ -24,7 +24,7 @@ from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.library.types import fits, type_notation
 from tripos_compiler.lowering.dependency_order import in_order
-from tripos_compiler.lowering.reply_forms import judge_ways_out, warn_of_two_forms
+from tripos_compiler.lowering.reply_forms import judge_hint, warn_of_two_forms
 from tripos_compiler.lowering.requests import fields_read_alike, lower_request, lower_samples
 from tripos_compiler.plan import (
     VERDICTS,
@@ -166,7 +166,13 @@ def lower_aggregates(program: Program) -> None:
             program.diagnostics.error("E0301", "this is not a figure", node.span, help="a figure is a `number`")
             returns = None
         found = read_python(program, statement, alone=True)
-        if not free or found is None or parameters is None or returns is None or not _lists(program, call, parameters):
+        if (
+            not free
+            or found is None
+            or parameters is None
+            or returns is None
+            or not _takes_lists(program, call, parameters)
+        ):
             continue
         own = {"name": name.text, "parameters": parameters.types, "optional": (), "returns": returns, "purity": None}
         plugin = found[0].model_copy(update={**own, "aggregate": True})
@@ -175,7 +181,7 @@ def lower_aggregates(program: Program) -> None:
             program.aggregates[name.text] = plugin
 
 
-def _lists(program: Program, call: CallExpr, parameters: Parameters) -> bool:
+def _takes_lists(program: Program, call: CallExpr, parameters: Parameters) -> bool:
     """Return true if all parameters are lists of values; reports the first that is not."""
     if not parameters.types:
         message = "an aggregate takes a list of values, and this takes nothing"
@@ -686,8 +692,8 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
     if output.source == "reply" and not output.stated:
         texts = [text for written in (*statement.of("system"), *prompts) for _, text in written.labels()]
         appended = output.record or output.type
-        ways_out = partial(judge_ways_out, shown=output.shown, gives=appended)
-        warn_of_two_forms(program, texts, request.revealed_holes, name.text, appended, ways_out)
+        hint_of = partial(judge_hint, shown=output.shown, gives=appended)
+        warn_of_two_forms(program, texts, request.revealed_holes, name.text, appended, hint_of)
     program.index.define("scorer", name.text, name.span, detail=f"{parameters.shown(name.text)} -> {output.shown}")
     scorer = Scorer(
         name=name.text,
@@ -992,7 +998,7 @@ def lower_allocation(program: Program) -> None:
     for statement in program.of("allocate"):
         name = statement.name("scorer")
         earlier = owners.setdefault(name.text, statement)
-        more = earlier is not statement and _of_another(program, earlier, statement)
+        more = earlier is not statement and _extends_release_table(program, earlier, statement)
         if earlier is not statement and not more:
             label = Label(earlier.head, "the first table")
             message = f"`{name.text}` is allocated twice"
@@ -1001,10 +1007,12 @@ def lower_allocation(program: Program) -> None:
         if program.is_declared("scorer", name) and _gives_metrics(program, name):
             table = _table(program, statement)
             if table is not None and more:
-                _report_again(program, (earlier, statement), table)
+                _report_repeated_rows(program, (earlier, statement), table)
             if table is not None:
                 program.allocation.setdefault(name.text, {}).update({each: tuple(row) for each, row in table.items()})
-                program.weights.setdefault(name.text, {}).update({each: _counts(row) for each, row in table.items()})
+                program.weights.setdefault(name.text, {}).update(
+                    {each: _weights_of(row) for each, row in table.items()}
+                )
                 used.update(metric for row in table.values() for metric in row)
     whole = bool(owners) and set(owners) == set(program.allocation)
     for metric, declared in program.declared.get("metric", {}).items():
@@ -1014,12 +1022,12 @@ def lower_allocation(program: Program) -> None:
             program.diagnostics.error("E0606", message, declared.span, help=help_)
 
 
-def _of_another(program: Program, earlier: Statement, statement: Statement) -> bool:
+def _extends_release_table(program: Program, earlier: Statement, statement: Statement) -> bool:
     """Return true if a second table extends the table of a release with further scenarios."""
     return program.release_of(earlier.span) is not program.release_of(statement.span)
 
 
-def _report_again(program: Program, tables: tuple[Statement, Statement], table: dict[str, Weights]) -> None:
+def _report_repeated_rows(program: Program, tables: tuple[Statement, Statement], table: dict[str, Weights]) -> None:
     """Report the scenarios that both tables allocate."""
     scorer = tables[1].name("scorer").text
     statement = next((each for each in tables if program.release_of(each.span) is None), tables[1])
@@ -1030,7 +1038,7 @@ def _report_again(program: Program, tables: tuple[Statement, Statement], table: 
             program.diagnostics.error("E0917", message, statement.head, help=help_)
 
 
-def _counts(row: Weights) -> tuple[float, ...]:
+def _weights_of(row: Weights) -> tuple[float, ...]:
     """Return the weights of a row; empty if each is 1."""
     return () if set(row.values()) <= {1.0} else tuple(row.values())
 

@@ -159,7 +159,7 @@ def is_score_name_available(steps: Steps, name: Name, statement: Statement) -> b
 
 def depends_on_compared_role(steps: Steps, span: Span, *exprs: Expr | None) -> bool:
     """Return true if a score depends on a reply of the compared role; otherwise report it."""
-    if steps.compared(*exprs) or _of_row(steps, *exprs):
+    if steps.compared(*exprs) or _is_verdict_on_row(steps, *exprs):
         return True
     if all(role.kind != "compared" for role in steps.program.roles.values()):
         steps.program.diagnostics.follows()
@@ -170,7 +170,7 @@ def depends_on_compared_role(steps: Steps, span: Span, *exprs: Expr | None) -> b
     return False
 
 
-def _of_row(steps: Steps, *exprs: Expr | None) -> bool:
+def _is_verdict_on_row(steps: Steps, *exprs: Expr | None) -> bool:
     """Return true if the expressions are verdicts on the row alone, and the compared role is asked too."""
     found = transitive_dependencies(steps.lowered, steps.uses(*exprs))
     used = [step for step in steps.lowered if step.name in found]
@@ -181,13 +181,13 @@ def _of_row(steps: Steps, *exprs: Expr | None) -> bool:
 def check_baselines(steps: Steps) -> None:
     """Check that every conditional score that depends on no reply of the compared role has a namesake that does."""
     scores = [step for step in steps.lowered if isinstance(step, Score | Grade)]
-    about = {step.name for step in scores if steps.compared(*_looked_at(step))}
+    about = {step.name for step in scores if steps.compared(*_expressions_of(step))}
     for name, span in steps.baselines:
         if name.text not in about:
             depends_on_compared_role(steps, span)
 
 
-def _looked_at(step: Score | Grade) -> list[Expr | None]:
+def _expressions_of(step: Score | Grade) -> list[Expr | None]:
     return [step.when, step.value] if isinstance(step, Score) else [step.when, *step.args.values()]
 
 
@@ -300,7 +300,7 @@ def lower_column(steps: Steps, hint: str, syntax: Syntax, where: Syntax | None =
     if attempt.failed:
         return None
     typed = elaborator.expression(syntax) if listed is None else listed.one
-    if typed.is_error or not _kept(steps, typed.type, syntax):
+    if typed.is_error or not _is_measurable(steps, typed.type, syntax):
         return None
     whole, when = typed if listed is None else listed.all, None
     if where is not None and listed is None:
@@ -371,10 +371,10 @@ def _loop_of_column(steps: Steps, syntax: Syntax, where: Syntax | None) -> LoopS
 def depends_on_reply(steps: Steps, column: NamedColumn) -> bool:
     """Return true if a column depends on a reply of the compared role, or on what was retrieved for its prompt."""
     values = [step.value for step in steps.lowered if isinstance(step, Column) and step.name == column.name]
-    return any(steps.compared(value) or _of_retrieved(steps, value) for value in values)
+    return any(steps.compared(value) or _reads_retrieved(steps, value) for value in values)
 
 
-def _of_retrieved(steps: Steps, expr: Expr) -> bool:
+def _reads_retrieved(steps: Steps, expr: Expr) -> bool:
     used = steps.uses(expr)
     return any(isinstance(step, Retrieve) and step.name in used for step in steps.lowered)
 
@@ -383,11 +383,11 @@ def depends_on_reply_or_case(steps: Steps, expr: Expr) -> bool:
     """Return true if a column depends on a reply or on the case, such as the right answer."""
     case = {name for name, binding in steps.scope.items() if binding.path[0] in {steps.alias, name}}
     steps_names = {step.name for step in steps.lowered}
-    of_case = bool(names_in(expr) & (case - steps_names)) or _of_row(steps, expr)
-    return steps.compared(expr) or _of_retrieved(steps, expr) or of_case
+    of_case = bool(names_in(expr) & (case - steps_names)) or _is_verdict_on_row(steps, expr)
+    return steps.compared(expr) or _reads_retrieved(steps, expr) or of_case
 
 
-def _kept(steps: Steps, type_: Type, syntax: Syntax) -> bool:
+def _is_measurable(steps: Steps, type_: Type, syntax: Syntax) -> bool:
     if type_.kind not in ("tree", "metrics", "dialogue", "record") and not holds_media(type_):
         return True
     help_ = "measure a number, a choice, a text or a set"
@@ -501,7 +501,7 @@ def _paired(steps: Steps) -> Scope:
     shared = {key: binding for key, binding in steps.scope.items() if key not in bindings}
     bindings |= wrong  # it may depend on a reply or not
     sides = {
-        side: Binding((side,), None, {key: _below(side, binding, whose) for key, binding in bindings.items()})
+        side: Binding((side,), None, {key: _binding_of_side(side, binding, whose) for key, binding in bindings.items()})
         for side in SIDES
     }
     return {**shared, **sides}
@@ -511,13 +511,13 @@ def _depends(steps: Steps, binding: Binding) -> bool:
     return binding.value is not None and steps.compared(binding.value)
 
 
-def _below(side: str, binding: Binding, whose: Collection[str]) -> Binding:
-    fields = {key: _below(side, inner, whose) for key, inner in binding.fields.items()}
-    value = _moved(binding.value, side, whose) if binding.value is not None else None
+def _binding_of_side(side: str, binding: Binding, whose: Collection[str]) -> Binding:
+    fields = {key: _binding_of_side(side, inner, whose) for key, inner in binding.fields.items()}
+    value = _of_side(binding.value, side, whose) if binding.value is not None else None
     return Binding((side, *binding.path), binding.type, fields, value, binding.span, binding.may)
 
 
-def _moved(expr: Expr, side: str, whose: Collection[str]) -> Expr:
+def _of_side(expr: Expr, side: str, whose: Collection[str]) -> Expr:
     """Return the expression with the results of the steps in `whose` taken from one side."""
 
     def moved(part: Expr) -> Expr:

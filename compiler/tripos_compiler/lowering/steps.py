@@ -276,12 +276,12 @@ class VerdictBuilder:
             return ERROR
         when = self.when.expr if self.when is not None else None
         args = {key: typed.expr for key, typed in given.items()}
-        loops = _looked_at(self.loops, args.values())
+        loops = _loops_read(self.loops, args.values())
         if not self._is_bounded(call, loops):
             return ERROR
         verdicts = [step for step in self.steps.lowered if isinstance(step, Verdict) and step.scorer == scorer.name]
         aliases = tuple(loop.alias for loop in loops)
-        args, loops = _as_before(verdicts, args, loops)
+        args, loops = _with_earlier_names(verdicts, args, loops)
         same = (step for step in verdicts if (step.args, step.when, step.loops) == (args, when, loops))
         found = next(same, None)
         if found is None:
@@ -305,7 +305,7 @@ class VerdictBuilder:
         """Return true if the number of calls has an upper bound before a run; otherwise report it."""
         known = self.steps.known_names
         for loop in loops:
-            looked_at = [part for part in subexpressions(loop.of) if part.op in ("data", "tree") or _is_plugged(part)]
+            looked_at = [part for part in subexpressions(loop.of) if part.op in ("data", "tree") or _calls_plugin(part)]
             if names_in(loop.of) <= known and not looked_at:
                 known |= {loop.alias}
             elif loop.most is None:
@@ -333,7 +333,7 @@ class VerdictBuilder:
         return True
 
 
-def _as_before(
+def _with_earlier_names(
     known: Iterable[Verdict], args: dict[str, Expr], loops: tuple[Loop, ...]
 ) -> tuple[dict[str, Expr], tuple[Loop, ...]]:
     """Return the arguments and loops of a judge call with the element names of an earlier call of the same question, if
@@ -341,7 +341,7 @@ def _as_before(
 
     An element has one verdict, whatever its name.
     """
-    used = {name for arg in args.values() for name in _names_at(arg)}
+    used = {name for arg in args.values() for name in _names_and_elements(arg)}
     for step in known:
         names = {mine.alias: other.alias for mine, other in zip(loops, step.loops, strict=False)}
         others = {mine: other for mine, other in names.items() if mine != other}
@@ -363,13 +363,13 @@ def _renamed(names: Mapping[str, str], part: Expr) -> Expr:
     return part
 
 
-def _looked_at(loops: Sequence[Loop], args: Iterable[Expr]) -> tuple[Loop, ...]:
+def _loops_read(loops: Sequence[Loop], args: Iterable[Expr]) -> tuple[Loop, ...]:
     """Return the loops whose elements the judge's arguments depend on.
 
     The verdict is the same for all elements of the other loops, so they become `any` conditions: an element is judged
     if it is needed for any of theirs.
     """
-    names = {name for arg in args for name in _names_at(arg)}
+    names = {name for arg in args for name in _names_and_elements(arg)}
     kept: list[Loop] = []
     for loop in reversed(loops):
         if loop.alias in names:
@@ -380,19 +380,19 @@ def _looked_at(loops: Sequence[Loop], args: Iterable[Expr]) -> tuple[Loop, ...]:
         where = loop.where
         others = [other for other in loops[: loops.index(loop)] if other not in kept]
         for other in reversed(others):
-            if where is not None and other.alias in _names_at(where):
+            if where is not None and other.alias in _names_and_elements(where):
                 where = call(lists.some, Each(loop=other, value=where))
         found.append(loop if where is loop.where else loop.model_copy(update={"where": where}))
     return tuple(found)
 
 
-def _names_at(expr: Expr) -> set[str]:
+def _names_and_elements(expr: Expr) -> set[str]:
     """Return the names in an expression, including the elements that it takes verdicts on."""
     at = (part for part in subexpressions(expr) if isinstance(part, AtElement))
     return {*names_in(expr), *(alias for part in at for alias in part.loops)}
 
 
-def _is_plugged(part: Expr) -> bool:
+def _calls_plugin(part: Expr) -> bool:
     return isinstance(part, Call) and part.function not in FUNCTIONS
 
 
@@ -463,7 +463,7 @@ def lower_retrieve(steps: Steps, statement: Statement) -> None:
     count = count_of(steps.program, top)
     using = _using(steps, top)
     include = [_included(steps, each, element) for each in statement.of("include")]
-    if not steps.attempt.failed and using is not None and not _embeds(by.expr, alias.text):
+    if not steps.attempt.failed and using is not None and not _can_embed(by.expr, alias.text):
         message = "`using` embeds what `similarity` compares: a text of the row at hand with one of the element"
         help_ = f"write `top {count} by similarity(…, {alias.text}) using {using}`"
         program.diagnostics.error("E0301", message, top.syntax("value").span, help=help_)
@@ -556,7 +556,7 @@ def _using(steps: Steps, top: Statement) -> str | None:
     return role.text
 
 
-def _embeds(by: Expr, alias: str) -> bool:
+def _can_embed(by: Expr, alias: str) -> bool:
     """Return true if there is a function that vectors can replace, and each compares a text of the element alone with
     one without it.
 

@@ -28,7 +28,7 @@ from tripos_compiler.syntax.parser import parse
 
 # The `take` clause: which declarations of a release are imported
 
-WORDS: Mapping[str, tuple[str, ...]] = {
+TAKE_WORDS: Mapping[str, tuple[str, ...]] = {
     "scenarios": ("scenario",),
     "measures": ("measure",),
     "axes": ("axis",),
@@ -42,36 +42,38 @@ WORDS: Mapping[str, tuple[str, ...]] = {
     "exports": ("export",),
     "tables": ("table",),
 }
-"""The constructs that each word of `select_statements` selects. Metrics are statements inside dimensions."""
+"""The constructs that each word of a `take` clause selects. Metrics are statements inside dimensions."""
 NEEDED_BY_ANYTHING = frozenset(
-    {"role", "axis", "arm", "tree", "tool", *WORDS["functions"], *WORDS["datasets"], *WORDS["scorers"]}
+    {"role", "axis", "arm", "tree", "tool", *TAKE_WORDS["functions"], *TAKE_WORDS["datasets"], *TAKE_WORDS["scorers"]}
 )
 NEEDED_BY_FIGURES = frozenset({"scenario", "measure", "subset"})
 FIGURES = frozenset({"measure", "expect", "subset", "export", "table"})
 """Constructs that name scenarios and measures. Elsewhere the name of a scenario means something else."""
-PRINTED = re.compile(r"\{[{%](.*?)[%}]\}", re.DOTALL)
+HOLE = re.compile(r"\{[{%](.*?)[%}]\}", re.DOTALL)
 
 
 def select_statements(
     program: Program, use: Statement, release: ResolvedRelease, whole: list[Statement]
 ) -> list[Statement]:
     """Return the statements that a `use release` imports. Reports names that the release does not have."""
-    statements = list(_taken(program, use, release, whole)) if use.of("taken") else list(whole)
+    statements = list(_selected(program, use, release, whole)) if use.of("taken") else list(whole)
     for added in use.of("added"):
         statements = _with_added(program, added, release, statements)
     return statements
 
 
-def _taken(program: Program, use: Statement, release: ResolvedRelease, whole: list[Statement]) -> Iterator[Statement]:
-    taking = _Selection(whole)
+def _selected(
+    program: Program, use: Statement, release: ResolvedRelease, whole: list[Statement]
+) -> Iterator[Statement]:
+    selection = _Selection(whole)
     for line in use.of("taken"):
-        word = next(each for each in WORDS if line.has(each))
+        word = next(each for each in TAKE_WORDS if line.has(each))
         for name in line.many("names"):
             assert isinstance(name, Name)
-            known = taking.add_metric(name.text) if word == "metrics" else taking.add(WORDS[word], name.text)
+            known = selection.add_metric(name.text) if word == "metrics" else selection.add(TAKE_WORDS[word], name.text)
             if known:
                 _unknown(program, release, word, name, known)
-    yield from taking.statements()
+    yield from selection.statements()
 
 
 def _unknown(program: Program, release: ResolvedRelease, word: str, name: Name, known: Iterable[str]) -> None:
@@ -80,11 +82,11 @@ def _unknown(program: Program, release: ResolvedRelease, word: str, name: Name, 
     help_ = f"it has no {word}"
     if there:
         help_ = f"did you mean `{close}`?" if close else f"it has {', '.join(f'`{each}`' for each in there[:8])}"
-    program.diagnostics.error("E0918", f"{release.title} has no {_one(word)} `{name.text}`", name.span, help=help_)
+    program.diagnostics.error("E0918", f"{release.title} has no {_noun(word)} `{name.text}`", name.span, help=help_)
     program.diagnostics.skipped_names.add(name.text)
 
 
-def _one(word: str) -> str:
+def _noun(word: str) -> str:
     return {"axes": "axis", "datasets": "data set"}.get(word, word.removesuffix("s"))
 
 
@@ -132,7 +134,7 @@ class _Selection:
             if subset.one_of("withheld") is not None and not set(_names(subset)) & axes - known:
                 self.taken[id(subset)] = subset
         scenarios = {each.name().text for each in self.taken.values() if each.construct == "scenario"}
-        scorers = {declared_name(each) for each in self.taken.values() if each.construct in WORDS["scorers"]}
+        scorers = {declared_name(each) for each in self.taken.values() if each.construct in TAKE_WORDS["scorers"]}
         tables = {}
         for table in self._of("allocate"):
             if table.name("scorer").text in scorers:
@@ -176,7 +178,7 @@ def _names(part: object) -> Iterator[str]:
         case Name(text=text):
             yield text
         case Text(value=value):
-            for printed in PRINTED.findall(value):
+            for printed in HOLE.findall(value):
                 yield from re.findall(r"[^\W\d]\w*", printed)
         case Span() | Source() | Segment() | CopiedText() | str() | bool() | None:
             return
@@ -217,7 +219,8 @@ def _line(row: TableRow, columns: list[int]) -> Line:
 def _with_added(
     program: Program, added: Statement, release: ResolvedRelease, statements: list[Statement]
 ) -> list[Statement]:
-    """Return the statements with further values added to one of the axes."""
+    """Return the statements with the values of an `add to AXIS` clause in the axis, and in its groups of the same
+    name."""
     name = added.name("axis")
     axes = [statement for statement in statements if statement.construct == "axis"]
     axis = next((statement for statement in axes if statement.name().text == name.text), None)
@@ -290,7 +293,7 @@ class SpecFiles:
                 used = Source(path, self.read_text(path))
             except (OSError, ValueError) as error:  # a name with a null character is a `ValueError`
                 program.diagnostics.skipped_files = True
-                reason, help_ = _reason(error), f"looked for `{path}`"
+                reason, help_ = _why_unreadable(error), f"looked for `{path}`"
                 if isinstance(error, UnicodeDecodeError):
                     reason, help_ = not_utf8(error.object, path)
                 message = f"cannot use `{text.value}`: {reason}"
@@ -299,7 +302,7 @@ class SpecFiles:
             self._load(used, (*chain, path), loaded, into)
 
 
-def _reason(error: OSError | ValueError) -> str:
+def _why_unreadable(error: OSError | ValueError) -> str:
     if isinstance(error, FileNotFoundError):
         return "there is no such file"
     return (error.strerror or str(error)).lower() if isinstance(error, OSError) else "that is no name of a file"
@@ -324,9 +327,9 @@ def check_released(program: Program) -> None:
             _check(program, home, tree)
     items = program.diagnostics.items
     # A release compiled when it was made, so an error in it is a consequence of one in the spec.
-    follows = any(item.severity == "error" and not _is_theirs(program, item) for item in items)
+    follows = any(item.severity == "error" and not _is_of_release(program, item) for item in items)
     program.diagnostics.items = [
-        item for item in items if not _is_theirs(program, item) or (item.severity == "error" and not follows)
+        item for item in items if not _is_of_release(program, item) or (item.severity == "error" and not follows)
     ]
 
 
@@ -344,13 +347,13 @@ def _check(program: Program, release: ResolvedRelease, found: Dataset | Tree) ->
     program.diagnostics.error("E0916", message, where.text("string").span, help=help_)
 
 
-def _is_theirs(program: Program, item: Diagnostic) -> bool:
+def _is_of_release(program: Program, item: Diagnostic) -> bool:
     return bool(item.labels) and program.release_of(item.labels[0].span) is not None
 
 
 # Releases and `use release`
 
-NOT_BROUGHT = frozenset({"benchmark", "use", "use_release", "row_table"})
+NOT_IMPORTED = frozenset({"benchmark", "use", "use_release", "row_table"})
 """Constructs that are not imported from a release."""
 
 
@@ -370,10 +373,10 @@ class ReleaseImporter:
         statements: list[Statement] = []
         for use in uses:
             there = {id(statement) for statement in statements}
-            statements += [statement for statement in self._one(use, chain) if id(statement) not in there]
+            statements += [statement for statement in self._import_one(use, chain) if id(statement) not in there]
         return statements
 
-    def _one(self, use: Statement, chain: tuple[ResolvedRelease, ...]) -> list[Statement]:
+    def _import_one(self, use: Statement, chain: tuple[ResolvedRelease, ...]) -> list[Statement]:
         release = self._resolve(use)
         if release is None or not self._fits(use, release, chain):
             self.program.diagnostics.skipped_files = True
@@ -473,7 +476,7 @@ class ReleaseImporter:
         statements = [
             statement
             for statement in expand(self.program, statements, self.files.memory)
-            if statement.construct not in NOT_BROUGHT
+            if statement.construct not in NOT_IMPORTED
         ]
         return statements + self.extend(uses, (*chain, release))
 
@@ -483,7 +486,7 @@ def import_releases(program: Program, files: SpecFiles, uses: list[Statement]) -
     if not uses:
         return
     program.state([*program.statements, *ReleaseImporter(program, files, _languages(program)).extend(uses)])
-    program.state(_without_roles_again(program))
+    program.state(_without_repeated_roles(program))
 
 
 def _languages(program: Program) -> frozenset[str] | None:
@@ -494,7 +497,7 @@ def _languages(program: Program) -> frozenset[str] | None:
     return None
 
 
-def _without_roles_again(program: Program) -> Iterator[Statement]:
+def _without_repeated_roles(program: Program) -> Iterator[Statement]:
     """Yield the statements without repeated roles: a role of the same name is the same role.
 
     A spec has one compared role, so a release's compared role must have the name of the spec's own.
@@ -524,14 +527,14 @@ def _without_roles_again(program: Program) -> Iterator[Statement]:
             program.diagnostics.skipped_names.add(name.text)
         else:
             program.index.use(name.span, earlier.name().span)
-            if _kind(earlier) != _kind(statement):
-                message = f"`{name.text}` is {_kind(earlier)} here, and {_kind(statement)} in {release.title}"
+            if _role_kind(earlier) != _role_kind(statement):
+                message = f"`{name.text}` is {_role_kind(earlier)} here, and {_role_kind(statement)} in {release.title}"
                 label = Label(statement.head, f"in {release.title}")
                 help_ = "declare it alike, or take another name for yours"
                 program.diagnostics.error("E0917", message, earlier.head, label, help=help_)
 
 
-def _kind(role: Statement) -> str:
+def _role_kind(role: Statement) -> str:
     return "the compared role" if role.has("compared") else "a panel" if role.has("panel") else "a single model"
 
 

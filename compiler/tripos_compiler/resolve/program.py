@@ -82,8 +82,8 @@ class Binding:
     """The reasons why `value` can be undefined."""
     secret: bool = False
     """Whether it is a field declared as secret; editors show it."""
-    early: bool = False
-    """Whether its value is known before the place that names it, as an element of a list is."""
+    precedes_declaration: bool = False
+    """Whether it can be used before its declaration, as the element in `[c.points each c in item.rubric]`."""
     most: int | None = None
     """The upper bound of the length of a list that is known only during a run; None if the spec implies no bound."""
 

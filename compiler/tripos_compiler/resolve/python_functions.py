@@ -103,7 +103,7 @@ class Annotations:
     def read(self, node: ast.expr, depth: int = 0) -> Type:
         """Return the type of an annotation. Raises `NoType` if it has none."""
         if depth > DEEPEST:
-            raise NoType("this annotation never ends")
+            raise NoType(f"this annotation is nested more than {DEEPEST} deep, or contains itself")
         match node:
             case ast.Constant(value=str() as text):
                 return self.read(_quoted(text), depth + 1)
@@ -481,7 +481,7 @@ class SiblingFiles:
 
     def _lacks(self, path: str, node: ast.ImportFrom, written: str) -> None:
         source = self.texts.get(path)
-        span = Span(source, *_line(source, node.lineno)) if source is not None else None
+        span = PythonFile(source, self.parsed[path]).place(node) if source is not None else None
         message = f"line {node.lineno} of `{path}` imports `{written}`, and there is no such file"
         raise Unusable("E0310", message, "put the file beside it", span)
 
@@ -490,12 +490,6 @@ def _files(stem: str) -> Iterator[str]:
     """Yield the possible files of a module, in the order in which Python looks for them."""
     yield f"{stem}/__init__.py"
     yield f"{stem}.py"
-
-
-def _line(source: Source, number: int) -> tuple[int, int]:
-    lines = source.text.splitlines(keepends=True)
-    start = sum(len(line) for line in lines[: number - 1])
-    return start, start + len(lines[number - 1].rstrip("\n"))
 
 
 def digest_of_files(files: Mapping[str, str]) -> str:

@@ -192,7 +192,8 @@ def check_loop(elaborator: Checker, written: LoopSyntax) -> CheckedLoop | None:
         return None
     alias = _unused(elaborator, name.text)
     program.index.define("each", name.text, name.span, detail=type_notation(element))
-    binding = Binding((alias,), element, record_fields((alias,), element, name.span), span=name.span, early=True)
+    fields = record_fields((alias,), element, name.span)
+    binding = Binding((alias,), element, fields, span=name.span, precedes_declaration=True)
     scope = {**elaborator.scope, name.text: binding}
     known = elaborator.binding(written.of)
     most = int(written.most.value) if written.most is not None else None if known is None else known.most

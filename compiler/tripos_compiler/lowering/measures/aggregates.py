@@ -236,8 +236,8 @@ def is_fitting(
 ) -> bool:
     """Return true if an aggregate accepts its operands; otherwise report the first mistake."""
     for place, (value, syntax) in enumerate(scored):
-        wrong = _unlike(function, value, place) or _misfit(function, value, place)
-        wrong = wrong or _no_forecast(function, value, place)
+        wrong = _misfit_of_declared_type(function, value, place) or _misfit(function, value, place)
+        wrong = wrong or _misfit_of_column_kind(function, value, place)
         wrong = wrong or _of_elements(reading, function, value, place, scored[0][0])
         if wrong is not None:
             reading.error("E0301", wrong[0], syntax.span, wrong[1])
@@ -271,12 +271,12 @@ def is_fitting(
         message = f"{first.shown} has {replies}{after}, fewer than {tried}"
         reading.error("E0622", message, arguments.places["k"], f"ask for `samples {tried * several}`, or try fewer")
         return False
-    if not _tells_apart(reading, call, arguments):
+    if not _is_better_than_chance(reading, call, arguments):
         return False
     return _settings_fit(reading, arguments, without_optional(first.type))
 
 
-def _tells_apart(reading: FigureContext, call: CallExpr, arguments: Arguments) -> bool:
+def _is_better_than_chance(reading: FigureContext, call: CallExpr, arguments: Arguments) -> bool:
     """Return true unless the declared rates of a judge are no better than chance."""
     rates = [arguments.named[name] for name in ("sensitivity", "specificity") if name in arguments.named]
     if len(rates) < 2 or sum(float(rate) for rate in rates) > 1 + 1e-12:
@@ -355,7 +355,7 @@ def _of_elements(
     return None
 
 
-def _unlike(function: AggregateFunction, scored: Operand, place: int) -> tuple[str, str] | None:
+def _misfit_of_declared_type(function: AggregateFunction, scored: Operand, place: int) -> tuple[str, str] | None:
     """Return what is wrong with an operand of a user's aggregate, and the hint; None if it fits."""
     wanted = function.columns[place].of
     if wanted is None:
@@ -378,7 +378,7 @@ def _says_how_much(reading: FigureContext, scored: Operand) -> bool:
     return all(isinstance(type_, ChoiceType) and bool(type_.worth) for type_ in types)
 
 
-def _no_forecast(function: AggregateFunction, scored: Operand, place: int) -> tuple[str, str] | None:
+def _misfit_of_column_kind(function: AggregateFunction, scored: Operand, place: int) -> tuple[str, str] | None:
     """Return what is wrong with a probability, an outcome or a weight, and the hint; None if it fits."""
     kind, type_ = function.columns[place].kind, without_optional(scored.type)
     name, what = scored.shown, f"`{function.name}`"
@@ -487,11 +487,11 @@ def find_operand(reading: FigureContext, syntax: Syntax) -> Operand | LoweredMea
         case Member(of=Name() as scenario, name=name) if scenario.text in reading.program.declared.get("scenario", {}):
             reading.program.index.use(scenario.span, reading.program.declared["scenario"][scenario.text].span)
             return _of_scenario(reading, scenario.text, name)
-        case Member(of=Name() as scenario) if reading.scenario is None or _free(reading, scenario, syntax):
+        case Member(of=Name() as scenario) if reading.scenario is None or _is_unbound(reading, scenario, syntax):
             if reading.scenario is not None and scenario.text in element_names(reading.program):
                 reading.program.diagnostics.follows()  # the score that has the element is wrong
             else:
-                _no_start(reading, scenario, syntax)
+                _report_unknown_start(reading, scenario, syntax)
             return None
         case IndexExpr():
             help_ = "slice what is taken of the whole: `measure whole = mean(…)`, then `whole[…]`"
@@ -506,7 +506,7 @@ def find_operand(reading: FigureContext, syntax: Syntax) -> Operand | LoweredMea
     return None
 
 
-def _free(reading: FigureContext, name: Name, syntax: Syntax) -> bool:
+def _is_unbound(reading: FigureContext, name: Name, syntax: Syntax) -> bool:
     """Return true if the first name of an argument has no meaning in the scenario. Arguments of expectations are not
     checked.
     """
@@ -514,7 +514,7 @@ def _free(reading: FigureContext, name: Name, syntax: Syntax) -> bool:
     return scope is not None and name.text not in scope
 
 
-def _no_start(reading: FigureContext, name: Name, syntax: Syntax) -> None:
+def _report_unknown_start(reading: FigureContext, name: Name, syntax: Syntax) -> None:
     """Report a dotted name that starts with neither a scenario nor a name of this one."""
     scope, scenarios = list(reading.scopes.get(syntax.span, ())), reading.program.declared.get("scenario", {})
     close = nearest(name.text, [*scope, *scenarios])
@@ -551,13 +551,13 @@ def _unqualified_operand(reading: FigureContext, name: Name) -> Operand | Lowere
     measure = reading.declared.get(name.text)
     if measure is not None and measure.key != reading.measure_name:
         return _measure(reading, name, measure)
-    if scenario is not None and not _free(reading, name, name):
+    if scenario is not None and not _is_unbound(reading, name, name):
         return None
-    _unknown(reading, name, [*spans, *reading.scopes.get(name.span, ())])
+    _report_unknown_operand(reading, name, [*spans, *reading.scopes.get(name.span, ())])
     return None
 
 
-def _unknown(reading: FigureContext, name: Name, here: list[str]) -> None:
+def _report_unknown_operand(reading: FigureContext, name: Name, here: list[str]) -> None:
     program, scores = reading.program, reading.scores
     homes = [each for each, names in scores.positions.items() if name.text in names and name.text not in scores.judges]
     homes += [
@@ -655,11 +655,11 @@ def find_measure(reading: FigureContext, syntax: Syntax) -> LoweredMeasure | Non
             declared = reading.declared.get(f"{scenario.text}.{name.text}")
             if declared is not None:
                 return _measure(reading, name, declared)
-    _no_measure(reading, syntax)
+    _report_no_measure(reading, syntax)
     return None
 
 
-def _no_measure(reading: FigureContext, syntax: Syntax) -> None:
+def _report_no_measure(reading: FigureContext, syntax: Syntax) -> None:
     text = dimension_text(syntax)
     last = syntax.name if isinstance(syntax, Member) else syntax
     within = dimension_text(syntax.of) if isinstance(syntax, Member) else reading.scenario
@@ -812,7 +812,7 @@ def read_aggregate(reading: FigureContext, call: CallExpr, read: Read) -> TypedF
         program.index.use(name.span, declared.span)
     if function is None:
         if declared is None:
-            _no_aggregate(reading, name)
+            _report_no_aggregate(reading, name)
         return None
     arguments = given_arguments(reading, call, function)
     operands = _operands(reading, function, arguments, read) if arguments is not None else None
@@ -843,7 +843,7 @@ def read_aggregate(reading: FigureContext, call: CallExpr, read: Read) -> TypedF
     named = written_as(call)
     scale, ends = _scale(reading, function, values[0].bounds, values[0].ends)
     keeps = _keeps_scale(function)
-    leaf = _leaf(function, arguments, values, judge, among)
+    leaf = _atom_of(function, arguments, values, judge, among)
     return TypedFigure(
         Aggregate(
             function=function.name,
@@ -862,12 +862,12 @@ def read_aggregate(reading: FigureContext, call: CallExpr, read: Read) -> TypedF
         leaves=(AggregateTerm(f"`{named}`", tuple(values), function=function.name, judged=judge is not None),),
         mixed=mixed and keeps,
         ends=ends,
-        form=_held(leaf, Scale() if mixed and keeps else scale, ends, named),
+        form=_form_with_scale(leaf, Scale() if mixed and keeps else scale, ends, named),
         direction_form=atom_form(replace(leaf, bounds=_range(scale, ends))),
     )
 
 
-def _leaf(
+def _atom_of(
     function: AggregateFunction,
     arguments: Arguments,
     values: Sequence[Operand],
@@ -879,7 +879,7 @@ def _leaf(
     return Atom(f"{function.name} {sorted(arguments.named.items())} of {taken} {among} across {judge}")
 
 
-def _held(atom: Atom, scale: Scale, ends: Ends, named: str) -> NormalForm:
+def _form_with_scale(atom: Atom, scale: Scale, ends: Ends, named: str) -> NormalForm:
     """Return the normal form of an aggregate with the scale by which it is compared with others."""
     return atom_form(replace(atom, base=scale.required, bounds=_range(scale, ends), named=named))
 
@@ -888,7 +888,7 @@ def _range(scale: Scale, ends: Ends) -> Interval:
     return scale.bounds or Interval.of_ends(*ends)
 
 
-def _no_aggregate(reading: FigureContext, name: Name) -> None:
+def _report_no_aggregate(reading: FigureContext, name: Name) -> None:
     some = ", ".join(f"`{aggregate}`" for aggregate in list(AGGREGATES)[:6])
     known = [*AGGREGATES, *reading.program.aggregates, "abs", "harmonic_mean"]
     help_ = suggest_notation("aggregate", name.text, known, f"there is {some}, …")
@@ -967,7 +967,7 @@ def _of_cells(
         leaves=inner.leaves,
         mixed=mixed and "metric" in by,
         ends=(None, None) if mixed else ends,
-        form=_held(form, Scale() if mixed else scale, ends, named),
+        form=_form_with_scale(form, Scale() if mixed else scale, ends, named),
         direction_form=atom_form(replace(course, bounds=_range(scale, ends))),
     )
 

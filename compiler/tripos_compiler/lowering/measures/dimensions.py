@@ -102,22 +102,24 @@ def dimension_text(syntax: Syntax) -> str:
     return describe_syntax(syntax)
 
 
-def read_dimension(program: Program, syntax: Syntax, parted: Sequence[Groupable]) -> str | None:
-    """Return the dimension; None if one of `parted` does not have it, which is reported once."""
-    parted = [groupable for groupable in parted if groupable.complete or _knows(program, groupable, syntax)]
+def read_dimension(program: Program, syntax: Syntax, groupables: Sequence[Groupable]) -> str | None:
+    """Return the dimension; None if one of `groupables` does not have it, which is reported once."""
+    groupables = [
+        groupable for groupable in groupables if groupable.complete or _has_dimension(program, groupable, syntax)
+    ]
     match syntax:
-        case Name() if parted and all(syntax.text in groupable.elements for groupable in parted):
+        case Name() if groupables and all(syntax.text in groupable.elements for groupable in groupables):
             if syntax.text.casefold() in RESERVED_AXES:  # it would collide with that column
                 message = f"`{syntax.text}` is a name of the results, and a figure goes by no element of this name"
                 program.diagnostics.error("E0621", message, syntax.span, help="call the element something else")
                 return None
-            return _of_rows(program, [syntax], parted)
+            return _of_rows(program, [syntax], groupables)
         case Name():
-            return _single_name(program, syntax, parted)
+            return _single_name(program, syntax, groupables)
         case Member(of=Name() as axis, name=word) if axis.text in program.axes:
-            return _groups_of(program, axis, word, parted)
+            return _groups_of(program, axis, word, groupables)
         case Member() if (path := _path(syntax)) is not None:
-            return _of_rows(program, path, parted)
+            return _of_rows(program, path, groupables)
     program.diagnostics.error(
         "E0106", f"{describe_syntax(syntax)} is not a dimension", syntax.span, help="name an axis"
     )
@@ -135,17 +137,17 @@ def _path(syntax: Syntax) -> list[Name] | None:
     return None
 
 
-def _groups_of(program: Program, axis: Name, word: Name, parted: Sequence[Groupable]) -> str | None:
+def _groups_of(program: Program, axis: Name, word: Name, groupables: Sequence[Groupable]) -> str | None:
     """Return the dimension of the groups of an axis; None if it is wrong."""
     if word.text != GROUP:
         message, help_ = f"an axis has no `{word.text}`", f"go by its values, `{axis.text}`, or by `{axis.text}.group`"
         program.diagnostics.error("E0201", message, word.span, help=help_, unknown=word.text)
         return None
-    if any(not groupable.arms for groupable in parted):
+    if any(not groupable.arms for groupable in groupables):
         message = f"a sample goes by the values of `{axis.text}` themselves"
         program.diagnostics.error("E0621", message, word.span, help=f"write `{axis.text}` alone")
         return None
-    if _single_name(program, axis, parted) is None:
+    if _single_name(program, axis, groupables) is None:
         return None
     if all(value.group is None for value in program.axes[axis.text].values):
         help_ = "put its values into groups: `group NAME { … }`"
@@ -154,9 +156,11 @@ def _groups_of(program: Program, axis: Name, word: Name, parted: Sequence[Groupa
     return f"{axis.text}.{GROUP}"
 
 
-def read_dimensions(program: Program, written: Sequence[Syntax], parted: Sequence[Groupable]) -> tuple[str, ...] | None:
+def read_dimensions(
+    program: Program, written: Sequence[Syntax], groupables: Sequence[Groupable]
+) -> tuple[str, ...] | None:
     """Return the dimensions without repetition; None if one is wrong."""
-    found = [read_dimension(program, syntax, parted) for syntax in written]
+    found = [read_dimension(program, syntax, groupables) for syntax in written]
     known = [dim for dim in found if dim is not None]
     return tuple(dict.fromkeys(known)) if len(known) == len(found) else None
 
@@ -187,33 +191,37 @@ def check_own_line(program: Program, written: Sequence[Syntax], words: Sequence[
     return False
 
 
-def known_dimensions(program: Program, parted: Sequence[Groupable]) -> list[str]:
-    """Return the dimensions that all of `parted` have."""
-    fixed = [dim for dim in BUILT_IN_DIMENSIONS if all(dim in groupable.fixed for groupable in parted)]
-    axes = [axis for axis in program.axes if all(_has_axis(groupable, axis) for groupable in parted)]
-    arms = [arm for arm in program.arms if all(_has_arm(groupable, arm) for groupable in parted)]
+def known_dimensions(program: Program, groupables: Sequence[Groupable]) -> list[str]:
+    """Return the dimensions that all of `groupables` have."""
+    fixed = [dim for dim in BUILT_IN_DIMENSIONS if all(dim in groupable.fixed for groupable in groupables)]
+    axes = [axis for axis in program.axes if all(_has_axis(groupable, axis) for groupable in groupables)]
+    arms = [arm for arm in program.arms if all(_has_arm(groupable, arm) for groupable in groupables)]
     return [*fixed, *axes, *arms]
 
 
-def _has_axis(parted: Groupable, axis: str) -> bool:
-    return any(axis in scenario.axes for scenario in parted.scenarios)
+def _has_axis(groupables: Groupable, axis: str) -> bool:
+    return any(axis in scenario.axes for scenario in groupables.scenarios)
 
 
-def _has_arm(parted: Groupable, arm: str) -> bool:
-    return parted.arms and any(arm in scenario.arms for scenario in parted.scenarios)
+def _has_arm(groupables: Groupable, arm: str) -> bool:
+    return groupables.arms and any(arm in scenario.arms for scenario in groupables.scenarios)
 
 
-def _knows(program: Program, parted: Groupable, syntax: Syntax) -> bool:
+def _has_dimension(program: Program, groupables: Groupable, syntax: Syntax) -> bool:
     match syntax:
         case Name(text=text):
-            return text in {*parted.fixed, *parted.elements} or _has_axis(parted, text) or _has_arm(parted, text)
+            return (
+                text in {*groupables.fixed, *groupables.elements}
+                or _has_axis(groupables, text)
+                or _has_arm(groupables, text)
+            )
     path = _path(syntax) or []
     if len(path) == 2 and path[1].text == GROUP and path[0].text in program.axes:
-        return _has_axis(parted, path[0].text)
-    return ".".join(name.text for name in path[:2]) in fields_by(program, [parted])
+        return _has_axis(groupables, path[0].text)
+    return ".".join(name.text for name in path[:2]) in fields_by(program, [groupables])
 
 
-def _single_name(program: Program, name: Name, parted: Sequence[Groupable]) -> str | None:
+def _single_name(program: Program, name: Name, groupables: Sequence[Groupable]) -> str | None:
     """Check a dimension of one name: a built-in one, an axis or an arm; None if it is wrong."""
     text = name.text
     for kind, table in (("axis", program.axes), ("arm", program.arms)):
@@ -223,14 +231,14 @@ def _single_name(program: Program, name: Name, parted: Sequence[Groupable]) -> s
             if text not in table:
                 return None  # it was reported
     if text in BUILT_IN_DIMENSIONS:
-        stranger = next((groupable for groupable in parted if text not in groupable.fixed), None)
+        stranger = next((groupable for groupable in groupables if text not in groupable.fixed), None)
         if stranger is not None:
-            _out_of_place(program, name, _no_fixed(text, stranger), parted)
+            _report_dimension(program, name, _why_no_built_in(text, stranger), groupables)
             return None
         return text
     if text in program.axes or text in program.arms:
         has = _has_axis if text in program.axes else _has_arm
-        stranger = next((groupable for groupable in parted if not has(groupable, text)), None)
+        stranger = next((groupable for groupable in groupables if not has(groupable, text)), None)
         if stranger is None:
             return text
         if text in program.arms and not stranger.arms:
@@ -238,44 +246,44 @@ def _single_name(program: Program, name: Name, parted: Sequence[Groupable]) -> s
         else:
             what = "axis" if text in program.axes else "arm"
             message = f"no scenario of {stranger.named} has the {what} `{text}`"
-        _out_of_place(program, name, message, parted)
+        _report_dimension(program, name, message, groupables)
         return None
-    if not parted and text in element_names(program):
+    if not groupables and text in element_names(program):
         return None  # the scores of these elements were reported
-    fields = fields_by(program, parted)
+    fields = fields_by(program, groupables)
     same = [dim for dim in fields if text in dim.split(".")]
     close = same[0] if same else nearest(text, [*BUILT_IN_DIMENSIONS, *program.axes, *program.arms, *fields])
-    known = known_dimensions(program, parted)
+    known = known_dimensions(program, groupables)
     help_ = f"did you mean `{close}`?" if close else f"it goes by {', '.join(known)}"
     program.diagnostics.error("E0201", f"there is no dimension `{text}`", name.span, help=help_, unknown=text)
     return None
 
 
-def _no_fixed(text: str, parted: Groupable) -> str:
-    if not parted.arms:
+def _why_no_built_in(text: str, groupables: Groupable) -> str:
+    if not groupables.arms:
         return f"an item has no `{text}`: the replies to it have"
     match text:
-        case "evaluator" if parted.across:
-            return f"{parted.named} compares evaluators, so it does not go by them"
+        case "evaluator" if groupables.across:
+            return f"{groupables.named} compares evaluators, so it does not go by them"
         case "evaluator":
-            return f"{parted.named} is of scores that are computed, which have no `evaluator`"
+            return f"{groupables.named} is of scores that are computed, which have no `evaluator`"
         case "pair":
-            return f"{parted.named} compares nobody, so it does not go by pairs of evaluators"
+            return f"{groupables.named} compares nobody, so it does not go by pairs of evaluators"
         case "dimension" | "metric":
-            return f"{parted.named} has no {'metrics of a rubric' if text == 'dimension' else 'metric'}"
-    return f"{parted.named} does not go by `{text}`"
+            return f"{groupables.named} has no {'metrics of a rubric' if text == 'dimension' else 'metric'}"
+    return f"{groupables.named} does not go by `{text}`"
 
 
-def _out_of_place(program: Program, name: Name, message: str, parted: Sequence[Groupable]) -> None:
-    known = known_dimensions(program, parted)
+def _report_dimension(program: Program, name: Name, message: str, groupables: Sequence[Groupable]) -> None:
+    known = known_dimensions(program, groupables)
     help_ = f"it goes by {', '.join(f'`{dim}`' for dim in known)}" if known else "leave it out"
     program.diagnostics.error("E0621", message, name.span, help=help_)
 
 
-def _of_rows(program: Program, path: Sequence[Name], parted: Sequence[Groupable]) -> str | None:
+def _of_rows(program: Program, path: Sequence[Name], groupables: Sequence[Groupable]) -> str | None:
     """Check a dotted dimension: a field of rows or of elements; None if it is wrong."""
     alias, field, *further = path if len(path) > 1 else [path[0], path[0]]
-    for groupable in parted:
+    for groupable in groupables:
         if alias.text in groupable.elements:
             if not _goes_by(program, path, groupable.elements[alias.text], 1):
                 return None
@@ -341,13 +349,13 @@ def _goes_by(program: Program, path: Sequence[Name], type_: Type, known: int = 2
     return True
 
 
-def values_of(program: Program, dim: str, parted: Sequence[Groupable]) -> tuple[str, Sequence[str] | None]:
+def values_of(program: Program, dim: str, groupables: Sequence[Groupable]) -> tuple[str, Sequence[str] | None]:
     """Return the kind of a dimension that is no axis or arm, and its values; None if not all of them are known."""
     first, *path = dim.split(".")
     if first in program.axes:
         groups = (value.group for value in program.axes[first].values)
         return "choice", list(dict.fromkeys(group for group in groups if group is not None))
-    for groupable in parted:
+    for groupable in groupables:
         sources = [s.rows.dataset for s in groupable.scenarios if s.rows is not None and s.rows.alias == first]
         starts = [groupable.elements.get(first), *(RecordType(fields=fields_of(program, name)) for name in sources)]
         for type_ in [_at(start, path) for start in starts]:
@@ -382,10 +390,10 @@ def fields_of(program: Program, dataset: str) -> dict[str, Type]:
     return {field.name: field.type for field in found.fields} if found is not None else {}
 
 
-def fields_by(program: Program, parted: Sequence[Groupable]) -> list[str]:
-    """Return the row fields that all of `parted` can go by, in source notation."""
+def fields_by(program: Program, groupables: Sequence[Groupable]) -> list[str]:
+    """Return the row fields that all of `groupables` can go by, in source notation."""
     every: list[set[str]] = []
-    for groupable in parted:
+    for groupable in groupables:
         rows = [scenario.rows for scenario in groupable.scenarios if scenario.rows is not None]
         every.append({f"{r.alias}.{name}" for r in rows for name in fields_of(program, r.dataset)})
     return sorted(set.intersection(*every)) if every else []

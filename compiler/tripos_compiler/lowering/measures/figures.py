@@ -19,7 +19,7 @@ from tripos_compiler.language import intervals
 from tripos_compiler.language.aggregates import RATIOS
 from tripos_compiler.language.intervals import INTERVAL_ENDS, Scale
 from tripos_compiler.library.ranges import CURVES, Interval, curve
-from tripos_compiler.library.signature import in_bounds
+from tripos_compiler.library.signature import LARGEST, in_bounds
 from tripos_compiler.lowering.measures.aggregates import find_measure, read_aggregate
 from tripos_compiler.lowering.measures.dimensions import (
     Groupable,
@@ -348,6 +348,10 @@ def _binary(reading: FigureContext, syntax: BinaryExpr) -> TypedFigure | None:
         typed_figure = _constant(reading, syntax, _computed(syntax.operator, one, other))
         form = combined(syntax.operator, [figure.form, right.form])  # exact, as 1 / 3 is
         return None if typed_figure is None else replace(typed_figure, form=form, direction_form=form)
+    form = combined(syntax.operator, [figure.form, right.form])
+    if any(abs(factor) > LARGEST for factor in form.terms.values()):
+        reading.error("E0301", "a factor of this formula is too large", syntax.span, LARGEST_FIGURE)
+        return None
     if syntax.operator in ("+", "-"):
         other_scale = intervals.negated(right.scale) if syntax.operator == "-" else right.scale
         return formula_of(reading, syntax.operator, [figure, right], syntax, intervals.added(figure.scale, other_scale))
