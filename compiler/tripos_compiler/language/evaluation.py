@@ -70,6 +70,13 @@ class NoValue(Unavailable):
         super().__init__("the expression", status, reason)
 
 
+class CalledInRunsOnly(Unavailable):
+    """A call of a user's function before a run, in which its code is not loaded."""
+
+    def __init__(self, function: str) -> None:
+        super().__init__("the expression", "unknown", f"`{function}` is only called in a run")
+
+
 class InternalError(Exception):
     """A function or an operator of Tripos failed in an undeclared way."""
 
@@ -427,6 +434,8 @@ def _call(expr: Call, function: Function | None, names: Mapping[str, Any]) -> An
     plugin = user_functions().get(expr.function)
     if plugin is not None:
         return plugin(*arguments, **keywords)
+    if function is None and not user_functions():
+        raise CalledInRunsOnly(expr.function)
     try:
         value = FUNCTIONS[expr.function](*arguments, **keywords)
     except AmbiguousAnswer as error:  # no fallback stands in for it: it says something, and nobody knows what
