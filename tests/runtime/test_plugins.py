@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import Command
 from tests.each import each
-from tripos_compiler.language.evaluation import InternalError, Unavailable, evaluate
+from tripos_compiler.language.evaluation import CalledInRunsOnly, Unavailable, evaluate
 from tripos_compiler.library.registry import with_functions
 from tripos_compiler.plan import (
     Benchmark,
@@ -88,7 +88,7 @@ def test_functions_of_one_run_are_not_those_of_another(tmp_path: Path) -> None:
         loaded = load(tmp_path, f"def one(text: str) -> int:\n    return {number}\n", "one", IntegerType())
         with with_functions({"one": loaded}):
             assert evaluate(call, {}) == number
-    with pytest.raises(InternalError, match="one"):
+    with pytest.raises(CalledInRunsOnly, match="one"):
         evaluate(call, {})
 
 
