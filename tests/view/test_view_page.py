@@ -9,6 +9,7 @@ import asyncio
 import itertools
 import json
 import os
+import random
 import re
 from pathlib import Path
 from typing import Any
@@ -157,6 +158,50 @@ def test_every_page_draws_and_breaks_no_rule(view: ViewFiles) -> None:
                     await check_rules(page, f"{name} {width}")
                     if PICTURES:
                         await page.picture(Path(PICTURES) / f"{name}-{width}-{language}.png")
+        assert page.problems == []
+
+    shown(go)
+
+
+POINTS = """[...document.querySelectorAll('.panel')].map(card => [...card.querySelectorAll('.interval svg')].map(each =>
+  [each.getAttribute('aria-label'), each.querySelector('.dot').getBoundingClientRect().x])).filter(each => each.length)"""
+
+
+def test_within_a_card_position_rises_with_the_value(view: ViewFiles, tmp_path: Path) -> None:
+    run = run_of(view)
+    page_text = write_report(view, run)
+    found = re.search(r'id="tripos-data">(.*?)</script>', page_text, re.DOTALL)
+    assert found is not None
+    dice = random.Random(3)
+
+    def drawn(value: Any, size: float, shift: float) -> Any:
+        """Give each row of a measure another value and interval, and each measure rows of its judge and of people."""
+        if isinstance(value, list):
+            return [drawn(each, size, shift) for each in value]
+        if not isinstance(value, dict):
+            return value
+        if {"value", "low", "high"} <= value.keys():
+            middle = shift + size * dice.uniform(-1, 1)
+            low, high = middle - size * dice.random(), middle + size * dice.random()
+            return value | {"value": middle, "low": low, "high": high}
+        made = {name: drawn(each, size, shift) for name, each in value.items()}
+        if isinstance(rows := value.get("rows"), list) and "sql" in value:
+            made |= {"judge": drawn(rows, size, shift + size), "people": drawn(rows, size, shift - size)}
+        return made
+
+    async def go(page: Page) -> None:
+        for size, shift in ((0.2, 0.5), (2, 3.5), (30, 60), (5, 0), (0.01, 4)):
+            data = {path: drawn(each, size, shift) for path, each in json.loads(found[1]).items()}
+            path = tmp_path / f"{size}.html"
+            path.write_text(page_text.replace(found[1], json.dumps(data).replace("<", "\\u003c")), "utf-8")
+            await page.open(f"{path.as_uri()}#/run/{run}")
+            cards = await page.evaluate(POINTS)
+            assert max(map(len, cards)) >= 6
+            for card in cards:
+                placed = sorted((float(text.split()[0].replace("−", "-")), x) for text, x in card)
+                assert all(after[1] - before[1] >= -0.5 for before, after in itertools.pairwise(placed)), card
+                if size > 0.1 and placed[-1][0] - placed[0][0] > size:
+                    assert placed[-1][1] - placed[0][1] > 20, card
         assert page.problems == []
 
     shown(go)
