@@ -35,6 +35,12 @@ export function Ends({ scale }: { scale: Scale }) {
 }
 
 const SHADES = 7;
+
+/** The shade of a score from 0 to 1. */
+export function shadeOf(score: number): string {
+  return `s${Math.min(SHADES - 1, Math.max(0, Math.floor(score * SHADES)))}`;
+}
+
 /** Scores that differ by less than this in all are one shade: a picture of noise would say more than they do. */
 const LEAST_RANGE = 0.05;
 /** As many columns have room on a phone; of more, each row is a card. */
@@ -55,7 +61,7 @@ export function HeatMap({ rows, columns, value, row, column, label, onPick, mark
   const [least, most] = [Math.min(...all), Math.max(...all)];
   const range = Math.max(most - least, LEAST_RANGE);
   const from = (least + most - range) / 2;
-  const shade = (score: number) => `shade s${Math.min(SHADES - 1, Math.max(0, Math.floor(((score - from) / range) * SHADES)))}`;
+  const shade = (score: number) => `shade ${shadeOf((score - from) / range)}`;
   return (
     <>
       <table class={`heat ${columns.length > FEW ? "wide" : ""}`} role="table" aria-label={label}>
