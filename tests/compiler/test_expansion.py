@@ -254,6 +254,36 @@ def test_an_expression_of_a_cell_stays_in_its_hole(tmp_path: Path) -> None:
     assert of_files(tmp_path, f"{table}for each task in tasks {{\n{each}}}\n") == of_files(tmp_path, by_hand)
 
 
+CELLS = (
+    "3",
+    "-3",
+    "1 + 2",
+    "7 - 2 - 1",
+    "2 * 3",
+    "1 + 2 * 3",
+    "(1 + 2)",
+    "abs(-2)",
+    "words(item.question)",
+    "max(1, 2) - 1",
+)
+OPERATORS = ("+", "-", "*", "/")
+
+
+def test_a_cell_is_one_operand_of_the_expression_around_it(tmp_path: Path) -> None:
+    body = 'scenario one {\n  over items as item\n  ask reply by candidate { prompt "Say {{ HOLE }}." }\n  score right = reply.text == "4"\n}\n'
+    for seed in range(sized(60, 600)):
+        draw = Random(seed)
+        cells = {name: draw.choice(CELLS) for name in ("first", "second")}
+        hole = "2 OP task.first OP task.second OP 5"
+        while "OP" in hole:
+            hole = hole.replace("OP", draw.choice(OPERATORS), 1)
+        table = f"rows tasks {{\n  | name | first | second |\n  | one | {cells['first']} | {cells['second']} |\n}}\n"
+        grouped = re.sub(r"task\.(\w+)", r"({\1})", hole).format(**cells)
+        by_hand = body.replace("HOLE", grouped)
+        each = body.replace("HOLE", hole).replace("scenario one", "scenario task.name")
+        assert of_files(tmp_path, f"{table}for each task in tasks {{\n{each}}}\n") == of_files(tmp_path, by_hand), seed
+
+
 def test_a_release_is_written_out_before_parts_of_it_are_taken(tmp_path: Path) -> None:
     released = """\
 benchmark sums "1.0.0" { languages en }

@@ -27,7 +27,10 @@ from tripos_compiler.source.text import CopiedText, Segment, Source, Span
 from tripos_compiler.source.tree import (
     BinaryExpr,
     Block,
+    CallExpr,
     Entry,
+    Group,
+    IndexExpr,
     Member,
     Name,
     Node,
@@ -284,7 +287,7 @@ class _Substitution:
         def put(match: re.Match[str], alone: bool) -> str | None:
             cell = self._known(match["column"], text.stretch(*match.span("column")))
             if isinstance(cell, Name):
-                return self._written(cell) if alone else cell.text
+                return self._written(cell) if alone else self._operand(cell)
             if cell is None:
                 return None
             return cell.value if alone else '"' + cell.value.replace("\\", "\\\\").replace('"', '\\"') + '"'
@@ -299,6 +302,13 @@ class _Substitution:
             case Name() | Number():
                 return cell.text
         return f"{{{{ {cell.text} }}}}"
+
+    def _operand(self, cell: Name) -> str:
+        """Return what a cell becomes in a larger expression: in parentheses, unless no operator can take it apart."""
+        match parse_cell(cell, self.program.diagnostics):
+            case Text() | Name() | Number() | Member() | CallExpr() | IndexExpr() | Group():
+                return cell.text
+        return f"({cell.text})"
 
     def _known(self, column: str, span: Span) -> Name | Text | None:
         cell = self.row.cells.get(column)
