@@ -274,7 +274,7 @@ GROUPS: dict[str, tuple[Function, ...]] = {
             no_longer_than_arguments=True,
             prints_options="items",
         ),
-        Function(texts.fill, check=texts.has_other_holes, partial=rules.OTHER_HOLES, values_by_name=True),
+        Function(texts.fill, check=texts.other_holes, partial=rules.OTHER_HOLES, values_by_name=True),
         Function(texts.letters_for, least_items=rules.same_number),
         Function(texts.json, no_longer_than_arguments=True),
     ),

@@ -35,6 +35,7 @@ from tripos_compiler.library.calls import arguments_of, call, is_call
 from tripos_compiler.library.function import Function
 from tripos_compiler.library.functions import lists, multiple_choice, texts as text_functions, tools
 from tripos_compiler.library.registry import FUNCTIONS
+from tripos_compiler.library.signature import ArgumentError
 from tripos_compiler.lowering.cases import ScenarioCases, known_data
 from tripos_compiler.lowering.folding import map_expression
 from tripos_compiler.lowering.reply_forms import warn_of_form_in_rows
@@ -801,17 +802,22 @@ def _filled_templates(program: Program, scenario: Scenario, cases: ScenarioCases
     """Report rows in which a template that is filled has other holes than those that have a value."""
     rows = cases.known_rows or ()
     seen: set[str] = set()
+    wrong_places: set[Span] = set()
     for step in (step for treatment in scenario.treatments for step in treatment.steps):
         every = list(uses(step))
         conditions = [use.expr for use in every if use.use == "condition" and use.owner is step]
         for use in every:
             fills = [part for part in subexpressions(use.expr) if is_call(part, text_functions.fill)]
-            key = serialized_form(use.expr).model_dump_json() if fills else ""
             data = known_data(program, use.expr) if fills else None
-            if data is None or key in seen:
+            if data is None:
+                continue
+            guards = [*conditions, *([] if use.guard is None else [use.guard])]
+            exprs = [serialized_form(each).model_dump_json() for each in (use.expr, *guards)]
+            key = f"{use.language} {exprs}"
+            _, span = program.index.places.get(id(fills[0]), (None, _place(steps, step)))
+            if key in seen or span in wrong_places:
                 continue
             seen.add(key)
-            guards = [*conditions, *([] if use.guard is None else [use.guard])]
             expr = map_expression(use.expr, _with_empty_values)
             for number, row in enumerate(rows, 1):
                 names = {**row, **data}
@@ -821,8 +827,8 @@ def _filled_templates(program: Program, scenario: Scenario, cases: ScenarioCases
                 wrong = _wrong_holes(expr, fills, names)
                 if wrong is not None:
                     where = f"row {number} of this scenario: " if names_in(expr) & row.keys() else ""
-                    _, span = program.index.places.get(id(fills[0]), (None, _place(steps, step)))
-                    program.diagnostics.error("E0406", f"{where}{wrong}", span, help=text_functions.FILL)
+                    program.diagnostics.error(wrong.code, f"{where}{wrong.message}", span, help=wrong.help)
+                    wrong_places.add(span)
                     break
 
 
@@ -835,8 +841,8 @@ def _with_empty_values(part: Expr) -> Expr:
     return part.model_copy(update={"args": (template, holes, Items(values=(Literal_(value=""),) * len(holes.values)))})
 
 
-def _wrong_holes(expr: Expr, fills: Sequence[Expr], names: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with the holes of a template in an expression; None if nothing is, or it is not known."""
+def _wrong_holes(expr: Expr, fills: Sequence[Expr], names: Mapping[str, Any]) -> ArgumentError | None:
+    """Return the error of a template in an expression that has other holes; None without one, or if it is not known."""
     try:
         evaluate(expr, names)
     except NoValue as error:
@@ -849,7 +855,7 @@ def _wrong_holes(expr: Expr, fills: Sequence[Expr], names: Mapping[str, Any]) ->
     for part in fills:
         assert isinstance(part, Call)
         given = {name: _evaluate_or_none(of, names) for name, of in arguments_of(part).items() if name != "values"}
-        wrong = text_functions.wrong_holes(given)
+        wrong = text_functions.other_holes(given)
         if wrong is not None:
             return wrong
     return None
