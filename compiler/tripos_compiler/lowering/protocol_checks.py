@@ -36,7 +36,8 @@ from tripos_compiler.library.function import Function
 from tripos_compiler.library.functions import lists, multiple_choice, texts as text_functions, tools
 from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.library.signature import ArgumentError
-from tripos_compiler.lowering.cases import ScenarioCases, known_data
+from tripos_compiler.lowering.cases import ScenarioCases
+from tripos_compiler.lowering.datasets import known_data
 from tripos_compiler.lowering.folding import map_expression
 from tripos_compiler.lowering.reply_forms import warn_of_form_in_rows
 from tripos_compiler.lowering.steps import Steps, list_length
