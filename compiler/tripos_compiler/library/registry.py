@@ -71,7 +71,7 @@ GROUPS: dict[str, tuple[Function, ...]] = {
         Function(multiple_choice.option_letters, version=4),
         Function(multiple_choice.right_or_wrong, version=4),
         Function(places.boxed, version=2, no_longer_than_arguments=True),
-        Function(places.code_block, no_longer_than_arguments=True),
+        Function(places.code_block, version=2, no_longer_than_arguments=True),
         Function(answers.after, check=texts.is_empty, partial=rules.NO_MARKER, no_longer_than_arguments=True),
         Function(answers.is_yes, version=2),
     ),
