@@ -364,6 +364,49 @@ def test_a_mistake_is_reported_where_it_is_written(part: int, tmp_path: Path) ->
         assert len(places_told) == len(set(places_told)), seed
 
 
+@pytest.mark.parametrize(
+    ("text", "message", "help_"),
+    [
+        (
+            "scenario sums_a like sums_b { over items as item }",
+            "there is no scenario `sums_b`",
+            "there is `dataset_of_sums`",
+        ),
+        (
+            "scenario a like dataset_of_sum { over items as item }",
+            "there is no scenario `dataset_of_sum`",
+            "did you mean `dataset_of_sums`?",
+        ),
+        (
+            "scenario a like dataset_of_sums { score rigth = true }",
+            "scenario `dataset_of_sums` has no `score rigth` that this could replace",
+            "did you mean `score right`? A new statement goes into `add { … }`",
+        ),
+        (
+            "scenario a like dataset_of_sums { context stage }",
+            "scenario `dataset_of_sums` has no `context` that this could replace",
+            "it has `ask reply`, `over`, `score right`; a new statement goes into `add { … }`",
+        ),
+        ("dataset c like datasets { count 2 }", "there is no data set `datasets`", "there is `items`, `others`"),
+        (
+            "dataset c { add { count 2 } }",
+            "`add` changes what is inherited, and this data set is like no other",
+            "write `dataset c like … { … }`, or remove it",
+        ),
+    ],
+)
+def test_a_message_about_like_names_what_the_author_wrote(text: str, message: str, help_: str, tmp_path: Path) -> None:
+    scenario = """
+scenario dataset_of_sums {
+  over items as item
+  ask reply by candidate { prompt "{{ item.question }}" }
+  score right = contains(reply.text, "4")
+}
+"""
+    compiled = compile_files(tmp_path, {"items.jsonl": ITEMS, "spec.tripos": HEAD + scenario + text})
+    assert (message, help_) in [(item.message, item.help) for item in compiled.diagnostics]
+
+
 def test_a_mistake_of_one_copy_names_it_and_one_of_all_names_none(tmp_path: Path) -> None:
     text = table([Row("one", "t", "sum", "items", "true", 1), Row("two", "t", "sum", "bare", "true", 1)]) + REPEATED
     bare = 'dataset bare from "items.jsonl" { question text }\n'

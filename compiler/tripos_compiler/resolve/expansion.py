@@ -18,7 +18,7 @@ from typing import Any, TypeVar, cast
 
 from tripos_compiler.constructs.signature import Changes, Statement
 from tripos_compiler.constructs.statements import read_statements
-from tripos_compiler.constructs.table import CONSTRUCTS, REPEATED
+from tripos_compiler.constructs.table import CONSTRUCTS, NOUNS, REPEATED
 from tripos_compiler.diagnostics.diagnostic import Label, nearest, suggest
 from tripos_compiler.resolve.incremental import Memory, expanded_once
 from tripos_compiler.resolve.program import Program
@@ -45,6 +45,13 @@ T = TypeVar("T")
 HOLE = re.compile(r"(?<=\{\{).*?(?=\}\})", re.DOTALL)
 WORDS = {construct.name: construct.starts_with for construct in CONSTRUCTS}
 """The first word of each construct."""
+ADDITIONS = frozenset(construct.name for construct in CONSTRUCTS if construct.change == "adds")
+OMISSIONS = frozenset(construct.name for construct in CONSTRUCTS if construct.change == "leaves out")
+
+
+def _noun(statement: Statement) -> str:
+    word = WORDS[statement.construct]
+    return NOUNS.get(word, word)
 
 
 def declared_name(statement: Statement) -> str | None:
@@ -389,8 +396,9 @@ class _Inheritance:
         word = WORDS[statement.construct]
         base = self.named.get((word, name.text))
         if base is None:
-            known = [other or "" for kind, other in self.named if kind == word]
-            _unknown(self.program, {"dataset": "data set"}.get(word, word), name, known, f"{word} {name.text} {{ … }}")
+            own = declared_name(statement)
+            known = [other for kind, other in self.named if kind == word and other is not None and other != own]
+            _unknown(self.program, _noun(statement), name, known, f"{word} {name.text} {{ … }}")
             self._lose(statement)
             return None
         self.program.index.use(name.span, base.name().span)
@@ -441,10 +449,10 @@ class _Inheritance:
 
     def _refuse_changes(self, statement: Statement) -> None:
         for inner in statement.body:
-            if inner.construct.endswith(("_added", "_without")):
-                word = WORDS[statement.construct]
-                message = f"`{WORDS[inner.construct]}` changes what is inherited, and this {word} is like no other"
-                help_ = f"write `{word} {declared_name(statement)} like … {{ … }}`, or remove it"
+            if inner.construct in ADDITIONS | OMISSIONS:
+                noun = _noun(statement)
+                message = f"`{WORDS[inner.construct]}` changes what is inherited, and this {noun} is like no other"
+                help_ = f"write `{WORDS[statement.construct]} {declared_name(statement)} like … {{ … }}`, or remove it"
                 self.program.diagnostics.error("E0107", message, inner.head, help=help_)
 
 
@@ -487,7 +495,7 @@ class _Merge:
 
     @property
     def _title(self) -> str:
-        return f"{WORDS[self.base.construct]} `{self.base.name().text}`".replace("dataset", "data set")
+        return f"{_noun(self.base)} `{self.base.name().text}`"
 
     def body(self) -> tuple[Statement, ...]:
         """Return the inherited statements with the changes. Reports changes of what is not there."""
@@ -495,9 +503,9 @@ class _Merge:
         there = {key for key, _ in self.kept}
         for inner in self.statement.body:
             key = _key(inner)
-            if inner.construct.endswith("_without"):
+            if inner.construct in OMISSIONS:
                 self._remove(inner, there)
-            elif inner.construct.endswith("_added"):
+            elif inner.construct in ADDITIONS:
                 waiting += self._added(inner, there)
             elif key in self.replaced:
                 places = (place for place, (other, _) in enumerate(self.kept) if other == key)
@@ -542,13 +550,12 @@ class _Merge:
 
     def _nothing_to_replace(self, inner: Statement, key: Key, there: set[Key]) -> None:
         message = f"{self._title} has no {_shown(key)} that this could replace"
-        self.program.diagnostics.error(
-            "E0201",
-            message,
-            inner.head,
-            self._where(),
-            help=f"{self._help(key, there)}; a new statement goes into `add {{ … }}`",
-        )
+        help_ = self._help(key, there)
+        if help_.endswith("?"):
+            help_ = f"{help_} A new statement goes into `add {{ … }}`"
+        else:
+            help_ = f"{help_}; a new statement goes into `add {{ … }}`"
+        self.program.diagnostics.error("E0201", message, inner.head, self._where(), help=help_)
 
     def _where(self) -> Label:
         return Label(self.base.head, "`like` names this")
