@@ -124,6 +124,11 @@ class Diagnostics:
         """Return the attempt that starts here."""
         return Attempt(self, len(self.items), self.failures)
 
+    @property
+    def size(self) -> tuple[int, ...]:
+        """The numbers of everything recorded so far: it changes with each message and each loss."""
+        return len(self.items), self.failures, len(self.skipped_names), len(self.skipped_blocks)
+
     def extend(self, items: Iterable[Diagnostic], failures: int) -> None:
         """Add the diagnostics of another collector with its number of failures."""
         self.items.extend(items)
@@ -199,7 +204,7 @@ def _as_written(items: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
         key: object = number if span is None else (item.severity, item.code, span.written)
         groups.setdefault(key, []).append(item)
     for group in groups.values():
-        own = [item for item in group if not item.labels or not isinstance(item.labels[0].span.anchor, CopiedText)]
+        own = [item for item in group if _reason(item) is None]
         alone = len({_reason(item) for item in group}) == 1
         for item in own or group[:1]:
             labels = tuple(Label(label.span.written, label.text) for label in item.labels)

@@ -32,7 +32,6 @@ from tripos_compiler.lowering.measures.typed_figures import (
     is_aggregate,
     is_by,
     operator_in,
-    written_as,
 )
 from tripos_compiler.plan import (
     Aggregate,
@@ -437,7 +436,7 @@ def find_across(
     if role is None:
         if operands is not None:
             second = f"; or name what to compare it with: `{function.shown}`" if function.across == "optional" else ""
-            help_ = f"say whose: `measure … = {written_as(call)} across ROLE`{second}"
+            help_ = f"say whose: `measure … = {call.span.excerpt} across ROLE`{second}"
             reading.error("E0623", f"`{function.name}` compares the models of a role", call.span, help_)
         return None
     reading.uses_across = True
@@ -477,7 +476,7 @@ def find_operand(reading: FigureContext, syntax: Syntax) -> Operand | LoweredMea
     """
     column = reading.program.columns.get(syntax.span)
     if column is not None and reading.scenario is not None:
-        return reading.scores.column(column, reading.scenario, written_as(syntax))
+        return reading.scores.column(column, reading.scenario, syntax.span.excerpt)
     match syntax:
         case Name():
             return _unqualified_operand(reading, syntax)
@@ -699,14 +698,14 @@ def find_choice(reading: FigureContext, syntax: Syntax) -> Operand | LoweredMeas
     operand = find_operand(reading, of)
     if not isinstance(operand, Operand):
         if operand is not None:
-            message = f"`{written_as(of)}` is a measure, and a condition is one on what a judge chose"
+            message = f"`{of.span.excerpt}` is a measure, and a condition is one on what a judge chose"
             reading.error("E0301", message, of.span, "name a score whose judge `gives choice(…)`")
         return None
     names = chosen_names(reading, syntax, operand)
     if names is None:
         return None
     true = BoolType()
-    return replace(operand, type=true, true_of=names, bounds=SHARE, ends=SHARE.ends, notation=written_as(syntax))
+    return replace(operand, type=true, true_of=names, bounds=SHARE, ends=SHARE.ends, notation=syntax.span.excerpt)
 
 
 def chosen_names(reading: FigureContext, syntax: Syntax, operand: Operand) -> tuple[str, ...] | None:
@@ -724,7 +723,7 @@ def chosen_names(reading: FigureContext, syntax: Syntax, operand: Operand) -> tu
             close = nearest(word, values) if word is not None else None
             some = ", ".join(f"`{value}`" for value in values[:8])
             help_ = f"did you mean `{close}`?" if close else f"its values are {some}"
-            reading.error("E0201", f"{operand.shown} has no value `{written_as(node)}`", node.span, help_, word)
+            reading.error("E0201", f"{operand.shown} has no value `{node.span.excerpt}`", node.span, help_, word)
             return None
         found.append(word)
     holds = operator_in(syntax) in ("==", "in")
@@ -837,7 +836,7 @@ def read_aggregate(reading: FigureContext, call: CallExpr, read: Read) -> TypedF
         for parameter in function.parameters:
             if parameter.of_names is not None:
                 arguments.named.setdefault(parameter.name, parameter.of_names)
-    named = written_as(call)
+    named = call.span.excerpt
     scale, ends = _scale(reading, function, values[0].bounds, values[0].ends)
     keeps = _keeps_scale(function)
     leaf = _leaf(function, arguments, values, judge, among)
@@ -946,7 +945,7 @@ def _of_cells(
         help_ = "take it `by metric`, or give the metrics one scale"
         reading.error("E0702", "this averages metrics of different scales", call.span, help_)
         return None
-    named = written_as(call)
+    named = call.span.excerpt
     if isinstance(figure, Aggregate) or not _keeps_scale(function):
         scale, ends = _scale(reading, function, inner.scale.base, inner.scale.bounds or inner.ends)
     else:
@@ -1051,7 +1050,7 @@ def _nested(
         return None
     if not by:
         message = f"this is a single figure, so there is nothing to take the `{function.name}` of"
-        help_ = f"say what the inner one goes by: `{function.name}({written_as(syntax)} by …)`"
+        help_ = f"say what the inner one goes by: `{function.name}({syntax.span.excerpt} by …)`"
         reading.error("E0301", message, syntax.span, help_)
         return None
     return _in_cells(inner, by)

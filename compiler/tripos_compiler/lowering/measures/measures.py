@@ -48,7 +48,6 @@ from tripos_compiler.lowering.measures.typed_figures import (
     measures_in,
     random_facets,
     without_numbers,
-    written_as,
 )
 from tripos_compiler.lowering.scores import computed_score, depends_on_reply, lower_column
 from tripos_compiler.plan import (
@@ -103,8 +102,8 @@ def collect_columns(program: Program, steps: Steps, statement: Statement) -> Non
             others = True
             continue
         if figure_in(program, scenario, known, node) is not None:
-            message = f"`{written_as(node)}` is made of figures, and nothing says in which cells"
-            help_ = f"say what it goes by: `{written_as(node)} by …`"
+            message = f"`{node.span.excerpt}` is made of figures, and nothing says in which cells"
+            help_ = f"say what it goes by: `{node.span.excerpt} by …`"
             program.diagnostics.error("E0301", message, node.span, help=help_)
             continue
         column = lower_column(steps, f"{own or 'expect'}.{word}", node, own_where)
@@ -763,7 +762,7 @@ def _lowered(
         figure=figured.figure,
         operator=operator,
         value=value,
-        shown=written_as(condition),
+        shown=condition.span.excerpt,
         by=by,
         low=low,
         high=high,
