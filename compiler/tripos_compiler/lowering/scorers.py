@@ -870,6 +870,7 @@ def _reply_record(program: Program, statement: Statement) -> ScorerOutput | None
         if name in fields:
             message = f"field `{name}` is declared twice"
             program.diagnostics.error("E0202", message, key.span, help="rename one", recovered=True)
+            continue
         if type_ is None:
             continue
         fields[name] = type_
