@@ -55,6 +55,7 @@ from tripos_compiler.plan import (
     JudgedStep,
     Literal_,
     Pairing,
+    Ref,
     Retrieve,
     Rows,
     Scenario,
@@ -67,6 +68,7 @@ from tripos_compiler.plan import (
     serialized_form,
 )
 from tripos_compiler.resolve.program import LoadedDataset, LoadedRow, Program
+from tripos_compiler.resolve.python_functions import SHIPPED
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.text import Span
 
@@ -631,6 +633,7 @@ def check_protocol(
     """Warn of mistakes that make the figures of a scenario misleading."""
     _samples_alike(program, steps)
     _filled_templates(program, scenario, cases, steps)
+    _replies_run_as_code(program, steps)
     if not cases.from_file or cases.alias is None or not cases.known_rows:
         return
     rows = list(islice(cases.known_rows, MOST_ROWS))
@@ -831,6 +834,26 @@ def _filled_templates(program: Program, scenario: Scenario, cases: ScenarioCases
                     program.diagnostics.error(wrong.code, f"{where}{wrong.message}", span, help=wrong.help)
                     wrong_places.add(span)
                     break
+
+
+def _replies_run_as_code(program: Program, steps: Steps) -> None:
+    """Warn of programs that run the whole text of a reply, in which code may stand between lines of prose."""
+    texts = {
+        (step.name, "text") for step in steps.lowered if isinstance(step, Ask) and not step.plain and not step.options
+    }
+    for step in steps.lowered:
+        for part in (part for expr in step_expressions(step) for part in subexpressions(expr)):
+            plugin = program.plugins.get(part.function) if isinstance(part, Call) else None
+            if plugin is None or plugin.external != "shipped":
+                continue
+            assert isinstance(part, Call)
+            runs = SHIPPED[plugin.function].runs
+            run = {**dict(zip(plugin.parameters, part.args, strict=False)), **part.named}.get(runs)
+            if isinstance(run, Ref) and run.path in texts:
+                said = ".".join(run.path)
+                message = f"`{plugin.name}` runs the whole reply `{said}`, where code may stand in a fence with prose"
+                help_ = f"give it the code alone: `{runs}: code_block({said})`"
+                program.diagnostics.warning("W1013", message, _place(steps, step), help=help_)
 
 
 def _with_empty_values(part: Expr) -> Expr:
