@@ -14,7 +14,7 @@ from tripos_compiler.diagnostics.diagnostic import nearest, suggest
 from tripos_compiler.diagnostics.habits import suggest_notation
 from tripos_compiler.language.aggregates import AGGREGATES, MEAN, AggregateFunction, AggregateParameter, Bounds as Ends
 from tripos_compiler.language.intervals import Scale, scale_of
-from tripos_compiler.language.scored_values import conversations_before, lists_of, most_tries
+from tripos_compiler.language.scored_values import conversations_before, lists_of, most_tries, repeated_conversations
 from tripos_compiler.library.ranges import SHARE, Interval
 from tripos_compiler.library.types import PLAIN, fits, type_notation, without_optional
 from tripos_compiler.lowering.measures.dimensions import dimension_text, element_names
@@ -46,6 +46,7 @@ from tripos_compiler.plan import (
     Score,
     Scorer,
     Type,
+    Verdict,
 )
 from tripos_compiler.resolve.program import Program
 from tripos_compiler.source.text import Span
@@ -265,7 +266,9 @@ def is_fitting(
         several = max(conversations_before(first).values(), default=1)
         after = f" after each of {several} conversations" if several > 1 else " to a row"
         message = f"{first.shown} has {replies}{after}, fewer than {tried}"
-        reading.error("E0622", message, arguments.places["k"], f"ask for `samples {tried * several}`, or try fewer")
+        talks = repeated_conversations(first)
+        wanted = f"{tried} after each {min(talks)}" if len(talks) == 1 else f"{tried * several}"
+        reading.error("E0622", message, arguments.places["k"], f"ask for `samples {wanted}`, or try fewer")
         return False
     if not _tells_apart(reading, call, arguments):
         return False
@@ -753,14 +756,34 @@ def find_among(
         or not isinstance(known, Operand)
         or (known.name, known.within) != (operand.name, operand.within)
     ):
-        message = f"`where` chooses among the values of {operand.shown} itself, or of the row and the reply"
-        help_ = f"write `where: {operand.name} != NAME`, or take the aggregate of what the scenario computes"
-        if name is None or name.text != operand.name:
-            condition = where.span.excerpt
-            help_ = f"score it there: `score NAME = … when {condition}`; a judge is asked once for both scores"
+        is_own = name is not None and name.text == operand.name
+        message, help_ = _where_of_another(reading, where, operand, is_own=is_own)
         reading.error("E0303", message, where.span, help_)
         return None
     return chosen_names(reading, where, known)
+
+
+def _where_of_another(reading: FigureContext, where: Syntax, operand: Operand, *, is_own: bool) -> tuple[str, str]:
+    """Return the message and the help for a `where:` that is no condition on the choices of the operand alone."""
+    condition = where.span.excerpt
+    if is_own:
+        message = f"`where` chooses among the values of {operand.shown} itself, or of the row and the reply"
+        return message, f"write `where: {operand.name} != NAME`, or take the aggregate of what the scenario computes"
+    if reading.scenario is None and _is_computed(operand):
+        named = " and ".join(f"`{scenario.name}`" for scenario in operand.scenarios)
+        message = f"outside of a scenario, `where` chooses among the values of {operand.shown} alone"
+        return message, f"write this measure in the scenario {named}, which knows the row and the reply"
+    message = f"`where` chooses among the values of {operand.shown} alone, as a judge gave it"
+    return message, f"score it there: `score NAME = … when {condition}`; a judge is asked once for both scores"
+
+
+def _is_computed(operand: Operand) -> bool:
+    """Return true if every reply has one score of it, without a judge: then `where` may ask for the row."""
+    judged = {step.name for scenario in operand.scenarios for step in scenario.steps if isinstance(step, Verdict)}
+    return all(
+        isinstance(step, Score) and step.when is None and step.element is None and judged.isdisjoint(step.needs)
+        for step in operand.steps
+    )
 
 
 def choices_of(reading: FigureContext, operand: Operand) -> tuple[str, ...]:
