@@ -254,6 +254,36 @@ def test_an_expression_of_a_cell_stays_in_its_hole(tmp_path: Path) -> None:
     assert of_files(tmp_path, f"{table}for each task in tasks {{\n{each}}}\n") == of_files(tmp_path, by_hand)
 
 
+CELLS = (
+    "3",
+    "-3",
+    "1 + 2",
+    "7 - 2 - 1",
+    "2 * 3",
+    "1 + 2 * 3",
+    "(1 + 2)",
+    "abs(-2)",
+    "words(item.question)",
+    "max(1, 2) - 1",
+)
+OPERATORS = ("+", "-", "*", "/")
+
+
+def test_a_cell_is_one_operand_of_the_expression_around_it(tmp_path: Path) -> None:
+    body = 'scenario one {\n  over items as item\n  ask reply by candidate { prompt "Say {{ HOLE }}." }\n  score right = reply.text == "4"\n}\n'
+    for seed in range(sized(60, 600)):
+        draw = Random(seed)
+        cells = {name: draw.choice(CELLS) for name in ("first", "second")}
+        hole = "2 OP task.first OP task.second OP 5"
+        while "OP" in hole:
+            hole = hole.replace("OP", draw.choice(OPERATORS), 1)
+        table = f"rows tasks {{\n  | name | first | second |\n  | one | {cells['first']} | {cells['second']} |\n}}\n"
+        grouped = re.sub(r"task\.(\w+)", r"({\1})", hole).format(**cells)
+        by_hand = body.replace("HOLE", grouped)
+        each = body.replace("HOLE", hole).replace("scenario one", "scenario task.name")
+        assert of_files(tmp_path, f"{table}for each task in tasks {{\n{each}}}\n") == of_files(tmp_path, by_hand), seed
+
+
 def test_a_release_is_written_out_before_parts_of_it_are_taken(tmp_path: Path) -> None:
     released = """\
 benchmark sums "1.0.0" { languages en }
@@ -332,6 +362,49 @@ def test_a_mistake_is_reported_where_it_is_written(part: int, tmp_path: Path) ->
         assert line in lines, (seed, wrong, [item.message for item in reported])
         places_told = [(item.code, item.labels[0].span) for item in reported]
         assert len(places_told) == len(set(places_told)), seed
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "help_"),
+    [
+        (
+            "scenario sums_a like sums_b { over items as item }",
+            "there is no scenario `sums_b`",
+            "there is `dataset_of_sums`",
+        ),
+        (
+            "scenario a like dataset_of_sum { over items as item }",
+            "there is no scenario `dataset_of_sum`",
+            "did you mean `dataset_of_sums`?",
+        ),
+        (
+            "scenario a like dataset_of_sums { score rigth = true }",
+            "scenario `dataset_of_sums` has no `score rigth` that this could replace",
+            "did you mean `score right`? A new statement goes into `add { … }`",
+        ),
+        (
+            "scenario a like dataset_of_sums { context stage }",
+            "scenario `dataset_of_sums` has no `context` that this could replace",
+            "it has `ask reply`, `over`, `score right`; a new statement goes into `add { … }`",
+        ),
+        ("dataset c like datasets { count 2 }", "there is no data set `datasets`", "there is `items`, `others`"),
+        (
+            "dataset c { add { count 2 } }",
+            "`add` changes what is inherited, and this data set is like no other",
+            "write `dataset c like … { … }`, or remove it",
+        ),
+    ],
+)
+def test_a_message_about_like_names_what_the_author_wrote(text: str, message: str, help_: str, tmp_path: Path) -> None:
+    scenario = """
+scenario dataset_of_sums {
+  over items as item
+  ask reply by candidate { prompt "{{ item.question }}" }
+  score right = contains(reply.text, "4")
+}
+"""
+    compiled = compile_files(tmp_path, {"items.jsonl": ITEMS, "spec.tripos": HEAD + scenario + text})
+    assert (message, help_) in [(item.message, item.help) for item in compiled.diagnostics]
 
 
 def test_a_mistake_of_one_copy_names_it_and_one_of_all_names_none(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 from types import MappingProxyType
+from typing import Literal
 
 from tripos_compiler.constructs.signature import Signature
 from tripos_compiler.source.data_classes import dataclass
@@ -64,6 +65,8 @@ class Construct:
     excludes: tuple[Exclusion, ...] = ()
     requires: Requirement | None = None
     """What the block of an `ask` must have beside it."""
+    change: Literal["adds", "leaves out"] | None = None
+    """What it does to the statements that its block inherits by `like`."""
 
     @property
     def starts_with(self) -> str:
@@ -302,8 +305,8 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
 """Settings by field name. `stop` may be repeated; any other setting may be given once for each condition."""
 
 
-NOUNS = {"made": "data set"}
-"""What a body is the block of, if it is not called like its construct."""
+NOUNS = {"made": "data set", "dataset": "data set"}
+"""What a declaration is called, by its body or its first word, if it is not called like that."""
 NO_CHAT = Exclusion(
     ("chat", "continue", "returns"), "remove one of the two: a plain text has no turns, and no form of a reply"
 )
@@ -797,6 +800,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
                 f"with `like`: statements beside those of the other {NOUNS.get(body, body)}",
                 body=body,
                 keyword="add",
+                change="adds",
             ),
             Construct(
                 f"{body}_without",
@@ -804,6 +808,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
                 "without STATEMENT [NAME]",
                 f"with `like`: a statement of the other {NOUNS.get(body, body)} that this one lacks",
                 keyword="without",
+                change="leaves out",
             ),
         )
     ),

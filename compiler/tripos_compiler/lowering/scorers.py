@@ -24,7 +24,7 @@ from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.library.types import fits, type_notation
 from tripos_compiler.lowering.dependency_order import in_order
-from tripos_compiler.lowering.reply_forms import judge_ways_out, warn_of_two_forms
+from tripos_compiler.lowering.reply_forms import warn_of_two_forms
 from tripos_compiler.lowering.requests import fields_read_alike, lower_request, lower_samples
 from tripos_compiler.plan import (
     VERDICTS,
@@ -691,8 +691,7 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
     if output.source == "reply" and not output.stated:
         texts = [text for written in (*statement.of("system"), *prompts) for _, text in written.labels()]
         appended = output.record or output.type
-        ways_out = partial(judge_ways_out, shown=output.shown, gives=appended)
-        warn_of_two_forms(program, texts, request.revealed_holes, name.text, appended, ways_out)
+        warn_of_two_forms(program, texts, request.revealed_holes, name.text, appended, output.shown)
     program.index.define("scorer", name.text, name.span, detail=f"{parameters.shown(name.text)} -> {output.shown}")
     scorer = Scorer(
         name=name.text,
@@ -871,6 +870,7 @@ def _reply_record(program: Program, statement: Statement) -> ScorerOutput | None
         if name in fields:
             message = f"field `{name}` is declared twice"
             program.diagnostics.error("E0202", message, key.span, help="rename one", recovered=True)
+            continue
         if type_ is None:
             continue
         fields[name] = type_

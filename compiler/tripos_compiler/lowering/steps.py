@@ -71,6 +71,14 @@ class RepeatBound:
     noun: str
 
 
+@dataclass(frozen=True)
+class SamplesAfter:
+    """`samples count after each step` of an ask."""
+
+    count: int
+    step: str
+
+
 def list_length(listed: Expr, names: Mapping[str, Any]) -> int | None:
     """Return the length of a list in a case; None if it is unknown."""
     try:
@@ -123,6 +131,10 @@ class Steps:
     """The arms of the scenario."""
     places: dict[int, Name] = field(default_factory=dict)
     """The declared name of every further ask of a name, by the identity of its lowered step."""
+    samples_after: dict[int, SamplesAfter] = field(default_factory=dict)
+    """The asks with `samples N after each STEP`, by the identity of the lowered step. Its number of samples is the
+    greatest of any arm; that of an arm depends on the step there.
+    """
 
     @property
     def rows(self) -> RowSelection:

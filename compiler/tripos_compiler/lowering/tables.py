@@ -29,7 +29,6 @@ from tripos_compiler.lowering.measures.typed_figures import (
     TypedFigure,
     find_cells,
     inherited_facets,
-    written_as,
 )
 from tripos_compiler.lowering.requests import count_of
 from tripos_compiler.plan import Labels, Measure, Measured, PublishedRow, ResultTable, TableFigure, TableValue, line_key
@@ -318,7 +317,7 @@ def _measure(
     better = better_direction(statement, figured)
     low, high = bounds_of(figured)
     return Measure(
-        name=written_as(statement.syntax("value")),
+        name=statement.syntax("value").span.excerpt,
         by=by,
         low=low,
         high=high,

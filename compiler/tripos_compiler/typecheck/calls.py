@@ -324,7 +324,7 @@ def check_call(elaborator: Checker, syntax: CallExpr) -> Typed:
     if name in program.declared.get("function", {}):
         return elaborator.follows()
     known = [*FUNCTIONS, *program.declared.get("function", {}), *program.declared["scorer"]]
-    help_ = suggest_notation("function", name, known, "docs/language/functions.md lists them")
+    help_ = suggest_notation("function", name, known, "`tripos docs functions --text` lists them")
     return elaborator.error("E0205", f"there is no function `{name}`", syntax.function.span, help_, name)
 
 

@@ -328,7 +328,8 @@ def _value_like(shown: Any, key: str, *, chinese: bool) -> Any:
     if isinstance(shown, list):
         return [_value_like(each, f"{key}/{place}", chinese=chinese) for place, each in enumerate(shown)]
     if isinstance(shown, int | float):
-        return draw(max(10, 2 * round(abs(shown))) + 1, key)
+        size = 0 if isinstance(shown, float) and not math.isfinite(shown) else round(abs(shown))
+        return draw(max(10, 2 * size) + 1, key)
     if isinstance(shown, str) and (scale := re.search(r"(\d+)\s*(?:-|–|to|\.\.)\s*(\d+)", shown)):
         low, high = sorted((int(scale[1]), int(scale[2])))
         return low + draw(high - low + 1, key)

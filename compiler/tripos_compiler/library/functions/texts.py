@@ -499,33 +499,28 @@ def fill(template: str, holes: Sequence[str], values: Sequence[str]) -> str:
     return "".join([*parts, template[end:]])
 
 
-FILL = "give each hole of the template a value, by its name: `fill(template, question: q.text)`"
+FILL_BY_NAME = "give each hole of the template a value, by its name: `fill(template, question: q.text)`"
+FILL_IN_ORDER = "give as many values as the template has holes, in their order: `fill(template, q.text, q.hint)`"
 
 
-def has_other_holes(given: Mapping[str, object]) -> ArgumentError | None:
-    """Return the error of a literal template with other holes than those that have a value.
+def other_holes(given: Mapping[str, object]) -> ArgumentError | None:
+    """Return the error of a template with other holes than those that have a value; None if it has not, or is not
+    known.
 
-    >>> has_other_holes({"template": "{q}", "holes": ["q"]})
-    """
-    wrong = wrong_holes(given)
-    return None if wrong is None else ArgumentError("E0406", wrong, FILL)
-
-
-def wrong_holes(given: Mapping[str, object]) -> str | None:
-    """Return how a template has other holes than those that have a value; None if it has not, or is not known.
-
-    >>> wrong_holes({"template": "{q} and {a}", "holes": ["q"]})
+    >>> other_holes({"template": "{q} and {a}", "holes": ["q"]}).message
     'the hole `{a}` of the template has no value'
-    >>> wrong_holes({"template": "{q} and {q}", "holes": ["q", "a"]})
+    >>> other_holes({"template": "{q} and {q}", "holes": ["q", "a"]}).message
     'the template has no hole `a`'
-    >>> wrong_holes({"template": "%s", "holes": ["", ""]})
+    >>> other_holes({"template": "%s", "holes": ["", ""]}).message
     'the template has 1 `%s`, and 2 values are given'
     """
     template, holes = given.get("template"), given.get("holes")
     if not isinstance(template, str) or not isinstance(holes, list):
         return None
     found = _filled_holes(template, holes)
-    return found if isinstance(found, str) else None
+    if not isinstance(found, str):
+        return None
+    return ArgumentError("E0406", found, FILL_IN_ORDER if "" in holes else FILL_BY_NAME)
 
 
 def _filled_holes(template: str, holes: Sequence[str]) -> list[re.Match[str]] | str:

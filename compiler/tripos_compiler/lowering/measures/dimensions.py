@@ -369,11 +369,11 @@ def _at(type_: Type | None, path: Sequence[str]) -> Type | None:
 
 def _values_in(program: Program, sources: Sequence[str], field: str) -> list[str] | None:
     """Return the texts in a field of data sets; None if not all rows are known."""
-    loaded = [program.top_level_datasets.get(name) for name in sources]
-    if not all(dataset is not None and dataset.rows_known and dataset.sound and dataset.rows for dataset in loaded):
+    known = [program.known_rows(name) for name in sources]
+    if not all(known):
         return None
-    rows = [row.values.get(field) for dataset in loaded if dataset is not None for row in dataset.rows]
-    return list(dict.fromkeys(value for value in rows if isinstance(value, str)))
+    values = (row.get(field) for rows in known for row in rows or ())
+    return list(dict.fromkeys(value for value in values if isinstance(value, str)))
 
 
 def fields_of(program: Program, dataset: str) -> dict[str, Type]:

@@ -343,11 +343,6 @@ class FigureContext:
 # Formulas and cells
 
 
-def written_as(syntax: Syntax) -> str:
-    """Return the source text of syntax on one line."""
-    return syntax.span.excerpt
-
-
 def sliced(leaf: AggregateTerm, keys: frozenset[str]) -> AggregateTerm:
     """Return the leaf with further dimensions fixed."""
     return replace(leaf, fixed=leaf.fixed | keys)
@@ -362,7 +357,7 @@ def formula_of(
     if operator == "negate" and isinstance(parts[0].figure, Constant):
         value = -parts[0].figure.value
         form = combined("negate", [parts[0].form])
-        named = written_as(syntax)
+        named = syntax.span.excerpt
         return replace(parts[0], figure=Constant(value=value), scale=scale, named=named, form=form, direction_form=form)
     cells = tuple(dict.fromkeys(dim for part in parts for dim in part.cells))
     parts = [_over_all(part, [dim for dim in cells if dim not in reading.by]) for part in parts]
@@ -379,14 +374,14 @@ def formula_of(
     return TypedFigure(
         Formula(operator=operator, values=values),
         scale,
-        written_as(syntax),
+        syntax.span.excerpt,
         syntax.span,
         cells=cells,
         leaves=tuple(leaf for part in parts for leaf in part.leaves),
         mixed=any(part.mixed for part in parts),
         ends=whole.ends,
-        form=with_scale(form, scale.required, bounds, written_as(syntax)),
-        direction_form=with_scale(course, None, bounds, written_as(syntax)),
+        form=with_scale(form, scale.required, bounds, syntax.span.excerpt),
+        direction_form=with_scale(course, None, bounds, syntax.span.excerpt),
     )
 
 
