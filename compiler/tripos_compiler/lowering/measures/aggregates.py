@@ -17,7 +17,7 @@ from tripos_compiler.language.intervals import Scale, scale_of
 from tripos_compiler.language.scored_values import conversations_before, lists_of, most_tries
 from tripos_compiler.library.ranges import SHARE, Interval
 from tripos_compiler.library.types import PLAIN, fits, type_notation, without_optional
-from tripos_compiler.lowering.measures.dimensions import dimension_text, element_names
+from tripos_compiler.lowering.measures.dimensions import element_names
 from tripos_compiler.lowering.measures.normal_forms import Atom, NormalForm, atom_form, function_atom, with_missing
 from tripos_compiler.lowering.measures.typed_figures import (
     AggregateTerm,
@@ -62,6 +62,7 @@ from tripos_compiler.source.tree import (
     Syntax,
     Text,
     describe_syntax,
+    dimension_text,
 )
 from tripos_compiler.typecheck.calls import several_values
 
