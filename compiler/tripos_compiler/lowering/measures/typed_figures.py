@@ -158,7 +158,7 @@ class Scores:
         """The ranges of expressions of the scenarios."""
         datasets = self.program.datasets.values()
         fields = {dataset.name: {field.name: field.type for field in dataset.fields} for dataset in datasets}
-        return Ranges(fields, {name: scorer.gives for name, scorer in self.program.scorers.items()})
+        return Ranges(fields, self.program.scorers)
 
     def _operand(self, found: PlanScored) -> Operand:
         """Return values with their range, and with their scale if all their steps have the same."""
