@@ -758,11 +758,24 @@ def find_among(
         message = f"`where` chooses among the values of {operand.shown} itself, or of the row and the reply"
         help_ = f"write `where: {operand.name} != NAME`, or take the aggregate of what the scenario computes"
         if name is None or name.text != operand.name:
-            condition = where.span.excerpt
-            help_ = f"score it there: `score NAME = … when {condition}`; a judge is asked once for both scores"
+            help_ = _instead_of_where(reading, where, operand)
         reading.error("E0303", message, where.span, help_)
         return None
     return chosen_names(reading, where, known)
+
+
+def _instead_of_where(reading: FigureContext, where: Syntax, operand: Operand) -> str:
+    """Return how a figure of the scores of some rows or replies is written, if `where:` does not choose them."""
+    match where:
+        case BinaryExpr(operator="==", left=Name() | Member() as dimension, right=Name() | Text() | Number() as value):
+            by, fixed = written_as(dimension), written_as(value)
+            if isinstance(dimension, Member) or by in {*reading.program.axes, *reading.program.arms}:
+                return f"take the slice of a measure: `measure each = … by {by}`, then `each[{by}: {fixed}]`"
+    if operand.kind == "metric" or any(isinstance(step, Grade) and step.metrics for step in operand.steps):
+        return "let a field of the rows say it, and take the slice of a measure by that field"
+    if operand.kind == "compare":
+        return f"compare them there: `compare NAME using SCORER(…) when {where.span.excerpt}`"
+    return f"score it there: `score NAME = … when {where.span.excerpt}`; a judge is asked once for both scores"
 
 
 def choices_of(reading: FigureContext, operand: Operand) -> tuple[str, ...]:
