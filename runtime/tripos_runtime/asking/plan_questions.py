@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from functools import cached_property
 from typing import Any
 
 from tripos_compiler.language.evaluation import MissingValue, Unavailable, evaluate
+from tripos_compiler.language.references import subexpressions
 from tripos_compiler.language.row_scales import scorer_in_case
+from tripos_compiler.library.calls import arguments_of
+from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.library.types import holds_json
 from tripos_compiler.plan import (
     Ask,
     Axis,
+    Call,
+    Column,
     Compare,
     Converse,
     DeclaredSettings,
@@ -19,9 +25,12 @@ from tripos_compiler.plan import (
     Form,
     IntegerType,
     JudgedStep,
+    Literal_,
     Metric,
     NoLikelihoods,
     Plan,
+    Ref,
+    Score,
     Scorer,
     Settings,
     TokenProbability,
@@ -167,10 +176,25 @@ class Questions:
             settings,
             schema,
             reader,
+            readable=self._readable.get(step.fingerprint, ()),
             form=form,
             add_probabilities=add_probabilities,
             exact=exact,
         )
+
+    @cached_property
+    def _readable(self) -> dict[str, tuple[str, ...]]:
+        """Replies that the scores can read, by the fingerprint of the ask: those of the first function that reads the
+        text of its reply."""
+        found: dict[str, tuple[str, ...]] = {}
+        for scenario in self.plan.scenarios:
+            for treatment in scenario.treatments:
+                for step in treatment.steps:
+                    for name, replies in readers_in(step.value) if isinstance(step, Score | Column) else ():
+                        asks = (ask for ask in treatment.steps if isinstance(ask, Ask) and ask.name == name)
+                        for ask in asks:
+                            found.setdefault(ask.fingerprint, replies)
+        return found
 
     def _of_judge(self, step: JudgedStep, scorer: Scorer, locale: str, language: str) -> Question:
         metrics = self.metrics(step)
@@ -190,10 +214,38 @@ class Questions:
             schema,
             reader,
             stated_reply(scorer, metrics, language),
-            scorer.chat,
-            kind,
+            chat=scorer.chat,
+            form=kind,
             add_probabilities=add_probabilities,
         )
+
+
+def readers_in(expr: Expr) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the asks whose replies an expression reads, each with replies that the function which is given its text
+    can read.
+
+    >>> from tripos_compiler.plan import Call, Ref
+    >>> list(readers_in(Call(function="is_yes", args=(Ref(path=("reply", "text")),))))
+    [('reply', ('Yes.', 'No.'))]
+    """
+    for part in subexpressions(expr):
+        if (
+            not isinstance(part, Call)
+            or part.function not in FUNCTIONS
+            or not (replies := FUNCTIONS[part.function].replies)
+        ):
+            continue
+        given = arguments_of(part)
+        literal = {name: str(of.value) for name, of in given.items() if isinstance(of, Literal_)}
+        match next(iter(given.values())):
+            case Ref(path=(name, "text")):
+                yield name, tuple(_with_values(reply, literal) for reply in replies)
+
+
+def _with_values(reply: str, values: Mapping[str, str]) -> str:
+    for name, value in values.items():
+        reply = reply.replace(f"{{{name}}}", value)
+    return reply
 
 
 def settings_sent(

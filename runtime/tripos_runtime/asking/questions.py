@@ -94,6 +94,8 @@ class Question:
     reader: Reader
     stated: StatedReply | None = None
     """The form of the reply, if the prompt states it itself."""
+    readable: tuple[str, ...] = ()
+    """Replies that the scores can read; see `Request.readable`."""
     chat: Expr | None = None
     """The dialogue that a reward model judges."""
     form: Form = "text"
