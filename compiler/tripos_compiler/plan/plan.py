@@ -773,7 +773,7 @@ class Scorer(Part):
     judged."""
     gives: Annotated[Type | None, TYPE]
     """`None`: the metrics that the allocation table assigns to the scenario."""
-    maximum: Annotated[Expr | None, TYPE] = None
+    maximum: Annotated[Expr | None, FieldMark("type", title="the end of the scale")] = None
     """Upper end of the scale in terms of the parameters, if the row gives it. `gives` then ends at the largest value of
     the parameter's type, or nowhere (`on_scale`)."""
     record: Annotated[RecordType | None, TYPE] = None
