@@ -152,6 +152,84 @@ scenario b {
     assert of_files(tmp_path, stories + like + scenario) == of_files(tmp_path, stories + by_hand + scenario)
 
 
+# Tables
+
+SOLVE = """
+scenario solve {
+  over items as item
+  arms tone
+  ask reply by candidate { prompt "{{ item.question }} {{ tone }}" }
+  score right = contains(reply.text, item.answer)
+}
+measure accuracy = mean(right) by tone
+measure by_kind  = mean(right) by item.kind
+"""
+TABLE_KEYS = ("rows", "column", "values tone", "values item.kind", "digits", "points", "mark", "note")
+MORE_OF_TABLES = ("differences", "group", "published")
+
+
+def variants_of_table(key: str, draw: Random) -> str:
+    """Return one of the forms of the statements of a table with this key."""
+    word, _, name = key.partition(" ")
+    forms = {
+        "rows": ["rows model, tone"],
+        "column": ['column by_kind "kinds"', 'column accuracy under "All" "all"\n  column by_kind'],
+        "values": {
+            "tone": ['values tone { plain "Plain", warm }', "values tone { plain, warm }"],
+            "item.kind": ['values item.kind { sum "Sums" }', 'values item.kind { "Q&A" "Products", sum }'],
+        }.get(name, []),
+        "digits": [f"digits {draw.randrange(5)}"],
+        "points": ["points"],
+        "mark": ["mark best", "mark 2 best"],
+        "note": ['note "One."', 'note "One."\n  note "Two."'],
+        "differences": ["differences from plain", "differences from warm beside values"],
+        "group": ["group item.kind"],
+        "published": ['published "As printed" {\n    | model | tone  | sum |\n    | a/b   | plain | 0.5 |\n  }'],
+    }
+    return draw.choice(forms[word])
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_a_table_like_another_has_the_plan_of_one_that_is_written_out(part: int, tmp_path: Path) -> None:
+    for seed in SEEDS[part::4]:
+        draw = Random(seed)
+        more = [key for key in MORE_OF_TABLES if draw.random() < 0.3]
+        first = {key: variants_of_table(key, draw) for key in (*TABLE_KEYS, *more)}
+        inherited = {key: text for key, text in first.items() if key != "published"}
+        changed = {key: variants_of_table(key, draw) for key in inherited if draw.random() < 0.3}
+        gone = [key for key in ("digits", "points", "mark", "note") if key not in changed and draw.random() < 0.2]
+        new = {key: variants_of_table(key, draw) for key in MORE_OF_TABLES if key not in inherited}
+        added = {key: text for key, text in new.items() if draw.random() < 0.4}
+        whole = {key: text for key, text in {**inherited, **changed, **added}.items() if key not in gone}
+        lines = [*changed.values(), *(f"without {key}" for key in gone)]
+        draw.shuffle(lines)
+        lines += [added.pop("published")] if "published" in added else []
+        lines += [f"add {{ {text} }}" for text in added.values()]
+        like = 'table second en "Two" like first {\n' + "".join(f"  {line}\n" for line in lines) + "}\n"
+        one, two = (
+            f"table {head} {{\n" + "".join(f"  {text}\n" for text in each.values()) + "}\n"
+            for head, each in (("first", first), ('second en "Two"', whole))
+        )
+        assert of_files(tmp_path, SOLVE + one + two) == of_files(tmp_path, SOLVE + one + like), seed
+
+
+def test_published_figures_are_those_of_one_table(tmp_path: Path) -> None:
+    """Another measure under the same heading would else have the published figures of the first."""
+    text = """
+table normal {
+  rows   model, tone
+  column accuracy "Won"
+  published {
+    | model | tone  | Won |
+    | a/b   | plain | 0.5 |
+  }
+}
+table other like normal { column 1 - accuracy "Won" }
+"""
+    plan = plan_of(compile_files(tmp_path, {"items.jsonl": ITEMS, "spec.tripos": HEAD + SOLVE + text}))
+    assert {table.name: len(table.published) for table in plan.tables} == {"normal": 1, "other": 0}
+
+
 # Rows
 
 

@@ -105,7 +105,7 @@ def test_what_stands_in_the_table_is_in_the_plan() -> None:
     assert numbers(told["§3.3, retrieval"][1])[0] == 3
     measures = {measure.name.partition(".")[2] for measure in plan.measures}
     named = {name for about in told if about.startswith(("Pass@", "Δ")) for name in code_in(told[about][1])}
-    assert named == {*(f"pass_at_{k}" for k in (1, 4, 16, 64)), "drawn_at_4", "drawn_at_16"} | {
+    assert named == {*(f"pass_at_{k}" for k in (1, 4, 16, 64)), "pass_at_first_4", "pass_at_first_16"} | {
         "gain", "gain_at_4", "gain_at_16", "gain_at_64",
     }  # fmt: skip
     assert named <= measures

@@ -27,6 +27,8 @@ from tripos.importing.rows import (
 from tripos.settings.options import COLUMN, SET, ImportScoresParameters
 from tripos_compiler.diagnostics.diagnostic import nearest, suggest
 from tripos_compiler.errors import TriposError
+from tripos_compiler.language.evaluation import Unavailable
+from tripos_compiler.language.row_scales import scorer_in_case
 from tripos_compiler.language.rows import COMMA_HELP, has_comma
 from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.plan import Ask, Grade, Metric, Plan, Type, turns_before
@@ -268,7 +270,9 @@ class _ScoreReader:
         self.by_item: dict[tuple[str, str], list[StoredReply]] = {}
         for reply in self.replies:
             self.by_item.setdefault((reply.sample["scenario"], reply.sample["item_id"]), []).append(reply)
-        self.items = ItemIndex(plan, _items(connection, schema, plan), FIELDS)
+        items = _items(connection, schema, plan)
+        self.fields = {(item.scenario, item.item_id): item for item in items}
+        self.items = ItemIndex(plan, items, FIELDS)
         self.own_fields = FIELDS if "reply" not in self.items.field_names else FIELDS[: FIELDS.index("reply")]
         self.items.own_fields = self.own_fields
         self.turns: Counter[tuple[Any, ...]] = Counter()
@@ -360,7 +364,7 @@ class _ScoreReader:
         evaluator, round_ = self._evaluator(record), self._round(record)
         for metric, value, rationale in cells:
             try:
-                given = self._metric(record, reply, metric)
+                given = self._in_row(self._metric(record, reply, metric), reply)
                 number, name = given.scale.read(value), given.scale.chosen(value)
                 said = given.scale.number(value) if name is None else None
             except InvalidValue as misfit:
@@ -371,6 +375,21 @@ class _ScoreReader:
                 binding = self.bindings[step.fingerprint, reply.sample["binding"]]
                 sample = {**reply.sample, "binding": binding}
                 yield imported_score(sample, step, metric, evaluator, round_, number, rationale, said, name=name)
+
+    def _in_row(self, given: GradedMetric, reply: StoredReply) -> GradedMetric:
+        """Return a criterion with the scale that the row of a reply gives."""
+        scorer = self.plan.scorer(given.scorer)
+        if scorer.maximum is None:
+            return given
+        item = self.fields[reply.sample["scenario"], reply.sample["item_id"]]
+        scenario = next(each for each in self.plan.scenarios if each.name == item.scenario)
+        names = {**item.context, **({} if scenario.rows is None else {scenario.rows.alias: item.fields})}
+        try:
+            gives = scorer_in_case(scorer, given.steps[0].args, names).gives
+        except Unavailable as reason:
+            raise InvalidValue("item", item.item_id, str(reason)) from None
+        assert gives is not None
+        return replace(given, scale=_scale_of_type(gives))
 
     def _field_of(self, metric: str) -> str:
         return self.wide[metric][0] if metric in self.wide else "value"

@@ -113,7 +113,11 @@ def time_json(value: datetime | None) -> str | None:
 
 def board_json(board: Board) -> dict[str, Any]:
     """Return a board with its verdict and its notes."""
-    return {**board.to_json(), "verdict": board_verdict(board), "notes": [board_note.text for board_note in board_notes(board)]}
+    return {
+        **board.to_json(),
+        "verdict": board_verdict(board),
+        "notes": [board_note.text for board_note in board_notes(board)],
+    }
 
 
 def headline_figures(connection: Connection) -> dict[str, list[dict[str, Any]]]:

@@ -67,6 +67,8 @@ class Construct:
     """What the block of an `ask` must have beside it."""
     change: Literal["adds", "leaves out"] | None = None
     """What it does to the statements that its block inherits by `like`."""
+    inherited: bool = True
+    """Whether a declaration that is `like` another one has its statement of this kind."""
 
     @property
     def starts_with(self) -> str:
@@ -161,7 +163,13 @@ EXPORTS: tuple[Construct, ...] = (
 """`export` and the contents of its block."""
 
 TABLES: tuple[Construct, ...] = (
-    Construct("table", (FILE,), "table NAME [LABELS] BLOCK", "a table of figures, as a paper prints it", body="table"),
+    Construct(
+        "table",
+        (FILE,),
+        "table NAME [LABELS] [like BASE] BLOCK",
+        "a table of figures, as a paper prints it",
+        body="table",
+    ),
     Construct("row_keys", ("table",), "rows DIMS...", "a row for each value of these", keyword="rows", once=True),
     Construct(
         "column_keys", ("table",), "columns DIMS...", "a column for each value of these", keyword="columns", once=True
@@ -216,7 +224,12 @@ TABLES: tuple[Construct, ...] = (
     ),
     Construct("note", ("table",), "note LABELS", "a sentence below the table"),
     Construct(
-        "published", ("table",), "published [LABELS] BLOCK", "published figures, as further rows or columns", once=True
+        "published",
+        ("table",),
+        "published [LABELS] BLOCK",
+        "published figures, as further rows or columns",
+        once=True,
+        inherited=False,
     ),
 )
 """`table` and the contents of its block."""
@@ -305,6 +318,8 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
 """Settings by field name. `stop` may be repeated; any other setting may be given once for each condition."""
 
 
+LIKE_ANOTHER = ("scenario", "made", "export", "table")
+"""Bodies of declarations that can be `like` another one with changes."""
 NOUNS = {"made": "data set", "dataset": "data set"}
 """What a declaration is called, by its body or its first word, if it is not called like that."""
 NO_CHAT = Exclusion(
@@ -791,7 +806,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
     *TABLES,
     *(
         change
-        for body in ("scenario", "made", "export")
+        for body in LIKE_ANOTHER
         for change in (
             Construct(
                 f"{body}_added",

@@ -193,6 +193,9 @@ class Function:
     """Whether its result contains no more text than its arguments."""
     compares_answers: bool = False
     """Whether it decides if its two arguments are the same answer."""
+    replies: tuple[str, ...] = ()
+    """Replies that it reads, if it reads the answer of one; `#` stands for a whole number, and `{marker}` for the value
+    of a parameter of that name. Mocks reply with one of them if nothing else says what to reply."""
     reads_option_of: str | None = None
     """Parameter with the options of a question, if it reads which of them a reply chooses."""
     prints_options: str | None = None

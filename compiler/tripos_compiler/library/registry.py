@@ -60,20 +60,40 @@ def version_fingerprint(name: str, version: int) -> list[object]:
 
 # Functions
 
+LETTERS = ("A", "B", "C", "D")
+"""Replies with the letter of an option. Any question has the first two."""
 GROUPS: dict[str, tuple[Function, ...]] = {
     "Reading answers": (
-        Function(numbers.last_number, version=3, check=number_tokens.is_no_locale, overflows=True),
-        Function(numbers.number, version=3, check=number_tokens.is_no_locale, overflows=True),
+        Function(
+            numbers.last_number,
+            version=3,
+            check=number_tokens.is_no_locale,
+            overflows=True,
+            replies=("The answer is #.",),
+        ),
+        Function(numbers.number, version=3, check=number_tokens.is_no_locale, overflows=True, replies=("#",)),
         Function(numbers.same_number, compares_answers=True),
-        Function(answers.final_number, version=3, check=number_tokens.is_no_locale, overflows=True),
-        Function(answers.choice_letters, version=2),
-        Function(multiple_choice.chosen_option, version=3, reads_option_of="options"),
-        Function(multiple_choice.option_letters, version=4),
-        Function(multiple_choice.right_or_wrong, version=4),
-        Function(places.boxed, version=2, no_longer_than_arguments=True),
-        Function(places.code_block, version=2, no_longer_than_arguments=True),
-        Function(answers.after, check=texts.is_empty, partial=rules.NO_MARKER, no_longer_than_arguments=True),
-        Function(answers.is_yes, version=2),
+        Function(
+            answers.final_number,
+            version=3,
+            check=number_tokens.is_no_locale,
+            overflows=True,
+            replies=("The answer is #.",),
+        ),
+        Function(answers.choice_letters, version=2, replies=LETTERS),
+        Function(multiple_choice.chosen_option, version=3, reads_option_of="options", replies=LETTERS[:2]),
+        Function(multiple_choice.option_letters, version=4, replies=LETTERS),
+        Function(multiple_choice.right_or_wrong, version=4, replies=("Right.", "Wrong.")),
+        Function(places.boxed, version=2, no_longer_than_arguments=True, replies=(r"The answer is \boxed{#}.",)),
+        Function(places.code_block, version=2, no_longer_than_arguments=True, replies=("```\nprint(#)\n```",)),
+        Function(
+            answers.after,
+            check=texts.is_empty,
+            partial=rules.NO_MARKER,
+            no_longer_than_arguments=True,
+            replies=("{marker} #",),
+        ),
+        Function(answers.is_yes, version=2, replies=("Yes.", "No.")),
     ),
     "Texts": (
         Function(texts.exact, version=2, compares_answers=True),

@@ -16,7 +16,7 @@ from tripos_compiler.diagnostics.diagnostic import Diagnostics, suggest
 from tripos_compiler.language.figures import is_pooled
 from tripos_compiler.language.intervals import format_bounds
 from tripos_compiler.library.ranges import Interval
-from tripos_compiler.lowering.measures.dimensions import check_own_line, dimension_text
+from tripos_compiler.lowering.measures.dimensions import check_own_line
 from tripos_compiler.lowering.measures.figures import members_of, read_whole
 from tripos_compiler.lowering.measures.measures import (
     better_direction,
@@ -34,7 +34,7 @@ from tripos_compiler.lowering.requests import count_of
 from tripos_compiler.plan import Labels, Measure, Measured, PublishedRow, ResultTable, TableFigure, TableValue, line_key
 from tripos_compiler.resolve.program import Index, Program
 from tripos_compiler.source.data_classes import dataclass
-from tripos_compiler.source.tree import Name, Number, Syntax, TableRow, Text, describe_syntax
+from tripos_compiler.source.tree import Name, Number, Syntax, TableRow, Text, describe_syntax, dimension_text
 
 MODEL = "model"
 """The key that every table may have in addition to dimensions."""

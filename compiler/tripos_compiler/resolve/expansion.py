@@ -38,6 +38,7 @@ from tripos_compiler.source.tree import (
     Offsets,
     TableRow,
     Text,
+    dimension_text,
 )
 from tripos_compiler.syntax.parser import parse_cell
 
@@ -54,8 +55,14 @@ def _noun(statement: Statement) -> str:
     return NOUNS.get(word, word)
 
 
+NOT_INHERITED = frozenset(construct.name for construct in CONSTRUCTS if not construct.inherited)
+"""The constructs of a base that a declaration `like` it lacks, as if the base lacked them too."""
+
+
 def declared_name(statement: Statement) -> str | None:
-    """Return the name that a statement declares, or None."""
+    """Return the name that a statement declares, or None. The `values` of a table have the name of their dimension."""
+    if statement.construct == "table_values":
+        return dimension_text(statement.syntax("dims"))
     name = statement.values.get("name") or statement.values.get("call")
     name = getattr(name, "function", name)
     return name.text if isinstance(name, Name) else None
@@ -441,7 +448,8 @@ class _Inheritance:
         own, other = statement.name(), base.name()
         copy = _Copy(Label(own.span, f"in `{own.text}`, which is like `{other.text}`"), _renaming(base, own))
         copied = copy.of(base)
-        merge = _Merge(self.program, statement, base, list(copied.body))
+        inherited = [each for each in copied.body if each.construct not in NOT_INHERITED]
+        merge = _Merge(self.program, statement, base, inherited)
         statement = replace(statement, body=merge.body(), changes=merge.changes())
         if statement.construct == "made_like":
             return replace(statement, construct=base.construct, values={**copied.values, "name": own})
@@ -517,6 +525,8 @@ class _Merge:
                 if key[1] is not None:
                     self.kept[place:place] = waiting
                     waiting = []
+            elif inner.construct in NOT_INHERITED:
+                waiting.append((key, inner))
             else:
                 self._nothing_to_replace(inner, key, there)
         return tuple(each for _, each in (*self.kept, *waiting))

@@ -123,6 +123,9 @@ class Request:
     a schema, and never one with a part that allows any JSON (see `strict_schema`)."""
     stated: StatedReply | None = None
     """The form of the reply that the messages themselves state. It is not sent; mocks and baselines reply in it."""
+    readable: tuple[str, ...] = ()
+    """Replies that the scores can read, with `#` for a whole number, if the messages state no form. They are not sent;
+    mocks reply with one of them."""
     samples: int = 1
     """The number of replies wanted, at most the model's `most_samples`."""
     number: int = 0

@@ -17,7 +17,7 @@ from tripos_compiler.language.intervals import Scale, scale_of
 from tripos_compiler.language.scored_values import conversations_before, lists_of, most_tries, repeated_conversations
 from tripos_compiler.library.ranges import SHARE, Interval
 from tripos_compiler.library.types import PLAIN, fits, type_notation, without_optional
-from tripos_compiler.lowering.measures.dimensions import dimension_text, element_names
+from tripos_compiler.lowering.measures.dimensions import element_names
 from tripos_compiler.lowering.measures.normal_forms import Atom, NormalForm, atom_form, function_atom, with_missing
 from tripos_compiler.lowering.measures.typed_figures import (
     AggregateTerm,
@@ -62,6 +62,7 @@ from tripos_compiler.source.tree import (
     Syntax,
     Text,
     describe_syntax,
+    dimension_text,
 )
 from tripos_compiler.typecheck.calls import several_values
 
@@ -765,7 +766,6 @@ def find_among(
 
 def _where_of_another(reading: FigureContext, where: Syntax, operand: Operand, *, is_own: bool) -> tuple[str, str]:
     """Return the message and the help for a `where:` that is no condition on the choices of the operand alone."""
-    condition = where.span.excerpt
     if is_own:
         message = f"`where` chooses among the values of {operand.shown} itself, or of the row and the reply"
         return message, f"write `where: {operand.name} != NAME`, or take the aggregate of what the scenario computes"
@@ -774,7 +774,7 @@ def _where_of_another(reading: FigureContext, where: Syntax, operand: Operand, *
         message = f"outside of a scenario, `where` chooses among the values of {operand.shown} alone"
         return message, f"write this measure in the scenario {named}, which knows the row and the reply"
     message = f"`where` chooses among the values of {operand.shown} alone, as a judge gave it"
-    return message, f"score it there: `score NAME = … when {condition}`; a judge is asked once for both scores"
+    return message, _instead_of_where(reading, where, operand)
 
 
 def _is_computed(operand: Operand) -> bool:
@@ -784,6 +784,20 @@ def _is_computed(operand: Operand) -> bool:
         isinstance(step, Score) and step.when is None and step.element is None and judged.isdisjoint(step.needs)
         for step in operand.steps
     )
+
+
+def _instead_of_where(reading: FigureContext, where: Syntax, operand: Operand) -> str:
+    """Return how a figure of the scores of some rows or replies is written, if `where:` does not choose them."""
+    match where:
+        case BinaryExpr(operator="==", left=Name() | Member() as dimension, right=Name() | Text() | Number() as value):
+            by, fixed = dimension.span.excerpt, value.span.excerpt
+            if isinstance(dimension, Member) or by in {*reading.program.axes, *reading.program.arms}:
+                return f"take the slice of a measure: `measure each = … by {by}`, then `each[{by}: {fixed}]`"
+    if operand.kind == "metric" or any(isinstance(step, Grade) and step.metrics for step in operand.steps):
+        return "let a field of the rows say it, and take the slice of a measure by that field"
+    if operand.kind == "compare":
+        return f"compare them there: `compare NAME using SCORER(…) when {where.span.excerpt}`"
+    return f"score it there: `score NAME = … when {where.span.excerpt}`; a judge is asked once for both scores"
 
 
 def choices_of(reading: FigureContext, operand: Operand) -> tuple[str, ...]:

@@ -92,16 +92,6 @@ class Groupable:
     """The names and types of elements that are scored separately."""
 
 
-def dimension_text(syntax: Syntax) -> str:
-    """Return the notation of a dimension in the spec and the plan: `stage`, `q.subject`."""
-    match syntax:
-        case Name(text=text):
-            return text
-        case Member(of=of, name=name):
-            return f"{dimension_text(of)}.{name.text}"
-    return describe_syntax(syntax)
-
-
 def read_dimension(program: Program, syntax: Syntax, parted: Sequence[Groupable]) -> str | None:
     """Return the dimension; None if one of `parted` does not have it, which is reported once."""
     parted = [groupable for groupable in parted if groupable.complete or _knows(program, groupable, syntax)]

@@ -29,7 +29,7 @@ from tripos_compiler.language.scored_values import (
 )
 from tripos_compiler.library.ranges import ANY, CURVES, SHARE, Interval, enclosing_range
 from tripos_compiler.library.registry import FUNCTIONS
-from tripos_compiler.lowering.measures.dimensions import Groupable, dimension_text, read_dimension
+from tripos_compiler.lowering.measures.dimensions import Groupable, read_dimension
 from tripos_compiler.lowering.measures.normal_forms import (
     Atom,
     Direction,
@@ -57,6 +57,7 @@ from tripos_compiler.source.tree import (
     Number,
     Syntax,
     UnaryExpr,
+    dimension_text,
 )
 
 # Operands: scores, comparisons and columns
@@ -157,7 +158,7 @@ class Scores:
         """The ranges of expressions of the scenarios."""
         datasets = self.program.datasets.values()
         fields = {dataset.name: {field.name: field.type for field in dataset.fields} for dataset in datasets}
-        return Ranges(fields, {name: scorer.gives for name, scorer in self.program.scorers.items()})
+        return Ranges(fields, self.program.scorers)
 
     def _operand(self, found: PlanScored) -> Operand:
         """Return values with their range, and with their scale if all their steps have the same."""
