@@ -127,7 +127,8 @@ SLICED = "figure of a table"
 
 
 def needs_single_scores(tables: Sequence[ResultTable]) -> bool:
-    """Return true if tables compare models, whose scores are paired; the sums of a store have none."""
+    """Return true if tables show or test differences. They are computed from single scores, and a store that is opened
+    with its sums has none."""
     return any(table.reference is not None or table.level is not None for table in tables)
 
 
