@@ -52,6 +52,22 @@ class FigureProduct:
         return FigureProduct(self.constant * other.constant, dict(sorted(nonzero.items())))
 
 
+def _power(plan: Plan, product: FigureProduct, power: float, missing: Missing) -> FigureProduct | None:
+    """Return a power of a product; None if the powers of its figures do not say what it is. The root of an even power
+    is one: √(a²) is |a|, and a only if a is never negative."""
+    if power != int(power) and any(
+        inner % 2 == 0 and inner * power % 2 != 0 and _may_be_negative(plan, figure, missing)
+        for figure, inner in product.powers.values()
+    ):
+        return None
+    return product.to_the(power)
+
+
+def _may_be_negative(plan: Plan, figure: Figure, missing: Missing) -> bool:
+    low, _ = figure_range(plan, figure, missing).ends
+    return low is None or low < 0
+
+
 def resolve_names(plan: Plan, measure: Measure) -> Measure:
     """Return a measure whose figure is not merely the name of another measure."""
     return measure.model_copy(update={"figure": _resolved(plan, measure.figure, measure.missing)})
@@ -137,13 +153,17 @@ def _product(plan: Plan, figure: Figure, missing: Missing) -> FigureProduct:
             inverse = _product(plan, other, missing).to_the(-1)
             product = None if inverse is None else _product(plan, one, missing).times(inverse)
         case Formula(operator="sqrt", values=(inner,)):
-            product = _product(plan, inner, missing).to_the(0.5)
+            product = _power(plan, _product(plan, inner, missing), 0.5, missing)
         case Formula(operator="exp", values=(inner,)):
             product = _exponential(plan, inner, missing)
         case Measured():
             resolved = _resolved(plan, figure, missing)
             product = None if resolved is figure else _product(plan, resolved, missing)
-    return FigureProduct(1.0, {figure.model_dump_json(): (figure, 1.0)}) if product is None else product
+    return _single_factor(figure) if product is None else product
+
+
+def _single_factor(figure: Figure) -> FigureProduct:
+    return FigureProduct(1.0, {figure.model_dump_json(): (figure, 1.0)})
 
 
 def _exponential(plan: Plan, figure: Figure, missing: Missing) -> FigureProduct | None:
@@ -162,12 +182,22 @@ def _exponential(plan: Plan, figure: Figure, missing: Missing) -> FigureProduct 
             product = _exponential(plan, inner, missing)
             return None if product is None else product.to_the(-1)
         case Formula(operator="*", values=(Constant(value=factor), inner) | (inner, Constant(value=factor))):
-            product = _exponential(plan, inner, missing)
-            return None if product is None else product.to_the(factor)
+            return _exponential_power(plan, figure, inner, factor, missing)
         case Formula(operator="/", values=(inner, Constant(value=factor))) if factor != 0:
-            product = _exponential(plan, inner, missing)
-            return None if product is None else product.to_the(1 / factor)
+            return _exponential_power(plan, figure, inner, 1 / factor, missing)
     return None
+
+
+def _exponential_power(
+    plan: Plan, figure: Figure, inner: Figure, power: float, missing: Missing
+) -> FigureProduct | None:
+    """Return the exponential of a `figure` that is `inner` times `power` as a product; None if that of `inner` is
+    none."""
+    product = _exponential(plan, inner, missing)
+    if product is None:
+        return None
+    root = _power(plan, product, power, missing)
+    return _single_factor(Formula(operator="exp", values=(figure,))) if root is None else root
 
 
 def log_of_product(plan: Plan, measure: Measure) -> tuple[Figure, Callable[[float], float]] | None:
