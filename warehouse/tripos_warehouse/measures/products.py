@@ -53,19 +53,21 @@ class FigureProduct:
 
 
 def _power(plan: Plan, product: FigureProduct, power: float, missing: Missing) -> FigureProduct | None:
-    """Return a power of a product; None if the powers of its figures do not say what it is. The root of an even power
-    is one: √(a²) is |a|, and a only if a is never negative."""
-    if power != int(power) and any(
-        inner % 2 == 0 and inner * power % 2 != 0 and _may_be_negative(plan, figure, missing)
-        for figure, inner in product.powers.values()
-    ):
-        return None
-    return product.to_the(power)
-
-
-def _may_be_negative(plan: Plan, figure: Figure, missing: Missing) -> bool:
-    low, _ = figure_range(plan, figure, missing).ends
-    return low is None or low < 0
+    """Return a power of a product; None if its constant has no such power. The root of a square is the absolute value:
+    √(a²) is a if a is never negative, −a if it is never positive, and |a| otherwise."""
+    if power == int(power):
+        return product.to_the(power)
+    figures, sign = FigureProduct(product.constant, {}), 1.0
+    for figure, inner in product.powers.values():
+        if inner % 2 == 0 and inner * power % 2 == 1:
+            low, high = figure_range(plan, figure, missing).ends
+            if high is not None and high <= 0:
+                sign = -sign
+            elif low is None or low < 0:
+                figure = Formula(operator="abs", values=(figure,))  # noqa: PLW2901
+        figures = figures.times(FigureProduct(1.0, {figure.model_dump_json(): (figure, inner)}))
+    root = figures.to_the(power)
+    return None if root is None else root.times(FigureProduct(sign, {}))
 
 
 def resolve_names(plan: Plan, measure: Measure) -> Measure:
@@ -159,11 +161,7 @@ def _product(plan: Plan, figure: Figure, missing: Missing) -> FigureProduct:
         case Measured():
             resolved = _resolved(plan, figure, missing)
             product = None if resolved is figure else _product(plan, resolved, missing)
-    return _single_factor(figure) if product is None else product
-
-
-def _single_factor(figure: Figure) -> FigureProduct:
-    return FigureProduct(1.0, {figure.model_dump_json(): (figure, 1.0)})
+    return FigureProduct(1.0, {figure.model_dump_json(): (figure, 1.0)}) if product is None else product
 
 
 def _exponential(plan: Plan, figure: Figure, missing: Missing) -> FigureProduct | None:
@@ -182,22 +180,12 @@ def _exponential(plan: Plan, figure: Figure, missing: Missing) -> FigureProduct 
             product = _exponential(plan, inner, missing)
             return None if product is None else product.to_the(-1)
         case Formula(operator="*", values=(Constant(value=factor), inner) | (inner, Constant(value=factor))):
-            return _exponential_power(plan, figure, inner, factor, missing)
+            product = _exponential(plan, inner, missing)
+            return None if product is None else _power(plan, product, factor, missing)
         case Formula(operator="/", values=(inner, Constant(value=factor))) if factor != 0:
-            return _exponential_power(plan, figure, inner, 1 / factor, missing)
+            product = _exponential(plan, inner, missing)
+            return None if product is None else _power(plan, product, 1 / factor, missing)
     return None
-
-
-def _exponential_power(
-    plan: Plan, figure: Figure, inner: Figure, power: float, missing: Missing
-) -> FigureProduct | None:
-    """Return the exponential of a `figure` that is `inner` times `power` as a product; None if that of `inner` is
-    none."""
-    product = _exponential(plan, inner, missing)
-    if product is None:
-        return None
-    root = _power(plan, product, power, missing)
-    return _single_factor(Formula(operator="exp", values=(figure,))) if root is None else root
 
 
 def log_of_product(plan: Plan, measure: Measure) -> tuple[Figure, Callable[[float], float]] | None:
