@@ -18,8 +18,8 @@ from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.diagnostics.text_format import usd
 from tripos_compiler.language.aggregates import declared_aggregate
 from tripos_compiler.language.contexts import ArmSelection, Clustering
-from tripos_compiler.language.figures import aggregates_of, means_of_cells, measures_of
-from tripos_compiler.plan import GeneratedDataset, Measure, Plan
+from tripos_compiler.language.figures import aggregates_of, means_of_cells, measures_of, quotients_of_sums
+from tripos_compiler.plan import Aggregate, GeneratedDataset, Measure, Plan
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse import sql
 from tripos_warehouse.measures.evaluation import evaluate_or_error, has_separate_people, shared_cells
@@ -365,6 +365,7 @@ def _report(connection: Connection, plan: Plan, run: RunRecord, only: ArmSelecti
     inner_measures = [inner for measure in plan.measures for inner in _measures_of_cells(measure)]
     with shared_cells(connection, plan, inner_measures) as shared:
         single_items = list(_single_items(connection, plan, shared))
+        uneven_sums = list(_uneven_sums(connection, plan, shared))
         measure_tables = [evaluate_or_error(connection, plan, measure, shared=shared) for measure in plan.measures]
     tables = tuple(_with_unread(connection, plan, [with_sequential_intervals(run, table) for table in measure_tables]))
     apart = separate_people(connection, plan)
@@ -389,6 +390,7 @@ def _report(connection: Connection, plan: Plan, run: RunRecord, only: ArmSelecti
             *find_remarks(connection, plan, run, only),
             *_too_few_tries(tables),
             *single_items,
+            *uneven_sums,
             *_judges_alone(plan, by_people),
         ),
         design_advice=tuple(find_design_advice(connection, plan, measure) for measure in headlines(plan)),
@@ -471,6 +473,34 @@ def _single_items(connection: Connection, plan: Plan, shared: Mapping[str, str])
                 "item counts as much as all items of another cell"
             )
             yield Remark("single_items", text)
+
+
+def _uneven_sums(connection: Connection, plan: Plan, shared: Mapping[str, str]) -> Iterator[Remark]:
+    """Yield the quotients of two sums of which one lacks more scores than the other. A missing score adds nothing to
+    its sum, so it lowers such a quotient like a score of 0, or raises it. `shared` are rewritten queries
+    (`shared_cells`)."""
+    measures = measures_of(plan)
+
+    def counts(measure: Measure, figure: Aggregate) -> dict[tuple[Any, ...], tuple[int, int]]:
+        part = measure.model_copy(update={"figure": figure, "low": None, "high": None})
+        table = evaluate_or_error(connection, plan, part, shared=shared)
+        return {(row.model, *row.by): (row.n, row.total) for row in table.rows}
+
+    for measure in plan.measures:
+        for sums in quotients_of_sums(measure.figure, measures) if measure.missing == "skip" else ():
+            above, below = (counts(measure, figure) for figure in sums)
+            uneven = [
+                (cell, (n, total), below[cell])
+                for cell, (n, total) in above.items()
+                if cell in below and n * below[cell][1] != below[cell][0] * total
+            ]
+            if not uneven:
+                continue
+            (first, (n, total), (other_n, other_total)), *more = uneven
+            cells = ", ".join([*map(str, first), *("…" for _ in more[:1])])
+            text = f"`{measure.name}` divides a sum over {n:,} of {total:,} scores by one over"
+            text += f" {other_n:,} of {other_total:,}"
+            yield Remark("uneven_sums", f"{text} ({cells}); a missing score counts as 0 in its sum")
 
 
 def _judges_alone(plan: Plan, by_people: Mapping[str, object]) -> Iterator[Remark]:
