@@ -72,7 +72,10 @@ def _unsliced(figure: Figure, measures: Mapping[str, Measure]) -> Figure:
 
 
 def _is_sum_of_scores(figure: Figure) -> TypeGuard[Aggregate]:
-    return isinstance(figure, Aggregate) and figure.function == "sum" and figure.of is None
+    if not isinstance(figure, Aggregate) or figure.of is not None:
+        return False
+    declared = declared_aggregate(figure.function)
+    return declared.degree == 1 and not declared.counts
 
 
 def leaves_of(figure: Figure, measures: Mapping[str, Measure]) -> Iterator[Aggregate]:
