@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -233,3 +233,35 @@ def test_a_form_must_fit_the_export(tmp_path: Path, tripos: Callable[..., Any], 
     (folder / "s.tripos").write_text(spec.replace(old, new), "utf-8")
     done = tripos("check", str(folder / "s.tripos"))
     assert f"error[{code}]" in done.err + done.out, done.err + done.out
+
+
+@pytest.mark.parametrize("partner", [False, True])
+def test_the_rows_of_several_exports_are_read_once_and_not_kept_without_need(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, partner: bool
+) -> None:
+    from tripos.runs.compilation import find_spec
+    from tripos.training.examples import find_examples, write_examples
+    from tripos_compiler.plan import Dataset
+    from tripos_runtime.datasets.cases import CaseSource
+    from tripos_runtime.datasets.sources import SourceRow, Sources
+
+    beside = '\n  beside worked as other where other.answer == "no"' if partner else ""
+    more = SPEC.partition("export lessons")[2].replace("\n  prompt", f"{beside}\n  prompt")
+    (folder / "s.tripos").write_text(f"{SPEC}export more{more}", "utf-8")
+    spec = find_spec(str(folder / "s.tripos"))
+    compilation = spec.compile()
+    assert compilation.plan is not None
+    source = CaseSource(compilation.plan, spec.folders, tuple(each.path for each in compilation.sources))
+    read: list[str] = []
+    stream = Sources.stream
+
+    def recorded(self: Sources, dataset: Dataset) -> Iterator[SourceRow]:
+        read.append(dataset.name)
+        return stream(self, dataset)
+
+    monkeypatch.setattr(Sources, "stream", recorded)
+    exports = find_examples(compilation.plan, ["lessons", "more"])
+    assert exports is not None
+    assert write_examples(compilation.plan, exports, source, folder / "out.jsonl")["examples"] == 2
+    assert sorted(read) == ["item", "worked"]
+    assert list(source.sources.rows) == (["worked"] if partner else [])

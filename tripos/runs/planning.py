@@ -626,7 +626,8 @@ def preview_run(spec: CompiledSpec, choices: RunRequest, config: Config, items: 
     source, selection = select_cases(spec, choices)
     binding = None
     if names_any_model(choices, config):
-        binding, _ = bind_roles(choices, spec.path, config, spec.plan, spec.compilation.releases, spec.folders.trust)
+        releases = spec.compilation.releases
+        binding = bind_roles(choices, spec.path, config, spec.plan, releases, spec.folders.trust).binding
     unasked: list[Case] = []
     previews = _prompts(spec.plan, source, selection, binding, items, unasked)
     looked_at = {*(preview.scenario for preview in previews), *(case_.scenario.name for case_ in unasked)}

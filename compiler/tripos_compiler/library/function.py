@@ -235,6 +235,12 @@ class Function:
         """Return the parameters that are lists. A set given for one becomes the list of its items in order."""
         return self._signature.sequences
 
+    @property
+    def own_parameters(self) -> tuple[Parameter, ...]:
+        """Return the parameters that a call writes under their own names: all but the names and the values of
+        `values_by_name`."""
+        return self.parameters[:-2] if self.values_by_name else self.parameters
+
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Return the names of its parameters."""
@@ -259,9 +265,9 @@ class Function:
     @property
     def shown(self) -> str:
         """Signature for people, for example `same_number(a: number?, b: number?) -> bool`."""
-        parameters = [parameter.shown for parameter in self.parameters]
+        parameters = [parameter.shown for parameter in self.own_parameters]
         if self.values_by_name:
-            parameters[-2:] = ["NAME…: text"]
+            parameters.append("NAME…: text")
         return f"{self.name}({', '.join(parameters)}) -> {pattern_notation(self.pattern)}"
 
     @property

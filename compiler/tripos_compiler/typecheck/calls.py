@@ -490,7 +490,7 @@ def _library(elaborator: Checker, syntax: CallExpr, function: Function) -> Typed
 def _values_by_name(elaborator: Checker, syntax: CallExpr, function: Function) -> list[CheckedArgument] | None:
     """Return the checked arguments of a function whose last two parameters are names and their values; None if one is
     wrong or missing."""
-    *own, names, values = function.parameters
+    own, (names, values) = function.own_parameters, function.parameters[-2:]
     first, more = syntax.arguments[: len(own)], syntax.arguments[len(own) :]
     checked = arguments(elaborator, replace(syntax, arguments=first), own, function.shown)
     written = ["" if argument.name is None else argument.name.text for argument in more]

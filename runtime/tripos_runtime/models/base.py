@@ -144,7 +144,7 @@ class Request:
     contents: Contents | None = field(default=None, compare=False, repr=False)
     """Returns the content of the image or other file that a mark in a message refers to."""
     origin: RequestOrigin | None = field(default=None, compare=False, repr=False)
-    """The place in the run that it is for, if the model `needs_origin`."""
+    """The place in the run that it is for, if the model's kind `needs_origin`."""
 
     @property
     def without_stated(self) -> Request:
@@ -347,8 +347,6 @@ class Model:
     """The price of a call; None if unknown."""
     most_samples: int = 1
     """How many replies one request may ask for."""
-    needs_origin: bool = False
-    """True if it replies by the place in the run that a request is for."""
 
     @cached_property
     def endpoint(self) -> str:

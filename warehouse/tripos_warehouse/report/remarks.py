@@ -82,6 +82,7 @@ Kind = Literal[
     "clusters",
     "tries",
     "single_items",
+    "uneven_sums",
     "uneven",
     "one_value",
     "one_grade",
