@@ -791,7 +791,8 @@ def _instead_of_where(reading: FigureContext, where: Syntax, operand: Operand) -
     match where:
         case BinaryExpr(operator="==", left=Name() | Member() as dimension, right=Name() | Text() | Number() as value):
             by, fixed = dimension.span.excerpt, value.span.excerpt
-            if isinstance(dimension, Member) or by in {*reading.program.axes, *reading.program.arms}:
+            is_field = isinstance(dimension, Member) and reading.scenario is not None
+            if is_field or by in {*reading.program.axes, *reading.program.arms}:
                 return f"take the slice of a measure: `measure each = … by {by}`, then `each[{by}: {fixed}]`"
     if operand.kind == "metric" or any(isinstance(step, Grade) and step.metrics for step in operand.steps):
         return "let a field of the rows say it, and take the slice of a measure by that field"
