@@ -39,7 +39,7 @@ RETRIEVAL_VERSION = 2
 """Version of retrieval steps, whatever their ranking: which elements are left out, how ties are broken, and where the
 elements that are always included are placed."""
 
-READER_VERSION = 2
+READER_VERSION = 3
 """Version of reading replies. It is part of the fingerprints of scores that are read from a reply or a judge's reply,
 but not of the fingerprints of requests, so a new version repeats no request."""
 
@@ -62,18 +62,18 @@ def version_fingerprint(name: str, version: int) -> list[object]:
 
 GROUPS: dict[str, tuple[Function, ...]] = {
     "Reading answers": (
-        Function(numbers.last_number, version=3, check=number_tokens.is_no_locale, overflows=True),
-        Function(numbers.number, version=3, check=number_tokens.is_no_locale, overflows=True),
+        Function(numbers.last_number, version=4, check=number_tokens.is_no_locale, overflows=True),
+        Function(numbers.number, version=4, check=number_tokens.is_no_locale, overflows=True),
         Function(numbers.same_number, compares_answers=True),
-        Function(answers.final_number, version=3, check=number_tokens.is_no_locale, overflows=True),
+        Function(answers.final_number, version=4, check=number_tokens.is_no_locale, overflows=True),
         Function(answers.choice_letters, version=2),
-        Function(multiple_choice.chosen_option, version=3, reads_option_of="options"),
-        Function(multiple_choice.option_letters, version=4),
-        Function(multiple_choice.right_or_wrong, version=4),
-        Function(places.boxed, version=2, no_longer_than_arguments=True),
-        Function(places.code_block, no_longer_than_arguments=True),
+        Function(multiple_choice.chosen_option, version=4, reads_option_of="options"),
+        Function(multiple_choice.option_letters, version=5),
+        Function(multiple_choice.right_or_wrong, version=5),
+        Function(places.boxed, version=3, no_longer_than_arguments=True),
+        Function(places.code_block, version=2, no_longer_than_arguments=True),
         Function(answers.after, check=texts.is_empty, partial=rules.NO_MARKER, no_longer_than_arguments=True),
-        Function(answers.is_yes, version=2),
+        Function(answers.is_yes, version=3),
     ),
     "Texts": (
         Function(texts.exact, version=2, compares_answers=True),

@@ -1344,7 +1344,7 @@ class _Reader:
             or _HEDGED.fullmatch(self.plain, first.end, number_tokens[0].start) is not None
         ):
             return NOTHING
-        if anchored and self._led(first, start):
+        if anchored and self._led(first, start) and _NEXT_PART.search(gap) is None:
             return self._resolve(first, None)
         return NOTHING
 
@@ -1575,6 +1575,8 @@ _FORMULA_BEHIND = late_pattern(
     r"\s?[+×*·÷]\s?(?:[A-Za-z](?![A-Za-z])|\(|\\|(?:sqrt|log|ln|sin|cos|tan)\b)|\s?[-–]\s?[a-z](?![A-Za-z])"
     r"|\([a-z]|\s?[<>≤≥]=?\s?(?:\d|[a-z](?![A-Za-z]))"
 )
+_NEXT_PART = late_pattern(r"(?:\A|[\s,;])\([b-d]\)[\s:]*\Z|(?:\A|[\s,;])[b-d]\)\s+\Z")
+"""Sign of another part of the answer before its number: `(a) 4 (b) 5`."""
 _FACTORIAL = late_pattern(r"!\s?[})$=+×*/]")
 _NOT_BLANK = late_pattern(r"[^\s*#>]")
 _LINE = late_pattern(r"(?m)^[^\n]*\S[^\n]*$")

@@ -23,7 +23,7 @@ from tripos_compiler.replies.choices import (
 )
 from tripos_compiler.replies.frames import plain
 from tripos_compiler.replies.text import answer_of, late_pattern
-from tripos_compiler.replies.truth import read_truth
+from tripos_compiler.replies.truth import BOTH_TRUTHS, is_hedged, read_truth, without_questions
 
 # Options by letter
 
@@ -231,8 +231,10 @@ _RULED_OUT = late_pattern(
     rf"|(?<![A-Za-z])[A-H] is (?:wrong|incorrect|false)"
 )
 _HELD = late_pattern(rf"({_SEVERAL}){_OF_IT}(?:正确|对(?![A-Za-z于比])|符合|√|✓|✔|✅)")
+_RIGHT = "对(?![于比称角顶应照话象立方外数流面手策抗待付])"
+"""`对` as a verdict, not the beginning of a word such as `对于` or `对顶角`."""
 _TRUE = (
-    r"没错|不错|没有?错误|无误|正确|(?<![针面绝相反应成配校派])对(?![于比称角应照话象立方外数流面手策抗待付策])|属实"
+    rf"没错|不错|没有?错误|无误|正确|(?<![针面绝相反应成配校派]){_RIGHT}|属实"
     r"|准确"
     r"|真命题|√|✓|✔|☑|✅|true|t|yes|right|correct"
 )
@@ -261,12 +263,13 @@ _ASKS = late_pattern(
 )
 _UNSAID_ALONE = late_pattern(rf"(?<![A-Za-z])(?:{_UNSAID})(?![A-Za-z])", re.IGNORECASE)
 _HARDLY = late_pattern(
-    r"(?:未必|不一定|不见得|难以说[是为]?|谈不上|称不上|算不上|说不上|不完全|不太)(?:正确|对|准确|属实|成立)"
-    r"|\b(?:far from|hardly|scarcely|not necessarily|not entirely|not always|anything but) (?:true|correct|right"
-    r"|accurate)\b",
+    rf"(?:未必|不一定|不见得|难以说[是为]?|谈不上|称不上|算不上|说不上|不完全|不太|不总是|仅?部分|半)是?(?:正确|{_RIGHT}|准确|属实|成立)"
+    r"|\b(?:far from|hardly|scarcely|not necessarily|not entirely|not always|not fully|not completely|anything but|only"
+    r"|partly|partially|half|sometimes) (?:partly |partially |sometimes )?(?:true|correct|right|accurate)\b",
     re.IGNORECASE,
 )
-"""Hedged verdict: a statement that is not always right is wrong."""
+"""Hedged verdict that makes a statement wrong, since it is not always right."""
+_WRONG = " 错误 "
 _JOINED = late_pattern(r"(?<![A-Za-z])[TFN]{2,}(?![A-Za-z])")
 _AROUND = " \t\n*_`\"'[](){}【】（）《》.。,，;；:：!！、#"
 _ENDS = late_pattern(r"[。！!？?\n;；]+")
@@ -315,8 +318,6 @@ def right_or_wrong(answer: str | Collection[str], parts: int = 1) -> list[str]:
     if _ASKS.search(text):
         return []
     told = None if _UNSAID_ALONE.search(text) else read_truth(answer)
-    if told is None and _HARDLY.search(text):
-        told = False
     return read_marked(text, _verdict_of) if told is None else ["T" if told else "F"]
 
 
@@ -362,24 +363,31 @@ def _verdict_of(said: str) -> list[str]:
     for alone in (bare, first):
         if alone in _ALONE:
             return [_ALONE[alone]]
-    said = _NO_VERDICT.sub(" ", said)
-    sentences = [part for part in _ENDS.split(said) if part.strip()]
-    told = [sentence for sentence in sentences if _VERDICT.search(sentence)]
+    open_ = _NO_VERDICT.sub(" ", without_questions(_HARDLY.sub(_WRONG, said))[0])
+    sentences = [part for part in _ENDS.split(BOTH_TRUTHS.sub(" ", open_)) if part.strip()]
+    told = [verdicts for verdicts in map(_verdicts, sentences) if verdicts]
     if not told:
-        letters = re.findall(r"(?<![A-Za-z])[AB](?![A-Za-z])", said)
+        letters = [] if _VERDICT.search(said) else re.findall(r"(?<![A-Za-z])[AB](?![A-Za-z])", said)
         return [_ALONE[letter] for letter in letters][:1]
-    concluding = [each for each in told if _SO.search(each)]
+    first = told[0][0]
+    if first.string == sentences[0] and first.string.strip(_AROUND) == first[0]:
+        return [_name(first)]  # a verdict by itself, with its reasons behind it
+    concluding = [verdicts for verdicts in told if _SO.search(verdicts[0].string)]
     if concluding:
-        return [_name(list(_VERDICT.finditer(concluding[-1]))[-1])]
-    verdicts = list(_VERDICT.finditer(told[0] if told[0] == sentences[0] else told[-1]))
-    return [_name(verdicts[0])]
+        return [_name(concluding[-1][-1])]
+    return [_name(first if first.string == sentences[0] else told[-1][0])]
+
+
+def _verdicts(said: str) -> list[re.Match[str]]:
+    """Return the verdicts in a text, without hedged ones."""
+    return [verdict for verdict in _VERDICT.finditer(said) if not is_hedged(said, verdict.start())]
 
 
 def _all_verdicts(said: str) -> list[str]:
     joined = _JOINED.search(said)
     if joined is not None:
         return list(joined[0])
-    found = [_name(verdict) for verdict in _VERDICT.finditer(_NO_VERDICT.sub(" ", said))]
+    found = [_name(verdict) for verdict in _verdicts(_NO_VERDICT.sub(" ", _HARDLY.sub(_WRONG, said)))]
     return found or [_ALONE[letter] for letter in re.findall(r"(?<![A-Za-z])[AB](?![A-Za-z])", said)]
 
 
