@@ -22,6 +22,7 @@ from tripos_compiler.replies.choices import (
     letters_at,
 )
 from tripos_compiler.replies.frames import plain
+from tripos_compiler.replies.places import boxed, field_of, until_reasons
 from tripos_compiler.replies.text import answer_of, late_pattern
 from tripos_compiler.replies.truth import BOTH_TRUTHS, is_hedged, read_truth, without_questions
 
@@ -90,12 +91,6 @@ def _latin(text: str, letters: Sequence[str]) -> str:
 
 # Places of an answer
 
-_BOX = late_pattern(r"\\boxed\s{0,9}\{(?:\\(?:text|mathrm|mathbf)\s{0,9}\{([^{}]*)\}|([^{}]*))\}")
-_FIELD = late_pattern(
-    r'"(?:正确|最终)?(?:答案|选项|判断|answers?|final_answer|choice|option|verdict)"\s{0,9}:\s{0,9}'
-    r'(\[[^\]]{0,2000}\]|"[^"]*"|true\b|false\b)',
-    re.IGNORECASE,
-)
 _STATED = late_pattern(
     r"(?:答案|(?<![A-H])(?<![A-H] )选项|判断(?:结果)?|正确的?一?项)"
     r"(?:(?:分别)?(?:应该?|应当)?(?:[是为]|选择?)\s{0,9}:?|[*_\s】\])]{0,9}[:】\n])"
@@ -109,12 +104,6 @@ _NAMED = late_pattern(
     r"(?:(?:才?是|为)(?:本题)?的?(?:正确|最佳)的?(?:答案|选项|选择)|最(?:合适|恰当|符合))"
 )
 _CHOSEN = late_pattern(r"(?<![不单多能可人])(?<!不应)选择?\s{0,9}:?(?=[\s\"'“*(\[]{0,9}[A-Z](?![A-Za-z]*[a-z]))|故选")
-_REASONS = late_pattern(
-    r"(?:^|(?<=[\s。;(【\[*#]))(?:简要|具体|详细)?(?:理由|解析|分析|解释|说明|原因|思路|依据|改正|更正|reasons?"
-    r"|explanation)"
-    r"(?:说明|如下|是|为)?[*_\s】\])]{0,9}(?:[:】]|\n|$)",
-    re.IGNORECASE | re.MULTILINE,
-)
 _NUMBER = late_pattern(
     r"(?<![\w.])第?\s{0,3}(?:\d{1,2}|[一二三四五六七八九十])\s{0,3}"
     r"(?:(?:小?题|空|问)\s{0,3}[选:,]?|[.、:)](?!\d)|(?=[A-Z√×对错](?![A-Za-z]*[a-z])))"
@@ -154,16 +143,16 @@ def read_parts(
 ) -> list[str]:
     """Return the answers of a plain text to several questions, in order. `read` finds one answer, and `read_all` all
     answers. The first method that finds as many answers as there are parts is used, else the first that finds any."""
-    texts = [_until_reasons(text[mark.end() :][:_TAIL]) for mark in [*_STATED.finditer(text)][:_MARKS]]
+    texts = [until_reasons(text[mark.end() :][:_TAIL]) for mark in [*_STATED.finditer(text)][:_MARKS]]
     places = list(_places(text))
     ways: list[Callable[[], list[str]]] = [
         *(lambda place=place: read_all(place.strip().partition("\n\n")[0]) for place in places),
         *(lambda place=place: read_all(place) for place in places),
         *(lambda place=place: _numbered(place, read) for place in places),
         lambda: [each for one in texts for each in read(one)[:1]],
-        lambda: _numbered(_until_reasons(text), read),
+        lambda: _numbered(until_reasons(text), read),
         lambda: _numbered(text, read),
-        lambda: read_all(_until_reasons(text)),
+        lambda: read_all(until_reasons(text)),
         lambda: read_all(text),
     ]
     first: list[str] = []
@@ -177,21 +166,14 @@ def read_parts(
 
 def _places(text: str) -> Iterator[str]:
     """Yield the parts of a text in which an answer is marked, the likeliest first."""
-    for fields in (_FIELD, _BOX, _BARE):
-        found = [next(filter(None, match.groups()), "") for match in fields.finditer(text)]
-        if found:
-            yield found[-1]
-    answer = _until_reasons(text)
+    bare = _BARE.match(text)
+    yield from (form for form in (field_of(text), boxed(text), None if bare is None else bare[1]) if form is not None)
+    answer = until_reasons(text)
     for marks, whole in ((_STATED, answer), (_STATED, text), (_CHOSEN, answer), (_NAMED, text), (_CHOSEN, text)):
         for mark in [*marks.finditer(whole)][: -_MARKS - 1 : -1]:
-            said = mark[0] if marks is _NAMED else _until_reasons(text[mark.end() :][:_TAIL])
+            said = mark[0] if marks is _NAMED else until_reasons(text[mark.end() :][:_TAIL])
             if re.search(r"\w|[√×✓✗✔✘]", said):
                 yield said
-
-
-def _until_reasons(text: str) -> str:
-    reasons = _REASONS.search(text)
-    return text if reasons is None else text[: reasons.start()]
 
 
 def _numbered(text: str, read: Callable[[str], list[str]]) -> list[str]:

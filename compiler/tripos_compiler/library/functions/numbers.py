@@ -87,8 +87,8 @@ def end_type(types: Mapping[str, Type | Sequence[Type]]) -> Type | str:
     >>> end_type({"a": ListType(of=IntegerType())}).kind, end_type({"a": IntegerType()})
     ('integer', 'it takes a list, or two numbers at least')
     """
-    typeses = [each if isinstance(each, Sequence) else (each,) for each in (types[name] for name in sorted(types))]
-    first, *others = [each for several in typeses for each in several]
+    by_parameter = [given if isinstance(given, Sequence) else (given,) for _, given in sorted(types.items())]
+    first, *others = [type_ for given in by_parameter for type_ in given]
     type_ = element_type(first)
     if (type_ is None) == (not others):
         return "it takes a list, or two numbers at least"
@@ -259,8 +259,8 @@ def majority(items: Sequence[K | None]) -> K | None:
     >>> majority(["b", "a", None, "a"]), majority([3, 4]), majority([])
     ('a', 3, None)
     """
-    there = Counter(item for item in items if item is not None)
-    return max(there, key=lambda item: there[item], default=None)
+    counts = Counter(item for item in items if item is not None)
+    return max(counts, key=lambda item: counts[item], default=None)
 
 
 def best_of(items: Sequence[T], values: Sequence[float]) -> T:
