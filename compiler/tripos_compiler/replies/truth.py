@@ -70,7 +70,7 @@ _COPULA = late_pattern(
     re.IGNORECASE,
 )
 _LABEL = late_pattern(
-    r"(?:\b(?:answer|verdict|conclusion|judge?ment|decision|result|antwort|réponse|respuesta)[\"']?(?:,\s\w+,"
+    r"(?:\b(?:answer|verdict|conclusion|judge?ment|decision|result|(?:final|overall)(?=\s?:)|antwort|réponse|respuesta)[\"']?(?:,\s\w+,"
     r"| to (?:your|the|this) \w+)?\s{0,3}"
     r"(?:(?:is|would be|should be|must be|remains|ist|est|es)\s{0,2}"
     r"(?:therefore|thus|clearly|definitely|actually|simply|a clear|a|an)?\s{0,2}:?|:|=)"
@@ -78,6 +78,17 @@ _LABEL = late_pattern(
     rf"[\s\"'“‘(\[{{]{{0,6}}{_WORD_OR_LETTER}{_PLAIN_END}",
     re.IGNORECASE | re.MULTILINE,
 )
+_HEADED = late_pattern(
+    rf"(?:\A|(?<=[\n.;,]))\W{{0,6}}[^\W\d][\w -]{{0,30}}:\s{{0,2}}[\"'“(\[{{]{{0,3}}{_WORD}{_PLAIN_END}", re.IGNORECASE
+)
+"""Truth of one of several parts, as in `Relevance: yes`; different ones say nothing of the whole."""
+_PARTLY = late_pattern(
+    r"(?:但是?|不过|\b(?:but|though|although|however)\b)[^.。!?\n]{0,20}?"
+    r"(?:不完全|不全|部分|\bnot (?:entirely|completely|fully|quite|wholly)|\bpart(?:ly|ially))\s?"
+    r"(?:正确|对|准确|(?:true|correct|right|accurate)\b)",
+    re.IGNORECASE,
+)
+"""Restriction of a truth: `Yes, but it is only partly correct`."""
 _OTHERS_LABEL = late_pattern(
     r"(?:\b(?:student|user|candidate|response|their|his|her|wrong|expected|reference|given|long|longer)(?:'s)?|学生的?"
     r"|用户的?|参考|标准)\s{0,2}\Z",
@@ -213,6 +224,8 @@ def _read(text: str) -> bool | None:
     announced = _announced(text)
     if announced is not None:
         return announced
+    if len({_value(part) for part in _HEADED.finditer(text)}) > 1 or _PARTLY.search(text) is not None:
+        return None
     flat, questions = without_questions(text)
     if not flat:
         return None
