@@ -218,6 +218,7 @@ _SIGN_VARIANTS = str.maketrans(
         "✖": "×",
         "⁄": "/",
         "∕": "/",
+        "∶": ":",
         "～": "~",
         "〜": "~",
         "∼": "~",
@@ -383,7 +384,7 @@ _TOKEN = late_pattern(
     rf"|(?<![\w.,]){_MONTHS}\s\d{{1,2}}(?:st|nd|rd|th)?(?![\d.])(?:,?\s\d{{4}})?|(?<![\d.,])\d{{1,2}}(?:st|nd"
     rf"|rd|th)?\s{_MONTHS}(?:,?\s\d{{4}})?|(?<!\d)\d{{1,2}}\.\s(?:Januar|Februar|März|April|Mai|Juni|Juli"
     r"|August|September|Oktober|November|Dezember)|(?<!\d)[12]\d{3}s(?!\w)"
-    r"|(?<!\d)\d{4}年(?:\d{1,2}月(?:\d{1,2}[日号])?)?|(?<!\d)\d{1,2}月\d{1,2}[日号])"
+    r"|(?<!\d)\d{4}年(?:\d{1,2}月(?:\d{1,2}[日号])?)?|(?<!\d)\d{1,2}月\d{1,2}[日号]|[一二三四五六七八九十]{1,2}月(?!亮|球)(?:[一二三四五六七八九十]{1,3}[日号])?)"
     rf"|(?P<broken>{_FREE}\d{{1,300}}(?:_\d{{1,300}})+|{_FREE}\(?\d{{1,300}}\)?{_BASE}|{_FREE}0(?:[xX][\dA-Fa-f]{{1,16}}|[bB][01]{{1,64}})(?!\w)"
     r"|\\sqrt\s?(?:\[[^\[\]]{0,9}\])?\s?(?:\{[^{}]{0,80}\}|\d)"
     rf"|√\s?\(?\d{{0,300}}|∞)"
@@ -407,7 +408,7 @@ _ORDINAL = late_pattern(rf"(?:st|nd|rd|th)(?![{CASED}])")
 _ALGEBRA = late_pattern(
     rf"(?-i:[BDEGOPQRUXYZ](?![{CASED}\d])|[abexyznijqrwθαβλ](?![{CASED}]|\s?\d)|[xXCP](?=\d)|[π√])"
     r"|\s?(?:[π√]|\\(?:sqrt|d?frac|log|ln|sin|cos|tan|binom)\b)|\s?\^|\.?\\(?:overline|bar|dot)\b"
-    rf"|成(?![为员了本果功立年人长品绩熟])|折(?![扣合叠线算成])|\s?比\s?[\d{_HAN_NUMERALS}]"
+    rf"|\s?‰|成(?![为员了本果功立年人长品绩熟])|折(?![扣合叠线算成])|\s?比\s?[\d{_HAN_NUMERALS}]"
     rf"|的(?:平方|立方|[\d二三四五六七八九十n]{{1,3}}次方)|[①-⓿❶-➓₀-₉]|[{_SUPERSCRIPTS}]"
     r"|\s?-?(?:hal(?:f|ves)|thirds?|quarters?|fourths?|fifths?|sixths?|sevenths?|eighths?|ninths?|tenths?|hundredths?"
     r"|squared|cubed|to the power|factorial|mod|choose|pi|remainder|by \d|r\.? ?\d|ish)(?:\b|(?<=\d))",

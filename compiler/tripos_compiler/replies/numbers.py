@@ -528,6 +528,12 @@ _NEGATOR = late_pattern(
     r"|不[会能应该值可配想]{1,3}[给打得评为是]{0,2}|不是|不等于|不为|并非|并不是|没有|不能是|绝非|不可能是|除了|而非|难以|未必)\W*(?:[\w']+\W+){0,2}\W*)\Z",
     re.I,
 )
+_DENIED_BEHIND = late_pattern(
+    r"[*\s\"']{0,4}(?:(?:is|are|was|were|would be)(?:n't| not)\b(?! (?:it|only|just))"
+    r"|(?:is|was) (?:wrong|incorrect|false)\b"
+    r"|(?:是)?(?:不对|错误?的|不正确))",
+    re.I,
+)
 _IS_NOT = late_pattern(
     r"(?:(?:answer|result|solution)\b[^.!?\n]{0,12}(?:\bnot|n't|\bcannot)(?: be)?|(?:答案|结果)(?:并?不|绝不|不可能"
     r"|不会)(?:是|为|等于)|anything but)\W{0,3}\Z",
@@ -1384,6 +1390,9 @@ class _Reader:
         )
 
     def _denied(self, token: NumberToken, start: int) -> bool:
+        """Return true if the text between a position and a number, or directly behind it, denies the number."""
+        if _DENIED_BEHIND.match(self.plain, token.end) is not None:
+            return True
         since = max(start, token.start - 40)
         ahead = self.plain[since : token.start]
         turns = [match.end() for match in _TURNS.finditer(ahead)]
