@@ -149,7 +149,7 @@ NO_OPTION_SEEN = Partial(
 NO_PERPLEXITY = Partial(("logprobs",), "the list is empty", None, _never)
 NO_TOOL = Partial(
     ("tools", "allowed"),
-    "a call is allowed of a tool that is not there",
+    "a call of an unknown tool is allowed",
     "fix the row, which allows it",
     _never,
 )

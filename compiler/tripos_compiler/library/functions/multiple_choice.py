@@ -30,16 +30,15 @@ from tripos_compiler.replies.truth import BOTH_TRUTHS, is_hedged, read_truth, wi
 
 
 def chosen_option(text: str, options: Sequence[str], letters: str = "") -> str | None:
-    """Return the letter of the option that a reply chooses, `A` for the first; missing where it chooses none, or
-    several.
+    """Return the letter of the option that a reply chooses, `A` for the first; missing if it chooses none or several.
 
-    Looked for is, in this order: a field of JSON called `answer` or the like; the last `\\\\boxed{…}`; an `<answer>`; a
-    reply that is a letter, with the text of its option or without; what follows the last `答案是`, `故选`, `选`,
-    `the answer is` and the like, before the reasons; a first line that is a letter, or a last one; the only letter that
-    the reply affirms; the only option whose whole text it affirms. Options that are denied, asked, quoted, compared or
-    supposed are not affirmed. A letter may be full-width, in brackets or inside emphasis, and the text of an option in
-    traditional characters or simplified ones. Several letters where one is asked for, and a letter that no option has,
-    are no choice. `letters` are those that `lettered` was given, and one of them is what is returned.
+    The reader tries in this order: a JSON field called `answer` or the like; the last `\\\\boxed{…}`; an `<answer>`; a
+    reply that is a letter, with or without the text of its option; the text after the last `答案是`, `故选`, `选`,
+    `the answer is` and the like, before the reasons; a first or last line that is a letter; the only letter that the
+    reply affirms; the only option whose whole text it affirms. Options that are denied, asked, quoted, compared or
+    supposed are not affirmed. A letter may be full-width, in brackets or emphasized, and the text of an option may have
+    traditional or simplified characters. Several letters, and a letter that no option has, are no choice. With
+    `letters`, the argument that `lettered` was given, one of them is returned.
 
     >>> options = ["3", "5", "8", "13"]
     >>> chosen_option("由题意，**正确答案是（Ｃ）**。", options), chosen_option("8", options)
@@ -70,7 +69,7 @@ def key_place(key: str, items: Collection[Any], letters: str = "") -> int:
 
 
 def shuffled_place(place: int, items: Collection[Any], by: str) -> int:
-    """Return where the item of a position stands in `shuffled(items, by)`, counted from 0.
+    """Return the position in `shuffled(items, by)` of the item at a position, both counted from 0.
 
     >>> shuffled(["a", "b", "c"], "seed 1"), shuffled_place(0, ["a", "b", "c"], "seed 1")
     (['c', 'a', 'b'], 1)
@@ -238,14 +237,15 @@ _ALONE = {
     **dict.fromkeys(("是", "是的", "真", "A", "Y"), "T"),
     **dict.fromkeys(("否", "不是", "假", "B", "X", "x"), "F"),
 }
-"""Words that are a verdict only if nothing else is written."""
+"""Words that are a verdict only if nothing else is written, with the verdict."""
 _ASKS = late_pattern(
     r"\A[^。.!?]{0,60}(?:对还是错|对或错|正确还是错误|true or false)\W*\Z|(?:无法|不能|难以)判断(?!为)|cannot (?:tell"
     r"|judge|determine)"
 )
 _UNSAID_ALONE = late_pattern(rf"(?<![A-Za-z])(?:{_UNSAID})(?![A-Za-z])", re.IGNORECASE)
 _HARDLY = late_pattern(
-    rf"(?:未必|不一定|不见得|难以说[是为]?|谈不上|称不上|算不上|说不上|不完全|不太|不总是|仅?部分|半)是?(?:正确|{_RIGHT}|准确|属实|成立)"
+    r"(?:未必|不一定|不见得|难以说[是为]?|谈不上|称不上|算不上|说不上|不完全|不太|不总是|仅?部分|半)是?"
+    rf"(?:正确|{_RIGHT}|准确|属实|成立)"
     r"|\b(?:far from|hardly|scarcely|not necessarily|not entirely|not always|not fully|not completely|anything but|only"
     r"|partly|partially|half|sometimes) (?:partly |partially |sometimes )?(?:true|correct|right|accurate)\b",
     re.IGNORECASE,
@@ -263,10 +263,10 @@ def option_letters(answer: str | Collection[str], parts: int = 1) -> list[str]:
     """Return the letters of options that an answer gives, in their order.
 
     They are read as `chosen_option` reads one letter ([answers in replies](answers.md)), but several may be chosen:
-    those that stand together (`BD`, `B、D`), those that a verdict holds (`B: right`, `D 项正确`), or a line for each.
-    Of several `parts`, one stands behind each number, or all of them together. An option that is ruled out (`不选 A`,
-    `A 项错误`) is no answer. Letters after H count if the answer is nothing else. Of a list, the letters of all its
-    texts.
+    adjacent ones (`BD`, `B、D`), a list with the texts of the options, those with a verdict (`B: right`, `D 项正确`),
+    or one in each line. With several `parts`, each number is followed by its letter, or all letters stand together. An
+    option that is ruled out (`不选 A`, `A 项错误`) is no answer. Letters after H count only if there is nothing else. For
+    a list, the letters of all its texts are returned.
 
     >>> option_letters('["BD"]'), option_letters(["B", "D"]), option_letters("A 项错误，故选：Ｂ、Ｄ。因为 C 不变。")
     (['B', 'D'], ['B', 'D'], ['B', 'D'])
@@ -282,12 +282,13 @@ def option_letters(answer: str | Collection[str], parts: int = 1) -> list[str]:
 
 
 def right_or_wrong(answer: str | Collection[str], parts: int = 1) -> list[str]:
-    """Return the verdicts of an answer on statements, in order: `T` true, `F` false, `N` not given.
+    """Return the verdicts of an answer on statements, in order: `T` for true, `F` for false, `N` for not given.
 
-    Read are 对, 错, 正确, 错误, √, ×, T, F, true, false, yes, no and the like, in any width, case and script; 是, 否,
-    and A and B for right and wrong, where they stand alone. One part is read as `is_yes` reads it
-    ([answers in replies](answers.md)); what is not always right (`未必正确`) is `F`. Of several `parts`, one verdict
-    stands behind each number, or all of them together.
+    The words are 对, 错, 正确, 错误, √, ×, T, F, true, false, yes, no and the like, in any width, case and script; 是,
+    否, and A and B for right and wrong, count only if nothing else is written. One part is read as `is_yes` reads it
+    ([answers in replies](answers.md)). A statement that is not always right (`未必正确`) is `F`, and one whose truth
+    stays open has no verdict. With several `parts`, each number is followed by its verdict, or all verdicts stand
+    together.
 
     >>> right_or_wrong(["T", "F"]), right_or_wrong("√ ✗ 正确", 3), right_or_wrong(["错误。改正：2 是质数。", "对"])
     (['T', 'F'], ['T', 'F', 'T'], ['F', 'T'])
