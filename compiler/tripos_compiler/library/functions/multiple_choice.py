@@ -265,8 +265,8 @@ def option_letters(answer: str | Collection[str], parts: int = 1) -> list[str]:
     They are read as `chosen_option` reads one letter ([answers in replies](answers.md)), but several may be chosen:
     adjacent ones (`BD`, `B、D`), a list with the texts of the options, those with a verdict (`B: right`, `D 项正确`),
     or one in each line. With several `parts`, each number is followed by its letter, or all letters stand together. An
-    option that is ruled out (`不选 A`, `A 项错误`) is no answer. Letters after H count only if there is nothing else. For
-    a list, the letters of all its texts are returned.
+    option that is ruled out (`不选 A`, `A 项错误`) is no answer. Letters after H count only if there is nothing else.
+    For a list, the letters of all its texts are returned.
 
     >>> option_letters('["BD"]'), option_letters(["B", "D"]), option_letters("A 项错误，故选：Ｂ、Ｄ。因为 C 不变。")
     (['B', 'D'], ['B', 'D'], ['B', 'D'])
