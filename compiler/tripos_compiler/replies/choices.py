@@ -170,6 +170,7 @@ _NEXT_LISTED_OPTION = late_pattern(
     r"(?:选项|[Oo]ption )?\(?(?P<letter>[A-H])(?=[.、:)]|\s?\()"
 )
 """Text of a listed option and the letter of the next one: `A. Paris; C. Rome`, `A (x) and C (y)`, or a line below."""
+_FINAL_ASIDE = late_pattern(r"\s?\([^()]{0,200}\)\s?\Z")
 _ADJACENT_BOXES = late_pattern(
     r"(\\boxed\s{0,9}\{[^{}]{1,40})\}\s?\$?\s{0,3}(?:[,、;；，和与]|and\b)?\s{0,3}\$?\s?"
     r"\\boxed\s{0,9}\{([^{}]{1,40})(?=\})"
@@ -323,16 +324,15 @@ class _Options:
         return "".join(chosen) if all(index_of(letter) < len(self.folded) for letter in chosen) else None
 
     def in_explicit_form(self, content: str) -> str | None:
-        """Return the option in a JSON field or a box."""
+        """Return the option in a JSON field or a box: its letter or text, also at the beginning, or announced."""
         if self.several:
-            return self._leading_option(content)
-        opening = None if (choice := self.whole_text(content)) is not None else _LEADING_LETTER.match(content)
-        if (
-            opening is None
-            or _NEXT_IN_LIST.match(content, opening.end(1))
-            or not is_affirmed(content, *opening.span(1))
-        ):
+            return self._leading_option(content) or self.announced(content)
+        if (choice := self.whole_text(content) or self.whole_text(_FINAL_ASIDE.sub("", content))) is not None:
             return choice
+        if (opening := _LEADING_LETTER.match(content)) is None:
+            return self.announced(content)
+        if _NEXT_IN_LIST.match(content, opening.end(1)) or not is_affirmed(content, *opening.span(1)):
+            return None
         return self.choice_of(opening[1])
 
     def whole_text(self, text: str) -> str | None:

@@ -302,7 +302,7 @@ _OF_A_PERSON = late_pattern(
 _OF_ANOTHER = late_pattern(
     r"\b(?:he|she|they|someone|many|some|their|his|her|wrong|incorrect|second|2nd|third|alternative|another|runner-up"
     r"|worst|least"
-    r"|backup|possible|long|longer)\b[^.;:!?,\n]{0,40}\Z|错误的[^。;:!?\n]{0,12}\Z",
+    r"|backup|possible|long|longer)\b[^.;:!?,\n]{0,40}\Z|错误的[^。;:!?,\n]{0,12}\Z",
     re.IGNORECASE,
 )
 _FAR = 80
