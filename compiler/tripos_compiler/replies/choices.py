@@ -187,6 +187,8 @@ _LINE_VERDICT = late_pattern(
     re.IGNORECASE,
 )
 """Verdict in the line of an option."""
+_FITS_QUESTION = late_pattern(r"(?<![A-Za-z])([A-H])(?![A-Za-z])[^;。\nA-H]{0,40}?(?P<denied>不)?(?:符合题意|合题意)")
+"""Option that fits what the question asks for, or not: `C项错误，符合题意`."""
 _NEXT_IN_LIST = late_pattern(
     r"[\s\"')\]]{0,3}(?:,|、|/|&|\b(?:and|or)\b|和|与|或者?|及)\s?(?:or |and )?[\"'(\[]{0,2}[A-Za-z](?![A-Za-z'])"
 )
@@ -445,7 +447,11 @@ class _Options:
         return self._corrected(text, len(first), choice)
 
     def with_verdicts(self, text: str) -> str | None:
-        """Return the options that a line-by-line list of all options affirms: `B. hydrogen – correct`."""
+        """Return the options that a line-by-line list of all options affirms, as in `B. hydrogen – correct`. If the text
+        says which options fit the question, these are returned: it may ask for the wrong ones."""
+        fitting = {match[1]: match["denied"] is None for match in _FITS_QUESTION.finditer(text)}
+        if len(set(fitting.values())) > 1:
+            return self.choice_of(letter for letter, fits in fitting.items() if fits) or ""
         lines = [(line, opening) for line in lines_of(text) if (opening := _LEADING_LETTER.match(line)) is not None]
         verdicts = [(opening[1], _LINE_VERDICT.search(line, opening.end(1))) for line, opening in lines]
         affirmed = [letter for letter, verdict in verdicts if verdict is not None and verdict["affirmed"]]
