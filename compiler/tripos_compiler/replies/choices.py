@@ -447,8 +447,8 @@ class _Options:
         return self._corrected(text, len(first), choice)
 
     def with_verdicts(self, text: str) -> str | None:
-        """Return the options that a line-by-line list of all options affirms, as in `B. hydrogen – correct`. If the text
-        says which options fit the question, these are returned: it may ask for the wrong ones."""
+        """Return the options that a line-by-line list of all options affirms, as in `B. hydrogen – correct`; those that
+        fit the question, if the text says so, since a question may ask for the wrong ones."""
         fitting = {match[1]: match["denied"] is None for match in _FITS_QUESTION.finditer(text)}
         if len(set(fitting.values())) > 1:
             return self.choice_of(letter for letter, fits in fitting.items() if fits) or ""
