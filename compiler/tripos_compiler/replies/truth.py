@@ -74,6 +74,8 @@ _LABEL = late_pattern(
     r"| to (?:your|the|this) \w+)?\s{0,3}"
     r"(?:(?:is|would be|should be|must be|remains|ist|est|es)\s{0,2}"
     r"(?:therefore|thus|clearly|definitely|actually|simply|a clear|a|an)?\s{0,2}:?|:|=)"
+    r"|^\W{0,6}(?:final |my )?(?:answer|verdict|conclusion|judge?ment|答案|结论|判断)[^\w\n]{0,6}\n"
+    rf"|\b(?:therefore|thus|hence),?\s{{1,2}}(?=[\"'“(\[]{{0,3}}(?:{_NO}|{_YES})[\"'”)\]]{{0,3}}(?:[.!。\n]|\Z))"
     r"|^A:|(?:答案|回答|结论|判断|答え|الجواب|ответ)(?:应该?|は)?\s{0,3}(?:[是为]\s{0,3}:?|:|=|は)|最终答案:?)"
     rf"[\s\"'“‘(\[{{]{{0,6}}{_WORD_OR_LETTER}{_PLAIN_END}",
     re.IGNORECASE | re.MULTILINE,
