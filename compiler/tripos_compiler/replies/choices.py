@@ -272,11 +272,12 @@ def _forms(number_of_options: int, small_letters: int = ALPHABET) -> _Forms:
     small = min(last.lower(), chr(ord("a") + small_letters - 1))
     pair = r"[A-Z]{2}(?![A-Za-z])|" if number_of_options > ALPHABET else ""
     one = rf"(?:{pair}(?!{PRONOUN})[A-Za-{small}])" if last == "Z" else rf"(?:(?!{PRONOUN})[A-{last}a-{small}])"
-    more = (
+    more = (  # an article and a noun, as in `A decrease`, are no option
         rf"(?:(?:选?项)?[{_INLINE_QUOTES}]{{0,9}}(?:(?![,，]){_CONJUNCTION}[{_INLINE_QUOTES}]{{0,9}}{one}"
         rf"(?! (?!and |or |und |oder |et |ou )[a-z]{{2}})|[,，;；][{_INLINE_QUOTES}]{{0,9}}(?:and "
         rf"|or )?{one}(?={_END_OF_LIST})"
-        rf"|(?!A {_NOUN_AFTER_ARTICLE})[A-{last}]{{1,8}}|(?<=[a-h]) [a-h](?! [a-z]{{2}}))(?![A-Za-z']))"
+        rf"|(?![A-Z] (?!are\b|both\b|all\b){_NOUN_AFTER_ARTICLE})[A-{last}]{{1,8}}"
+        r"|(?<=[a-h]) [a-h](?! [a-z]{2}))(?![A-Za-z']))"
     )
     single = rf"{pair}(?<![a-z])[a-{small}](?![a-z])|[A-{last}]"
     together = "[A-H]{1,8}" if last == "H" else rf"[A-H]{{2,8}}|{pair}[A-{last}]"
@@ -417,12 +418,15 @@ class _Options:
 
     def _listed_below(self, text: str, start: int, end: int) -> str:
         """Return the further letters of a list of options with their texts, of which the first letters are at a range:
-        in the same line, or if the first begins a line, in the lines below. A letter that is not affirmed ends it."""
+        in the same line, or if the first begins a line, in the lines below, in the order of the alphabet. A letter that
+        is not affirmed ends it."""
         own_line = not text[text.rfind("\n", 0, start) + 1 : start].strip(" \t-•(\"'[{0123456789.)")
         letters = ""
-        while (listed := _NEXT_LISTED_OPTION.match(text, end)) is not None:
-            span = listed.span("letter")
-            if (listed["line"] is not None and not own_line) or not is_affirmed(text, *span):
+        while len(letters) < ALPHABET and (listed := _NEXT_LISTED_OPTION.match(text, end)) is not None:
+            span, below = listed.span("letter"), listed["line"] is not None
+            if below and (not own_line or listed["letter"] <= (letters or text[start:end])[-1].upper()):
+                break
+            if _has_denying_verdict(text, span[1]) or not is_affirmed(text, *span):
                 break
             letters, end = letters + listed["letter"], span[1]
         return letters
@@ -501,6 +505,7 @@ class _Options:
             if (
                 ends is not None
                 and line[opening.start("letters")].isupper()
+                and not (len(opening["letters"]) == 1 and _has_denying_verdict(line, opening.end("letters")))
                 and frame_of(line, *opening.span("letters")) is Frame.AFFIRMED
             ):
                 return self.choice_of([opening["letters"] + self._listed_below(line, *opening.span("letters"))])
@@ -513,7 +518,10 @@ class _Options:
             return None
         if _PRONOUN.match(line, opening.start(1)) or (len(opening[1]) > 1 and len(self.folded) <= ALPHABET):
             return None
-        choice = self.choice_of([opening[1]])
+        if self.several and _has_denying_verdict(line, opening.end(1)):
+            return None
+        further = self._listed_below(line, *opening.span(1)) if self.several else ""
+        choice = self.choice_of([opening[1] + further])
         if choice is not None and self._has_own_text(choice, line[opening.end(1) :]):
             return choice
         frame = frame_of(line, *opening.span(1))
@@ -583,6 +591,13 @@ class _Options:
 
     def _spans_of_text(self, index: int, text: str) -> Iterator[tuple[int, int]]:
         return (match.span() for match in re.finditer(_pattern(self.folded[index]), text))
+
+
+def _has_denying_verdict(text: str, start: int) -> bool:
+    """Return true if the first verdict behind a letter in its line denies the option: `A. this is incorrect`."""
+    line_end = text.find("\n", start)
+    verdict = _LINE_VERDICT.search(text, start, len(text) if line_end < 0 else line_end)
+    return verdict is not None and not verdict["affirmed"]
 
 
 def _has_only_letters(text: str) -> bool:
