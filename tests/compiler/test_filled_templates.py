@@ -144,7 +144,7 @@ def test_a_template_that_is_known_in_a_run_is_not_sent_with_a_hole(
     before = 'ask made by writer { prompt "Write a template. {{ item.question }}" }'
     spec = write(tmp_path, "made.text", before)
     done = tripos("run", spec, "--model", "mock/careful", "--role", "writer=mock/careful")
-    assert "the holes of the template are not those that have a value" in " ".join((done.out + done.err).split())
+    assert "the holes of the template do not match the given values" in " ".join((done.out + done.err).split())
     assert tripos("sql", "select count(*) as n from demo.scores where status = 'ok'", "-o", "n.json").code == 0
     assert json.loads(Path("n.json").read_text("utf-8")) == [{"n": 0}]
 

@@ -76,7 +76,7 @@ def test_what_stands_in_the_table_is_in_the_plan() -> None:
     plan, told = plan_of(SPEC), compared()
     [scenario] = plan.scenarios
     made = {each.name: each for each in plan.made}
-    talks = {talk.name: talk for talk in scenario.talks}
+    talks = {talk.name: talk for talk in scenario.conversations}
     untaught, _, taught, _ = (treatment.ask("sitting") for treatment in scenario.treatments)
     walk = next(step for step in made["question"].steps if isinstance(step, Walk))
     talk: Converse = talks["talk"]

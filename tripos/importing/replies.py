@@ -138,7 +138,7 @@ class ImportedReplies:
 
 def _not_asked(case: Case, reply: ImportedReply) -> str:
     """Return why no unit asks for this reply."""
-    talks = {talk.name for talk in case.scenario.talks}
+    talks = {talk.name for talk in case.scenario.conversations}
     for treatment in case.scenario.treatments:
         for step in treatment.steps:
             if isinstance(step, Ask) and step.name == reply.step and not talks.isdisjoint(step.needs):

@@ -732,7 +732,7 @@ class Scenario(Part):
         return tuple(found.values())
 
     @property
-    def talks(self) -> tuple[Converse, ...]:
+    def conversations(self) -> tuple[Converse, ...]:
         """Conversations of all treatments."""
         return tuple(step for step in self.steps if isinstance(step, Converse))
 

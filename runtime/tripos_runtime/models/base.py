@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 from tripos_compiler.errors import TriposError
 from tripos_compiler.library.media import Medium
 from tripos_compiler.plan import MODEL_DEFAULTS, Settings
-from tripos_compiler.replies.stated_forms import filled
+from tripos_compiler.replies.stated_forms import form_with_verdict
 from tripos_compiler.source.data_classes import dataclass
 
 Amount = TypeVar("Amount", int, float)
@@ -82,7 +82,7 @@ class StatedReply:
         if self.form is None or value is None:
             return text
         verdict = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        return f"{reasons}\n\n{filled(self.form, verdict)}".lstrip()
+        return f"{reasons}\n\n{form_with_verdict(self.form, verdict)}".lstrip()
 
 
 @dataclass(frozen=True)
