@@ -135,3 +135,25 @@ def test_lower_is_better_with_every_filter_and_in_its_own_task(folder: Path, tri
         "sums.exact_match_strict": True,
         "sums.exact_match_loose": True,
     }
+
+
+def without_new_keys(folder: Path) -> None:
+    """Copy the logs as old versions of lm-eval wrote them: lines without the names of their filter and metrics, those
+    of one filter after those of another, as the figures of the results are."""
+    for path in LOGS.iterdir():
+        if path.suffix != ".jsonl":
+            shutil.copy(path, folder)
+            continue
+        lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+        lines.sort(key=lambda line: line["filter"] != "strict")  # the results name this filter first
+        kept = [{name: value for name, value in line.items() if name not in ("filter", "metrics")} for line in lines]
+        (folder / path.name).write_text("".join(json.dumps(line) + "\n" for line in kept), "utf-8")
+
+
+def test_lines_of_old_versions_have_their_metrics_and_filters(folder: Path, tripos: Command) -> None:
+    (folder / "old").mkdir()
+    without_new_keys(folder / "old")
+    old = tripos("import", "logs", "old", "-o", "old-specs", "--store", "old-results", "--json").data["logs"]
+    new = tripos("import", "logs", str(LOGS), "--json").data["logs"]
+    names = ("samples", "scores", "figures", "not_recomputable")
+    assert [[log.get(name) for name in names] for log in old] == [[log.get(name) for name in names] for log in new]

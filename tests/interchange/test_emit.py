@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,7 @@ def test_prompts_of_promptfoo_are_those_of_the_spec_and_have_no_target(tripos: C
         about = test["metadata"]
         assert json.loads(test["vars"]["messages"]) == wanted[about["scenario"], about["step"], about["item_id"]]
         assert test["vars"].keys() == {"messages"}
+        assert not re.search(r"{[{%#]|[#]}", test["vars"]["messages"] + str([each["value"] for each in test["assert"]]))
     assert "2024-01-31" not in json.dumps([test["vars"] for test in lines("out/tests.jsonl")])
 
 

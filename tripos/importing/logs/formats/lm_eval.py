@@ -196,7 +196,8 @@ def _samples(
             left.note("task without a file of samples", f"{task}: there is no {name}")
             continue
         kind = text(as_dict(as_dict(head.get("configs")).get(task)).get("output_type"))
-        before: dict[str, set[str]] = {}
+        metrics = _metrics_by_filter(head, task)
+        before: dict[str, dict[str, None]] = {}
         """The filters seen for each item."""
         for number, (said, reason) in enumerate(file.json_lines(), 1):
             place = f"{name}, line {number}"
@@ -204,10 +205,31 @@ def _samples(
             if reason is not None or "doc_id" not in row:
                 left.note(f"line that is no sample{f': {reason}' if reason else ''}", place)
                 continue
-            reader = _RowReader(row, kind, place, left, own=own)
-            filters = before.setdefault(to_json_text([row["doc_id"], row.get("doc_hash")]), set())
+            filters = before.setdefault(to_json_text([row["doc_id"], row.get("doc_hash")]), {})
+            reader = _RowReader(_with_filter(row, metrics, len(filters)), kind, place, left, own=own)
             yield from reader.samples(task, model, further=bool(filters) and reader.filter not in filters)
-            filters.add(reader.filter)
+            filters[reader.filter] = None
+
+
+def _metrics_by_filter(head: Mapping[str, Any], task: str) -> dict[str, dict[str, None]]:
+    """Return the metrics of a task by filter, in the order of its results."""
+    found: dict[str, dict[str, None]] = {}
+    for key in as_dict(as_dict(head.get("results")).get(task)):
+        metric, comma, filter_ = str(key).partition(",")
+        if comma and not metric.endswith("_stderr"):
+            found.setdefault(filter_, {})[metric] = None
+    return found
+
+
+def _with_filter(row: dict[str, Any], metrics: Mapping[str, Mapping[str, None]], seen: int) -> dict[str, Any]:
+    """Return a line with its filter and the names of its metrics. Old versions of lm-eval write neither, so such lines
+    are completed from the results: a line of an item for each filter, in their order. `seen` filters came before."""
+    filters = list(metrics) or [NO_FILTER]
+    filter_ = text(row.get("filter")) or filters[min(seen, len(filters) - 1)]
+    names = (
+        row["metrics"] if isinstance(row.get("metrics"), list) else [m for m in metrics.get(filter_, ()) if m in row]
+    )
+    return {**row, "filter": filter_, "metrics": names}
 
 
 class _RowReader:
@@ -216,7 +238,7 @@ class _RowReader:
 
     def __init__(self, row: dict[str, Any], kind: str | None, place: str, left: Skipped, *, own: bool) -> None:
         self.row, self.place, self.left, self.by_tripos = row, place, left, own
-        self.filter = text(row.get("filter")) or NO_FILTER
+        self.filter: str = row["filter"]
         self.arguments = [_argument(each) for each in _listed(row.get("arguments"))]
         self.kind = kind or (CHOSEN if len(self.arguments) > 1 else None)
         told = map(as_dict, as_list(row.get("scores"))) if own else ()
@@ -288,7 +310,7 @@ class _RowReader:
                 for option, (value, greedy) in zip(options, self._likelihoods(), strict=False)
             ]
             del kept["filtered"]
-        for metric in map(str, as_list(self.row.get("metrics"))):
+        for metric in map(str, self.row["metrics"]):
             value = self.row.get(metric)
             title = _title(metric, self.filter)
             said = to_json_text({"value": value, **kept})
