@@ -51,6 +51,9 @@ def artefact_checks(folder: Path, manifest: Manifest, given: Mapping[str, Path] 
                 yield ReleaseCheck(what, "wrong", "lies outside of the release")
                 continue
             yield _check_digest(what, inside, artefact.digest)
+            size = sum(file.bytes for file in manifest.files if file.path.startswith(f"{artefact.path}/"))
+            if artefact.bytes != size:
+                yield ReleaseCheck(what, "wrong", f"has {size:,} bytes, and the manifest says {artefact.bytes or 0:,}")
         if artefact.role in given:
             yield _check_digest(what, given[artefact.role], artefact.digest)
         elif artefact.path is None:

@@ -18,6 +18,7 @@ from tripos.releases.manifest import (
     HUB_LICENSES,
     CitationTerms,
     ExternalFile,
+    Manifest,
     ReleasedArtefact,
     ReleasedFile,
     ReleasedItems,
@@ -96,16 +97,21 @@ def croissant_of(
     return (json.dumps(made, ensure_ascii=False, indent=2, sort_keys=True) + "\n").encode()
 
 
-def croissant_faults(path: Path) -> list[str]:
-    """Return the errors that the library finds in a Croissant file."""
+def croissant_faults(path: Path, manifest: Manifest) -> list[str]:
+    """Return the errors that the library finds in a Croissant file, and the files of items that it describes otherwise
+    than the manifest of its release."""
     import mlcroissant as mlc
 
     with _quiet():
         try:
-            mlc.Dataset(jsonld=path)
+            metadata = mlc.Dataset(jsonld=path).metadata
         except Exception as error:  # the library raises many kinds for an invalid file
             return [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-    return []
+    described = {(each.content_url, each.content_size, each.sha256) for each in metadata.distribution}
+    paths = {each.path for each in manifest.items}
+    listed = {(each.path, f"{each.bytes} B", each.sha256) for each in manifest.files if each.path in paths}
+    names = sorted({str(name) for name, *_ in described ^ listed})
+    return [f"describes `{name}` otherwise than the manifest" for name in names]
 
 
 class _quiet:  # noqa: N801
