@@ -205,7 +205,10 @@ class _ReplyReader:
             raise InvalidValue("model", None, f"nothing says whose reply it is: `{MODEL} NAME`, or a column of it")
         arms = {arm: value for arm in scenario.arms if (value := self._arm(record, arm)) is not None}
         number = self._number(record, step, (item.scenario, item.item_id, model, step.name, str(sorted(arms.items()))))
-        told = {"reply": _reply_text(said), **{name: _optional_value(record, name, kind) for name, kind in OPTIONAL_FIELDS.items()}}
+        told = {
+            "reply": _reply_text(said),
+            **{name: _optional_value(record, name, kind) for name, kind in OPTIONAL_FIELDS.items()},
+        }
         reply = ImportedReply(record, model, step.name, number, arms, told)
         self.replies.by_item.setdefault((item.scenario, item.item_id), []).append(reply)
 

@@ -22,6 +22,7 @@ from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.language.near_duplicates import (
     NEAR_DUPLICATE_OVERLAP,
     NearTexts,
+    is_long,
     letters_and_digits,
     training_texts,
 )
@@ -355,11 +356,30 @@ class ScenarioTexts:
 
 
 def _texts(values: Mapping[str, Any]) -> Iterator[str]:
-    for value in values.values():
-        if isinstance(value, str) and len(letters_and_digits(value)) >= SHORTEST:
+    return (text for text in _every_text(values) if len(letters_and_digits(text)) >= SHORTEST)
+
+
+def _every_text(value: Any) -> Iterator[str]:
+    """Yield the texts of a row at any depth: a dialogue as one text, and of other lists the long entries, since options
+    and topics are shared by many rows.
+
+    >>> list(_every_text({"a": "x", "b": {"c": "y"}, "d": ["all of the above"]}))
+    ['x', 'y']
+    >>> list(_every_text({"talk": [{"speaker": "Ann", "text": "Hi."}, {"speaker": "Ben", "text": "Hello!"}]}))
+    ['Hi.\\nHello!']
+    """
+    match value:
+        case str():
             yield value
+        case Mapping():
+            for inner in value.values():
+                yield from _every_text(inner)
+        case [{"speaker": _, "text": _}, *_]:
+            yield "\n".join(str(turn["text"]) for turn in value)
+        case list() | tuple():
+            yield from (text for inner in value for text in _every_text(inner) if is_long(text))
 
 
 def _longest(values: Mapping[str, Any]) -> str:
     """Return the letters and digits of the longest text of a row."""
-    return max((letters_and_digits(value) for value in values.values() if isinstance(value, str)), key=len, default="")
+    return max(map(letters_and_digits, _every_text(values)), key=len, default="")
