@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -74,13 +74,18 @@ def open_every_eval_ever(file: SourceFile, value: Any) -> list[Log]:
         "versions": {text(library.get("name")) or "library": text(library.get("version"))},
         "settings": next((result["generation_config"] for result in results if result.get("generation_config")), None),
     }
-    titles = {_id_of(result): (_task(benchmark, result), _title(result)) for result in results}
+    titles = _titles(benchmark, results)
     header = LogHeader(
         TOOL,
         benchmark,
         f"{TOOL}:{name}",
         {key: each for key, each in about.items() if each is not None},
-        tuple(figure for result in results if _id_of(result) in rows for figure in _figures(benchmark, result)),
+        tuple(
+            figure
+            for result in results
+            if {_id_of(result), text(result.get("evaluation_name"))} & rows
+            for figure in _figures(result, *titles[_id_of(result)])
+        ),
         frozenset(titles[_id_of(result)] for result in results if _is_lower(result)),
     )
     return [Log(str(file.path), header, partial(_samples, samples, titles, benchmark, model))]
@@ -92,6 +97,23 @@ def _results_with_rows(samples: SourceFile) -> set[str]:
 
 def _id_of(said: Mapping[str, Any]) -> str:
     return text(said.get("evaluation_result_id")) or text(said.get("evaluation_name")) or ""
+
+
+def _titles(benchmark: str, results: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
+    """Return the task and the score of each result, by its id, and by its name if no other result has it. If several
+    results have the same score of one task, such as the accuracy of each subject, each is a task by its name.
+
+    >>> results = [{"evaluation_name": name, "metric_config": {"metric_name": "accuracy"}} for name in ("law", "art")]
+    >>> _titles("mmlu", results)
+    {'law': ('law', 'accuracy'), 'art': ('art', 'accuracy')}
+    """
+    titles = {_id_of(result): (_task(benchmark, result), _title(result)) for result in results}
+    names = {_id_of(result): text(result.get("evaluation_name")) for result in results}
+    counts = Counter(titles.values())
+    found = {key: (names[key] or title[0], title[1]) if counts[title] > 1 else title for key, title in titles.items()}
+    uses = Counter(names.values())
+    by_name = {name: found[key] for key, name in names.items() if name is not None and uses[name] == 1}
+    return by_name | found
 
 
 def _task(benchmark: str, result: Mapping[str, Any]) -> str:
@@ -110,19 +132,19 @@ def _is_lower(result: Mapping[str, Any]) -> bool:
     return as_dict(result.get("metric_config")).get("lower_is_better") is True
 
 
-def _figures(benchmark: str, result: Mapping[str, Any]) -> Iterator[LoggedFigure]:
+def _figures(result: Mapping[str, Any], task: str, title: str) -> Iterator[LoggedFigure]:
     details = as_dict(result.get("score_details"))
     error = as_dict(as_dict(details.get("uncertainty")).get("standard_error")).get("value")
     for name, said in (("mean", details.get("score")), ("stderr", error)):
         if (value := as_float(said)) is not None:
-            yield LoggedFigure(_task(benchmark, result), _title(result), name, value)
+            yield LoggedFigure(task, title, name, value)
 
 
 def _samples(
     file: SourceFile | None, titles: Mapping[str, tuple[str, str]], benchmark: str, model: str, left: Skipped
 ) -> Iterator[LoggedSample]:
     if file is None:
-        left.note("results without a file of samples", "the whole log", len(titles))
+        left.note("results without a file of samples", "the whole log", len(set(titles.values())))
         return
     before: set[tuple[str, str, int]] = set()
     times: Counter[tuple[str, str, str]] = Counter()
