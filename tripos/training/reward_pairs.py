@@ -38,12 +38,18 @@ class HeldOutPairs:
 
 
 def hold_out_topics(learned: Preferences, tested: Preferences) -> HeldOutPairs:
-    """Exclude every tested pair that shares a grouping value with a learned pair.
+    """Exclude every tested pair that shares a grouping value or a reply to the same prompt with a learned pair. Files
+    that are grouped in different ways, of which one has no provenance, share no grouping value.
 
     Raises `TriposError` S0822 if nothing is left to test on.
     """
     seen = frozenset().union(*learned.keys)
-    kept = [place for place, keys in enumerate(tested.keys) if not keys & seen]
+    texts = {learned.texts[place] for place in (*learned.better, *learned.worse)}
+    kept = [
+        place
+        for place, (keys, better, worse) in enumerate(zip(tested.keys, tested.better, tested.worse, strict=True))
+        if not keys & seen and texts.isdisjoint((tested.texts[better], tested.texts[worse]))
+    ]
     shared = {key for keys in tested.keys for key in keys & seen}
     if not kept:
         hint = "test on other topics, or take `group` out of one of the exports"
