@@ -530,6 +530,7 @@ def _recorded_cases(
 
 
 def is_store(root: Path) -> bool:
+    """Return true if a path is an address of a store, or a folder that has one."""
     return address_of(root) is not None or (root / MARKER).is_file()
 
 

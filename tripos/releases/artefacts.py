@@ -231,8 +231,6 @@ def _artefacts(
     own: Path | None, plan: Plan, extended: Sequence[ResolvedRelease]
 ) -> Iterator[tuple[ReleasedArtefact, Path | None]]:
     """Yield the models with their folders, or None if the files are not available."""
-    from tripos.releases.opening import open_release
-
     lent = inherited_models(plan, extended)
     if own is None:
         yield from ((model.artefact, model.folder) for model in lent.values())

@@ -7,6 +7,7 @@ import json
 import logging
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
@@ -114,19 +115,18 @@ def croissant_faults(path: Path, manifest: Manifest) -> list[str]:
     return [f"describes `{name}` otherwise than the manifest" for name in names]
 
 
-class _quiet:  # noqa: N801
-    """Context without the library's warnings about optional properties."""
-
-    def __enter__(self) -> None:
-        self._level = logging.getLogger("absl").level
-        logging.getLogger("absl").setLevel(logging.CRITICAL)
-        self._warnings = warnings.catch_warnings()
-        self._warnings.__enter__()
-        warnings.simplefilter("ignore")
-
-    def __exit__(self, *error: object) -> None:
-        self._warnings.__exit__(None, None, None)
-        logging.getLogger("absl").setLevel(self._level)
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Suppress the library's warnings about optional properties while the block runs."""
+    logger = logging.getLogger("absl")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)
 
 
 LIBRARIES = ("license_expression", "mlcroissant", "huggingface_hub")

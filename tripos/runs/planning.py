@@ -939,8 +939,8 @@ def expected_labels(plan: Plan, store_path: str) -> list[LabelGain]:
 def design_run(run_plan: RunPlan, config: Config, question: DesignQuestion) -> DesignPlan:
     """Return the cheapest designs that detect a difference, or the most precise ones for an amount.
 
-    Costs are those of two models on every item, from the forecast in `found`. Raises `TriposError` S0602 for an unknown
-    measure, R0404 if an amount of money is given and a price is unknown, R0202 if nothing is known about the
+    Costs are those of two models on every item, from the forecast in `run_plan`. Raises `TriposError` S0602 for an
+    unknown measure, R0404 if an amount of money is given and a price is unknown, R0202 if nothing is known about the
     variance.
     """
     models = () if run_plan.prepared is None else run_plan.prepared.binding.models[run_plan.prepared.binding.compared]

@@ -141,10 +141,10 @@ def _figures(result: Mapping[str, Any], task: str, title: str) -> Iterator[Logge
 
 
 def _samples(
-    file: SourceFile | None, titles: Mapping[str, tuple[str, str]], benchmark: str, model: str, left: Skipped
+    file: SourceFile | None, titles: Mapping[str, tuple[str, str]], benchmark: str, model: str, skipped: Skipped
 ) -> Iterator[LoggedSample]:
     if file is None:
-        left.note("results without a file of samples", "the whole log", len(set(titles.values())))
+        skipped.note("results without a file of samples", "the whole log", len(set(titles.values())))
         return
     before: set[tuple[str, str, int]] = set()
     times: Counter[tuple[str, str, str]] = Counter()
@@ -152,7 +152,7 @@ def _samples(
         place = f"{file.path.name}, line {number}"
         row = as_dict(said)
         if reason is not None or "evaluation" not in row:
-            left.note(f"line that is no sample{f': {reason}' if reason else ''}", place)
+            skipped.note(f"line that is no sample{f': {reason}' if reason else ''}", place)
             continue
         told = as_dict(row.get("metadata"))
         task, title = titles.get(_id_of(row), (benchmark, _title(row)))
@@ -163,7 +163,7 @@ def _samples(
             times[task, name, _id_of(row)] += 1
         key = task, name, sample
         yield LoggedSample(
-            place, task, model, _item(row), sample, _columns(row), [_score(row, title, place, left)], key in before
+            place, task, model, _item(row), sample, _columns(row), [_score(row, title, place, skipped)], key in before
         )
         before.add(key)
 
@@ -194,11 +194,11 @@ def _columns(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _score(row: Mapping[str, Any], title: str, place: str, left: Skipped) -> LoggedScore:
+def _score(row: Mapping[str, Any], title: str, place: str, skipped: Skipped) -> LoggedScore:
     told = as_dict(row.get("evaluation"))
     value = as_float(told.get("score"))
     if value is None:
-        left.note(f"score of `{title}` without a value", place)
+        skipped.note(f"score of `{title}` without a value", place)
     return LoggedScore(title, f"{TOOL}/{title}", value, to_json_text(told))
 
 

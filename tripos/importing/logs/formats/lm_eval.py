@@ -71,7 +71,8 @@ def open_results(file: SourceFile, value: Any) -> list[Log]:
     if is_samples_file(file):
         return []
     head = as_dict(value)
-    within = {str(name): [str(each) for each in as_list(tasks)] for name, tasks in _groups(head)}
+    groups = as_dict(head.get("group_subtasks"))
+    within = {str(name): [str(each) for each in as_list(tasks)] for name, tasks in groups.items()}
     below = {task for tasks in within.values() for task in tasks}
     names = [str(name) for name in as_dict(head.get("configs"))]
     logs = {name: _tasks_of(name, within, names) for name in within if name not in below and within[name]}
@@ -79,10 +80,6 @@ def open_results(file: SourceFile, value: Any) -> list[Log]:
     logs |= {name: [name] for name in names if name not in grouped}
     model = _model(head)
     return [_log(file, head, name, tasks, model) for name, tasks in logs.items() if tasks]
-
-
-def _groups(head: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    yield from as_dict(head.get("group_subtasks")).items()
 
 
 def _tasks_of(group: str, within: Mapping[str, Sequence[str]], known: Sequence[str]) -> list[str]:
@@ -186,14 +183,14 @@ def _title(metric: str, filter_: str | None) -> str:
 
 
 def _samples(
-    results: SourceFile, head: Mapping[str, Any], tasks: Sequence[str], model: str, left: Skipped
+    results: SourceFile, head: Mapping[str, Any], tasks: Sequence[str], model: str, skipped: Skipped
 ) -> Iterator[LoggedSample]:
     own = are_own_results(head)
     for task in tasks:
         name = f"{SAMPLES}{task}{results.path.stem.removeprefix(RESULTS)}.jsonl"
         file = results.sibling(name)
         if not file.is_there:
-            left.note("task without a file of samples", f"{task}: there is no {name}")
+            skipped.note("task without a file of samples", f"{task}: there is no {name}")
             continue
         kind = text(as_dict(as_dict(head.get("configs")).get(task)).get("output_type"))
         metrics = _metrics_by_filter(head, task)
@@ -203,10 +200,10 @@ def _samples(
             place = f"{name}, line {number}"
             row = as_dict(said)
             if reason is not None or "doc_id" not in row:
-                left.note(f"line that is no sample{f': {reason}' if reason else ''}", place)
+                skipped.note(f"line that is no sample{f': {reason}' if reason else ''}", place)
                 continue
             filters = before.setdefault(to_json_text([row["doc_id"], row.get("doc_hash")]), {})
-            reader = _RowReader(_with_filter(row, metrics, len(filters)), kind, place, left, own=own)
+            reader = _RowReader(_with_filter(row, metrics, len(filters)), kind, place, skipped, own=own)
             yield from reader.samples(task, model, further=bool(filters) and reader.filter not in filters)
             filters[reader.filter] = None
 
@@ -236,8 +233,8 @@ class _RowReader:
     """Reader of one line: an item with its replies, and the scores of one filter. In a line that Tripos wrote
     (`by_tripos`), the last request has the reply, and `scores` has the statuses."""
 
-    def __init__(self, row: dict[str, Any], kind: str | None, place: str, left: Skipped, *, own: bool) -> None:
-        self.row, self.place, self.left, self.by_tripos = row, place, left, own
+    def __init__(self, row: dict[str, Any], kind: str | None, place: str, skipped: Skipped, *, own: bool) -> None:
+        self.row, self.place, self.skipped, self.by_tripos = row, place, skipped, own
         self.filter: str = row["filter"]
         self.arguments = [_argument(each) for each in _listed(row.get("arguments"))]
         self.kind = kind or (CHOSEN if len(self.arguments) > 1 else None)
@@ -251,7 +248,7 @@ class _RowReader:
         scores = list(self._scores(options))
         replies = self._replies(options)
         if len(replies) > 1 and not further:
-            self.left.note("scores of several replies together, kept with the first", self.place, len(scores))
+            self.skipped.note("scores of several replies together, kept with the first", self.place, len(scores))
         for number, reply in enumerate(replies if not further else replies[:1]):
             told = {
                 "reply": reply,
@@ -317,14 +314,14 @@ class _RowReader:
             rater = f"{TOOL}/{title}"
             parts = value if isinstance(value, list | tuple) else None
             if parts and all(as_float(part) is not None for part in parts):
-                self.left.note(f"score of `{title}` that is several numbers, kept one by one", self.place)
+                self.skipped.note(f"score of `{title}` that is several numbers, kept one by one", self.place)
                 for number, part in enumerate(parts):
                     yield LoggedScore(f"{title}_{number}", rater, as_float(part), said)
                 continue
             status, error = self.statuses.get(metric, (None, None)) if as_float(value) is None else (None, None)
             if as_float(value) is None and status is None:
                 kind = "without a value" if value is None or isinstance(value, float) else "that is no number"
-                self.left.note(f"score of `{title}` {kind}", self.place)
+                self.skipped.note(f"score of `{title}` {kind}", self.place)
             yield LoggedScore(title, rater, as_float(value), said, None, status, error)
 
 
