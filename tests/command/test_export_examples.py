@@ -96,6 +96,18 @@ def test_rows_that_are_asked_are_refused(folder: Path, tripos: Callable[..., Any
     assert "error[E0504]" in done.err + done.out
 
 
+def test_the_provenance_lists_joined_files(folder: Path, tripos: Callable[..., Any]) -> None:
+    fields = 'question text, answer text secret, note text\n  join "notes.jsonl" on "question"\n'
+    spec = SPEC.replace('"worked.jsonl" like item', f'"worked.jsonl" {{\n  {fields}}}')
+    (folder / "s.tripos").write_text(spec, "utf-8")
+    rows = [OTHER, NEAR]
+    notes = [{"question": row["question"], "note": "x"} for row in rows]
+    (folder / "notes.jsonl").write_text("\n".join(map(json.dumps, notes)), "utf-8")
+    (folder / "worked.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    _, said = exported(folder, tripos)
+    assert [each["path"] for each in said["data"]] == ["worked.jsonl", "notes.jsonl"]
+
+
 def test_a_model_can_learn_from_them(folder: Path, tripos: Callable[..., Any]) -> None:
     from tripos.training.chats import read_chats
 

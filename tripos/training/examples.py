@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from tripos.training.reward_pairs import HELD_OUT_REASON, held_out_texts, prompt_of, replies_of
+from tripos.training.reward_pairs import HELD_OUT_REASON, data_files, held_out_texts, prompt_of, replies_of
 from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.errors import TriposError
 from tripos_compiler.language.evaluation import Unavailable, evaluate
@@ -166,7 +166,6 @@ def write_examples(plan: Plan, exports: Sequence[Pairing], source: CaseSource, p
         raise TriposError("S0821", f"no row gives {named} an example", hint)
     lines = _mixed(exampleses)
     written = write_lines(path, (line.line for line in lines))
-    datasets = dict.fromkeys(export.dataset for export in exports)
     one = {"export": exports[0].name} if len(exports) == 1 else {"exports": [export.name for export in exports]}
     said = {
         "format": FORMAT,
@@ -179,11 +178,7 @@ def write_examples(plan: Plan, exports: Sequence[Pairing], source: CaseSource, p
         "version": plan.benchmark.version,
         "plan_digest": plan.digest,
         "licence": plan.benchmark.license,
-        "data": [
-            {"dataset": name, "path": file.path, "sha256": file.sha256, "rows": file.rows}
-            for name in datasets
-            for file in plan.dataset(name).files
-        ],
+        "data": data_files(plan, exports),
         "left_out": dict(sorted(left_out.items())),
         "held_out": {"questions": len(texts), "alike": NEAR_DUPLICATE_OVERLAP, "near": list(near.values())},
         "lines": [{"export": line.export, "item": line.item} for line in lines],

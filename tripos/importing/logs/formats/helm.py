@@ -169,7 +169,13 @@ def _samples(states: list[Any], stats: list[Any], task: str, model: str, skipped
 
 
 def _reference_text(reference: Mapping[str, Any]) -> str:
-    return text(as_dict(reference.get("output")).get("text")) or ""
+    """Return the text of a reference. Old versions of HELM write it without a record.
+
+    >>> _reference_text({"output": {"text": "Rome"}}), _reference_text({"output": "Rome"})
+    ('Rome', 'Rome')
+    """
+    output = reference.get("output")
+    return text(as_dict(output).get("text")) or text(output) or ""
 
 
 def _reply(requests: Sequence[dict[str, Any]], place: str, skipped: Skipped) -> dict[str, Any]:
