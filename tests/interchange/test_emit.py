@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from tests.conftest import Command
-from tests.interchange.emitted import ROWS, write_mini
+from tests.interchange.emitted import ROWS, SPEC, write_mini
 from tests.interchange.tools import lm_eval_python, promptfoo_program
 
 
@@ -91,6 +91,12 @@ def test_a_setting_that_differs_from_row_to_row_is_lost_and_not_that_of_the_firs
     tasks = [yaml.safe_load(path.read_text("utf-8")) for path in Path("two").rglob("*.yaml")]
     written = [task["generation_kwargs"] for task in tasks if "generation_kwargs" in task]
     assert written == [{"until": [], "max_gen_toks": 50}]
+
+
+@pytest.mark.parametrize("form", ["lm-eval", "openai-evals", "promptfoo"])
+def test_a_schema_that_is_not_sent_is_lost(form: str, tripos: Command) -> None:
+    Path("mini.tripos").write_text(SPEC.replace("temperature 0 }", "returns { text text } }"), "utf-8")
+    assert "the JSON Schema" in lost(tripos, form)["sums.reply"]
 
 
 def test_prompts_of_promptfoo_are_those_of_the_spec_and_have_no_target(tripos: Command) -> None:

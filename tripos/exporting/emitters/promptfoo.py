@@ -27,6 +27,7 @@ TEMPLATE_MARKS = re.compile(r"{(?=[{%#])|(?<=#)}")
 
 def write_promptfoo(emission: SpecQuestions, folder: Path) -> list[Path]:
     """Write `promptfooconfig.yaml` and `tests.jsonl`, and return their paths."""
+    emission.lose_schemas()
     questions = []
     for question in emission.questions:
         if {message.role for message in question.messages} <= SENT_ROLES:
