@@ -185,3 +185,13 @@ def test_settings_of_providers_and_columns_that_change_a_test_are_noted(tmp_path
 def test_a_file_that_cannot_be_read_is_told(text: str, told: str, tmp_path: Path) -> None:
     with pytest.raises(TriposError, match=told):
         promptfoo_spec(config(tmp_path, text))
+
+
+@pytest.mark.parametrize("folder", ["main", "in"])
+def test_names_that_are_words_of_the_language_make_a_spec(folder: str, tmp_path: Path, tripos: Command) -> None:
+    (tmp_path / folder).mkdir()
+    text = "prompts: 'Say {{in}}'\ntests:\n  - vars: {in: x, not: y}\n    assert: [{type: equals, value: x}]\n"
+    done = tripos("import", "task", str(config(tmp_path / folder, text)), "-o", str(tmp_path / "out"))
+    assert done.code == 0, done.err
+    [spec] = (tmp_path / "out").glob("*.tripos")
+    assert tripos("check", str(spec)).code == 0

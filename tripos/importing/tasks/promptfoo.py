@@ -20,6 +20,7 @@ from tripos.importing.spec_text import (
     Note,
     NotTranslatable,
     Pieces,
+    benchmark_name,
     commented,
     name_of,
     template,
@@ -155,7 +156,7 @@ def promptfoo_spec(path: Path, language: str = "en", folder: SourceFolder | None
     document = _document(folder.file(path))
     config: PromptfooConfig = validate_shape(_form(PromptfooConfig), document, path)
     notes: list[Note] = []
-    name = name_of(path.stem if path.stem != "promptfooconfig" else path.resolve().parent.name)
+    name = benchmark_name(path.stem if path.stem != "promptfooconfig" else path.resolve().parent.name)
     tests = _tests(config, path, folder)
     columns = _columns(tests)
     prompts = [text for prompt in config.prompts for text in _prompts(prompt, path, folder)]
