@@ -233,11 +233,14 @@ def disagreements(manifest: Manifest, plan: Plan) -> Iterator[str]:
 def _row_faults(release: Release, plan: Plan) -> Iterator[str]:
     """Yield a message for each number of rows in a manifest that is not that of its file."""
     rows = {file.sha256: file.rows for dataset in plan.datasets for file in dataset.every_file}
-    external = [(each.path, each.sha256, each.rows) for each in release.manifest.external]
-    for path, sha256, said in [*((each.path, each.sha256, each.rows) for each in release.manifest.files), *external]:
-        held = rows.get(sha256, _held_rows(release.folder / path))
-        if said is not None and held is not None and said != held:
-            yield f"`{path}` has {held:,} rows, not {said:,}"
+    manifest = release.manifest
+    said = [
+        (file.path, file.rows, rows.get(file.sha256, _held_rows(release.folder / file.path))) for file in manifest.files
+    ]
+    said += [(file.path, file.rows, rows.get(file.sha256)) for file in manifest.external]
+    for path, listed, held in said:
+        if listed is not None and held is not None and listed != held:
+            yield f"`{path}` has {held:,} rows, not {listed:,}"
 
 
 def _held_rows(path: Path) -> int | None:
