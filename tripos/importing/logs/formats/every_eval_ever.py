@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import partial
 from typing import Any
 
@@ -16,6 +16,7 @@ from tripos.importing.logs.log import (
     LoggedScore,
     LogHeader,
     Skipped,
+    Turn,
     as_amount,
     as_dict,
     as_float,
@@ -31,6 +32,8 @@ from tripos.source_files import SourceFile, read_json
 
 TOOL = "every-eval-ever"
 SAMPLES = "_samples.jsonl"
+UNKNOWN = -1.0
+"""The score of a sample whose level is unknown, in a result that has such a level."""
 
 
 def is_samples_file(file: SourceFile) -> bool:
@@ -88,7 +91,8 @@ def open_every_eval_ever(file: SourceFile, value: Any) -> list[Log]:
         ),
         frozenset(titles[_id_of(result)] for result in results if _is_lower(result)),
     )
-    return [Log(str(file.path), header, partial(_samples, samples, titles, benchmark, model))]
+    unknown = frozenset(titles[_id_of(result)] for result in results if _has_unknown_level(result))
+    return [Log(str(file.path), header, partial(_samples, samples, titles, unknown, benchmark, model))]
 
 
 def _results_with_rows(samples: SourceFile) -> set[str]:
@@ -132,6 +136,10 @@ def _is_lower(result: Mapping[str, Any]) -> bool:
     return as_dict(result.get("metric_config")).get("lower_is_better") is True
 
 
+def _has_unknown_level(result: Mapping[str, Any]) -> bool:
+    return as_dict(result.get("metric_config")).get("has_unknown_level") is True
+
+
 def _figures(result: Mapping[str, Any], task: str, title: str) -> Iterator[LoggedFigure]:
     details = as_dict(result.get("score_details"))
     error = as_dict(as_dict(details.get("uncertainty")).get("standard_error")).get("value")
@@ -141,8 +149,14 @@ def _figures(result: Mapping[str, Any], task: str, title: str) -> Iterator[Logge
 
 
 def _samples(
-    file: SourceFile | None, titles: Mapping[str, tuple[str, str]], benchmark: str, model: str, skipped: Skipped
+    file: SourceFile | None,
+    titles: Mapping[str, tuple[str, str]],
+    unknown: Set[tuple[str, str]],
+    benchmark: str,
+    model: str,
+    skipped: Skipped,
 ) -> Iterator[LoggedSample]:
+    """Yield the samples of a file. `unknown` are the scores for which -1 is no value."""
     if file is None:
         skipped.note("results without a file of samples", "the whole log", len(set(titles.values())))
         return
@@ -162,9 +176,8 @@ def _samples(
             sample = times[task, name, _id_of(row)]
             times[task, name, _id_of(row)] += 1
         key = task, name, sample
-        yield LoggedSample(
-            place, task, model, _item(row), sample, _columns(row), [_score(row, title, place, skipped)], key in before
-        )
+        score = _score(row, title, place, skipped, has_unknown=(task, title) in unknown)
+        yield LoggedSample(place, task, model, _item(row), sample, _columns(row), [score], key in before)
         before.add(key)
 
 
@@ -172,13 +185,33 @@ def _item(row: Mapping[str, Any]) -> LoggedItem:
     asked = as_dict(row.get("input"))
     references = as_list(asked.get("reference"))
     target = references[0] if len(references) == 1 else references or None
-    return item_of(row.get("sample_id"), prompt_turns(asked.get("formatted") or asked.get("raw")), target)
+    return item_of(row.get("sample_id"), _prompt(row), target)
+
+
+def _prompt(row: Mapping[str, Any]) -> list[Turn]:
+    asked = as_dict(row.get("input"))
+    return prompt_turns(asked.get("formatted") or asked.get("raw"))
+
+
+def _transcript(row: Mapping[str, Any]) -> list[Turn]:
+    """Return the turns of a conversation or an agent, up to the last one of the assistant. Calls of tools are JSON."""
+    turns = []
+    for message in map(as_dict, as_list(row.get("messages"))):
+        calls = message.get("tool_calls")
+        parts = (text(message.get("content")) or "", to_json_text(calls) if calls else "")
+        turns.append((text(message.get("role")) or "user", "\n".join(part for part in parts if part)))
+    while turns and turns[-1][0] != "assistant":
+        turns.pop()
+    return turns
 
 
 def _columns(row: Mapping[str, Any]) -> dict[str, Any]:
-    asked, usage = as_dict(row.get("input")), as_dict(row.get("token_usage"))
+    usage = as_dict(row.get("token_usage"))
     said = as_dict(row.get("output")).get("raw")
     replies = [each for each in (said if isinstance(said, list) else [said]) if isinstance(each, str)]
+    turns = _transcript(row)
+    if not replies and turns and turns[-1][0] == "assistant":
+        replies = [turns.pop()[1]]
     status = text(as_dict(row.get("metadata")).get("status"))
     failed = status == "provider_error" or not replies
     latency = as_amount(as_dict(row.get("performance")).get("latency_ms"))
@@ -186,7 +219,7 @@ def _columns(row: Mapping[str, Any]) -> dict[str, Any]:
         "reply": None if failed else replies[-1],
         "error": text(row.get("error")),
         "refused": status == "refused",
-        "messages": as_messages(prompt_turns(asked.get("formatted") or asked.get("raw"))),
+        "messages": as_messages(turns or _prompt(row)),
         "tokens_in": count(usage.get("input_tokens")),
         "tokens_out": count(usage.get("output_tokens")),
         "tokens_reasoning": count(usage.get("reasoning_tokens")),
@@ -194,9 +227,11 @@ def _columns(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _score(row: Mapping[str, Any], title: str, place: str, skipped: Skipped) -> LoggedScore:
+def _score(row: Mapping[str, Any], title: str, place: str, skipped: Skipped, *, has_unknown: bool) -> LoggedScore:
     told = as_dict(row.get("evaluation"))
     value = as_float(told.get("score"))
+    if has_unknown and value == UNKNOWN:
+        value = None
     if value is None:
         skipped.note(f"score of `{title}` without a value", place)
     return LoggedScore(title, f"{TOOL}/{title}", value, to_json_text(told))
