@@ -163,6 +163,8 @@ def read_replies(table: FileRows, plan: Plan, source: CaseSource) -> ImportedRep
 
 
 class _ReplyReader:
+    """Reader of the replies of a file."""
+
     def __init__(self, table: FileRows, plan: Plan, source: CaseSource) -> None:
         self.table, self.plan = table, plan
         self.arms = {arm.name: {value.name for value in arm.values} for arm in plan.arms}
@@ -173,6 +175,7 @@ class _ReplyReader:
         self._check_names()
 
     def read(self) -> ImportedReplies:
+        """Return the replies and the rejected rows."""
         for record in self.table.records:
             try:
                 self._take(record)

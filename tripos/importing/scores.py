@@ -252,6 +252,8 @@ def read_scores(table: FileRows, plan: Plan, run: RunRecord, connection: Connect
 
 
 class _ScoreReader:
+    """Reader of the scores of a file."""
+
     def __init__(self, table: FileRows, plan: Plan, run: RunRecord, connection: Connection) -> None:
         self.table, self.plan = table, plan
         self.scores = gradable(plan)
@@ -278,6 +280,7 @@ class _ScoreReader:
         self.blank = 0
 
     def read(self) -> ScoreImport:
+        """Return the scores and the rejected rows."""
         found: dict[str, tuple[ImportedScore, FileRow]] = {}
         rejected: list[RowError] = []
         repeated: Counter[str] = Counter()

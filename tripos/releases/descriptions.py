@@ -186,17 +186,17 @@ def card_of(
     measures, its limits and baselines, what it reveals of secrets, and how to run and verify it."""
     from huggingface_hub import DatasetCardData
 
-    itemses = [item for item in items if item.path is not None]
+    published = [item for item in items if item.path is not None]
     more: dict[str, Any] = {"license_name": license_, "license_link": "LICENSE"} if _is_other(license_) else {}
     data = DatasetCardData(
         pretty_name=plan.benchmark.title,
         language=list(plan.benchmark.languages),
         license="other" if _is_other(license_) else license_.lower(),
-        size_categories=size_category(sum(item.rows for item in items)),
+        size_categories=size_category(sum(item.rows - len(item.withheld) for item in published)),
         tags=["benchmark", "tripos"],
         configs=[
             {"config_name": released_items.scenario, "data_files": [{"split": "test", "path": released_items.path}]}
-            for released_items in itemses
+            for released_items in published
         ],
         **more,
     )

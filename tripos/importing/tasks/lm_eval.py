@@ -199,7 +199,7 @@ class TaskSplit:
     source: str
     columns: TaskColumns
     explicit: bool = False
-    notes: list[Note] = field(default_factory=list)
+    """Whether lm-eval's Python wrote the rows, with the values of the task's fields."""
     content: str = ""
     """Rows from the task file itself, to be written next to the spec."""
     local: SourceFile | None = None
