@@ -1,7 +1,12 @@
-"""Logs of lm-eval: `results_TIME.json` and, in the same folder, a `samples_TASK_TIME.jsonl` for each task."""
+"""Logs of lm-eval: `results_TIME.json` and, in the same folder, a `samples_TASK_TIME.jsonl` for each task.
+
+Version 0.4.3 writes `samples_TASK_TIME.json`, and earlier ones `results.json` and `MODEL-ARGS_TASK.jsonl`, both with
+one list of samples.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -33,6 +38,10 @@ from tripos.source_files import SourceFile
 
 TOOL = "lm-eval"
 RESULTS, SAMPLES = "results", "samples_"
+SAMPLE_SUFFIXES = (".jsonl", ".json")
+"""Suffixes of files of samples. Version 0.4.3 writes `.json`."""
+UNSAFE = re.compile(r'["<>:/|\\?*\[\]]+')
+"""The characters that lm-eval replaces in a file name."""
 NO_FILTER = "none"
 MEAN, MEAN_NAMES = "mean", ("mean", "nanmean")
 SET_METRICS = frozenset(
@@ -53,11 +62,46 @@ STORED_SETTINGS = ("model", "model_args", "batch_size", "limit", "gen_kwargs", "
 
 
 def is_samples_file(file: SourceFile) -> bool:
-    """Return true if a file has samples, and the folder has the results for them: both names end in the same time."""
-    if file.path.suffix != ".jsonl" or not file.path.name.startswith(SAMPLES):
+    """Return true if a file has samples, and the folder has the results for them: both names end in the same time, or
+    the file has a name of versions before 0.4.3."""
+    if file.path.suffix not in SAMPLE_SUFFIXES:
         return False
+    if not file.path.name.startswith(SAMPLES):
+        return _is_early_samples_file(file)
     times = (path.stem.removeprefix(RESULTS) for path in file.path.parent.glob(f"{RESULTS}*.json"))
-    return any(file.path.stem.endswith(time) for time in times)
+    return any(file.path.stem.endswith(time) for time in times if time or file.path.suffix == ".jsonl")
+
+
+def _is_early_samples_file(file: SourceFile) -> bool:
+    results = file.sibling(f"{RESULTS}.json")
+    if file.path.suffix != ".jsonl" or not results.is_there:
+        return False
+    try:
+        head = as_dict(results.json())
+    except (OSError, ValueError):
+        return False
+    return is_lm_eval(head) and file.path.stem in {_early_stem(head, task) for task in as_dict(head["configs"])}
+
+
+def _early_stem(head: Mapping[str, Any], task: str) -> str:
+    """Return the name of a task's file of samples before 0.4.3."""
+    args = text(as_dict(head.get("config")).get("model_args")) or ""
+    return f"{re.sub(UNSAFE, '__', args)}_{task}"
+
+
+def find_samples_file(results: SourceFile, head: Mapping[str, Any], task: str) -> SourceFile | None:
+    """Return the file with the samples of a task, or None if there is none."""
+    stem = f"{SAMPLES}{task}{results.path.stem.removeprefix(RESULTS)}"
+    names = [*(f"{stem}{suffix}" for suffix in SAMPLE_SUFFIXES), f"{_early_stem(head, task)}.jsonl"]
+    return next((file for name in names if (file := results.sibling(name)).is_there), None)
+
+
+def sample_rows(file: SourceFile) -> Iterator[tuple[Any, str | None]]:
+    """Yield the value of each sample, or None and the reason why it cannot be read. Old versions write one list."""
+    if next(file.raw_lines(), b"").lstrip().startswith(b"["):
+        yield from ((row, None) for row in as_list(file.json()))
+    else:
+        yield from file.json_lines()
 
 
 def is_lm_eval(value: Any) -> bool:
@@ -187,17 +231,17 @@ def _samples(
 ) -> Iterator[LoggedSample]:
     own = are_own_results(head)
     for task in tasks:
-        name = f"{SAMPLES}{task}{results.path.stem.removeprefix(RESULTS)}.jsonl"
-        file = results.sibling(name)
-        if not file.is_there:
+        file = find_samples_file(results, head, task)
+        if file is None:
+            name = f"{SAMPLES}{task}{results.path.stem.removeprefix(RESULTS)}.jsonl"
             skipped.note("task without a file of samples", f"{task}: there is no {name}")
             continue
         kind = text(as_dict(as_dict(head.get("configs")).get(task)).get("output_type"))
         metrics = _metrics_by_filter(head, task)
         before: dict[str, dict[str, None]] = {}
         """The filters seen for each item."""
-        for number, (said, reason) in enumerate(file.json_lines(), 1):
-            place = f"{name}, line {number}"
+        for number, (said, reason) in enumerate(sample_rows(file), 1):
+            place = f"{file.path.name}, line {number}"
             row = as_dict(said)
             if reason is not None or "doc_id" not in row:
                 skipped.note(f"line that is no sample{f': {reason}' if reason else ''}", place)
