@@ -217,7 +217,7 @@ def _task_name(told: Mapping[str, Any]) -> str:
 
 def _figures(task: str, head: Mapping[str, Any]) -> Iterator[LoggedFigure]:
     results, several = as_dict(head.get("results")), set(_reducers(head))
-    for each in map(as_dict, as_list(results.get("scores"))):
+    for each in _results_of_scorers(results):
         scorer, name = text(each.get("scorer")), text(each.get("name"))
         if scorer is None or name is None:
             continue
@@ -227,6 +227,26 @@ def _figures(task: str, head: Mapping[str, Any]) -> Iterator[LoggedFigure]:
             value = as_float(as_dict(said).get("value"))
             if value is not None:
                 yield LoggedFigure(task, score, str(metric), value, reducer)
+
+
+def _results_of_scorers(results: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the results of each scorer. The first versions of Inspect have only one, and its metrics beside it.
+
+    >>> _results_of_scorers({"scorer": {"name": "match"}, "metrics": {"accuracy": {"value": 1}}})
+    [{'name': 'match', 'scorer': 'match', 'metrics': {'accuracy': {'value': 1}}}]
+    """
+    name = text(as_dict(results.get("scorer")).get("name"))
+    if name is not None and "scores" not in results:
+        return [{"name": name, "scorer": name, "metrics": results.get("metrics")}]
+    return [as_dict(each) for each in as_list(results.get("scores"))]
+
+
+def _with_scores(sample: dict[str, Any], results: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a sample with its scores by name. The first versions of Inspect have one score without a name."""
+    if "scores" in sample or not isinstance(sample.get("score"), dict):
+        return sample
+    name = next((text(each.get("name")) for each in _results_of_scorers(results)), None)
+    return {**sample, "scores": {name or "score": sample["score"]}}
 
 
 def _reducers(head: Mapping[str, Any]) -> Iterator[str]:
@@ -274,6 +294,7 @@ def _samples(said: Any, head: Mapping[str, Any], place: str, skipped: Skipped) -
         skipped.note("sample that is none", place)
         return
     told = as_dict(head.get("eval"))
+    said = _with_scores(said, as_dict(head.get("results")))
     reader = _SampleReader(said, place, skipped, own=is_own_log(head))
     model = text(told.get("model")) or "unknown"
     epoch = count(said.get("epoch"))
