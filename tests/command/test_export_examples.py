@@ -60,12 +60,52 @@ def test_what_is_nearly_a_question_that_is_asked_is_left_out(folder: Path, tripo
     assert [each["overlap"] for each in said["held_out"]["near"]] == [0.8039, 1.0]
 
 
+TALK = ("Why is that so?", ASKED["question"])
+NESTED = {
+    "question record": ("{ problem text }", ".problem", {"problem": ASKED["question"]}, {"problem": NEAR["question"]}),
+    "question dialogue": (
+        "dialogue",
+        "",
+        [{"speaker": "Ann", "text": text} for text in TALK],
+        [{"speaker": "Ben", "text": text} for text in (*TALK, "Please!")],
+    ),
+    "question list": ("list<text>", "", [ASKED["question"]], [NEAR["question"]]),
+}
+
+
+@pytest.mark.parametrize("kind", NESTED)
+def test_a_question_inside_of_a_value_is_left_out_too(kind: str, folder: Path, tripos: Callable[..., Any]) -> None:
+    type_, path, asked, near = NESTED[kind]
+    spec = SPEC.replace("question text", f"question {type_}")
+    spec = spec.replace("item.question", f"json(item.question{path})").replace("worked.question", "worked.answer")
+    (folder / "s.tripos").write_text(spec, "utf-8")
+    (folder / "items.jsonl").write_text(json.dumps({"question": asked, "answer": "7"}), "utf-8")
+    other = {"problem": OTHER["question"]} if path else []
+    rows = [{"question": near, "answer": "seven"}, {"question": other, "answer": "Mercury"}]
+    (folder / "worked.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    lines, said = exported(folder, tripos)
+    assert [line["messages"][-1]["content"] for line in lines] == ["Mercury"]
+    assert said["left_out"] == {"asked, or nearly so": 1}
+
+
 def test_rows_that_are_asked_are_refused(folder: Path, tripos: Callable[..., Any]) -> None:
     (folder / "s.tripos").write_text(
         SPEC.replace("worked", "item").replace('dataset item from "item.jsonl" like item\n', "")
     )
     done = tripos("check", str(folder / "s.tripos"))
     assert "error[E0504]" in done.err + done.out
+
+
+def test_the_provenance_lists_joined_files(folder: Path, tripos: Callable[..., Any]) -> None:
+    fields = 'question text, answer text secret, note text\n  join "notes.jsonl" on "question"\n'
+    spec = SPEC.replace('"worked.jsonl" like item', f'"worked.jsonl" {{\n  {fields}}}')
+    (folder / "s.tripos").write_text(spec, "utf-8")
+    rows = [OTHER, NEAR]
+    notes = [{"question": row["question"], "note": "x"} for row in rows]
+    (folder / "notes.jsonl").write_text("\n".join(map(json.dumps, notes)), "utf-8")
+    (folder / "worked.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    _, said = exported(folder, tripos)
+    assert [each["path"] for each in said["data"]] == ["worked.jsonl", "notes.jsonl"]
 
 
 def test_a_model_can_learn_from_them(folder: Path, tripos: Callable[..., Any]) -> None:

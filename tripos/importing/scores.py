@@ -254,6 +254,8 @@ def read_scores(table: FileRows, plan: Plan, run: RunRecord, connection: Connect
 
 
 class _ScoreReader:
+    """Reader of the scores of a file."""
+
     def __init__(self, table: FileRows, plan: Plan, run: RunRecord, connection: Connection) -> None:
         self.table, self.plan = table, plan
         self.scores = gradable(plan)
@@ -282,6 +284,7 @@ class _ScoreReader:
         self.blank = 0
 
     def read(self) -> ScoreImport:
+        """Return the scores and the rejected rows."""
         found: dict[str, tuple[ImportedScore, FileRow]] = {}
         rejected: list[RowError] = []
         repeated: Counter[str] = Counter()
@@ -289,25 +292,31 @@ class _ScoreReader:
             wrong: list[RowError] = []
             try:
                 scores = list(self._scores(record, wrong))
+                wrong += self._conflicts(record, scores, found)
                 if wrong:  # a row is accepted whole or rejected whole
                     rejected += wrong
                     continue
                 for score in scores:
-                    before = found.setdefault(score.score_id, (score, record))
-                    if before[0] is score:
-                        continue
-                    if before[0].part != score.part:
-                        earlier = self._cell(before[1], score.metric)
-                        reason = f"{before[1].place} gives the same evaluator's score of it as {earlier}: say the round"
-                        rejected.append(RowError(record, score.metric, self._cell(record, score.metric), reason))
-                    else:
-                        repeated[f"{record.file} {record.place}"] += 1
+                    repeated[f"{record.file} {record.place}"] += score.score_id in found
+                    found.setdefault(score.score_id, (score, record))
             except InvalidValue as misfit:
                 rejected.append(misfit.at(record))
         wide = {column for pair in self.wide.values() for column in pair if column is not None}
         unused = self.table.unused((*self.own_fields, *self.arms), self.items.columns | wide)
         given = tuple(score for score, _ in found.values())
-        return ScoreImport(given, tuple(rejected), self.blank, unused, repeated.total(), len(repeated))
+        repeating = sum(count > 0 for count in repeated.values())
+        return ScoreImport(given, tuple(rejected), self.blank, unused, repeated.total(), repeating)
+
+    def _conflicts(
+        self, record: FileRow, scores: Sequence[ImportedScore], found: Mapping[str, tuple[ImportedScore, FileRow]]
+    ) -> Iterator[RowError]:
+        """Yield an error for each score of a row that an earlier row gives another value."""
+        for score in scores:
+            before, at = found.get(score.score_id, (score, record))
+            if before.part != score.part:
+                earlier, value = (self._cell(row, score.metric) for row in (at, record))
+                reason = f"{at.place} gives the same evaluator's score of it as {earlier}: say the round"
+                yield RowError(record, score.metric, value, reason)
 
     def _columns_of_metrics(self) -> dict[str, tuple[str, str | None]]:
         """Return the columns of the value and of the rationale by metric, or nothing if the file has a row for each

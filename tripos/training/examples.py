@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from tripos.training.reward_pairs import HELD_OUT_REASON, held_out_texts, prompt_of, replies_of
+from tripos.training.reward_pairs import HELD_OUT_REASON, data_files, held_out_texts, prompt_of, replies_of
 from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.errors import TriposError
 from tripos_compiler.language.evaluation import Unavailable, evaluate
@@ -23,6 +23,7 @@ from tripos_compiler.language.near_duplicates import (
     NEAR_DUPLICATE_OVERLAP,
     HeldOutTexts,
     NearTexts,
+    is_long,
     letters_and_digits,
     training_texts,
 )
@@ -178,7 +179,6 @@ def write_examples(plan: Plan, exports: Sequence[Pairing], source: CaseSource, p
         raise TriposError("S0821", f"no row gives {named} an example", hint)
     lines = _mixed([maker.examples for maker in makers])
     written = write_lines(path, (line.line for line in lines))
-    datasets = dict.fromkeys(export.dataset for export in exports)
     one = {"export": exports[0].name} if len(exports) == 1 else {"exports": [export.name for export in exports]}
     provenance = {
         "format": FORMAT,
@@ -191,11 +191,7 @@ def write_examples(plan: Plan, exports: Sequence[Pairing], source: CaseSource, p
         "version": plan.benchmark.version,
         "plan_digest": plan.digest,
         "licence": plan.benchmark.license,
-        "data": [
-            {"dataset": name, "path": file.path, "sha256": file.sha256, "rows": file.rows}
-            for name in datasets
-            for file in plan.dataset(name).files
-        ],
+        "data": data_files(plan, exports),
         "left_out": dict(sorted(left_out.items())),
         "held_out": {"questions": len(texts), "alike": NEAR_DUPLICATE_OVERLAP, "near": list(near.values())},
         "lines": [{"export": line.export, "item": line.item} for line in lines],
@@ -404,11 +400,30 @@ class ScenarioTexts:
 
 
 def _texts(values: Mapping[str, Any]) -> Iterator[str]:
-    for value in values.values():
-        if isinstance(value, str) and len(letters_and_digits(value)) >= SHORTEST:
+    return (text for text in _every_text(values) if len(letters_and_digits(text)) >= SHORTEST)
+
+
+def _every_text(value: Any) -> Iterator[str]:
+    """Yield the texts of a row at any depth: a dialogue as one text, and of other lists the long entries, since options
+    and topics are shared by many rows.
+
+    >>> list(_every_text({"a": "x", "b": {"c": "y"}, "d": ["all of the above"]}))
+    ['x', 'y']
+    >>> list(_every_text({"talk": [{"speaker": "Ann", "text": "Hi."}, {"speaker": "Ben", "text": "Hello!"}]}))
+    ['Hi.\\nHello!']
+    """
+    match value:
+        case str():
             yield value
+        case Mapping():
+            for inner in value.values():
+                yield from _every_text(inner)
+        case [{"speaker": _, "text": _}, *_]:
+            yield "\n".join(str(turn["text"]) for turn in value)
+        case list() | tuple():
+            yield from (text for inner in value for text in _every_text(inner) if is_long(text))
 
 
 def _longest(values: Mapping[str, Any]) -> str:
     """Return the letters and digits of the longest text of a row."""
-    return max((letters_and_digits(value) for value in values.values() if isinstance(value, str)), key=len, default="")
+    return max(map(letters_and_digits, _every_text(values)), key=len, default="")
