@@ -176,7 +176,7 @@ class Benchmark:
 
     def placed(self, rows: Sequence[tuple[str, Row]]) -> Iterator[tuple[Where, Row]]:
         """Of these rows those that are calls, with where they belong."""
-        talks = {talk.fingerprint: talk.name for scenario in self.plan.scenarios for talk in scenario.talks}
+        talks = {talk.fingerprint: talk.name for scenario in self.plan.scenarios for talk in scenario.conversations}
         for table, row in rows:
             if table in ("samples", "judgements") and row["status"] in NOT_ASKED:
                 continue

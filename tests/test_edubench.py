@@ -221,7 +221,7 @@ def test_a_panel_of_known_bias_comes_out_as_planted(
     )
     assert fair == pytest.approx([value + 2 for value in severe])
     assert fair == pytest.approx(noisy, abs=0.25)
-    for name in ("mean_concordance", "mean_same_order"):
+    for name in ("mean_concordance", "mean_order_agreement"):
         pairs = {row["pair"]: row["value"] for row in found[name]}
         assert pairs["mock/fair & mock/severe"] == pytest.approx(1)
         assert 0.7 < pairs["mock/fair & mock/noisy"] < 0.95

@@ -107,8 +107,8 @@ def test_the_models_stand_in_the_order_of_their_strength(measures: Rows) -> None
 def test_the_figure_of_the_paper_is_that_of_every_item_averaged(here: Scores, measures: Rows) -> None:
     """By hand, with another implementation of τ: two raters over five models, over items, then over metrics."""
     given = {(s["scenario"], s["number"], s["metric"], s["evaluator"], s["model"]): s["value"] for s in here}
-    found = {(row["metric"], row["pair"]): row["value"] for row in measures["same_order"]}
-    means = {row["pair"]: row["value"] for row in measures["mean_same_order"]}
+    found = {(row["metric"], row["pair"]): row["value"] for row in measures["order_agreement"]}
+    means = {row["pair"]: row["value"] for row in measures["mean_order_agreement"]}
     for one, other in combinations(sorted(SEVERITIES), 2):
         pair = f"{one} & {other}"
         by_metric = defaultdict(list)
@@ -123,7 +123,7 @@ def test_the_figure_of_the_paper_is_that_of_every_item_averaged(here: Scores, me
 
 
 def test_a_noisy_evaluator_agrees_less_than_two_that_are_not(measures: Rows) -> None:
-    for name in ("mean_concordance", "mean_same_order"):
+    for name in ("mean_concordance", "mean_order_agreement"):
         pairs = {row["pair"]: row["value"] for row in measures[name]}
         assert pairs["judge/mild & judge/plain"] > max(
             pairs["human/panel & judge/mild"], pairs["human/panel & judge/plain"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -60,12 +60,52 @@ def test_what_is_nearly_a_question_that_is_asked_is_left_out(folder: Path, tripo
     assert [each["overlap"] for each in said["held_out"]["near"]] == [0.8039, 1.0]
 
 
+TALK = ("Why is that so?", ASKED["question"])
+NESTED = {
+    "question record": ("{ problem text }", ".problem", {"problem": ASKED["question"]}, {"problem": NEAR["question"]}),
+    "question dialogue": (
+        "dialogue",
+        "",
+        [{"speaker": "Ann", "text": text} for text in TALK],
+        [{"speaker": "Ben", "text": text} for text in (*TALK, "Please!")],
+    ),
+    "question list": ("list<text>", "", [ASKED["question"]], [NEAR["question"]]),
+}
+
+
+@pytest.mark.parametrize("kind", NESTED)
+def test_a_question_inside_of_a_value_is_left_out_too(kind: str, folder: Path, tripos: Callable[..., Any]) -> None:
+    type_, path, asked, near = NESTED[kind]
+    spec = SPEC.replace("question text", f"question {type_}")
+    spec = spec.replace("item.question", f"json(item.question{path})").replace("worked.question", "worked.answer")
+    (folder / "s.tripos").write_text(spec, "utf-8")
+    (folder / "items.jsonl").write_text(json.dumps({"question": asked, "answer": "7"}), "utf-8")
+    other = {"problem": OTHER["question"]} if path else []
+    rows = [{"question": near, "answer": "seven"}, {"question": other, "answer": "Mercury"}]
+    (folder / "worked.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    lines, said = exported(folder, tripos)
+    assert [line["messages"][-1]["content"] for line in lines] == ["Mercury"]
+    assert said["left_out"] == {"asked, or nearly so": 1}
+
+
 def test_rows_that_are_asked_are_refused(folder: Path, tripos: Callable[..., Any]) -> None:
     (folder / "s.tripos").write_text(
         SPEC.replace("worked", "item").replace('dataset item from "item.jsonl" like item\n', "")
     )
     done = tripos("check", str(folder / "s.tripos"))
     assert "error[E0504]" in done.err + done.out
+
+
+def test_the_provenance_lists_joined_files(folder: Path, tripos: Callable[..., Any]) -> None:
+    fields = 'question text, answer text secret, note text\n  join "notes.jsonl" on "question"\n'
+    spec = SPEC.replace('"worked.jsonl" like item', f'"worked.jsonl" {{\n  {fields}}}')
+    (folder / "s.tripos").write_text(spec, "utf-8")
+    rows = [OTHER, NEAR]
+    notes = [{"question": row["question"], "note": "x"} for row in rows]
+    (folder / "notes.jsonl").write_text("\n".join(map(json.dumps, notes)), "utf-8")
+    (folder / "worked.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    _, said = exported(folder, tripos)
+    assert [each["path"] for each in said["data"]] == ["worked.jsonl", "notes.jsonl"]
 
 
 def test_a_model_can_learn_from_them(folder: Path, tripos: Callable[..., Any]) -> None:
@@ -233,3 +273,35 @@ def test_a_form_must_fit_the_export(tmp_path: Path, tripos: Callable[..., Any], 
     (folder / "s.tripos").write_text(spec.replace(old, new), "utf-8")
     done = tripos("check", str(folder / "s.tripos"))
     assert f"error[{code}]" in done.err + done.out, done.err + done.out
+
+
+@pytest.mark.parametrize("partner", [False, True])
+def test_the_rows_of_several_exports_are_read_once_and_not_kept_without_need(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, partner: bool
+) -> None:
+    from tripos.runs.compilation import find_spec
+    from tripos.training.examples import find_examples, write_examples
+    from tripos_compiler.plan import Dataset
+    from tripos_runtime.datasets.cases import CaseSource
+    from tripos_runtime.datasets.sources import SourceRow, Sources
+
+    beside = '\n  beside worked as other where other.answer == "no"' if partner else ""
+    more = SPEC.partition("export lessons")[2].replace("\n  prompt", f"{beside}\n  prompt")
+    (folder / "s.tripos").write_text(f"{SPEC}export more{more}", "utf-8")
+    spec = find_spec(str(folder / "s.tripos"))
+    compilation = spec.compile()
+    assert compilation.plan is not None
+    source = CaseSource(compilation.plan, spec.folders, tuple(each.path for each in compilation.sources))
+    read: list[str] = []
+    stream = Sources.stream
+
+    def recorded(self: Sources, dataset: Dataset) -> Iterator[SourceRow]:
+        read.append(dataset.name)
+        return stream(self, dataset)
+
+    monkeypatch.setattr(Sources, "stream", recorded)
+    exports = find_examples(compilation.plan, ["lessons", "more"])
+    assert exports is not None
+    assert write_examples(compilation.plan, exports, source, folder / "out.jsonl")["examples"] == 2
+    assert sorted(read) == ["item", "worked"]
+    assert list(source.sources.rows) == (["worked"] if partner else [])

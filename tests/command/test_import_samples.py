@@ -308,3 +308,16 @@ def test_the_figures_of_imported_replies_are_those_of_a_run(quiz: Path, tripos: 
     run, given = (tripos("report", "--json", "--store", store).data["measures"] for store in ("results", "other"))
     assert run == given
     assert all(row["n"] for table in given for row in table["rows"])
+
+
+def test_replies_in_columns_of_other_types_are_the_texts_that_a_person_sees(quiz: Path, tripos: Command) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    keys = {"scenario": ["sums", "sums"], "question": ["1+1", "half of 9"], "model": [GPT, GPT]}
+    pq.write_table(pa.table({**keys, "reply": pa.array([2.0, 4.5])}), "numbers.parquet")
+    assert tripos("import", "samples", "numbers.parquet", "--spec", "quiz.tripos").code == 0
+    assert ask("select reply from quiz.samples order by all") == [("2",), ("4.5",)]
+    pq.write_table(pa.table({**keys, "reply": pa.array([b"2", b"4.5"])}), "bytes.parquet")
+    done = tripos("import", "samples", "bytes.parquet", "--spec", "quiz.tripos")
+    assert "S0503" in done.err and "no text, and no value of JSON" in done.err, done.err

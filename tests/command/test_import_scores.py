@@ -525,3 +525,11 @@ def test_a_decimal_comma_is_named_and_how_it_is_read(graded: Path, tripos: Comma
     (graded / "de.csv").write_text("scenario;question;Clarity\nsums;1+1;3,5\nwords;12 + 30;4\n", "utf-8")
     done = take(tripos, "de.csv")
     assert (done.code, "row 1: Clarity `3,5`: not a number: write a decimal point" in done.err) == (1, True), done.err
+
+
+def test_a_row_of_which_one_score_is_contradicted_is_left_out_whole(graded: Path, tripos: Command) -> None:
+    text = "scenario,question,Clarity,RIGHT\nsums,1+1,7,\nsums,1+1,6,9\n"
+    Path("wide.csv").write_text(text, "utf-8")
+    done = take(tripos, "wide.csv", "--skip-rejected")
+    assert "row 2: CLEAR `6`: row 1 gives the same evaluator's score of it as 7" in done.err, done.err
+    assert [(metric, value) for _, metric, *_, value in scores()] == [("CLEAR", 7.0)]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 
 import pytest
 from compiling import compile_files, plan_of
 
+from tests.lengths import sized
 from tripos_compiler.compile import Compilation
-from tripos_compiler.plan import Score, Template, Treatment
+from tripos_compiler.plan import Ask, Score, Template, Treatment
 
 SPEC = """\
 benchmark demo "1.0.0" { languages en, zh }
@@ -138,3 +140,41 @@ def test_an_arm_under_which_only_a_condition_on_rows_differs_has_an_effect(tmp_p
       ask told by tutor { prompt "{{ answer.text }}" }
       score right = contains(told.text, "42")"""
     assert errors(tmp_path, steps) == []
+
+
+FOLLOWING = {
+    "a reply": 'prompt "{{ item.question }} {{ draft }}"',
+    "prompts": 'prompts ("{{ draft }}?", "Why?") at most 2',
+    "elements": 'prompt "{{ line }}"',
+    "a chat": 'continue draft\n    prompt "{{ item.question }}"',
+}
+
+
+@pytest.mark.parametrize("kind", sorted(FOLLOWING))
+def test_samples_after_a_step_are_those_of_the_step_in_each_arm(tmp_path: Path, kind: str) -> None:
+    each = "each line in lines(draft) at most 2 " if kind == "elements" else ""
+    read = "length(after) > 1" if kind == "elements" else 'contains(after, "42")'
+    for seed in range(sized(6, 100)):
+        draw = Random(seed)
+        of_draft = {value: draw.randint(1, 4) for value in ("none", "hint", "full")}
+        times = draw.randint(1, 3)
+        steps = ""
+        for value, count in of_draft.items():
+            steps += f"""
+  ask draft by candidate when how == {value} {{
+    prompt "{value}"
+    samples {count}
+    temperature 1
+  }}"""
+        steps += f"""
+  ask after by candidate {each}{{
+    {FOLLOWING[kind]}
+    samples {times} after each draft
+    temperature 1
+  }}
+  score right = {read}
+"""
+        for value, treatment in treatments(tmp_path, steps).items():
+            asked = {step.name: step.samples for step in treatment.steps if isinstance(step, Ask)}
+            assert asked.pop("draft") == of_draft[value]
+            assert set(asked.values()) == {times * of_draft[value]}, (seed, value)

@@ -123,12 +123,27 @@ def test_control_characters_of_a_spec_do_not_reach_the_terminal() -> None:
         ("canddate", ["candidate", "judge"], "candidate"),
         ("CANDIDATE", ["candidate"], "candidate"),
         ("难度级", ["难度", "学科"], "难度"),
+        ("rum", ["run", "two"], "run"),
+        ("tow", ["low", "two"], "two"),
+        ("cat", ["bat", "car"], None),
+        ("q", ["a", "Q"], "Q"),
+        ("ad", ["id"], None),
         ("x", ["candidate"], None),
         ("x", [], None),
     ],
 )
 def test_the_nearest_name_is_suggested_or_none(word: str, known: list[str], meant: str | None) -> None:
     assert nearest(word, known) == meant
+
+
+@given(st.text("abqAQ题", min_size=1, max_size=2), st.lists(st.text("abqAQ题", min_size=1, max_size=2), max_size=4))
+def test_a_word_of_one_or_two_letters_suggests_its_own_letters_only(word: str, known: list[str]) -> None:
+    meant = nearest(word, known)
+    alike = {name for name in known if sorted(name.casefold()) == sorted(word.casefold())}
+    assert meant in alike if alike else meant is None
+    if any(name.casefold() == word.casefold() for name in known):
+        assert meant is not None
+        assert meant.casefold() == word.casefold()
 
 
 def test_the_table_of_errors_lists_every_code_with_its_headline_and_no_other() -> None:

@@ -152,6 +152,84 @@ scenario b {
     assert of_files(tmp_path, stories + like + scenario) == of_files(tmp_path, stories + by_hand + scenario)
 
 
+# Tables
+
+SOLVE = """
+scenario solve {
+  over items as item
+  arms tone
+  ask reply by candidate { prompt "{{ item.question }} {{ tone }}" }
+  score right = contains(reply.text, item.answer)
+}
+measure accuracy = mean(right) by tone
+measure by_kind  = mean(right) by item.kind
+"""
+TABLE_KEYS = ("rows", "column", "values tone", "values item.kind", "digits", "points", "mark", "note")
+MORE_OF_TABLES = ("differences", "group", "published")
+
+
+def variants_of_table(key: str, draw: Random) -> str:
+    """Return one of the forms of the statements of a table with this key."""
+    word, _, name = key.partition(" ")
+    forms = {
+        "rows": ["rows model, tone"],
+        "column": ['column by_kind "kinds"', 'column accuracy under "All" "all"\n  column by_kind'],
+        "values": {
+            "tone": ['values tone { plain "Plain", warm }', "values tone { plain, warm }"],
+            "item.kind": ['values item.kind { sum "Sums" }', 'values item.kind { "Q&A" "Products", sum }'],
+        }.get(name, []),
+        "digits": [f"digits {draw.randrange(5)}"],
+        "points": ["points"],
+        "mark": ["mark best", "mark 2 best"],
+        "note": ['note "One."', 'note "One."\n  note "Two."'],
+        "differences": ["differences from plain", "differences from warm beside values"],
+        "group": ["group item.kind"],
+        "published": ['published "As printed" {\n    | model | tone  | sum |\n    | a/b   | plain | 0.5 |\n  }'],
+    }
+    return draw.choice(forms[word])
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_a_table_like_another_has_the_plan_of_one_that_is_written_out(part: int, tmp_path: Path) -> None:
+    for seed in SEEDS[part::4]:
+        draw = Random(seed)
+        more = [key for key in MORE_OF_TABLES if draw.random() < 0.3]
+        first = {key: variants_of_table(key, draw) for key in (*TABLE_KEYS, *more)}
+        inherited = {key: text for key, text in first.items() if key != "published"}
+        changed = {key: variants_of_table(key, draw) for key in inherited if draw.random() < 0.3}
+        gone = [key for key in ("digits", "points", "mark", "note") if key not in changed and draw.random() < 0.2]
+        new = {key: variants_of_table(key, draw) for key in MORE_OF_TABLES if key not in inherited}
+        added = {key: text for key, text in new.items() if draw.random() < 0.4}
+        whole = {key: text for key, text in {**inherited, **changed, **added}.items() if key not in gone}
+        lines = [*changed.values(), *(f"without {key}" for key in gone)]
+        draw.shuffle(lines)
+        lines += [added.pop("published")] if "published" in added else []
+        lines += [f"add {{ {text} }}" for text in added.values()]
+        like = 'table second en "Two" like first {\n' + "".join(f"  {line}\n" for line in lines) + "}\n"
+        one, two = (
+            f"table {head} {{\n" + "".join(f"  {text}\n" for text in each.values()) + "}\n"
+            for head, each in (("first", first), ('second en "Two"', whole))
+        )
+        assert of_files(tmp_path, SOLVE + one + two) == of_files(tmp_path, SOLVE + one + like), seed
+
+
+def test_published_figures_are_those_of_one_table(tmp_path: Path) -> None:
+    """Another measure under the same heading would else have the published figures of the first."""
+    text = """
+table normal {
+  rows   model, tone
+  column accuracy "Won"
+  published {
+    | model | tone  | Won |
+    | a/b   | plain | 0.5 |
+  }
+}
+table other like normal { column 1 - accuracy "Won" }
+"""
+    plan = plan_of(compile_files(tmp_path, {"items.jsonl": ITEMS, "spec.tripos": HEAD + SOLVE + text}))
+    assert {table.name: len(table.published) for table in plan.tables} == {"normal": 1, "other": 0}
+
+
 # Rows
 
 
@@ -254,6 +332,36 @@ def test_an_expression_of_a_cell_stays_in_its_hole(tmp_path: Path) -> None:
     assert of_files(tmp_path, f"{table}for each task in tasks {{\n{each}}}\n") == of_files(tmp_path, by_hand)
 
 
+CELLS = (
+    "3",
+    "-3",
+    "1 + 2",
+    "7 - 2 - 1",
+    "2 * 3",
+    "1 + 2 * 3",
+    "(1 + 2)",
+    "abs(-2)",
+    "words(item.question)",
+    "max(1, 2) - 1",
+)
+OPERATORS = ("+", "-", "*", "/")
+
+
+def test_a_cell_is_one_operand_of_the_expression_around_it(tmp_path: Path) -> None:
+    body = 'scenario one {\n  over items as item\n  ask reply by candidate { prompt "Say {{ HOLE }}." }\n  score right = reply.text == "4"\n}\n'
+    for seed in range(sized(60, 600)):
+        draw = Random(seed)
+        cells = {name: draw.choice(CELLS) for name in ("first", "second")}
+        hole = "2 OP task.first OP task.second OP 5"
+        while "OP" in hole:
+            hole = hole.replace("OP", draw.choice(OPERATORS), 1)
+        table = f"rows tasks {{\n  | name | first | second |\n  | one | {cells['first']} | {cells['second']} |\n}}\n"
+        grouped = re.sub(r"task\.(\w+)", r"({\1})", hole).format(**cells)
+        by_hand = body.replace("HOLE", grouped)
+        each = body.replace("HOLE", hole).replace("scenario one", "scenario task.name")
+        assert of_files(tmp_path, f"{table}for each task in tasks {{\n{each}}}\n") == of_files(tmp_path, by_hand), seed
+
+
 def test_a_release_is_written_out_before_parts_of_it_are_taken(tmp_path: Path) -> None:
     released = """\
 benchmark sums "1.0.0" { languages en }
@@ -332,6 +440,49 @@ def test_a_mistake_is_reported_where_it_is_written(part: int, tmp_path: Path) ->
         assert line in lines, (seed, wrong, [item.message for item in reported])
         places_told = [(item.code, item.labels[0].span) for item in reported]
         assert len(places_told) == len(set(places_told)), seed
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "help_"),
+    [
+        (
+            "scenario sums_a like sums_b { over items as item }",
+            "there is no scenario `sums_b`",
+            "there is `dataset_of_sums`",
+        ),
+        (
+            "scenario a like dataset_of_sum { over items as item }",
+            "there is no scenario `dataset_of_sum`",
+            "did you mean `dataset_of_sums`?",
+        ),
+        (
+            "scenario a like dataset_of_sums { score rigth = true }",
+            "scenario `dataset_of_sums` has no `score rigth` that this could replace",
+            "did you mean `score right`? A new statement goes into `add { … }`",
+        ),
+        (
+            "scenario a like dataset_of_sums { context stage }",
+            "scenario `dataset_of_sums` has no `context` that this could replace",
+            "it has `ask reply`, `over`, `score right`; a new statement goes into `add { … }`",
+        ),
+        ("dataset c like datasets { count 2 }", "there is no data set `datasets`", "there is `items`, `others`"),
+        (
+            "dataset c { add { count 2 } }",
+            "`add` changes what is inherited, and this data set is like no other",
+            "write `dataset c like … { … }`, or remove it",
+        ),
+    ],
+)
+def test_a_message_about_like_names_what_the_author_wrote(text: str, message: str, help_: str, tmp_path: Path) -> None:
+    scenario = """
+scenario dataset_of_sums {
+  over items as item
+  ask reply by candidate { prompt "{{ item.question }}" }
+  score right = contains(reply.text, "4")
+}
+"""
+    compiled = compile_files(tmp_path, {"items.jsonl": ITEMS, "spec.tripos": HEAD + scenario + text})
+    assert (message, help_) in [(item.message, item.help) for item in compiled.diagnostics]
 
 
 def test_a_mistake_of_one_copy_names_it_and_one_of_all_names_none(tmp_path: Path) -> None:

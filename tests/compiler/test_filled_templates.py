@@ -14,7 +14,7 @@ from hypothesis import given, settings, strategies as st
 
 from tests.conftest import Command
 from tests.lengths import sized
-from tripos_compiler.library.functions.texts import fill, wrong_holes
+from tripos_compiler.library.functions.texts import fill, other_holes
 from tripos_compiler.library.signature import Undefined
 
 NOTATIONS = (
@@ -68,7 +68,7 @@ def filled(draw: st.DrawFn) -> tuple[str, dict[str, str], str]:
 @settings(max_examples=sized(200, 20_000), deadline=None)
 def test_each_value_is_put_into_its_holes_as_it_is(made: tuple[str, dict[str, str], str]) -> None:
     template, values, text = made
-    assert wrong_holes({"template": template, "holes": list(values)}) is None
+    assert other_holes({"template": template, "holes": list(values)}) is None
     assert fill(template, list(values), list(values.values())) == text
 
 
@@ -81,7 +81,7 @@ def test_no_hole_and_no_value_is_left_over(made: tuple[str, dict[str, str], str]
         names.remove(data.draw(st.sampled_from(names)))
     else:
         names.append("another")
-    assert wrong_holes({"template": template, "holes": names}) is not None
+    assert other_holes({"template": template, "holes": names}) is not None
     with pytest.raises(Undefined):
         fill(template, names, [values.get(name, "") for name in names])
 
@@ -94,7 +94,7 @@ def test_values_without_a_name_are_put_in_in_order(values: list[str], sign: str,
     if more == 0:
         assert fill(template, holes, values) == " and ".join(values)
         return
-    assert wrong_holes({"template": template, "holes": holes}) is not None
+    assert other_holes({"template": template, "holes": holes}) is not None
     with pytest.raises(Undefined):
         fill(template, holes, values)
 
@@ -144,6 +144,68 @@ def test_a_template_that_is_known_in_a_run_is_not_sent_with_a_hole(
     before = 'ask made by writer { prompt "Write a template. {{ item.question }}" }'
     spec = write(tmp_path, "made.text", before)
     done = tripos("run", spec, "--model", "mock/careful", "--role", "writer=mock/careful")
-    assert "the holes of the template are not those that have a value" in " ".join((done.out + done.err).split())
+    assert "the holes of the template do not match the given values" in " ".join((done.out + done.err).split())
     assert tripos("sql", "select count(*) as n from demo.scores where status = 'ok'", "-o", "n.json").code == 0
     assert json.loads(Path("n.json").read_text("utf-8")) == [{"n": 0}]
+
+
+UNDER_CONDITIONS = {
+    "of the ask": """
+  ask first by candidate when item.question == "How?" { prompt "{{ fill(item.template, question: item.question) }}" }
+  ask reply by candidate when item.question != "How?" { prompt "{{ fill(item.template, question: item.question) }}" }
+  score short = words(first.text)
+""",
+    "of a passage": """
+  ask reply by candidate {
+    prompt "Say: {{ item.question }}"
+    prompt "{{ fill(item.template, question: item.question) }}" when item.question == "How?"
+    prompt "{{ fill(item.template, question: item.question) }}" when item.question != "How?"
+  }
+""",
+    "of the language": """
+  ask reply by candidate {
+    prompt en "{{ fill(item.template, question: item.question) }}" zh "{{ fill(item.template, question: item.question) }}"
+  }
+""",
+}
+
+
+@pytest.mark.parametrize("condition", sorted(UNDER_CONDITIONS))
+def test_a_template_is_checked_under_each_of_its_conditions(tmp_path: Path, tripos: Command, condition: str) -> None:
+    rows = (
+        {"question": "How?", "template": "{question}", "language": "en"},
+        {"question": "Why?", "template": "{question} {hint}", "language": "zh"},
+    )
+    text = SPEC.format(template="item.template", before="")
+    start, end = text.index("  ask reply"), text.index("  score long")
+    text = text[:start] + UNDER_CONDITIONS[condition].lstrip("\n") + text[end:]
+    if condition == "of the language":
+        text = text.replace("template text }", "template text, language }")
+        text = text.replace("languages en", "languages en, zh").replace(
+            "  over item", "  context language\n  over item"
+        )
+    path = write(tmp_path, "item.template", rows=rows)
+    Path(path).write_text(text, "utf-8")
+    done = tripos("check", path)
+    found = [line for line in (done.err + done.out).splitlines() if "E0406" in line]
+    assert [line.partition(": ")[2].partition(":")[0] for line in found] == ["row 2 of this scenario"], (
+        done.err + done.out
+    )
+
+
+@pytest.mark.parametrize(
+    ("call", "help_"),
+    [
+        ('fill("%s and %s", item.question)', "as many values as the template has holes"),
+        ('fill("{} and {}", item.question)', "as many values as the template has holes"),
+        ('fill("{a} and {b}", a: item.question)', "each hole of the template a value, by its name"),
+    ],
+)
+def test_the_help_names_values_as_the_template_does(tmp_path: Path, tripos: Command, call: str, help_: str) -> None:
+    path = write(tmp_path, "item.template")
+    text = (
+        Path(path).read_text("utf-8").replace("fill(item.template, question: item.question)", call.replace('"', '\\"'))
+    )
+    Path(path).write_text(text, "utf-8")
+    done = tripos("check", path)
+    assert help_ in done.err + done.out

@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 
 from tests.compiler.compiling import compile_files
-from tripos_compiler.constructs.statements import places_of
+from tripos_compiler.constructs.statements import places_of, read_statements
 from tripos_compiler.constructs.table import FILE, constructs_in
-from tripos_compiler.diagnostics.diagnostic import Diagnostic
+from tripos_compiler.diagnostics.diagnostic import Diagnostic, Diagnostics
 from tripos_compiler.diagnostics.habits import MISPLACED, NOTATIONS, Kind
 from tripos_compiler.language.aggregates import AGGREGATES
 from tripos_compiler.library.registry import FUNCTIONS
+from tripos_compiler.source.text import Source
+from tripos_compiler.syntax.parser import parse
 from tripos_compiler.typecheck.types import GENERIC, SIMPLE
 
 SPEC = """benchmark demo "1.0.0" { languages en }
@@ -109,6 +111,28 @@ def test_a_habit_is_met_by_one_error_that_says_what_to_write(parts: dict[str, st
 )
 def test_no_name_of_another_meaning_is_suggested(parts: dict[str, str], far: str, tmp_path: Path) -> None:
     assert far not in (diagnosed(tmp_path, **parts)[0].help or "").removeprefix("did you mean").split("`")[1::2][:1]
+
+
+MISPLACED_HABITS = sorted(
+    (keyword, notation.partition(" ")[0], body)
+    for keyword, notation in NOTATIONS["statement"].items()
+    for body in places_of(notation.partition(" ")[0])
+    if places_of(keyword) and body not in places_of(keyword) and (body, keyword) not in MISPLACED
+)
+
+
+@pytest.mark.parametrize(("keyword", "meant", "body"), MISPLACED_HABITS)
+def test_a_habit_that_is_a_statement_elsewhere_is_met_where_it_is_written(keyword: str, meant: str, body: str) -> None:
+    diagnostics = Diagnostics()
+    source = Source("spec.tripos", f'{keyword} "x"\n' if body == FILE else f'outer {{\n  {keyword} "x"\n}}\n')
+    block = parse(source, diagnostics)
+    inner = block if body == FILE else next(iter(block.entries())).block
+    assert inner is not None
+    read_statements(inner, diagnostics, body)
+    [item] = diagnostics.items
+    assert item.code == "E0107"
+    assert f"it is written `{meant} " in (item.help or "")
+    assert f"`{keyword}` stands" in (item.help or "")
 
 
 def test_no_habit_is_a_word_of_the_language() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from time import process_time
 
 import pytest
 from hypothesis import given, strategies as st
@@ -158,3 +159,33 @@ def test_no_list_of_options_is_longer_than_the_letters(letters: str, last: str) 
     lines = lettered([str(number) for number in range(9)], letters).splitlines()
     assert len({line.split(". ")[0] for line in lines}) == 9
     assert lines[-1] == f"{last}. 8"
+
+
+LISTED = ("{}. {text}", "({}) {text}", "{}) {text}", "{} ({text})")
+OPTION_TEXTS = ("red wine", "a decrease in price", "12 apples", "蓝色", "T cells", "the lungs")
+LEADS = ("", "Answer: ", "The correct answers are ", "Correct answers:\n", "答案：")
+
+
+@given(
+    st.sets(st.integers(0, 7), min_size=1, max_size=4).map(sorted),
+    st.permutations(OPTION_TEXTS),
+    st.sampled_from(LISTED),
+    st.sampled_from(("; ", ", ", " and ", "、", "\n", "\n- ")),
+    st.sampled_from(LEADS),
+    st.sampled_from(("", "\n\nExplanation: H is wrong.", "\n\nA. this is incorrect.")),
+)
+def test_every_option_of_a_list_with_texts_is_read_or_none(
+    chosen: list[int], texts: list[str], form: str, separator: str, lead: str, rest: str
+) -> None:
+    listed = [form.format("ABCDEFGH"[place], text=text) for place, text in zip(chosen, texts, strict=False)]
+    if separator.startswith("\n") and lead and not lead.endswith("\n"):
+        lead = f"{lead.strip()}\n"  # a list of lines begins a line of its own
+    begin = "- " if separator == "\n- " else ""
+    wanted = ["ABCDEFGH"[place] for place in chosen]
+    assert option_letters(f"{lead}{begin}{separator.join(listed)}{rest}") in (wanted, [])
+
+
+def test_an_endless_list_of_options_is_read_in_time() -> None:
+    began = process_time()
+    option_letters("A. x; " * 8000)
+    assert process_time() - began < 20  # it took 100 seconds once

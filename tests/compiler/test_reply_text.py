@@ -23,6 +23,10 @@ CASES = [
     ("<reasoning>A</reasoning><thinking>C</thinking>B", "B", "A\n\nC"),
     ("[THINK]A[/THINK]B", "B", "A"),
     ("◁think▷A◁/think▷B", "B", "A"),
+    ("<longcat_think>A</longcat_think>B", "B", "A"),
+    ("<unused94>thought\nA<unused95>B", "B", "A"),
+    ("<|inner_prefix|>A<|inner_suffix|>B", "B", "A"),
+    ("<think>A</think><|begin_of_box|>B<|end_of_box|>", "B", "A"),
     ("<|channel|>analysis<|message|>A?<|end|><|start|>assistant<|channel|>final<|message|>B<|return|>", "B", "A?"),
     (
         "<|channel|>analysis<|message|>A?<|end|><|start|>assistant<|channel|>commentary<|message|>C"

@@ -162,7 +162,9 @@ def test_a_command_of_reproduce_runs_with_mocks(
     report = tripos("report", "--json")
     assert report.code == 0, report.err
     wanted = (
-        {"own", "won", "position"} if "bias" in COMMANDS[name][1] else {"by_metric", "by_scenario", "mean_same_order"}
+        {"self_preference", "win_rate", "position_bias"}
+        if "bias" in COMMANDS[name][1]
+        else {"by_metric", "by_scenario", "mean_order_agreement"}
     )
     assert wanted <= {each["name"] for each in report.data["measures"] if each["rows"]}
 

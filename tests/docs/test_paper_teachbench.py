@@ -76,7 +76,7 @@ def test_what_stands_in_the_table_is_in_the_plan() -> None:
     plan, told = plan_of(SPEC), compared()
     [scenario] = plan.scenarios
     made = {each.name: each for each in plan.made}
-    talks = {talk.name: talk for talk in scenario.talks}
+    talks = {talk.name: talk for talk in scenario.conversations}
     untaught, _, taught, _ = (treatment.ask("sitting") for treatment in scenario.treatments)
     walk = next(step for step in made["question"].steps if isinstance(step, Walk))
     talk: Converse = talks["talk"]
@@ -105,7 +105,7 @@ def test_what_stands_in_the_table_is_in_the_plan() -> None:
     assert numbers(told["§3.3, retrieval"][1])[0] == 3
     measures = {measure.name.partition(".")[2] for measure in plan.measures}
     named = {name for about in told if about.startswith(("Pass@", "Δ")) for name in code_in(told[about][1])}
-    assert named == {*(f"pass_at_{k}" for k in (1, 4, 16, 64)), "drawn_at_4", "drawn_at_16"} | {
+    assert named == {*(f"pass_at_{k}" for k in (1, 4, 16, 64)), "pass_at_first_4", "pass_at_first_16"} | {
         "gain", "gain_at_4", "gain_at_16", "gain_at_64",
     }  # fmt: skip
     assert named <= measures

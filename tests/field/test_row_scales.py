@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
+from openpyxl import load_workbook
 
 from tests.conftest import Command
+from tests.field.running import figures_in
 from tests.lengths import sized
 from tripos_compiler.library.functions.numbers import in_range
 from tripos_compiler.library.ranges import Interval
@@ -62,6 +66,146 @@ def test_the_ends_of_a_mark_are_those_of_the_field(tmp_path: Path, tripos: Comma
     plan = json.loads(tripos("plan", str(tmp_path / "exam.tripos"), "--json").out)
     ends = {each["name"]: (each.get("low"), each.get("high")) for each in plan["measures"]}
     assert ends == {"answers.points": (0, 10), "answers.rate": (0, 1)}
+
+
+# Judges
+
+JUDGED = """\
+benchmark exam "1.0.0" { languages en }
+role candidate compared
+role judge panel with people
+dataset question from "exam.jsonl" { id text, text text, points integer, parts list<{ says text, points integer }>, key id }
+scorer mark(question: text, points: integer, reply: text) by judge {
+  prompt "Mark {{ question }} out of {{ points }}: {{ reply }}"
+  gives  0..points in "Score: {}"
+}
+scorer part(says: text, reply: text, points: integer) by judge {
+  prompt "Part {{ says }}: {{ reply }}"
+  gives  { reasons text, verdict 0..points }
+}
+scenario answers {
+  over question as q
+  ask reply by candidate { prompt "{{ q.text }}" }
+  score marks = mark(q.text, q.points, reply.text)
+  score share = mark(q.text, q.points, reply.text) / q.points
+  score parts = part(c.says, reply.text, c.points) / c.points each c in q.parts
+  measure marks = mean(marks)
+  measure rate = weighted_mean(share, q.points)
+  measure parts = weighted_mean(parts, c.points)
+}
+"""
+QUESTIONS: tuple[tuple[int, str, tuple[tuple[int, int], ...]], ...] = (
+    (2, "Score: 2", ((1, 1), (1, 0))),
+    (6, "It is good.\nScore: 3", ((4, 4), (2, 3))),
+    (6, "Score: 7", ((6, 6),)),
+    (4, "Score: -1", ((4, 2), (9, 9))),
+    (10, "Score: 10", ((10, 7),)),
+)
+"""The points of each question, what the judge says of it, and the points and the mark of each of its parts."""
+
+
+def judged_rows() -> list[dict[str, Any]]:
+    return [
+        {
+            "id": f"q{n}",
+            "text": f"question {n}",
+            "points": points,
+            "parts": [{"says": f"{n}.{m}", "points": most} for m, (most, _) in enumerate(parts)],
+        }
+        for n, (points, _, parts) in enumerate(QUESTIONS)
+    ]
+
+
+def judge(messages: list[str]) -> str:
+    asked = next(each for each in messages if each.startswith(("Mark", "Part")))
+    if asked.startswith("Mark"):
+        return QUESTIONS[int(asked.split()[2])][1]
+    n, m = asked.split()[1].rstrip(":").split(".")
+    return json.dumps({"reasons": "", "verdict": QUESTIONS[int(n)][2][int(m)][1]})
+
+
+def test_a_verdict_off_the_scale_of_its_row_is_not_read(tmp_path: Path) -> None:
+    lines = "".join(json.dumps(row) + "\n" for row in judged_rows())
+    figures = figures_in(tmp_path, JUDGED, {"exam.jsonl": lines}, lambda messages: "a reply", {"judge": judge})
+    read = [(2, 2), (6, 3), (10, 10)]
+    assert figures["answers.marks"].value == pytest.approx(sum(mark for _, mark in read) / len(read))
+    assert (figures["answers.marks"].n, figures["answers.marks"].total) == (len(read), len(QUESTIONS))
+    assert figures["answers.rate"].value == pytest.approx(sum(mark for _, mark in read) / sum(most for most, _ in read))
+    parts = [(most, mark) for _, _, every in QUESTIONS for most, mark in every if mark <= most]
+    assert figures["answers.parts"].value == pytest.approx(
+        sum(mark for _, mark in parts) / sum(most for most, _ in parts)
+    )
+    assert {score.status for score in figures.scores if score.value is None} == {"parse_failure"}
+
+
+def test_a_share_of_the_points_lies_between_0_and_1(tmp_path: Path, tripos: Command) -> None:
+    (tmp_path / "exam.jsonl").write_text(json.dumps(judged_rows()[0]) + "\n", "utf-8")
+    for declared, high in (("integer", None), ("1..12", 12)):
+        (tmp_path / "exam.tripos").write_text(JUDGED.replace("points: integer", f"points: {declared}"), "utf-8")
+        plan = json.loads(tripos("plan", str(tmp_path / "exam.tripos"), "--json").out)
+        ends = {each["name"]: (each.get("low"), each.get("high")) for each in plan["measures"]}
+        assert ends == {"answers.marks": (0, high), "answers.rate": (0, 1), "answers.parts": (0, 1)}
+
+
+def test_the_form_of_the_reply_has_the_points_of_its_row(tmp_path: Path, tripos: Command) -> None:
+    (tmp_path / "exam.jsonl").write_text("".join(json.dumps(row) + "\n" for row in judged_rows()), "utf-8")
+    (tmp_path / "exam.tripos").write_text(JUDGED.replace(' in "Score: {}"', ""), "utf-8")
+    shown = tripos("plan", str(tmp_path / "exam.tripos"), "--prompts", "9").out
+    for n, (points, _, parts) in enumerate(QUESTIONS):
+        (case,) = (each for each in shown.split("\nanswers ") if f"question {n}\n" in each)
+        found = [int(each) for each in re.findall(r"whole number from 0 to (\d+)", case)]
+        assert found == [points, points, *(most for most, _ in parts)]
+
+
+@pytest.mark.parametrize("points", [0, -1])
+def test_a_row_without_a_scale_is_named(points: int, tmp_path: Path, tripos: Command) -> None:
+    rows = judged_rows()
+    rows[1]["points"] = points
+    rows[3]["parts"][1]["points"] = points
+    (tmp_path / "exam.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    (tmp_path / "exam.tripos").write_text(JUDGED, "utf-8")
+    said = tripos("check", str(tmp_path / "exam.tripos"), "--json")
+    found = {each["message"] for each in json.loads(said.out)}
+    assert found == {
+        f"row 2 of this scenario: the scale of `mark` begins at 0 and would end at {points}",
+        f"row 4 of this scenario: the scale of `part` begins at 0 and would end at {points}",
+    }
+
+
+def test_a_row_that_is_made_without_a_scale_has_no_score(tmp_path: Path) -> None:
+    made = JUDGED.replace(
+        'dataset question from "exam.jsonl" { id text, text text, points integer, parts list<{ says text, points integer }>, key id }',
+        """role author
+dataset question by author { count 2, prompt "Set a question.", returns { text text, points integer, parts list<{ says text, points integer }> } }""",
+    ).replace("each c in q.parts", "each c in q.parts at most 5")
+    replies = iter(
+        json.dumps({"text": f"question {n}", "points": points, "parts": [{"says": f"{n}.0", "points": points}]})
+        for n, points in enumerate((2, 0))
+    )
+    roles = {"judge": judge, "author": lambda messages: next(replies)}
+    figures = figures_in(tmp_path, made, {}, lambda messages: "a reply", roles)
+    row = figures["answers.marks"]
+    assert (row.value, row.n, row.total) == (2, 1, 2)
+    statuses = {score.status for score in figures.scores if score.metric == "marks" and score.value is None}
+    assert statuses == {"undefined"}
+
+
+def test_people_and_files_give_marks_on_the_scale_of_the_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("exam.jsonl").write_text("".join(json.dumps(row) + "\n" for row in judged_rows()), "utf-8")
+    Path("exam.tripos").write_text(JUDGED, "utf-8")
+    assert tripos("run", "exam.tripos", "--model", "mock/careful", "--role", "judge=mock/careful").code == 0
+    assert tripos("annotate", "--name", "anna").code == 0
+    sheet = load_workbook("anna.xlsx").worksheets[0]
+    lists = [each.formula1 for each in sheet.data_validations.dataValidation]
+    assert sorted(lists) == sorted(f'"{",".join(map(str, range(most + 1)))}"' for most in {row[0] for row in QUESTIONS})
+    marks = [{"id": f"q{n}", "mark": points + n % 2} for n, (points, _, _) in enumerate(QUESTIONS)]
+    Path("marks.jsonl").write_text("".join(json.dumps({**mark, "evaluator": "bo"}) + "\n" for mark in marks), "utf-8")
+    done = tripos("import", "scores", "marks.jsonl", "--column", "marks=mark", "--json")
+    assert "not in 0..6" in done.out + done.err
+    assert "not in 0..4" in done.out + done.err
 
 
 class Ranges:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.conftest import Command
+from tripos_compiler.language.evaluation import evaluate
+from tripos_compiler.lowering.measures import measures
+from tripos_compiler.plan import Expr
 
 SPEC = """\
 benchmark demo "1.0.0" { languages en }
@@ -62,3 +67,24 @@ def test_the_names_of_a_cell_stand_together(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.chdir(tmp_path)
     _, report = run(tmp_path, tripos, "ababcc")
     assert "cells with a single item: 2 of 4 (c, n; c, y)" in report
+
+
+def test_the_condition_of_a_scenario_is_evaluated_once_for_all_measures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    spec = SPEC.replace("  over item\n", '  over item where item.kind != "z"\n')
+    spec += "".join(f"measure top_{n} = mean(mean(right) by item.kind)\n" for n in range(5))
+    rows = [{"question": f"{n}?", "kind": kind, "odd": "y", "id": f"i{n}"} for n, kind in enumerate("aabz")]
+    (tmp_path / "items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    (tmp_path / "spec.tripos").write_text(spec, "utf-8")
+    times = []
+
+    def counted(expr: Expr, names: Mapping[str, Any]) -> Any:
+        times.append(names)
+        return evaluate(expr, names)
+
+    monkeypatch.setattr(measures, "evaluate", counted)
+    done = tripos("check", "spec.tripos")
+    assert (done.out + done.err).count("W0629") == 7
+    assert len(times) == len(rows)

@@ -245,7 +245,7 @@ def _log(path: Path) -> object:
                 gathered = gathering.take(log, opened.source)
                 list(gathered.check.differences(log.header.figures))
                 gathered.check.means_without_scores(log.header.figures)
-                json.dumps([gathered.left.to_json(), log.header.about], default=str)
+                json.dumps([gathered.skipped.to_json(), log.header.about], default=str)
                 gathering.whole_spec.text.encode()
             finally:
                 gathering.close()

@@ -198,3 +198,24 @@ def test_an_import_says_which_logs_a_report_hides(folder: Path, tripos: Command)
     assert [each["in_place_of"] for each in logs] == [[], [], ["a.json"]]
     again = tripos("import", "logs", "a.json", "c.json", "--json").data["logs"]
     assert [each["in_place_of"] for each in again] == [[], []], "nothing is new"
+
+
+def test_the_only_score_of_the_first_versions_of_inspect_has_its_name(folder: Path, tripos: Command) -> None:
+    samples = [
+        {
+            "id": number,
+            "epoch": 1,
+            "input": f"question {number}?",
+            "target": "yes",
+            "messages": [],
+            "output": {"choices": [{"message": {"role": "assistant", "content": "yes"}}]},
+            "score": {"value": value, "answer": "yes"},
+        }
+        for number, value in enumerate("CI")
+    ]
+    results = {"scorer": {"name": "match", "params": {}}, "metrics": {"accuracy": {"name": "accuracy", "value": 0.5}}}
+    head = {"version": 1, "status": "success", "eval": {"task": "quiz", "model": "openai/x"}, "results": results}
+    Path("old.json").write_text(json.dumps({**head, "samples": samples}), "utf-8")
+    (log,) = imported(tripos, "old.json")["logs"]
+    assert (log["samples"], log["scores"]) == (2, 2)
+    assert [(each["score"], each["log"], each["same"]) for each in log["figures"]] == [("match", 0.5, True)]

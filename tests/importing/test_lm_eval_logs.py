@@ -135,3 +135,40 @@ def test_lower_is_better_with_every_filter_and_in_its_own_task(folder: Path, tri
         "sums.exact_match_strict": True,
         "sums.exact_match_loose": True,
     }
+
+
+def without_new_keys(folder: Path, version: str) -> None:
+    """Write the logs as old versions of lm-eval wrote them: samples without the names of their filter and metrics,
+    those of one filter after those of another, as the figures of the results are."""
+    time = next(LOGS.glob("results_*.json")).stem.removeprefix("results")
+    for path in LOGS.iterdir():
+        if path.suffix != ".jsonl":
+            head = json.loads(path.read_text("utf-8"))
+            head["config"]["model_args"] = "pretrained=a/b"
+            name = "results.json" if version == "0.4.2" else path.name
+            (folder / name).write_text(json.dumps(head), "utf-8")
+            continue
+        lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+        lines.sort(key=lambda line: line["filter"] != "strict")  # the results name this filter first
+        kept = [{name: value for name, value in line.items() if name not in ("filter", "metrics")} for line in lines]
+        task = path.stem.removeprefix("samples_").removesuffix(time)
+        match version:
+            case "0.4.2":
+                (folder / f"pretrained=a__b_{task}.jsonl").write_text(json.dumps(kept, indent=2), "utf-8")
+            case "0.4.3":
+                (folder / f"{path.stem}.json").write_text(json.dumps(kept, indent=2), "utf-8")
+            case _:
+                (folder / path.name).write_text("".join(json.dumps(line) + "\n" for line in kept), "utf-8")
+
+
+@pytest.mark.parametrize("version", ["0.4.2", "0.4.3", "0.4.4"])
+def test_logs_of_old_versions_have_their_metrics_and_filters(version: str, folder: Path, tripos: Command) -> None:
+    (folder / "old").mkdir()
+    without_new_keys(folder / "old", version)
+    told = tripos("import", "logs", "old", "-o", "old-specs", "--store", "old-results", "--json").data
+    assert told["others"] == told["unread"] == []
+    new = tripos("import", "logs", str(LOGS), "--json").data["logs"]
+    names = ("samples", "scores", "figures", "not_recomputable")
+    assert [[log.get(name) for name in names] for log in told["logs"]] == [
+        [log.get(name) for name in names] for log in new
+    ]

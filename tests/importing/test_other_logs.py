@@ -68,6 +68,73 @@ def test_openai_evals(folder: Path, tripos: Command) -> None:
     assert rows(tripos, "select error from quiz.samples where reply is null") == [{"error": "too many requests"}]
 
 
+@pytest.mark.parametrize("named_by", ["evaluation_result_id", "evaluation_name"])
+def test_the_accuracies_of_subjects_in_every_eval_ever_are_apart(named_by: str, folder: Path, tripos: Command) -> None:
+    shares = {"anatomy": [1.0, 0.0], "law": [1.0, 1.0]}
+    results = [
+        {
+            "evaluation_result_id": f"r-{subject}",
+            "evaluation_name": subject,
+            "metric_config": {"metric_name": "accuracy"},
+            "score_details": {"score": sum(scores) / 2},
+        }
+        for subject, scores in shares.items()
+    ]
+    rows = [
+        {
+            named_by: subject if named_by == "evaluation_name" else f"r-{subject}",
+            "sample_id": str(number),
+            "input": {"raw": f"{subject} {number}?"},
+            "output": {"raw": ["A"]},
+            "evaluation": {"score": score},
+        }
+        for subject, scores in shares.items()
+        for number, score in enumerate(scores)
+    ]
+    head = {"evaluation_id": "mmlu/x/1", "model_info": {"id": "openai/x"}, "evaluation_results": results}
+    Path("log.json").write_text(json.dumps(head), "utf-8")
+    Path("log_samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    [log] = tripos("import", "logs", "log.json", "--json").data["logs"]
+    assert [(each["task"], each["log"], each["same"]) for each in log["figures"]] == [
+        ("anatomy", 0.5, True),
+        ("law", 1.0, True),
+    ]
+
+
+def test_conversations_and_unknown_levels_of_every_eval_ever(folder: Path, tripos: Command) -> None:
+    result = {"evaluation_name": "help", "metric_config": {"metric_name": "level", "has_unknown_level": True}}
+    head = {"evaluation_id": "chat/x/1", "model_info": {"id": "openai/x"}, "evaluation_results": [result]}
+    said = [
+        ("user", "Hi", None),
+        ("assistant", None, [{"id": "c", "name": "look"}]),
+        ("tool", "3", None),
+        ("assistant", "Three.", None),
+    ]
+    messages = [
+        {"turn_idx": at, "role": role, "content": content, "tool_calls": calls}
+        for at, (role, content, calls) in enumerate(said)
+    ]
+    rows = [
+        {
+            "evaluation_name": "help",
+            "sample_id": str(number),
+            "interaction_type": "agentic",
+            "input": {"raw": f"task {number}"},
+            "output": None,
+            "messages": messages,
+            "evaluation": {"score": score},
+        }
+        for number, score in enumerate((2, -1))
+    ]
+    Path("log.json").write_text(json.dumps(head), "utf-8")
+    Path("log_samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    [log] = tripos("import", "logs", "log.json", "--json").data["logs"]
+    assert (log["scores"], log["left_out"][0]["what"]) == (1, "score of `level` without a value")
+    samples = tripos("sql", "select status, reply, messages from main.samples", "--format", "json").data
+    assert [(row["status"], row["reply"]) for row in samples] == [("ok", "Three.")] * 2
+    assert [turn["role"] for turn in json.loads(samples[0]["messages"])] == ["user", "assistant", "tool"]
+
+
 def test_every_eval_ever_goes_out_and_comes_in_again(folder: Path, tripos: Command) -> None:
     imported(tripos, str(LOGS / "inspect" / "failed.json"))
     assert tripos("export", "eee", "-o", "out", "--secrets").code == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 import yaml
 
 from tests.conftest import Command
-from tests.interchange.emitted import ROWS, write_mini
+from tests.interchange.emitted import ROWS, SPEC, write_mini
 from tests.interchange.tools import lm_eval_python, promptfoo_program
 
 
@@ -92,6 +93,12 @@ def test_a_setting_that_differs_from_row_to_row_is_lost_and_not_that_of_the_firs
     assert written == [{"until": [], "max_gen_toks": 50}]
 
 
+@pytest.mark.parametrize("form", ["lm-eval", "openai-evals", "promptfoo"])
+def test_a_schema_that_is_not_sent_is_lost(form: str, tripos: Command) -> None:
+    Path("mini.tripos").write_text(SPEC.replace("temperature 0 }", "returns { text text } }"), "utf-8")
+    assert "the JSON Schema" in lost(tripos, form)["sums.reply"]
+
+
 def test_prompts_of_promptfoo_are_those_of_the_spec_and_have_no_target(tripos: Command) -> None:
     assert lost(tripos, "promptfoo")
     wanted = sent(tripos)
@@ -99,6 +106,7 @@ def test_prompts_of_promptfoo_are_those_of_the_spec_and_have_no_target(tripos: C
         about = test["metadata"]
         assert json.loads(test["vars"]["messages"]) == wanted[about["scenario"], about["step"], about["item_id"]]
         assert test["vars"].keys() == {"messages"}
+        assert not re.search(r"{[{%#]|[#]}", test["vars"]["messages"] + str([each["value"] for each in test["assert"]]))
     assert "2024-01-31" not in json.dumps([test["vars"] for test in lines("out/tests.jsonl")])
 
 

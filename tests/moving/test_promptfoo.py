@@ -93,7 +93,7 @@ tests:
     lost = {each.part for each in made.notes if each.how == "not"}
     assert lost == {
         "scenarios", "prompt 1", "prompt 2", "assertion javascript", "assertion contains with an empty text",
-        "assertion equals with a value that is no text", "assertion icontains with a weight", "a threshold of a test",
+        "assertion equals with a value that is no text", "assertion icontains with a weight", "threshold of a test",
     }  # fmt: skip
     assert made.text.count("HOLE") == 7
     assert "score rubric = graded(reply.text" in made.text and "measure pass_rate" not in made.text
@@ -114,6 +114,69 @@ def test_tests_of_a_table_are_rows(tmp_path: Path, tripos: Command) -> None:
     assert tripos("check", str(spec)).code == 0
 
 
+def rows_of(folder: Path, text: str) -> list[dict[str, object]]:
+    """Return the rows of a configuration."""
+    return [json.loads(line) for line in promptfoo_spec(config(folder, text)).files["tests.jsonl"].splitlines()]
+
+
+def test_lists_of_variables_are_tests_and_variables_fill_each_other(tmp_path: Path) -> None:
+    text = """
+prompts: ["{{greeting}} in {{tongue}}"]
+tests:
+  - vars: {tongue: [French, German], word: [a, b], greeting: "Say {{word}}", n: 2.0}
+    assert: [{type: contains, value: "{{greeting}}: {{n}}"}]
+  - vars: {tongue: [x, y], greeting: "{{ word | upper }}"}
+    options: {disableVarExpansion: true, suffix: "!"}
+"""
+    rows = rows_of(tmp_path, text)
+    assert [(row["tongue"], row["greeting"]) for row in rows[:4]] == [
+        ("French", "Say a"), ("French", "Say b"), ("German", "Say a"), ("German", "Say b"),
+    ]  # fmt: skip
+    assert rows[1]["to_contains"] == ["Say b: 2"] and len(rows) == 5
+    made = promptfoo_spec(tmp_path / "promptfooconfig.yaml")
+    assert {each.part for each in made.notes if each.how == "not"} == {
+        "a variable that is a list or a mapping", "a template that is more than names of variables",
+        "option suffix of a test",
+    }  # fmt: skip
+    many = "prompts: a\ntests: [{vars: {" + ", ".join(f"v{n}: [1, 2]" for n in range(30)) + "}}]"
+    with pytest.raises(TriposError, match="more than 1,000,000 tests"):
+        promptfoo_spec(config(tmp_path, many))
+
+
+def test_variables_and_prompts_are_read_from_their_files(tmp_path: Path) -> None:
+    (tmp_path / "story.txt").write_text("Once.\n\n", "utf-8")
+    (tmp_path / "asks.txt").write_text("Sum up:\n{{story}}\n---\nWho is in {{story}}?\n", "utf-8")
+    text = "prompts: asks.txt\ntests:\n  - vars: {story: file://story.txt}\n  - vars: {story: file://story.py}\n"
+    made = promptfoo_spec(config(tmp_path, text))
+    assert 'prompt "Sum up:\\n{{ item.story }}" when prompt == p1' in made.text
+    assert 'prompt "Who is in {{ item.story }}?" when prompt == p2' in made.text
+    assert json.loads(made.files["tests.jsonl"].splitlines()[0]) == {"story": "Once."}
+    assert {each.part for each in made.notes if each.how == "not"} == {"a variable in a file that is no text"}
+
+
+def test_assertions_of_a_table_that_have_no_translation_are_holes_and_no_texts(tmp_path: Path) -> None:
+    cells = "fn: output.length > 2", "similar(0.8):Hello", "is-json", "grade: It is short.", "Note: a", "contains: b"
+    lines = [f'{number},"{cell}"' for number, cell in enumerate(cells)]
+    (tmp_path / "tests.csv").write_text("\n".join(["n,__expected", *lines]), "utf-8")
+    made = promptfoo_spec(config(tmp_path, "prompts: '{{n}}'\ntests: file://tests.csv\n"))
+    rows = [json.loads(line) for line in made.files["tests.jsonl"].splitlines()]
+    assert [row["to_equals"] for row in rows] == [[], [], [], [], ["Note: a"], []]
+    assert rows[3]["rubrics"] == ["It is short."] and rows[5]["to_contains"] == ["b"]
+    assert {each.part for each in made.notes if each.how == "not"} == {
+        "assertion javascript", "assertion similar", "assertion is-json",
+    }  # fmt: skip
+
+
+def test_settings_of_providers_and_columns_that_change_a_test_are_noted(tmp_path: Path) -> None:
+    (tmp_path / "tests.csv").write_text("n,__expected,__prefix,__threshold,__metric\n1,1,Sure: ,0.5,m\n", "utf-8")
+    providers = "[{id: 'openai:a', config: {temperature: 0}}, 'openai:b', {'openai:c': {prompts: [x]}}]"
+    made = promptfoo_spec(config(tmp_path, f"prompts: '{{{{n}}}}'\nproviders: {providers}\ntests: file://tests.csv\n"))
+    assert {each.part for each in made.notes if each.how == "not"} == {
+        "option prefix of a test", "threshold of a test", "setting temperature of a provider",
+        "setting prompts of a provider",
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [("prompts: [", "cannot be read"), ("prompts: a\ntests: file://none.csv", "the tests of `file://none.csv`"),
@@ -122,3 +185,13 @@ def test_tests_of_a_table_are_rows(tmp_path: Path, tripos: Command) -> None:
 def test_a_file_that_cannot_be_read_is_told(text: str, told: str, tmp_path: Path) -> None:
     with pytest.raises(TriposError, match=told):
         promptfoo_spec(config(tmp_path, text))
+
+
+@pytest.mark.parametrize("folder", ["main", "in"])
+def test_names_that_are_words_of_the_language_make_a_spec(folder: str, tmp_path: Path, tripos: Command) -> None:
+    (tmp_path / folder).mkdir()
+    text = "prompts: 'Say {{in}}'\ntests:\n  - vars: {in: x, not: y}\n    assert: [{type: equals, value: x}]\n"
+    done = tripos("import", "task", str(config(tmp_path / folder, text)), "-o", str(tmp_path / "out"))
+    assert done.code == 0, done.err
+    [spec] = (tmp_path / "out").glob("*.tripos")
+    assert tripos("check", str(spec)).code == 0

@@ -71,6 +71,13 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
     "judge": (lambda said: said["predicate"]["roles"].update(judge=["mock/severe"]), "roles"),
     "plan": (lambda said: said["predicate"].update(plan="0" * 64), "plan"),
     "release": (lambda said: said["predicate"].update(release="0" * 64), "release"),
+    "restriction": (lambda said: said["predicate"]["run"].update(only={"tone": ["warm"]}), "restriction of the run"),
+    "withheld": (lambda said: said["predicate"]["run"].update(withheld=9), "withheld items"),
+    "day": (lambda said: said["predicate"]["run"].update(started_at="2020-01-01T00:00:00Z"), "started_at"),
+    "served": (lambda said: said["predicate"].update(served={"mock/careful": ["another"]}), "served"),
+    "tool": (lambda said: said["predicate"]["versions"].update(run="9.9.9"), "version of Tripos"),
+    "rows": (lambda said: said["predicate"]["rows"].update(samples=1_000), "samples"),
+    "fewer tables": (lambda said: said["subject"].pop(1), "samples"),
     "table": (lambda said: said["subject"][1]["digest"].update(sha256="0" * 64), "samples"),
     "file": (
         lambda said: said["predicate"]["parts"].update(dict.fromkeys(said["predicate"]["parts"], "0" * 64)),

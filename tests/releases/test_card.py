@@ -14,6 +14,7 @@ from tests.conftest import Command
 from tripos.cli.main import run_command
 from tripos.releases.descriptions import croissant_faults
 from tripos.releases.manifest import ResponsibleUse, read_release_toml
+from tripos.releases.opening import open_release
 from tripos_compiler.errors import TriposError
 
 LESSONS = Path(__file__).parents[2] / "tests/compat/previous/title"
@@ -70,7 +71,7 @@ def test_what_is_declared_of_the_data_stands_in_the_croissant_file_under_the_nam
         assert made["rai:" + first + "".join(each.capitalize() for each in rest)] == text, name
     assert made["rai:dataLimitations"] in ("few", ["few"])
     assert made["conformsTo"] == ["http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0"]
-    assert croissant_faults(found) == []
+    assert croissant_faults(found, open_release(found.parent).manifest) == []
     Path("spec/release.toml").write_text("[rai]\nbiases = 'none'\n", "utf-8")
     assert "R0203" in tripos("release", "spec", "--to", "other").err
 

@@ -78,7 +78,7 @@ def _check_card(release: Path) -> None:
     manifest = open_release(release).manifest
     assert [each["config_name"] for each in card.data["configs"]] == [each.scenario for each in manifest.items]
     assert card.data.license == manifest.license.lower()
-    assert croissant_faults(release / "croissant.json") == []
+    assert croissant_faults(release / "croissant.json", manifest) == []
 
 
 @pytest.mark.long

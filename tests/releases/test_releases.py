@@ -110,13 +110,40 @@ def test_every_item_bears_the_canary(made: WrittenRelease) -> None:
     assert table["answer"].to_pylist() == ["42", "221", "437"]
 
 
+def test_fields_with_the_names_of_other_columns_are_released(tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_text('{"item_id": "A-1", "canary": "bird", "written_by": "Ann"}\n', "utf-8")
+    spec = """
+    benchmark quiz "1.0.0" {
+      languages en
+      license "MIT"
+    }
+    role candidate compared
+    dataset row from "rows.jsonl" { item_id text, canary text, written_by text secret }
+    scenario names {
+      over row
+      ask reply by candidate { prompt "{{ row.item_id }}: {{ row.canary }}?" }
+      score right = reply.text == row.written_by
+    }
+    measure accuracy = mean(right)
+    """
+    (tmp_path / "quiz.tripos").write_text(spec, "utf-8")
+    found = find_spec(str(tmp_path / "quiz.tripos"))
+    compilation = found.compile()
+    assert compilation.plan is not None
+    released = make_release(ReleaseInput(compilation, compilation.plan, found.folders), tmp_path / "out")
+    [row] = pq.read_table(released.path / "items/names.parquet").to_pylist()
+    assert (row["field_item_id"], row["field_canary"], row["written_by"]) == ("A-1", "bird", "Ann")
+    assert len(row["item_id"]) == 32 and row["canary"].startswith("tripos canary")
+    assert wrong(verify(released.path)) == []
+
+
 def test_the_card_is_one_of_the_hub_and_the_croissant_file_is_accepted(made: WrittenRelease) -> None:
     from huggingface_hub import DatasetCard
 
     card = DatasetCard.load(made.path / "README.md")
     assert card.data.license == "cc-by-4.0"
     assert [each["config_name"] for each in card.data["configs"]] == ["explain"]
-    assert croissant_faults(made.path / "croissant.json") == []
+    assert croissant_faults(made.path / "croissant.json", made.manifest) == []
     assert json.loads((made.path / "croissant.json").read_bytes())["conformsTo"].endswith("/croissant/1.1")
 
 

@@ -74,6 +74,11 @@ def redigested(folder: Path, name: str) -> None:
     forged(folder, change)
 
 
+def _file(said: dict[str, Any], path: str) -> dict[str, Any]:
+    """Return the entry of a file in a manifest."""
+    return next(each for each in said["files"] if each["path"] == path)
+
+
 FORGERIES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "license": (lambda said: said.update(license="MIT"), "`license` is not what the plan says"),
     "languages": (lambda said: said.update(languages=["zh"]), "`languages` is not"),
@@ -86,6 +91,14 @@ FORGERIES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "external data": (
         lambda said: said.update(external=[{"path": "x", "source": "y", "sha256": "0" * 64}]),
         "`external` has `x`, which the plan does not read",
+    ),
+    "the bytes of a file": (lambda said: said["files"][0].update(bytes=7), "bytes, and the manifest says 7"),
+    "the rows of items": (lambda said: _file(said, "items/explain.parquet").update(rows=9), "rows, not 9"),
+    "the rows of data": (
+        lambda said: next(each for each in said["files"] if each["path"][:5] == "spec/" and "rows" in each).update(
+            rows=9
+        ),
+        "rows, not 9",
     ),
     "a main file outside": (lambda said: said.update(main="../spec.tripos"), "is none of its files"),
     "items elsewhere": (lambda said: said["items"][0].update(path="items/none.parquet"), "is none of its files"),
@@ -116,6 +129,14 @@ def test_an_item_file_that_says_something_else_than_the_data_is_wrong(copy: Path
     pq.write_table(table.set_column(at, "question", pa.array(["Another?"] * table.num_rows)), path)
     redigested(copy, "items/explain.parquet")
     assert "items of explain are not those in `items/explain.parquet`" in wrong(copy)
+
+
+def test_a_croissant_file_that_describes_another_file_is_wrong(copy: Path) -> None:
+    text = (copy / "croissant.json").read_text("utf-8")
+    digest = hashlib.sha256((copy / "items/explain.parquet").read_bytes()).hexdigest()
+    (copy / "croissant.json").write_text(text.replace(digest, "0" * 64), "utf-8")
+    redigested(copy, "croissant.json")
+    assert "croissant.json describes `items/explain.parquet` otherwise than the manifest" in wrong(copy)
 
 
 def test_one_letter_of_a_file_that_nothing_reads_is_seen(copy: Path) -> None:

@@ -81,6 +81,15 @@ def test_json_has_the_keys_that_a_prompt_names() -> None:
             assert [type(each) for each in value.values()] == [type(each) for each in example.values()]
 
 
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e400", "-1e400", "1e308", "9" * 500, "0", "-7.5"])
+@pytest.mark.parametrize("example", ['{"mark": %s}', '{"mark": [%s]}', '{"why": "…", "mark": %s}'])
+def test_any_number_of_an_example_stands_for_a_number(number: str, example: str) -> None:
+    reply = json.loads(ask(Message("user", f"Reply as JSON: {example % number}")))
+    [mark] = reply["mark"] if isinstance(reply["mark"], list) else [reply["mark"]]
+    assert isinstance(mark, int)
+    assert mark >= 0
+
+
 def test_a_reply_has_the_form_of_the_shots() -> None:
     forms = {
         "A: {}": r"A: \d+", "The answer is {}.": r"The answer is \d+\.", "{}": r"\d+", "3 + 4 = {}\n#### {}": None,

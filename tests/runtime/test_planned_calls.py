@@ -77,7 +77,7 @@ def test_as_many_calls_are_made_as_were_planned(path: Path) -> None:
     expected, slots = source.counts(selection), source.slot_counts(selection)
     engine = Engine(plan, binding, source, selection, callers, ledger, "run", workers=4, functions=functions)
     asyncio.run(engine.run())
-    talks = {talk.fingerprint for scenario in plan.scenarios for talk in scenario.talks}
+    talks = {talk.fingerprint for scenario in plan.scenarios for talk in scenario.conversations}
     replies = [row for row in ledger.table("samples") if row["fingerprint"] not in talks] + ledger.table("turns")
     made: Counter[tuple[str, str]] = Counter((row["scenario"], row["role"]) for row in replies)
     made.update((row["scenario"], plan.scorer(row["scorer"]).role) for row in ledger.table("judgements"))

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from tests.conftest import Command
-from tripos.training.chats import read_chats
-from tripos.training.environment import split_by_group
+from tripos.training.chats import Chats, read_chats
+from tripos.training.environment import GroupSplit, split_by_group
+from tripos.training.sft import Prepared, describe_data
 from tripos_compiler.errors import TriposError
 
 CHAT = {"messages": [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "So."}]}
@@ -128,3 +129,10 @@ def test_without_the_extra_the_command_says_how_to_install_it(
     done = tripos("train", "sft", "t.jsonl", "--model", "some/model", "-o", str(tmp_path / "out"))
     assert done.code == 2
     assert "S0812" in done.err and "`trl`" in done.err and "pip install 'tripos[train]'" in done.err
+
+
+def test_a_report_names_the_exports_that_made_the_data(tmp_path: Path) -> None:
+    prepared = Prepared(GroupSplit((0,), (), 1, 0), (), (), 0)
+    told = {"benchmark": "quiz", "exports": ["kct", "qa"], "lines": [{"item": "a"}]}
+    chats = Chats(tmp_path / "t.jsonl", "0" * 64, (), told)
+    assert describe_data(chats, prepared)["exports"] == ["kct", "qa"]

@@ -84,6 +84,14 @@ def test_pairs_that_share_a_topic_with_what_is_learned_are_not_tested() -> None:
     assert {reply for _, reply in found.preferences.texts} == {"better", "worse"}
 
 
+def test_replies_that_are_learned_are_not_tested_under_another_topic() -> None:
+    learned = preferences([("a", "p", "good", "bad", "", "")])
+    tested = preferences([("p", "p", "better", "bad", "", ""), ("p", "q", "good", "bad", "", "")])
+    found = hold_out_topics(learned, tested)
+    assert (len(found.preferences), found.pairs, found.topics) == (1, 1, 0)
+    assert found.preferences.texts == (("q", "good"), ("q", "bad"))
+
+
 def test_a_test_without_a_topic_of_its_own_is_refused() -> None:
     pairs = preferences([("a", "p", "good", "bad", "", "")])
     with pytest.raises(TriposError) as failed:

@@ -87,7 +87,10 @@ def test_pairs_of_messages_are_read_as_their_texts(tmp_path: Path) -> None:
     assert read.texts == (("Teach.\n\nWhy?", "Because."), ("Teach.\n\nWhy?", "No."))
 
 
-@pytest.mark.parametrize("line", ["nonsense", "{}", '{"prompt": "a", "chosen": "b", "rejected": ""}', "3"])
+NO_TEXT = '{"prompt": "a", "chosen": "b", "rejected": [{"role": "assistant", "content": null}]}'
+
+
+@pytest.mark.parametrize("line", ["nonsense", "{}", '{"prompt": "a", "chosen": "b", "rejected": ""}', "3", NO_TEXT])
 def test_a_line_that_is_no_pair_is_named(tmp_path: Path, line: str) -> None:
     (tmp_path / "p.jsonl").write_text(line, "utf-8")
     with pytest.raises(TriposError) as failed:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 import shutil
 import subprocess
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,13 +46,13 @@ def random_shares() -> tuple[float, ...]:
     return *fractions, *(dice.random() ** dice.choice((1, 9)) for _ in range(1000)), *(k / 2000 for k in range(2001))
 
 
-def by_page(*asked: tuple[object, ...]) -> list[str]:
+def by_page(*asked: tuple[object, ...]) -> list[Any]:
     if not (SITE / "node_modules").is_dir() or not shutil.which("node"):
         pytest.skip("no packages of the page")
     done = subprocess.run(
         ["node", "-e", READ], cwd=SITE, input=json.dumps(asked), capture_output=True, text=True, check=True
     )
-    found: list[str] = json.loads(done.stdout)
+    found: list[Any] = json.loads(done.stdout)
     return found
 
 
@@ -71,3 +73,18 @@ def test_the_page_rounds_figures_as_python_does() -> None:
     values = [sign * value * size for value in random_shares() if value for size in (1, 10) for sign in (1, -1)]
     asked = [("fixed", value, digits) for value in values for digits in (0, 2, 3)]
     assert by_page(*asked) == [f"{value:.{digits}f}" for _, value, digits in asked]
+
+
+def test_the_axis_of_a_card_has_round_ends_around_all_values() -> None:
+    dice = random.Random(11)
+    asked = [
+        [round(dice.uniform(-1, 1) ** 3 * size, 4) + shift for _ in range(dice.randint(0, 6))]
+        for size in (0.01, 0.3, 1, 7, 250, 40_000)
+        for shift in (0, 3, -2, 100)
+        for _ in range(sized(20, 200))
+    ]
+    for values, scale in zip(asked, by_page(*(("scaleOf", each) for each in asked)), strict=True):
+        low, high, step = scale["from"], scale["to"], scale["step"]
+        assert low < high and all(low - step * 1e-6 <= value <= high + step * 1e-6 for value in values), (values, scale)
+        assert round((high - low) / step) <= 8, (values, scale)
+        assert all(0 <= value <= 1 for value in values) or 1 <= round(step / 10 ** math.floor(math.log10(step)), 6) <= 5

@@ -9,10 +9,12 @@ import asyncio
 import itertools
 import json
 import os
+import random
 import re
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from aiohttp.test_utils import TestServer
 
@@ -112,6 +114,7 @@ def paths_of(run: str) -> dict[str, str]:
     return {
         "runs": "",
         "report": f"run/{run}",
+        "grid": f"run/{run}/grid?sort=apart&row=1",
         "samples": f"run/{run}/samples?sort=apart",
         "sample": f"run/{run}/sample/1",
         "judges": f"run/{run}/judges",
@@ -162,6 +165,50 @@ def test_every_page_draws_and_breaks_no_rule(view: ViewFiles) -> None:
     shown(go)
 
 
+POINTS = """[...document.querySelectorAll('.panel')].map(card => [...card.querySelectorAll('.interval svg')].map(each =>
+  [each.getAttribute('aria-label'), each.querySelector('.dot').getBoundingClientRect().x])).filter(each => each.length)"""
+
+
+def test_within_a_card_position_rises_with_the_value(view: ViewFiles, tmp_path: Path) -> None:
+    run = run_of(view)
+    page_text = write_report(view, run)
+    found = re.search(r'id="tripos-data">(.*?)</script>', page_text, re.DOTALL)
+    assert found is not None
+    dice = random.Random(3)
+
+    def drawn(value: Any, size: float, shift: float) -> Any:
+        """Give each row of a measure another value and interval, and each measure rows of its judge and of people."""
+        if isinstance(value, list):
+            return [drawn(each, size, shift) for each in value]
+        if not isinstance(value, dict):
+            return value
+        if {"value", "low", "high"} <= value.keys():
+            middle = shift + size * dice.uniform(-1, 1)
+            low, high = middle - size * dice.random(), middle + size * dice.random()
+            return value | {"value": middle, "low": low, "high": high}
+        made = {name: drawn(each, size, shift) for name, each in value.items()}
+        if isinstance(rows := value.get("rows"), list) and "sql" in value:
+            made |= {"judge": drawn(rows, size, shift + size), "people": drawn(rows, size, shift - size)}
+        return made
+
+    async def go(page: Page) -> None:
+        for size, shift in ((0.2, 0.5), (2, 3.5), (30, 60), (5, 0), (0.01, 4)):
+            data = {path: drawn(each, size, shift) for path, each in json.loads(found[1]).items()}
+            path = tmp_path / f"{size}.html"
+            path.write_text(page_text.replace(found[1], json.dumps(data).replace("<", "\\u003c")), "utf-8")
+            await page.open(f"{path.as_uri()}#/run/{run}")
+            cards = await page.evaluate(POINTS)
+            assert max(map(len, cards)) >= 6
+            for card in cards:
+                placed = sorted((float(text.split()[0].replace("−", "-")), x) for text, x in card)
+                assert all(after[1] - before[1] >= -0.5 for before, after in itertools.pairwise(placed)), card
+                if size > 0.1 and placed[-1][0] - placed[0][0] > size:
+                    assert placed[-1][1] - placed[0][1] > 20, card
+        assert page.problems == []
+
+    shown(go)
+
+
 def test_a_report_from_disk_filters_and_steps_by_key(view: ViewFiles, tmp_path: Path) -> None:
     run = run_of(view)
     path = tmp_path / "report.html"
@@ -184,6 +231,60 @@ def test_a_report_from_disk_filters_and_steps_by_key(view: ViewFiles, tmp_path: 
         await page.until("document.querySelector('.steps')?.innerText.includes('1 of 5')")
         await page.evaluate("window.dispatchEvent(new KeyboardEvent('keydown', {key: 'j'}))")
         await page.until("document.querySelector('.steps')?.innerText.includes('2 of 5')")
+        assert page.problems == []
+
+    shown(go)
+
+
+GRID = """[...document.querySelectorAll('.grid-body > [role=row]')].map(row => [
+  row.querySelector('.apart')?.innerText.match(/[\\d.]+/)?.[0] ?? '-1', row.querySelector('.grid-item .excerpt, .message')?.innerText,
+  [...row.querySelectorAll('.grid-cell')].map(cell => cell.querySelector('.score').innerText)])"""
+FOCUSED = "Number(document.querySelector('.focused .score')?.hash.match(/sample\\/(\\d+)/)[1])"
+
+
+def test_the_grid_has_each_item_with_the_replies_of_all_models(view: ViewFiles, tmp_path: Path) -> None:
+    run = run_of(view)
+    table = view.table(view.tables(run)["tables"]["samples"]["path"])
+    assert table is not None
+    rows = pq.read_table(table).to_pylist()
+    path = tmp_path / "report.html"
+    path.write_text(write_report(view, run), "utf-8")
+
+    async def press(page: Page, key: str) -> None:
+        await page.evaluate(f"window.dispatchEvent(new KeyboardEvent('keydown', {{key: '{key}'}}))")
+        await asyncio.sleep(0.1)
+
+    async def go(page: Page) -> None:
+        await page.open(f"{path.as_uri()}#/run/{run}/grid?sort=apart")
+        texts = "[...document.querySelectorAll('.grid-item .excerpt')]"
+        await page.until(f"{texts}.length === 5 && {texts}.every(each => each.innerText)")
+        lines = await page.evaluate(GRID)
+        heads = await page.evaluate("[...document.querySelectorAll('.grid-head .model')].map(each => each.innerText)")
+        assert heads == ["mock/careful", "mock/careless"]
+        spreads = [float(spread) for spread, *_ in lines]
+        assert spreads == sorted(spreads, reverse=True) and spreads[0] > 0
+        by_item: dict[tuple[str, ...], dict[str, float]] = {}
+        for row in rows:
+            by_item.setdefault((row["scenario"], row["language"], row["item_id"]), {})[row["model"]] = row["score"]
+        wanted = sorted([f"{each[model]:.3f}" for model in heads] for each in by_item.values())
+        assert sorted(scores for *_, scores in lines) == wanted
+        for (_, text, scores), spread in zip(lines, spreads, strict=True):
+            assert text
+            assert spread == pytest.approx(max(map(float, scores)) - min(map(float, scores)), abs=0.002) or spread == -1
+        # By key: the first row opens, then the next, then the other model, whose cell the address names.
+        for key in ("j", "j", "l"):
+            await press(page, key)
+        await page.until("document.querySelector('.open .message')")
+        focused = await page.evaluate(FOCUSED)
+        assert f"row={focused}" in await page.evaluate("location.hash")
+        assert rows[focused]["model"] == "mock/careless"
+        await page.open(f"{path.as_uri()}#/run/{run}/grid?row={focused}")
+        await page.until("document.querySelector('.open .message')")
+        assert await page.evaluate(FOCUSED) == focused
+        await press(page, "Enter")
+        await page.until(f"location.hash.includes('sample/{focused}')")
+        await page.open(f"{path.as_uri()}#/run/{run}/grid?model=mock%2Fcareful")
+        await page.until("document.querySelectorAll('.grid-head .model').length === 1")
         assert page.problems == []
 
     shown(go)

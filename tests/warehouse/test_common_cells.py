@@ -14,8 +14,9 @@ from tripos_warehouse.measures.figure_sql import sql_of
 from tripos_warehouse.measures.measure_rows import MeasureTable
 from tripos_warehouse.query import aggregates as listed
 from tripos_warehouse.query.connection import StoreConnection
+from tripos_warehouse.report import run_report
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.connect import connect
+from tripos_warehouse.views.connect import connect, connect_run
 
 OTHERS = """
 measure each = kendall_w(rubric, models: together) across judge by metric, pair
@@ -84,3 +85,24 @@ def test_what_the_database_refuses_is_not_shared(store: Store, monkeypatch: pyte
     monkeypatch.setattr(StoreConnection, "execute", refusing)
     with connect(store) as connection, shared_cells(connection, plan) as shared:
         assert shared == {}
+
+
+def test_the_remark_on_single_items_computes_no_cell_again(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = graded(store)
+    calls: list[str] = []
+    statistic = listed.statistic
+
+    def counted(what: str, *given: object) -> object:
+        calls.append(what)
+        return statistic(what, *given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(listed, "statistic", counted)
+    connection, run = connect_run(store)
+    with connection:
+        run_report.report(connection, plan, run)
+        with_remark = sorted(calls)
+        calls.clear()
+        monkeypatch.setattr(run_report, "_single_items", lambda *_: iter(()))
+        run_report.report(connection, plan, run)
+    assert with_remark == sorted(calls)
+    assert "kendall_w" in calls

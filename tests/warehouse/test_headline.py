@@ -20,7 +20,7 @@ from tripos_warehouse.store.store import Store
 
 Build = Callable[..., dict[str, list[dict[str, Any]]]]
 MODELS = tuple(f"provider/大模型-{number}" for number in range(10))
-NAMES = ("overall", "first_scenario.accuracy", "second_scenario.pedagogical_wins", *(f"s{n}.f1" for n in range(6)))
+NAMES = ("overall", "first_scenario.accuracy", "second_scenario.win_rate_pedagogical", *(f"s{n}.f1" for n in range(6)))
 
 
 def made(report: Report, models: tuple[str, ...], names: tuple[str, ...], better: float = 0.0) -> Report:

@@ -158,8 +158,12 @@ def test_more_tries_than_follow_one_conversation_are_refused(tmp_path: Path) -> 
     lessons = lessons.replace("teaching: lesson", "teaching: warm").replace("pass_at(2, right)", "pass_at(3, right)")
     row = '{"topic": "?", "question": "?", "answer": "?"}\n'
     found = compile_files(tmp_path, {"spec.tripos": lessons, "items.jsonl": row})
-    assert [(each.code, each.message) for each in found.diagnostics] == [
-        ("E0622", "`right` has 2 replies after each of 2 conversations, fewer than 3")
+    assert [(each.code, each.message, each.help) for each in found.diagnostics] == [
+        (
+            "E0622",
+            "`right` has 2 replies after each of 2 conversations, fewer than 3",
+            "ask for `samples 3 after each talk`, or try fewer",
+        )
     ]
 
 

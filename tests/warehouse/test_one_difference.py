@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -22,7 +23,7 @@ from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures.differences import ModelDifferences
 from tripos_warehouse.measures.measure_rows import text_of
 from tripos_warehouse.measures.sides import Cell, Side
-from tripos_warehouse.report import best_values, leaderboard
+from tripos_warehouse.report import best_values, leaderboard, result_tables
 from tripos_warehouse.report.comparison import RunSide, compare, has_direction
 from tripos_warehouse.report.result_tables import filled_tables
 from tripos_warehouse.report.run_report import report
@@ -314,3 +315,36 @@ def same(one: Estimate, other: Estimate) -> bool:
         name: pytest.approx(value, rel=1e-9, abs=1e-12) if isinstance(value, float) else value
         for name, value in asdict(other).items()
     }
+
+
+def test_tables_with_the_same_figures_compute_their_differences_once(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    declared = TABLES + GAINS.replace(MEASURES, "")
+    again = "".join(
+        f"table {name}_again {{{text}\n" for name, text in re.findall(r"table (\w+) +\{([^}]*\})", declared)
+    )
+    plan = plan_of(compile_text(SPEC + MEASURES + declared + again))
+    assert len(plan.tables) == 10
+    results, _ = drawn(plan, 0)
+    results.write(store)
+    computed = Counter[str]()
+
+    def counted(name: str, compute: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **more: Any) -> Any:
+            measure = next(each for each in args if isinstance(each, Measure))
+            computed[name + measure.model_dump_json()] += 1
+            return compute(*args, **more)
+
+        return call
+
+    connection, run = connect_run(store)
+    with connection:
+        reported = report(connection, plan, run)
+        monkeypatch.setattr(best_values, "model_differences", counted("models", best_values.model_differences))
+        monkeypatch.setattr(result_tables, "evaluate_or_error", counted("values", result_tables.evaluate_or_error))
+        filled_tables(connection, reported, plan.tables, None)
+    assert len(computed) > 20
+    of_models = {name for name in computed if name.startswith("models")}
+    assert {computed[name] for name in of_models} == {2}, "once with the reference `a`, once without"
+    assert {computed[name] for name in computed.keys() - of_models} == {1}

@@ -39,6 +39,14 @@ ONE_EACH: Sequence[Sequence[str]] = (
     ("harmonic_mean(a, b)", "2 * a * b / (a + b)", "a * b / ((a + b) / 2)"),
 )
 """Figures, each in several notations."""
+EVEN_ROOTS = (
+    ("abs(a - b) * c", "sqrt((a - b) * (a - b)) * c"),
+    ("c / abs(a - b)", "c / sqrt((a - b) * (a - b))"),
+    ("abs(a - b) * c", "exp(log((a - b) * (a - b)) / 2) * c"),
+    ("abs(a - b) * c", "exp(0.5 * log((a - b) * (a - b)) + log(c))"),
+    ("(1 - a) * b", "sqrt((a - 1) * (a - 1)) * b"),
+)
+"""Figures with the root of the square of a figure that may be negative, after another notation."""
 
 
 @cache
@@ -78,6 +86,24 @@ def test_a_figure_has_one_interval_however_it_is_written(written: Sequence[str],
         for row, same in zip(expected, found, strict=True):
             told = [(each.value, each.low, each.high) for each in (row, same)]
             assert told[0] == pytest.approx(told[1], abs=1e-9), (figure, row, same)
+
+
+@pytest.mark.parametrize("written", EVEN_ROOTS, ids=lambda each: each[1])
+def test_the_root_of_a_square_is_never_negative(written: tuple[str, str]) -> None:
+    _, expected, roots = rows(written)
+    for row, root in zip(expected, roots, strict=True):
+        if row.value is None or row.value > 1e6 or not root.value:  # of a difference of 0
+            continue
+        assert root.value == pytest.approx(row.value, abs=1e-9)
+        assert (root.low, root.high) == pytest.approx((row.low, row.high), abs=1e-9), (row, root)
+        assert root.low is None or root.low >= 0
+
+
+def test_a_product_of_another_sign_than_its_value_has_no_interval() -> None:
+    factors = [Factor(-0.2, -0.39, -0.08, 0.07), Factor(0.5, 0.3, 0.7, 0.1)]
+    assert product_interval(1, factors, 0.1, 0.04) is None
+    _, row = rows(("sqrt((a - 1) * (b - 1)) * sqrt((a - 1) / (b - 1)) * c",) * 1)
+    assert all(each.low is None or each.value is None or each.low <= each.value for each in row)
 
 
 def test_a_quotient_that_is_turned_round_has_the_inverse_interval() -> None:

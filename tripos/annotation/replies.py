@@ -20,6 +20,7 @@ from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.errors import TriposError
 from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.language.references import names_in
+from tripos_compiler.language.row_scales import scorer_in_case
 from tripos_compiler.library.functions.texts import json
 from tripos_compiler.plan import (
     VERDICT,
@@ -338,7 +339,10 @@ class RunReplies:
             if not self.plan.scorer(step.scorer).writes:
                 continue
             names = unit.scores[step.fingerprint, self.evaluator]
-            marks = tuple(self._mark(step, title, name) for title, name in names.items())
+            try:
+                marks = tuple(self._mark(step, unit.case.names, title, name) for title, name in names.items())
+            except Unavailable:  # its row gives no scale
+                continue
             binding = of_run.pattern(unit.model, unit.number).imported_binding(step)
             judgement, model = unit.judgement(step, self.evaluator), unit.scored(step)
             reply = GradableReply(unit, step, unit.about(step), judgement, model, binding, marks)
@@ -360,7 +364,8 @@ class RunReplies:
 
     def _element(self, unit: Unit, each: LabelledElement, binding: str) -> GradableReply:
         sample = unit.about(each.score)
-        mark = self._mark(each.step, each.score.name, each.score_id(self.evaluator, sample, binding, self.round))
+        name = each.score_id(self.evaluator, sample, binding, self.round)
+        mark = self._mark(each.step, unit.case.names, each.score.name, name)
         judgement = each.judgement_id(unit, self.evaluator, sample, binding, self.round)
         model = unit.scored(each.score)
         return GradableReply(unit, each.step, sample, judgement, model, binding, (mark,), element=each)
@@ -392,11 +397,11 @@ class RunReplies:
         )
         return replace(found, judgement_id=named[0].judgement_id if named else found.judgement_id, marks=marks)
 
-    def _mark(self, step: Grade | Verdict, title: str, score_id: str) -> RequestedGrade:
+    def _mark(self, step: Grade | Verdict, names: Mapping[str, Any], title: str, score_id: str) -> RequestedGrade:
         if isinstance(step, Grade) and step.metrics:
             metric = self.plan.metric(title)
             return RequestedGrade(title, title, score_id, metric.low, metric.high, True)
-        gives = self.plan.scorer(step.scorer).gives
+        gives = scorer_in_case(self.plan.scorer(step.scorer), step.args, names).gives
         choices = tuple((name, worth_of(gives, name)) for name in gives.values) if isinstance(gives, ChoiceType) else ()
         low, high, whole = (1, len(choices), True) if choices else _bounds(gives)
         return RequestedGrade(title, VERDICT, score_id, low, high, whole, choices)

@@ -12,7 +12,8 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from io import BytesIO
 from pathlib import Path
@@ -293,8 +294,8 @@ class _Grades:
         self.texts: Worksheet | None = None
         replies = [shown[row.row] for _, row in rows]
         self.labels = list(dict.fromkeys(label for reply in replies for label, _ in reply.texts))
-        self.scales = {scale.metric: scale for reply in replies for scale in reply.scales}
-        self.open_rows: dict[str, list[int]] = {name: [] for name in self.scales}
+        self.scales = _common_scales(scale for reply in replies for scale in reply.scales)
+        self.open_rows: dict[ShownScale, list[int]] = {}
         self.keys = ["", "", *[""] * len(self.labels), *(MARK_KEY + name for name in self.scales)]
         self.keys += [RATIONALE_KEY, ROW_KEY]
 
@@ -302,13 +303,13 @@ class _Grades:
         """Fill the sheets."""
         self._headings()
         level_rows = self._rubric()
-        validations = {name: self._validation(scale, level_rows[name]) for name, scale in self.scales.items()}
         for place, (number, row) in enumerate(self.rows, FIRST_ROW):
             self._row(place, number, row)
-        for name, validation in validations.items():
+        for scale, places in self.open_rows.items():
             # Adding cells one by one would compare each with all before it.
-            column = get_column_letter(self.keys.index(MARK_KEY + name) + 1)
-            validation.sqref = MultiCellRange(" ".join(ranges(column, self.open_rows[name])))
+            validation = self._validation(scale, level_rows[scale.metric])
+            column = get_column_letter(self.keys.index(MARK_KEY + scale.metric) + 1)
+            validation.sqref = MultiCellRange(" ".join(ranges(column, places)))
             self.sheet.add_data_validation(validation)
         self.sheet.freeze_panes = f"B{FIRST_ROW}"
         self.sheet.row_dimensions[KEYS_ROW].hidden = True
@@ -342,13 +343,13 @@ class _Grades:
             text = texts.get(label, "")
             tallest = max(tallest, lines_of(text, WIDE))
             put_sheet_text(cell, self._fitting(text, number, label, cells[0]))
-        marks = {mark.metric for mark in row.marks}
+        marks, scales = {mark.metric for mark in row.marks}, {scale.metric: scale for scale in reply.scales}
         for name, cell in zip(self.scales, cells[2 + len(self.labels) :], strict=False):
             if name in marks:
                 _grade_cell(cell)
                 if self.scales[name].names:
                     cell.number_format = TEXT_FORMAT
-                self.open_rows[name].append(place)
+                self.open_rows.setdefault(scales[name], []).append(place)
             else:
                 cell.fill = _LOCKED
         _grade_cell(cells[-2])
@@ -390,7 +391,9 @@ class _Grades:
             text = range_text(Range(scale.low, scale.high), str)
         found = DataValidation(**kind, allow_blank=True, showErrorMessage=True, errorStyle="stop")
         found.errorTitle, found.error = scale.metric[:32], f"{self.words['off']} {text}"[:225]
-        found.promptTitle, found.prompt = scale.title[:32], scale.asks[:255] or text
+        own = scale != self.scales[scale.metric]  # the row gives its end
+        asks = f"{text}. {scale.asks}" if own else scale.asks or text
+        found.promptTitle, found.prompt = scale.title[:32], asks[:255]
         found.showInputMessage = True
         return found
 
@@ -419,6 +422,16 @@ class _Grades:
         sheet.freeze_panes = "A2"
         _lock(sheet)
         return level_rows
+
+
+def _common_scales(scales: Iterable[ShownScale]) -> dict[str, ShownScale]:
+    """Return the scale of each metric. If the rows give its upper end, and not all the same, it has none."""
+    found: dict[str, ShownScale] = {}
+    for scale in scales:
+        first = found.setdefault(scale.metric, scale)
+        if first.high != scale.high:
+            found[scale.metric] = replace(first, high=None)
+    return found
 
 
 MAX_LIST_CHARS = 255

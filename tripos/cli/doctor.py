@@ -45,7 +45,7 @@ from tripos_runtime.models.base import Message, Model, ModelError, Request
 from tripos_runtime.models.baselines import ANSWERS, MAJORITY
 from tripos_runtime.models.catalog import DIRECT, LOOPBACK, all_variables, entry_of, path_of
 from tripos_runtime.models.families import open_model
-from tripos_runtime.models.kinds import REPLIES, kind_of
+from tripos_runtime.models.kinds import kind_of
 from tripos_runtime.models.prices import price_of
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.maintenance.compaction import BIG_BYTES, MANY_COMMITS
@@ -556,10 +556,10 @@ async def _check_models(
 
 def _open(name: str, roles: tuple[str, ...], config: Config) -> Opened:
     try:
-        if kind_of(name) is REPLIES:
-            from tripos.runs.scripted_models import open_scripted
+        if kind_of(name).table:
+            from tripos.runs.reply_tables import open_reply_table
 
-            return Opened(name, roles, open_scripted(name))
+            return Opened(name, roles, open_reply_table(name))
         model = open_model(name, endpoints_of(config), prices=prices_of(config), timeout_s=ASK_TIMEOUT_S)
     except TriposError as error:
         return Opened(name, roles, None, error)

@@ -424,7 +424,7 @@ SHOWN = 8
 class _Imported:
     """The outcome of an import of logs: the logs by benchmark, and the files that could not be read or are not logs."""
 
-    gatherings: dict[str, LogCollector] = field(default_factory=dict)
+    collectors: dict[str, LogCollector] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)
     rejected: list[str] = field(default_factory=list)
     outcomes: list[dict[str, Any]] = field(default_factory=list)
@@ -440,14 +440,14 @@ def import_logs(context: Context) -> Outcome:
         try:
             refuse_if_untrusted(context.trust, outside=options.allow_outside)
             for file in _files(context):
-                _gather(context, file, outcome, locks)
-            if not outcome.gatherings:
+                _collect(context, file, outcome, locks)
+            if not outcome.collectors:
                 raise _no_logs(options.paths, outcome)
-            for gathering in outcome.gatherings.values():
-                _record(context, gathering, outcome)
+            for collector in outcome.collectors.values():
+                _record(context, collector, outcome)
         finally:
-            for gathering in outcome.gatherings.values():
-                gathering.close()
+            for collector in outcome.collectors.values():
+                collector.close()
     return _logs_outcome(outcome)
 
 
@@ -482,7 +482,7 @@ def _files(context: Context) -> Iterator[SourceFile]:
             raise TriposError(UNREADABLE, f"cannot read `{path}`: {error.strerror}", "check the path") from error
 
 
-def _gather(context: Context, file: SourceFile, outcome: _Imported, locks: ExitStack) -> None:
+def _collect(context: Context, file: SourceFile, outcome: _Imported, locks: ExitStack) -> None:
     options = context.options
     try:
         opened = open_logs(file, context.trust)
@@ -491,16 +491,16 @@ def _gather(context: Context, file: SourceFile, outcome: _Imported, locks: ExitS
             return
         for log in opened.logs:
             name = identifier(options.name or log.header.name, "log")
-            if name not in outcome.gatherings:
-                if not outcome.gatherings and not options.dry_run:
+            if name not in outcome.collectors:
+                if not outcome.collectors and not options.dry_run:
                     locks.enter_context(_folder_lock(Path(options.output or FOLDER)))
                 folder = Path(options.output or FOLDER) / name
                 plan = _compiled(_spec(folder, name))[0] if _spec(folder, name).is_file() else None
-                outcome.gatherings[name] = LogCollector(
+                outcome.collectors[name] = LogCollector(
                     name, folder, None if plan is None else spec_of(plan), options.model, _names(options.score)
                 )
             with IMPORTERS.guarded(opened.importer, OSError, ValueError):
-                outcome.gatherings[name].take(log, opened.source)
+                outcome.collectors[name].take(log, opened.source)
     except (OSError, ValueError) as error:
         outcome.unread[str(file.path)] = str(getattr(error, "strerror", None) or error)
 
@@ -524,55 +524,55 @@ def _spec(folder: Path, name: str) -> Path:
     return folder / f"{name}.tripos"
 
 
-def _record(context: Context, gathering: LogCollector, outcome: _Imported) -> None:
+def _record(context: Context, collector: LogCollector, outcome: _Imported) -> None:
     """Write the spec of some logs, and add the logs to the store."""
     options = context.options
-    if not gathering.spec.tasks:
-        outcome.unread |= {log.path: "it has no samples" for log in gathering.logs}
+    if not collector.spec.tasks:
+        outcome.unread |= {log.path: "it has no samples" for log in collector.logs}
         return
-    with _written_folder(gathering, dry=options.dry_run) as folder:
-        path = _spec(folder, gathering.spec.name)
-        if not gathering.is_covered:
-            _write_spec(path, gathering)
+    with _written_folder(collector, dry=options.dry_run) as folder:
+        path = _spec(folder, collector.spec.name)
+        if not collector.is_covered:
+            _write_spec(path, collector)
         try:
-            gathering.write_items(folder)
+            collector.write_items(folder)
         except OSError as error:
             raise _unwritable(folder, error) from error
-        plan, source = _compiled(path, _spec(gathering.folder, gathering.spec.name))
-        recorder = LogRecorder(gathering, plan, source, Path(context.config.store))
-        for log in gathering.logs:
+        plan, source = _compiled(path, _spec(collector.folder, collector.spec.name))
+        recorder = LogRecorder(collector, plan, source, Path(context.config.store))
+        for log in collector.logs:
             run = recorder.record(log, renew=options.replace, write=not options.dry_run)
-            _add_log(context, gathering, log, run, outcome)
+            _add_log(context, collector, log, run, outcome)
 
 
 @contextmanager
-def _written_folder(gathering: LogCollector, *, dry: bool) -> Iterator[Path]:
+def _written_folder(collector: LogCollector, *, dry: bool) -> Iterator[Path]:
     """Provide the folder of the spec and the items: that of the benchmark, or for a dry run a temporary copy."""
     if not dry:
-        yield gathering.folder
+        yield collector.folder
         return
     with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / gathering.folder.name
-        if gathering.folder.is_dir():
-            shutil.copytree(gathering.folder, copy)
+        copy = Path(folder) / collector.folder.name
+        if collector.folder.is_dir():
+            shutil.copytree(collector.folder, copy)
         yield copy
 
 
-def _write_spec(path: Path, gathering: LogCollector) -> None:
+def _write_spec(path: Path, collector: LogCollector) -> None:
     """Write the spec, unless a person has edited the existing one."""
-    known: LogSpec | None = gathering.spec_text
+    known: LogSpec | None = collector.spec_text
     if known is not None and path.read_text("utf-8") != known.text:
         lacking = [
             f"`{task.name}`: {', '.join([*task.scores, f'samples {task.samples}'])}"
-            for name, task in gathering.spec.tasks.items()
+            for name, task in collector.spec.tasks.items()
             if name not in known.tasks or not known.tasks[name].covers(task)
         ]
-        shown = _spec(gathering.folder, gathering.spec.name)
+        shown = _spec(collector.folder, collector.spec.name)
         fault = f"`{shown}` was changed, and lacks a part of the logs: {'; '.join(lacking[:SHOWN])}"
         raise TriposError(EDITED, fault, "add it to the spec, or import into another folder with `-o DIR`")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, gathering.whole_spec.text.encode())
+        write_atomically(path, collector.whole_spec.text.encode())
     except OSError as error:
         raise _unwritable(path, error) from error
 
@@ -593,7 +593,7 @@ def _compiled(path: Path, shown: Path | None = None) -> tuple[Plan, CaseSource]:
     return compilation.plan, CaseSource(compilation.plan, spec.folders, tuple(s.path for s in compilation.sources))
 
 
-def _add_log(context: Context, gathering: LogCollector, log: CollectedLog, run: LogRun, outcome: _Imported) -> None:
+def _add_log(context: Context, collector: LogCollector, log: CollectedLog, run: LogRun, outcome: _Imported) -> None:
     """Add a log to the outcome, and show its lines at once, since the next ones may take long."""
     options = context.options
     figures = list(log.check.differences(log.header.figures))
@@ -601,8 +601,8 @@ def _add_log(context: Context, gathering: LogCollector, log: CollectedLog, run: 
     summary = {
         "file": log.path,
         "format": log.header.tool,
-        "benchmark": gathering.spec.name,
-        "spec": str(_spec(gathering.folder, gathering.spec.name)),
+        "benchmark": collector.spec.name,
+        "spec": str(_spec(collector.folder, collector.spec.name)),
         "run_id": run.run_id if run.is_new and not refused and not options.dry_run else None,
         "models": list(run.models),
         "items": run.items,
@@ -616,8 +616,8 @@ def _add_log(context: Context, gathering: LogCollector, log: CollectedLog, run: 
         "without_value": log.unscored,
         "repeated": log.repeated,
         "changed": [*run.refused, *run.changed],
-        "left_out": log.left.to_json(),
-        "in_place_of": _superseded_logs(gathering, log) if run.is_new and not refused else [],
+        "left_out": log.skipped.to_json(),
+        "in_place_of": _superseded_logs(collector, log) if run.is_new and not refused else [],
         "figures": figures,
         "figures_without_scores": log.check.means_without_scores(log.header.figures),
         "own_figures": log.check.not_recomputable(log.header.figures),
@@ -629,9 +629,9 @@ def _add_log(context: Context, gathering: LogCollector, log: CollectedLog, run: 
     Outcome(lines=_log_lines(options, summary, refused)).show(context.form)
 
 
-def _superseded_logs(gathering: LogCollector, log: CollectedLog) -> list[str]:
+def _superseded_logs(collector: LogCollector, log: CollectedLog) -> list[str]:
     """Return earlier logs in this import with a model and items in common; views show only the last of them."""
-    before = gathering.logs[: gathering.logs.index(log)]
+    before = collector.logs[: collector.logs.index(log)]
     return [
         each.path
         for each in before

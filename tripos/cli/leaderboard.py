@@ -25,7 +25,7 @@ from tripos_compiler.language.plan_diff import are_comparable
 from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.report.history import history_of
-from tripos_warehouse.report.leaderboard import Board, board_notes, mean_win_rates
+from tripos_warehouse.report.leaderboard import Board, board_notes, board_verdict, mean_win_rates
 from tripos_warehouse.report.named_boards import Promotion, named_board, promote, promotions, stored_leaderboard
 from tripos_warehouse.report.remarks import STAND_IN_NOTE
 from tripos_warehouse.report.run_report import STAND_IN_PREFIXES
@@ -193,7 +193,7 @@ def _figures_of(board: Board, published: Sequence[Published]) -> list[tuple[str,
 
 def _notes(board: Board, published: Sequence[Published]) -> list[str]:
     """Return the notes of a board for the terminal; cautions start with an exclamation mark."""
-    notes = []
+    notes = board_verdict(board)
     if figures := published_on(published, board):
         notes.append(f"published: {sources_of(figures)}; what was not run here is not ranked")
     remarks = board_notes(board)

@@ -117,9 +117,9 @@ def lock_main(context: Context) -> Outcome:
     options, config = context.options, context.config
     spec = context.compiled(options.path)
     plan = spec.plan
-    binding, _ = bind_roles(context.request, options.path, config, plan, spec.compilation.releases, spec.folders.trust)
+    bound = bind_roles(context.request, options.path, config, plan, spec.compilation.releases, spec.folders.trust)
     path = Path(options.output)
-    lock = make_lock(plan, binding, config, served=True)
+    lock = make_lock(plan, bound.binding, config, served=True)
     try:
         path.write_text(lock.to_text(), "utf-8")
     except OSError as error:

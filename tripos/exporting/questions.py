@@ -143,6 +143,7 @@ class EmittedQuestion:
     messages: tuple[Message, ...]
     settings: Mapping[str, Any]
     schema: Mapping[str, Any] | None
+    """The JSON Schema of the reply, which models that enforce one are sent."""
     samples: int
     checks: tuple[Check, ...]
 
@@ -175,6 +176,13 @@ class SpecQuestions:
     def lose(self, place: str, why: str) -> None:
         """Record a loss, unless it was recorded before."""
         self.losses.setdefault(Unsupported(place, why))
+
+    def lose_schemas(self) -> None:
+        """Record for a form without JSON Schemas of replies that these are not sent. Prompts describe them."""
+        for question in self.questions:
+            if question.schema is not None:
+                why = "approximately: the JSON Schema, which models that enforce one are sent too"
+                self.lose(f"{question.scenario}.{question.step}", why)
 
     def by_scenario(self) -> Iterator[tuple[str, list[EmittedQuestion]]]:
         """Yield each scenario that has questions, with its questions."""

@@ -24,7 +24,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from tripos.importing.spec_text import unused_name
+from tripos.importing.spec_text import OPERATORS, unused_name
 from tripos.settings.options import ImportDatasetParameters
 from tripos.source_files import SourceFolder
 from tripos_compiler.diagnostics.diagnostic import suggest
@@ -602,8 +602,6 @@ LONGEST = 30
 MOST_WORDS = 4
 AXIS = "language"
 """The axis of every benchmark; a field with this name holds a language of the benchmark."""
-OPERATORS = ("and", "or", "not", "in")
-"""Reserved words that cannot be names."""
 KEY = "key"
 """The keyword for rows that belong together, which can also be the name of a field."""
 LANGUAGES = frozenset({AXIS, "lang", "locale"})

@@ -15,7 +15,16 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from tripos.importing.rows import FileRow, FileRows, InvalidValue, ItemIndex, PlannedItem, RowError, parse_whole_number
+from tripos.importing.rows import (
+    FileRow,
+    FileRows,
+    InvalidValue,
+    ItemIndex,
+    PlannedItem,
+    RowError,
+    cell_text,
+    parse_whole_number,
+)
 from tripos.runs.records import media_store, run_row, step_rows
 from tripos.settings.config import Config, programs_of
 from tripos.settings.options import COLUMN, MODEL, ROLE
@@ -138,7 +147,7 @@ class ImportedReplies:
 
 def _not_asked(case: Case, reply: ImportedReply) -> str:
     """Return why no unit asks for this reply."""
-    talks = {talk.name for talk in case.scenario.talks}
+    talks = {talk.name for talk in case.scenario.conversations}
     for treatment in case.scenario.treatments:
         for step in treatment.steps:
             if isinstance(step, Ask) and step.name == reply.step and not talks.isdisjoint(step.needs):
@@ -154,6 +163,8 @@ def read_replies(table: FileRows, plan: Plan, source: CaseSource) -> ImportedRep
 
 
 class _ReplyReader:
+    """Reader of the replies of a file."""
+
     def __init__(self, table: FileRows, plan: Plan, source: CaseSource) -> None:
         self.table, self.plan = table, plan
         self.arms = {arm.name: {value.name for value in arm.values} for arm in plan.arms}
@@ -164,6 +175,7 @@ class _ReplyReader:
         self._check_names()
 
     def read(self) -> ImportedReplies:
+        """Return the replies and the rejected rows."""
         for record in self.table.records:
             try:
                 self._take(record)
@@ -196,8 +208,10 @@ class _ReplyReader:
             raise InvalidValue("model", None, f"nothing says whose reply it is: `{MODEL} NAME`, or a column of it")
         arms = {arm: value for arm in scenario.arms if (value := self._arm(record, arm)) is not None}
         number = self._number(record, step, (item.scenario, item.item_id, model, step.name, str(sorted(arms.items()))))
-        text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
-        told = {"reply": text, **{name: _optional_value(record, name, kind) for name, kind in OPTIONAL_FIELDS.items()}}
+        told = {
+            "reply": _reply_text(said),
+            **{name: _optional_value(record, name, kind) for name, kind in OPTIONAL_FIELDS.items()},
+        }
         reply = ImportedReply(record, model, step.name, number, arms, told)
         self.replies.by_item.setdefault((item.scenario, item.item_id), []).append(reply)
 
@@ -235,6 +249,23 @@ def _items(plan: Plan, source: CaseSource) -> Iterator[PlannedItem]:
     for scenario in plan.scenarios:
         for position, case in enumerate(source.of(scenario, Selection()), 1):
             yield PlannedItem(scenario.name, case.item_id, case.context, case.fields, position)
+
+
+def _reply_text(said: Any) -> str:
+    """Return a reply as text: a value that is no text as JSON, with whole numbers as a person sees them in a table.
+    Raises `InvalidValue` for bytes.
+
+    >>> _reply_text("2.0"), _reply_text(2.0), _reply_text(True), _reply_text({"a": [1, "é"]})
+    ('2.0', '2', 'true', '{"a": [1, "é"]}')
+    """
+    if isinstance(said, str):
+        return said
+    if isinstance(said, float):
+        return cell_text(said)
+    try:
+        return json.dumps(said, ensure_ascii=False)
+    except TypeError as error:
+        raise InvalidValue("reply", said, "no text, and no value of JSON") from error
 
 
 def _optional_value(record: FileRow, name: str, kind: type) -> Any:
@@ -502,6 +533,7 @@ def _recorded_cases(
 
 
 def is_store(root: Path) -> bool:
+    """Return true if a path is an address of a store, or a folder that has one."""
     return address_of(root) is not None or (root / MARKER).is_file()
 
 

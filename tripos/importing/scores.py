@@ -27,6 +27,8 @@ from tripos.importing.rows import (
 from tripos.settings.options import COLUMN, SET, ImportScoresParameters
 from tripos_compiler.diagnostics.diagnostic import nearest, suggest
 from tripos_compiler.errors import TriposError
+from tripos_compiler.language.evaluation import Unavailable
+from tripos_compiler.language.row_scales import scorer_in_case
 from tripos_compiler.language.rows import COMMA_HELP, has_comma
 from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.plan import Ask, Grade, Metric, Plan, Type, turns_before
@@ -252,6 +254,8 @@ def read_scores(table: FileRows, plan: Plan, run: RunRecord, connection: Connect
 
 
 class _ScoreReader:
+    """Reader of the scores of a file."""
+
     def __init__(self, table: FileRows, plan: Plan, run: RunRecord, connection: Connection) -> None:
         self.table, self.plan = table, plan
         self.scores = gradable(plan)
@@ -268,7 +272,9 @@ class _ScoreReader:
         self.by_item: dict[tuple[str, str], list[StoredReply]] = {}
         for reply in self.replies:
             self.by_item.setdefault((reply.sample["scenario"], reply.sample["item_id"]), []).append(reply)
-        self.items = ItemIndex(plan, _items(connection, schema, plan), FIELDS)
+        items = _items(connection, schema, plan)
+        self.fields = {(item.scenario, item.item_id): item for item in items}
+        self.items = ItemIndex(plan, items, FIELDS)
         self.own_fields = FIELDS if "reply" not in self.items.field_names else FIELDS[: FIELDS.index("reply")]
         self.items.own_fields = self.own_fields
         self.turns: Counter[tuple[Any, ...]] = Counter()
@@ -278,6 +284,7 @@ class _ScoreReader:
         self.blank = 0
 
     def read(self) -> ScoreImport:
+        """Return the scores and the rejected rows."""
         found: dict[str, tuple[ImportedScore, FileRow]] = {}
         rejected: list[RowError] = []
         repeated: Counter[str] = Counter()
@@ -285,25 +292,31 @@ class _ScoreReader:
             wrong: list[RowError] = []
             try:
                 scores = list(self._scores(record, wrong))
+                wrong += self._conflicts(record, scores, found)
                 if wrong:  # a row is accepted whole or rejected whole
                     rejected += wrong
                     continue
                 for score in scores:
-                    before = found.setdefault(score.score_id, (score, record))
-                    if before[0] is score:
-                        continue
-                    if before[0].part != score.part:
-                        earlier = self._cell(before[1], score.metric)
-                        reason = f"{before[1].place} gives the same evaluator's score of it as {earlier}: say the round"
-                        rejected.append(RowError(record, score.metric, self._cell(record, score.metric), reason))
-                    else:
-                        repeated[f"{record.file} {record.place}"] += 1
+                    repeated[f"{record.file} {record.place}"] += score.score_id in found
+                    found.setdefault(score.score_id, (score, record))
             except InvalidValue as misfit:
                 rejected.append(misfit.at(record))
         wide = {column for pair in self.wide.values() for column in pair if column is not None}
         unused = self.table.unused((*self.own_fields, *self.arms), self.items.columns | wide)
         given = tuple(score for score, _ in found.values())
-        return ScoreImport(given, tuple(rejected), self.blank, unused, repeated.total(), len(repeated))
+        repeating = sum(count > 0 for count in repeated.values())
+        return ScoreImport(given, tuple(rejected), self.blank, unused, repeated.total(), repeating)
+
+    def _conflicts(
+        self, record: FileRow, scores: Sequence[ImportedScore], found: Mapping[str, tuple[ImportedScore, FileRow]]
+    ) -> Iterator[RowError]:
+        """Yield an error for each score of a row that an earlier row gives another value."""
+        for score in scores:
+            before, at = found.get(score.score_id, (score, record))
+            if before.part != score.part:
+                earlier, value = (self._cell(row, score.metric) for row in (at, record))
+                reason = f"{at.place} gives the same evaluator's score of it as {earlier}: say the round"
+                yield RowError(record, score.metric, value, reason)
 
     def _columns_of_metrics(self) -> dict[str, tuple[str, str | None]]:
         """Return the columns of the value and of the rationale by metric, or nothing if the file has a row for each
@@ -360,7 +373,7 @@ class _ScoreReader:
         evaluator, round_ = self._evaluator(record), self._round(record)
         for metric, value, rationale in cells:
             try:
-                given = self._metric(record, reply, metric)
+                given = self._in_row(self._metric(record, reply, metric), reply)
                 number, name = given.scale.read(value), given.scale.chosen(value)
                 said = given.scale.number(value) if name is None else None
             except InvalidValue as misfit:
@@ -371,6 +384,21 @@ class _ScoreReader:
                 binding = self.bindings[step.fingerprint, reply.sample["binding"]]
                 sample = {**reply.sample, "binding": binding}
                 yield imported_score(sample, step, metric, evaluator, round_, number, rationale, said, name=name)
+
+    def _in_row(self, given: GradedMetric, reply: StoredReply) -> GradedMetric:
+        """Return a criterion with the scale that the row of a reply gives."""
+        scorer = self.plan.scorer(given.scorer)
+        if scorer.maximum is None:
+            return given
+        item = self.fields[reply.sample["scenario"], reply.sample["item_id"]]
+        scenario = next(each for each in self.plan.scenarios if each.name == item.scenario)
+        names = {**item.context, **({} if scenario.rows is None else {scenario.rows.alias: item.fields})}
+        try:
+            gives = scorer_in_case(scorer, given.steps[0].args, names).gives
+        except Unavailable as reason:
+            raise InvalidValue("item", item.item_id, str(reason)) from None
+        assert gives is not None
+        return replace(given, scale=_scale_of_type(gives))
 
     def _field_of(self, metric: str) -> str:
         return self.wide[metric][0] if metric in self.wide else "value"

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tripos.source_files import SourceFile
+from tripos_compiler.lowering.declarations import RESERVED_BENCHMARKS
 
 Translation = Literal["exactly", "approximately", "not"]
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t"}
@@ -16,6 +17,8 @@ _BLOCK_LINES = 4
 """A text of at least this many lines is written as a block, if the block has exactly the same content."""
 
 
+OPERATORS = frozenset({"and", "or", "not", "in"})
+"""Words of the language that cannot be names."""
 LONGEST_NAME = 120
 """Maximum bytes of a name. Names also become file names, with a suffix and a number."""
 
@@ -145,13 +148,22 @@ def listed(parts: Sequence[str]) -> str:
 def name_of(text: str, taken: Sequence[str] = ()) -> str:
     """Return a valid name for any text, distinct from those in `taken`.
 
-    >>> name_of("Answer Key"), name_of("2 hops"), name_of("chrf++"), name_of("a", ["a"])
-    ('Answer_Key', 'n_2_hops', 'chrf', 'a_2')
+    >>> name_of("Answer Key"), name_of("2 hops"), name_of("chrf++"), name_of("a", ["a"]), name_of("in")
+    ('Answer_Key', 'n_2_hops', 'chrf', 'a_2', 'in_2')
     """
     found = re.sub(r"\W+", "_", text.strip()).strip("_") or "column"
     found = f"n_{found}" if found[0].isdigit() or not found[0].isidentifier() else found
     found = found.encode()[:LONGEST_NAME].decode(errors="ignore").strip("_")
-    return unused_name(found, taken)
+    return unused_name(found, OPERATORS.union(taken))
+
+
+def benchmark_name(text: str) -> str:
+    """Return a valid name of a benchmark for any text.
+
+    >>> benchmark_name("MMLU Pro"), benchmark_name("main")
+    ('MMLU_Pro', 'main_2')
+    """
+    return name_of(text, tuple(RESERVED_BENCHMARKS))
 
 
 def unused_name(name: str, taken: Container[str]) -> str:

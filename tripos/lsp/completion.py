@@ -152,8 +152,7 @@ def _arguments(names: SpecNames, bracket: Bracket, *, measured: bool) -> Iterato
                 yield Proposal(setting.name, Kind.Variable, setting.shown, text=f"{setting.name}: ")
         yield Proposal("missing", Kind.Variable, f"missing: {'|'.join(aggregate.missing)}", text="missing: ")
     elif function is not None:
-        own = function.parameters[:-2] if function.values_by_name else function.parameters
-        for parameter in own[bracket.commas :]:
+        for parameter in function.own_parameters[bracket.commas :]:
             if not parameter.many:
                 yield Proposal(parameter.name, Kind.Variable, parameter.shown, text=f"{parameter.name}: ")
 

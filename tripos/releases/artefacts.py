@@ -51,6 +51,9 @@ def artefact_checks(folder: Path, manifest: Manifest, given: Mapping[str, Path] 
                 yield ReleaseCheck(what, "wrong", "lies outside of the release")
                 continue
             yield _check_digest(what, inside, artefact.digest)
+            size = sum(file.bytes for file in manifest.files if file.path.startswith(f"{artefact.path}/"))
+            if artefact.bytes != size:
+                yield ReleaseCheck(what, "wrong", f"has {size:,} bytes, and the manifest says {artefact.bytes or 0:,}")
         if artefact.role in given:
             yield _check_digest(what, given[artefact.role], artefact.digest)
         elif artefact.path is None:
@@ -228,8 +231,6 @@ def _artefacts(
     own: Path | None, plan: Plan, extended: Sequence[ResolvedRelease]
 ) -> Iterator[tuple[ReleasedArtefact, Path | None]]:
     """Yield the models with their folders, or None if the files are not available."""
-    from tripos.releases.opening import open_release
-
     lent = inherited_models(plan, extended)
     if own is None:
         yield from ((model.artefact, model.folder) for model in lent.values())

@@ -7,6 +7,7 @@ import json
 import logging
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from tripos.releases.manifest import (
     HUB_LICENSES,
     CitationTerms,
     ExternalFile,
+    Manifest,
     ReleasedArtefact,
     ReleasedFile,
     ReleasedItems,
@@ -96,31 +98,35 @@ def croissant_of(
     return (json.dumps(made, ensure_ascii=False, indent=2, sort_keys=True) + "\n").encode()
 
 
-def croissant_faults(path: Path) -> list[str]:
-    """Return the errors that the library finds in a Croissant file."""
+def croissant_faults(path: Path, manifest: Manifest) -> list[str]:
+    """Return the errors that the library finds in a Croissant file, and the files of items that it describes otherwise
+    than the manifest of its release."""
     import mlcroissant as mlc
 
     with _quiet():
         try:
-            mlc.Dataset(jsonld=path)
+            metadata = mlc.Dataset(jsonld=path).metadata
         except Exception as error:  # the library raises many kinds for an invalid file
             return [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-    return []
+    described = {(each.content_url, each.content_size, each.sha256) for each in metadata.distribution}
+    paths = {each.path for each in manifest.items}
+    listed = {(each.path, f"{each.bytes} B", each.sha256) for each in manifest.files if each.path in paths}
+    names = sorted({str(name) for name, *_ in described ^ listed})
+    return [f"describes `{name}` otherwise than the manifest" for name in names]
 
 
-class _quiet:  # noqa: N801
-    """Context without the library's warnings about optional properties."""
-
-    def __enter__(self) -> None:
-        self._level = logging.getLogger("absl").level
-        logging.getLogger("absl").setLevel(logging.CRITICAL)
-        self._warnings = warnings.catch_warnings()
-        self._warnings.__enter__()
-        warnings.simplefilter("ignore")
-
-    def __exit__(self, *error: object) -> None:
-        self._warnings.__exit__(None, None, None)
-        logging.getLogger("absl").setLevel(self._level)
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Suppress the library's warnings about optional properties while the block runs."""
+    logger = logging.getLogger("absl")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)
 
 
 LIBRARIES = ("license_expression", "mlcroissant", "huggingface_hub")
@@ -180,17 +186,17 @@ def card_of(
     measures, its limits and baselines, what it reveals of secrets, and how to run and verify it."""
     from huggingface_hub import DatasetCardData
 
-    itemses = [item for item in items if item.path is not None]
+    published = [item for item in items if item.path is not None]
     more: dict[str, Any] = {"license_name": license_, "license_link": "LICENSE"} if _is_other(license_) else {}
     data = DatasetCardData(
         pretty_name=plan.benchmark.title,
         language=list(plan.benchmark.languages),
         license="other" if _is_other(license_) else license_.lower(),
-        size_categories=size_category(sum(item.rows for item in items)),
+        size_categories=size_category(sum(item.rows - len(item.withheld) for item in published)),
         tags=["benchmark", "tripos"],
         configs=[
             {"config_name": released_items.scenario, "data_files": [{"split": "test", "path": released_items.path}]}
-            for released_items in itemses
+            for released_items in published
         ],
         **more,
     )

@@ -151,6 +151,7 @@ class _Bucket:
     ends: float = field(default_factory=lambda: time.monotonic() + TIMEOUT_S)
 
     def save(self, name: str, path: Path, most: int) -> int:
+        """Write a file as `Remote` says."""
         import obstore
         from obstore.exceptions import BaseError
 
@@ -169,6 +170,7 @@ class _Bucket:
             raise OSError(first_line(error)) from error
 
     def names(self) -> list[str]:
+        """Return the names of all files, or none if the store cannot list them."""
         import obstore
         from obstore.exceptions import BaseError
 
@@ -204,9 +206,11 @@ class Web:
     ends: float = field(default_factory=lambda: time.monotonic() + TIMEOUT_S)
 
     def names(self) -> list[str]:
+        """Return the names that are known."""
         return list(self.listed)
 
     def save(self, name: str, path: Path, most: int) -> int:
+        """Write a file as `Remote` says, over at most `MOST_REDIRECTS` redirects."""
         url, reach = f"{self.url}/{quote(name)}", self.reach
         for _ in range(MOST_REDIRECTS + 1):
             with closing(_connected(urlsplit(url), reach)) as connection:

@@ -202,6 +202,7 @@ def evaluated_by(plan: Plan, name: str) -> str | None:
 # Items of scenarios
 ITEMS = "items"
 CANARY = "canary"
+WRITTEN_BY = "written_by"
 
 
 @dataclass(frozen=True)
@@ -279,9 +280,8 @@ def write_items(frozen: FrozenItems, folder: Path) -> str:
 
 
 def _table(plan: Plan, scenario: Scenario, cases: list[Case], canary: str) -> pa.Table:
-    """Return a table with a column for each axis and each field. Values other than text, number or boolean become
-    JSON.
-    """
+    """Return a table with a column for each axis and each field; a field with the name of another column is
+    `field_NAME`. Values other than text, number or boolean become JSON."""
     columns: dict[str, Any] = {
         "item_id": pa.array([case.item_id for case in cases], pa.string()),
         CANARY: pa.array([canary] * len(cases), pa.string()),
@@ -290,13 +290,19 @@ def _table(plan: Plan, scenario: Scenario, cases: list[Case], canary: str) -> pa
     columns |= {
         axis: pa.array([case.context.get(axis) for case in cases], pa.string())
         for axis in scenario.axes
-        if axis not in columns
+        if axis != "language"
     }
-    names = dict.fromkeys(name for case in cases for name in case.fields)
-    columns |= {name: _column([case.fields.get(name) for case in cases]) for name in names if name not in columns}
-    if any(case.origins is not None for case in cases):
+    made = any(case.origins is not None for case in cases)
+    taken = {*columns, WRITTEN_BY} if made else {*columns}
+    for name in dict.fromkeys(name for case in cases for name in case.fields):
+        column = name
+        while column in taken:  # a field may have the name of another column, such as `item_id`
+            column = f"field_{column}"
+        taken.add(column)
+        columns[column] = _column([case.fields.get(name) for case in cases])
+    if made:
         texts = [case.origins.written_by if case.origins is not None else None for case in cases]
-        columns["written_by"] = pa.array(texts, pa.string())
+        columns[WRITTEN_BY] = pa.array(texts, pa.string())
     return pa.table(columns)
 
 

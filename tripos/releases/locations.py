@@ -9,9 +9,11 @@ environment, and its rows are stored under a name with the digest of its file.
 
 from __future__ import annotations
 
+import atexit
 import importlib.util
 import os
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -28,7 +30,7 @@ from tripos.files import opened_regular, read_untrusted
 from tripos.releases.manifest import FORMAT, HUB, MANIFEST, MOST_FILES, UNLISTED
 from tripos.releases.network_policy import USER_GIVEN, NetworkPolicy
 from tripos.settings.options import SIGNED
-from tripos.source_files import BROKEN_ZIP, member_faults
+from tripos.source_files import ALWAYS_ALLOWED_BYTES, BROKEN_ZIP, member_faults
 from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.files import atomic_path
 from tripos_compiler.source.inputs import DataError
@@ -42,10 +44,8 @@ if TYPE_CHECKING:
 
 BAD_ZIP = (*BROKEN_ZIP, OSError, ValueError)
 """Exceptions of unpacking a damaged zip."""
-ALWAYS_ALLOWED_BYTES = 256 * 2**20
-"""Unpacked bytes that are allowed for a zip of any size."""
 MOST_GROWTH = 100
-"""Beyond that, the maximum ratio of unpacked to packed size. Text rarely shrinks below a tenth."""
+"""Above `ALWAYS_ALLOWED_BYTES`, the maximum ratio of unpacked to packed size. Text rarely shrinks below a tenth."""
 
 
 def unpack(path: Path, folder: Path) -> Path:
@@ -123,8 +123,6 @@ def forget_opened() -> None:
 
 def pack(folder: Path) -> Path:
     """Write a release as a zip next to its folder, with reproducible bytes. Raises `OSError`."""
-    import zipfile
-
     target = folder.with_name(folder.name + ZIP)
     with atomic_path(target) as new, zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name, path in _files(folder):
@@ -196,10 +194,6 @@ def _unpacked(path: Path) -> Path:
 
 def temporary(name: str) -> Path:
     """Return a temporary folder with this name, deleted at exit."""
-    import atexit
-    import shutil
-    import tempfile
-
     around = Path(tempfile.mkdtemp(prefix="tripos-"))
     atexit.register(shutil.rmtree, around, ignore_errors=True)
     (around / (name or "release")).mkdir()
@@ -406,8 +400,6 @@ def _commit(api: HfApi, place: HubDataset, folder: Path, there: set[str], head: 
 
 def _read(api: HfApi, place: HubDataset, revision: str) -> bytes | None:
     """Return the manifest at a revision, or None without one."""
-    import tempfile
-
     from huggingface_hub.errors import EntryNotFoundError
 
     with tempfile.TemporaryDirectory(prefix="tripos-") as aside:

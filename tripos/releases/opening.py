@@ -224,6 +224,7 @@ class Release:
             yield release
 
     def check_files(self) -> None:
+        """Check the files that a run reads. Raises `TriposError` S0855 if one was changed, is missing or is a link."""
         for file in self.manifest.files:
             if file.path in RUN_FILES or file.path.startswith(
                 ("spec/", f"{DATA}/", "made/", "public/", f"{RELEASES}/")
@@ -431,7 +432,6 @@ class _Candidate:
 
 def _candidate(folder: Path) -> _Candidate | None:
     """Return the identity of the release in a folder, or None if there is no readable one."""
-
     try:
         release = open_release(folder)
     except TriposError:
@@ -444,7 +444,6 @@ def _candidate(folder: Path) -> _Candidate | None:
 def _data_of(folder: Path, digest: str) -> frozenset[tuple[str, str]]:
     """Return the data files of a release, checked against its manifest. The result is cached, since a release never
     changes."""
-
     plan = open_release(folder).plan()
     files = {(file.path, file.sha256) for dataset in plan.datasets for file in dataset.every_file}
     for tree in plan.trees:
@@ -513,7 +512,6 @@ def store_fetched(found: Path, url: str, into: Path) -> Path:
     Raises `TriposError` S0851 if it is not a release, and S0850 if another release has its name or the folder cannot be
     written.
     """
-
     release = open_release(found)
     release.check_files()
     target = into / release.manifest.name

@@ -388,11 +388,11 @@ def _items(
         dataset.name for dataset in plan.datasets if outer & {file.sha256 for file in dataset.every_file}
     } - known
     over = {scenario.name: scenario.rows.dataset if scenario.rows is not None else None for scenario in plan.scenarios}
-    itemses = []
+    released_items = []
     try:
         for frozen in frozen_items(source, canary, held_back):
             path = None if over[frozen.scenario] in kept_back else write_items(frozen, folder)
-            itemses.append(
+            released_items.append(
                 ReleasedItems(
                     scenario=frozen.scenario,
                     rows=frozen.rows,
@@ -403,7 +403,7 @@ def _items(
             )
     except DataError as error:
         raise TriposError("S0854", f"cannot freeze the items: {error.message}", error.hint) from error
-    return itemses
+    return released_items
 
 
 def _files(folder: Path, rows: dict[str, int]) -> tuple[ReleasedFile, ...]:

@@ -316,34 +316,46 @@ def attest(store: Store, run_id: str | None, lock: Path | None = None) -> Result
             raise TriposError("S0602", message, "the same command goes on with it; attest it once it is finished")
         plan = get_selected(connection, run)
         tables = {name: table_digest(connection, run, name) for name in ATTESTED}
-        [(tool,)] = connection.execute("select tool_version from main.runs where run_id = ?", [run.run_id]).fetchall()
+        grounds = _grounds(connection, store, run)
         figures = figures_of(connection, plan, run)
     files = store.files()
     parts = {path.name: file_digest(path) for paths in files.values() for path in paths}
     predicate = ResultPredicate(
-        benchmark=run.benchmark,
-        version=run.version,
-        plan=run.plan_digest,
-        release=run.release,
+        **grounds,
         lock=None if lock is None else file_digest(lock),
-        run=ResultRun(
-            run_id=run.run_id,
-            started_at=run.started_at.isoformat() + "Z",
-            finished_at=run.finished_at.isoformat() + "Z",
-            items=run.items,
-            withheld=run.withheld,
-            only=run.only,
-        ),
-        roles=run.roles,
-        identities=run.identities,
-        served={model: tuple(names) for model, names in served_in(store.root, run.run_id).items()},
-        versions={"run": tool, "statement": __version__},
         rows={name: rows for name, (_, rows) in tables.items()},
         parts=parts,
         figures=figures,
     )
     subject = tuple(ResultSubject(name=name, digest=DigestSet(sha256=found)) for name, (found, _) in tables.items())
     return ResultStatement(_type=STATEMENT, subject=subject, predicateType=PREDICATE, predicate=predicate)
+
+
+FACTS = {"items": "items of the run", "only": "restriction of the run", "withheld": "withheld items"}
+"""The names of facts about a run in checks, if they differ from those in a statement."""
+
+
+def _grounds(connection: Connection, store: Store, run: RunRecord) -> dict[str, Any]:
+    """Return the facts about a run that a statement has, by their names there."""
+    [(tool,)] = connection.execute("select tool_version from main.runs where run_id = ?", [run.run_id]).fetchall()
+    return {
+        "benchmark": run.benchmark,
+        "version": run.version,
+        "plan": run.plan_digest,
+        "release": run.release,
+        "run": ResultRun(
+            run_id=run.run_id,
+            started_at=run.started_at.isoformat() + "Z",
+            finished_at="" if run.finished_at is None else run.finished_at.isoformat() + "Z",
+            items=run.items,
+            withheld=run.withheld,
+            only=run.only,
+        ),
+        "roles": run.roles,
+        "identities": run.identities,
+        "served": {model: tuple(names) for model, names in served_in(store.root, run.run_id).items()},
+        "versions": {"run": tool, "statement": __version__},
+    }
 
 
 def table_digest(connection: Connection, run: RunRecord, table: str) -> tuple[str, int]:
@@ -413,36 +425,34 @@ def check_result(path: Path, store: Store | None, key: str | None) -> tuple[Resu
             raise
         return statement, [*checks, ReleaseCheck("run", "wrong", f"the store has no run `{predicate.run.run_id}`")]
     with connection:
-        checks += [*_check_run(predicate, run), *_check_parts(predicate, store)]
-        for subject in statement.subject:
-            found, rows = table_digest(connection, run, subject.name)
-            if found == subject.digest.sha256:
-                checks.append(ReleaseCheck(subject.name, "good"))
+        now = _grounds(connection, store, run)
+        checks += [*_check_run(predicate, now), *_check_parts(predicate, store)]
+        attested = {subject.name: subject.digest.sha256 for subject in statement.subject}
+        for name in ATTESTED:
+            found, rows = table_digest(connection, run, name)
+            was = predicate.rows.get(name, 0)
+            if name not in attested:
+                checks.append(ReleaseCheck(name, "wrong", "was not attested"))
+            elif rows != was:
+                checks.append(ReleaseCheck(name, "wrong", f"has {rows:,} rows, and {was:,} were attested"))
+            elif found != attested[name]:
+                checks.append(ReleaseCheck(name, "wrong", f"has other rows ({rows:,})"))
             else:
-                was = predicate.rows.get(subject.name, 0)
-                counted = (
-                    f"has {rows:,} rows, and {was:,} were attested" if rows != was else f"has other rows ({rows:,})"
-                )
-                checks.append(ReleaseCheck(subject.name, "wrong", counted))
+                checks.append(ReleaseCheck(name, "good"))
         figures = figures_of(connection, get_selected(connection, run), run)
     return statement, [*checks, *_check_figures(predicate.figures, figures)]
 
 
-def _check_run(told: ResultPredicate, run: RunRecord) -> Iterable[ReleaseCheck]:
-    pairs: Mapping[str, tuple[Any, Any]] = {
-        "benchmark": (told.benchmark, run.benchmark),
-        "version": (told.version, run.version),
-        "plan": (told.plan, run.plan_digest),
-        "release": (told.release, run.release),
-        "roles": (told.roles, run.roles),
-        "identities": (told.identities, run.identities),
-        "items of the run": (told.run.items, run.items),
-    }
-    for name, (was, now) in pairs.items():
-        if was == now:
+def _check_run(told: ResultPredicate, now: Mapping[str, Any]) -> Iterable[ReleaseCheck]:
+    """Yield a check of each fact about the run that a statement and its store both have."""
+    pairs = {name: (getattr(told, name), value) for name, value in now.items() if name not in ("run", "versions")}
+    pairs |= {FACTS.get(name, name): (getattr(told.run, name), value) for name, value in now["run"]}
+    pairs["version of Tripos"] = told.versions.get("run"), now["versions"]["run"]
+    for name, (was, there) in pairs.items():
+        if was == there:
             yield ReleaseCheck(name, "good")
         else:
-            yield ReleaseCheck(name, "wrong", f"is {now}, and {was} was attested")
+            yield ReleaseCheck(name, "wrong", f"is {there}, and {was} was attested")
 
 
 def _check_parts(told: ResultPredicate, store: Store) -> Iterable[ReleaseCheck]:

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from tripos.files import read_untrusted
 from tripos.releases.artefacts import artefact_checks, inherited_models
 from tripos.releases.descriptions import CROISSANT, croissant_faults, missing_library
-from tripos.releases.frozen import MADE, FrozenItems, canary_of, frozen_items, restore, withheld_by
+from tripos.releases.frozen import ITEMS, MADE, PUBLIC, FrozenItems, canary_of, frozen_items, restore, withheld_by
 from tripos.releases.manifest import (
     CHECKSUM,
     MANIFEST,
@@ -230,6 +230,29 @@ def disagreements(manifest: Manifest, plan: Plan) -> Iterator[str]:
             yield f"`external` has `{each.path}`, which the plan does not read"
 
 
+def _row_faults(release: Release, plan: Plan) -> Iterator[str]:
+    """Yield a message for each number of rows in a manifest that is not that of its file."""
+    rows = {file.sha256: file.rows for dataset in plan.datasets for file in dataset.every_file}
+    manifest = release.manifest
+    said = [
+        (file.path, file.rows, rows.get(file.sha256, _held_rows(release.folder / file.path))) for file in manifest.files
+    ]
+    said += [(file.path, file.rows, rows.get(file.sha256)) for file in manifest.external]
+    for path, listed, held in said:
+        if listed is not None and held is not None and listed != held:
+            yield f"`{path}` has {held:,} rows, not {listed:,}"
+
+
+def _held_rows(path: Path) -> int | None:
+    """Return the number of rows of a file that a release wrote; None for any other file."""
+    try:
+        if path.parent.name == ITEMS:
+            return int(pq.read_metadata(path).num_rows)
+        return path.read_bytes().count(b"\n") if path.parent.name in (MADE, PUBLIC) else None
+    except (OSError, pa.ArrowException):
+        return None
+
+
 def _same_license(said: str, meant: str | None) -> bool:
     """Return true if two licence expressions are equal. Without the library they are compared as texts."""
     if said == meant:
@@ -344,10 +367,13 @@ def _of_file(folder: Path, name: str, sha256: str, size: int) -> ReleaseCheck:
         return ReleaseCheck(name, "wrong", fault)
     try:
         there = path.stat().st_size
-        if file_digest(path) == sha256:
-            return ReleaseCheck(name, "good")
+        same = file_digest(path) == sha256
     except OSError:
         return ReleaseCheck(name, "wrong", "is missing")
+    if same and there == size:
+        return ReleaseCheck(name, "good")
+    if same:
+        return ReleaseCheck(name, "wrong", f"has {there:,} bytes, and the manifest says {size:,}")
     by = f", {there - size:+,} bytes" if there != size else ""
     return ReleaseCheck(name, "wrong", f"was changed{by}")
 
@@ -363,14 +389,14 @@ def _of_content(
     if absent := missing_library():
         yield ReleaseCheck(CROISSANT, "unchecked", f"{', '.join(absent)} not installed: pip install 'tripos[release]'")
     else:
-        faults = croissant_faults(release.folder / CROISSANT)
+        faults = croissant_faults(release.folder / CROISSANT, manifest)
         yield ReleaseCheck(CROISSANT, "wrong", faults[0]) if faults else ReleaseCheck(CROISSANT, "good", "")
     try:
         plan = release.plan()
     except TriposError as failure:
         yield ReleaseCheck("plan", "wrong", failure.message)
         return
-    for told in disagreements(manifest, plan):
+    for told in (*disagreements(manifest, plan), *_row_faults(release, plan)):
         yield ReleaseCheck(MANIFEST, "wrong", told)
     told_of = [(each.name, each.version, each.digest) for each in manifest.extends]
     if told_of != [(each.name, each.version, each.digest) for each in plan.extends]:

@@ -211,7 +211,7 @@ class _PartReader:
                 frozenset(fingerprints),
                 {role: tuple(models) for role, models in orjson.loads(roles).items()},
                 frozenset(scenarios),
-                complete=ended.get(run_id) == "finished" and not any(_item_restrictions(options).values()),
+                complete=ended.get(run_id) == "finished" and not _leaves_items_out(options),
                 identities=orjson.loads(identities or "{}"),
             )
             for run_id, digest, fingerprints, roles, identities, scenarios, options in rows
@@ -319,10 +319,18 @@ def _usage(rows: Sequence[tuple[int, int, int | None, int]]) -> Usage:
     return Usage(places[-1], mean_in, quantile(0.1), mean, quantile(0.95))
 
 
-def _item_restrictions(options: str) -> dict[str, Any]:
-    """Return the options of a run that leave items out."""
+RESTRICTIONS = ("limit", "only", "subset", "shard", "until")
+"""The options in a row of `runs` by which a run may leave items out."""
+
+
+def _leaves_items_out(options: str) -> bool:
+    """Return true if a run may have left items out, by its options.
+
+    >>> _leaves_items_out('{"limit": null, "only": {}}'), _leaves_items_out('{"limit": null, "subset": "small"}')
+    (False, True)
+    """
     told = orjson.loads(options)
-    return {name: told.get(name) for name in ("limit", "only")} if isinstance(told, dict) else {}
+    return isinstance(told, dict) and any(told.get(name) for name in RESTRICTIONS)
 
 
 MOCK_PRICE = Price(0.0, 0.0, most_out=4_096)

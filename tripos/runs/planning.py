@@ -71,7 +71,7 @@ from tripos_warehouse.statistics.power import (
     paired_variance,
     sharpest,
 )
-from tripos_warehouse.statistics.variance import CORRELATION as VARIANCE_CORRELATION, DifferenceComponents, NotEstimable
+from tripos_warehouse.statistics.variance import CORRELATION, DifferenceComponents, NotEstimable
 from tripos_warehouse.tables.values import count_range
 from tripos_warehouse.views.connect import connect
 from tripos_warehouse.views.runs import all_runs, get_selected
@@ -152,7 +152,7 @@ class Detection:
     @property
     def same_items(self) -> float | None:
         """The least difference of two models on the same items, with a correlation of 0.5 between their scores."""
-        return self._share(VARIANCE_CORRELATION)
+        return self._share(CORRELATION)
 
     @property
     def different_items(self) -> float | None:
@@ -184,7 +184,7 @@ class Detection:
         if self.within is None:
             return [text, *self.unevenness]
         name, items = self.within
-        least = _percent(least_difference(paired_variance(WORST, WORST, VARIANCE_CORRELATION) / items, items - 1))
+        least = _percent(least_difference(paired_variance(WORST, WORST, CORRELATION) / items, items - 1))
         return [text, f"Within `{name}`, with {items:,}: {least}.", *self.unevenness]
 
     @property
@@ -626,7 +626,8 @@ def preview_run(spec: CompiledSpec, choices: RunRequest, config: Config, items: 
     source, selection = select_cases(spec, choices)
     binding = None
     if names_any_model(choices, config):
-        binding, _ = bind_roles(choices, spec.path, config, spec.plan, spec.compilation.releases, spec.folders.trust)
+        releases = spec.compilation.releases
+        binding = bind_roles(choices, spec.path, config, spec.plan, releases, spec.folders.trust).binding
     unasked: list[Case] = []
     previews = _prompts(spec.plan, source, selection, binding, items, unasked)
     looked_at = {*(preview.scenario for preview in previews), *(case_.scenario.name for case_ in unasked)}
@@ -752,9 +753,6 @@ def _batch_share(run_plan: RunPlan, config: Config) -> float | None:
             return None
         shares.append((less.input_usd + less.output_usd) / (whole.input_usd + whole.output_usd))
     return max(shares)
-
-
-CORRELATION = 0.5
 
 
 # Designs
@@ -939,8 +937,8 @@ def expected_labels(plan: Plan, store_path: str) -> list[LabelGain]:
 def design_run(run_plan: RunPlan, config: Config, question: DesignQuestion) -> DesignPlan:
     """Return the cheapest designs that detect a difference, or the most precise ones for an amount.
 
-    Costs are those of two models on every item, from the forecast in `found`. Raises `TriposError` S0602 for an unknown
-    measure, R0404 if an amount of money is given and a price is unknown, R0202 if nothing is known about the
+    Costs are those of two models on every item, from the forecast in `run_plan`. Raises `TriposError` S0602 for an
+    unknown measure, R0404 if an amount of money is given and a price is unknown, R0202 if nothing is known about the
     variance.
     """
     models = () if run_plan.prepared is None else run_plan.prepared.binding.models[run_plan.prepared.binding.compared]

@@ -32,7 +32,6 @@ from tripos_runtime.models.families import (
     ignores_nothing,
     open_model,
 )
-from tripos_runtime.models.kinds import REPLIES, kind_of
 from tripos_runtime.program.binding import RoleBinding
 from tripos_runtime.scheduling.budget import Budget
 from tripos_runtime.scheduling.limits import Limits
@@ -164,7 +163,7 @@ def prepare(
     Raises `TriposError`.
     """
     plan, releases = spec.plan, spec.compilation.releases
-    binding, recording = bind_roles(choices, spec.path, config, plan, releases, spec.folders.trust)
+    binding, recording, tables = bind_roles(choices, spec.path, config, plan, releases, spec.folders.trust)
     artefacts = local_artefacts(choices, spec.path, config, plan, releases)
     check_people(people.keys(), binding, choices)
     source, selection = select_cases(spec, choices)
@@ -179,7 +178,7 @@ def prepare(
         source,
         selection,
         binding,
-        _wiring(spec, config, recording, people, artefacts, shard, batch=choices.batch),
+        _wiring(spec, config, recording, tables, people, artefacts, shard, batch=choices.batch),
         budget=config.budget if budget is None else budget,
         lock=None if locked is None else LockFile(Path(locked), config),
         approved=approved,
@@ -190,6 +189,7 @@ def _wiring(
     spec: CompiledSpec,
     config: Config,
     recording: Recording | None,
+    tables: Mapping[str, Model],
     people: Mapping[str, Model],
     artefacts: Mapping[str, Path],
     shard: Shard | None,
@@ -207,10 +207,8 @@ def _wiring(
             return recording.open(name)
         if name in artefacts:
             return open_artefact(name, artefacts[name])
-        if kind_of(name) is REPLIES:
-            from tripos.runs.scripted_models import open_scripted
-
-            return open_scripted(name, spec.folders.trust)
+        if name in tables:
+            return tables[name]
         if embeds:
             return open_embedding(name, endpoints, prices=prices, timeout_s=timeout_s)
         model = open_model(name, endpoints, prices=prices, timeout_s=timeout_s)

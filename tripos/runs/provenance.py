@@ -163,7 +163,7 @@ class Finder:
             return self.compared(row)
         if table == "judgements":
             sample = self.sample_of(row["sample_id"])
-            item = self.item(row) if sample is None else self.item_of(sample)  # there may be no reply
+            item = self.item(row if sample is None else sample.row)  # there may be no reply
             return Trace(table, key, item, self.judgement(row, upon=True), sample=sample)
         sample = self.sample_of(row["sample_id"])
         judgements = self.rows("judgements", "judgement_id", [row["judgement_id"]]) if row["judgement_id"] else []
@@ -196,10 +196,12 @@ class Finder:
         )
 
     def sample_of(self, key: str) -> TracedReply | None:
+        """Return a reply with its inputs by its id, or `None` if there is none."""
         rows = self.rows("samples", "sample_id", [key])
         return self.sample(rows[0]) if rows else None
 
     def sample(self, row: Row, upon: bool = False) -> TracedReply:
+        """Return a reply with its inputs; with `upon`, also with the judgements and scores of it."""
         step = self.step(row["run_id"], row["fingerprint"])
         stamp, by, number = row["fingerprint"], row["identity"] or row["model"], row["sample_number"]
         ask = step if isinstance(step, Ask) else None
@@ -237,6 +239,7 @@ class Finder:
         return TracedReply("samples", row, told, settings, None, before, tuple(judgements), tuple(scores))
 
     def judgement(self, row: Row, upon: bool = False) -> TracedReply:
+        """Return a judgement with its inputs; with `upon`, also with the scores that were computed from it."""
         plan = self.plan(row["run_id"])
         scorer = None if plan is None else next((each for each in plan.scorers if each.name == row["scorer"]), None)
         step = self.step(row["run_id"], row["fingerprint"])
@@ -359,13 +362,12 @@ class Finder:
         return self.sample(rows[0]) if rows else None
 
     def draft(self, key: str) -> Row | None:
+        """Return the first reply of a request that was asked again, if there is one."""
         rows = self.rows("drafts", "unit_id", [key])
         return rows[0] if rows else None
 
-    def item_of(self, sample: TracedReply | None) -> Row | None:
-        return None if sample is None else self.item(sample.row)
-
     def item(self, row: Row) -> Row | None:
+        """Return the item of a result."""
         rows = self.query(
             "select * from main.items where benchmark = ? and scenario = ? and item_id = ?",
             [row["benchmark"], row["scenario"], row["item_id"]],
@@ -395,17 +397,15 @@ class Finder:
         return next((ask for ask in asks if ask.fingerprint == fingerprint), None)
 
     def rows(self, table: str, column: str, keys: Sequence[str]) -> list[Row]:
+        """Return the rows of a table with one of these keys in a column."""
         query = f"select * from main.{table} where {sql.name(column)} in (select unnest(?)) order by all"
         return self.query(query, [list(keys)])
 
     def query(self, query: str, values: list[Any]) -> list[Row]:
+        """Return the rows of a query, by column."""
         cursor = self.connection.execute(query, values)
         names = [each[0] for each in cursor.description]
         return [dict(zip(names, values, strict=True)) for values in cursor.fetchall()]
-
-    def one(self, query: str, value: str) -> Any:
-        found = self.connection.execute(query, [value]).fetchone()
-        return None if found is None else found[0]
 
 
 def _sibling_steps(plan: Plan, step: Step) -> dict[str, Ask | Converse | Verdict]:

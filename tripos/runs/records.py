@@ -264,8 +264,8 @@ def find_recording(
 def _place(which: str, store_root: Path) -> tuple[Path, str | None]:
     """Return the store and the run that a name denotes. A path is a folder of a store if it has the file that marks
     one."""
-    if (Path(which).expanduser() / MARKER).is_file():
-        return Path(which), None
+    if ((path := Path(which).expanduser()) / MARKER).is_file():
+        return path, None
     folder, colon, run = which.rpartition(":")
     if colon and folder and run and not run.startswith(("/", "\\")):
         return Path(folder), run

@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence, Set as AbstractSet
 from dataclasses import field, replace
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 from tripos.releases.artefacts import artefact_folders, with_artefacts
 from tripos.releases.frozen import restore_given
 from tripos.runs.compilation import CompiledSpec
 from tripos.runs.records import Recording, find_recording
+from tripos.runs.reply_tables import open_reply_tables
 from tripos.settings.config import Config
 from tripos.settings.option import listed_names
 from tripos.settings.options import (
@@ -40,7 +42,7 @@ from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.selection import Selection, Shard, StopRule
 from tripos_runtime.datasets.trust import TRUSTED, Trust
 from tripos_runtime.models.catalog import plugin_of
-from tripos_runtime.models.kinds import REPLIES, kind_of
+from tripos_runtime.models.reply_table import ReplyTableModel
 from tripos_runtime.models.trained_rewards import pinned_name
 from tripos_runtime.program.binding import RoleBinding, bind
 
@@ -87,6 +89,15 @@ def request_of(options: Namespace) -> RunRequest:
     )
 
 
+class BoundRoles(NamedTuple):
+    """The models of every role, the recording that they reply from, if any, and the models among them that reply from a
+    table, by name."""
+
+    binding: RoleBinding
+    recording: Recording | None
+    tables: Mapping[str, ReplyTableModel]
+
+
 def bind_roles(
     choices: RunRequest,
     path: str,
@@ -94,12 +105,12 @@ def bind_roles(
     plan: Plan,
     extended: Sequence[ResolvedRelease] = (),
     trust: Trust = TRUSTED,
-) -> tuple[RoleBinding, Recording | None]:
-    """Return the models of every role, and the recording that they reply from, if any.
+) -> BoundRoles:
+    """Return the models of every role.
 
     Options take precedence over the recording, and the recording over `tripos.toml`. Reward models of a release, and of
     `extended` releases, fill their roles. Raises `TriposError` if a role has no model, and R0270 for the provider of a
-    plug-in if the benchmark is untrusted, and the errors of `open_scripted`.
+    plug-in if the benchmark is untrusted, and the errors of `open_reply_table`.
     """
     flags = choices.roles
     compared = next(role.name for role in plan.roles if role.kind == "compared")
@@ -130,15 +141,13 @@ def bind_roles(
         if package := plugin_of(name):
             trust.check(f"the plug-in of {package}, which serves `{name}`", f"run it without {RunParameters.untrusted}")
     binding = bind(plan, models, others)
-    for name in (name for name in binding.all_models if kind_of(name) is REPLIES):
-        from tripos.runs.scripted_models import open_scripted
-
-        open_scripted(name, trust)
-    binding = with_identities(binding, config)
+    recorded = frozenset() if recording is None else recording.models
+    tables = open_reply_tables([name for name in binding.all_models if name not in recorded], trust)
+    binding = with_identities(binding, config, {name: table.identity for name, table in tables.items()})
     if recording is not None:
-        own = {name: by for name, by in binding.identities.items() if name not in recording.models}
+        own = {name: by for name, by in binding.identities.items() if name not in recorded}
         binding = replace(binding, identities={**own, **recording.run.identities})
-    return binding, recording
+    return BoundRoles(binding, recording, tables)
 
 
 def local_artefacts(

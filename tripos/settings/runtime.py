@@ -47,11 +47,11 @@ def endpoints_of(config: Config) -> dict[str, Endpoint]:
     }
 
 
-def with_identities(binding: RoleBinding, config: Config) -> RoleBinding:
-    """Return the binding with the identity behind each model's name, if the name alone does not determine it. Raises
-    `TriposError` R0101 for an invalid address."""
+def with_identities(binding: RoleBinding, config: Config, known: Mapping[str, str] = {}) -> RoleBinding:
+    """Return the binding with the identity behind each model's name, if the name alone does not determine it. `known`
+    are identities of models that are open. Raises `TriposError` R0101 for an invalid address."""
     endpoints = endpoints_of(config)
-    found = {name: identity_of(name, endpoints) for name in binding.all_models}
+    found = {name: known.get(name) or identity_of(name, endpoints) for name in binding.all_models}
     return replace(binding, identities={name: by for name, by in found.items() if by != name})
 
 

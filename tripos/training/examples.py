@@ -9,19 +9,21 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from tripos.training.reward_pairs import HELD_OUT_REASON, held_out_texts, prompt_of, replies_of
+from tripos.training.reward_pairs import HELD_OUT_REASON, data_files, held_out_texts, prompt_of, replies_of
 from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.errors import TriposError
 from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.language.near_duplicates import (
     NEAR_DUPLICATE_OVERLAP,
+    HeldOutTexts,
     NearTexts,
+    is_long,
     letters_and_digits,
     training_texts,
 )
@@ -85,6 +87,11 @@ class QuestionBuilder:
         compared = next(role.name for role in plan.roles if role.kind == "compared")
         binding = RoleBinding({role.name: (role.name,) for role in plan.roles}, compared)  # no model is called
         self._bound = BoundTreatment(scenario, treatment.model_copy(update={"steps": (*retrieves, ask)}), plan, binding)
+
+    @property
+    def shot_datasets(self) -> list[str]:
+        """The data sets of the worked examples in the request."""
+        return [shots.dataset for shots in self._ask.shots]
 
     def request(self, row: SourceRow) -> ExampleRequest | None:
         """Return the request for a row, or None if the scenario would not run over it or not ask. Raises `Unavailable`
@@ -158,16 +165,22 @@ def write_examples(plan: Plan, exports: Sequence[Pairing], source: CaseSource, p
     texts = ScenarioTexts.of(plan, source)
     left_out: Counter[str] = Counter()
     near: dict[str, dict[str, Any]] = {}
-    exampleses = [list(_examples(plan, export, source, texts, left_out, near)) for export in exports]
-    if not any(exampleses):
+    makers = [ExampleMaker.of(plan, export, source, texts, left_out, near) for export in exports]
+    kept = {name for maker in makers for name in maker.kept_datasets}
+    for name in dict.fromkeys(export.dataset for export in exports):
+        rows = source.sources.rows[name] if name in kept else source.sources.rows_of(name)
+        for number, row in enumerate(rows, 1):
+            for maker in makers:
+                if maker.export.dataset == name:
+                    maker.examples.extend(maker.from_row(number, row))
+    if not any(maker.examples for maker in makers):
         hint = "check `where` and `beside`, and that the rows are not items of a scenario"
         named = " and ".join(f"`{export.name}`" for export in exports)
         raise TriposError("S0821", f"no row gives {named} an example", hint)
-    lines = _mixed(exampleses)
+    lines = _mixed([maker.examples for maker in makers])
     written = write_lines(path, (line.line for line in lines))
-    datasets = dict.fromkeys(export.dataset for export in exports)
     one = {"export": exports[0].name} if len(exports) == 1 else {"exports": [export.name for export in exports]}
-    said = {
+    provenance = {
         "format": FORMAT,
         "file": path.name,
         "sha256": written.sha256,
@@ -178,17 +191,13 @@ def write_examples(plan: Plan, exports: Sequence[Pairing], source: CaseSource, p
         "version": plan.benchmark.version,
         "plan_digest": plan.digest,
         "licence": plan.benchmark.license,
-        "data": [
-            {"dataset": name, "path": file.path, "sha256": file.sha256, "rows": file.rows}
-            for name in datasets
-            for file in plan.dataset(name).files
-        ],
+        "data": data_files(plan, exports),
         "left_out": dict(sorted(left_out.items())),
         "held_out": {"questions": len(texts), "alike": NEAR_DUPLICATE_OVERLAP, "near": list(near.values())},
         "lines": [{"export": line.export, "item": line.item} for line in lines],
     }
-    write_lines(provenance_path(path), [json.dumps(said, ensure_ascii=False, indent=1).encode()])
-    return said
+    write_lines(provenance_path(path), [json.dumps(provenance, ensure_ascii=False, indent=1).encode()])
+    return provenance
 
 
 @dataclass(frozen=True)
@@ -200,56 +209,92 @@ class ExportedExample:
     line: bytes
 
 
-def _examples(
-    plan: Plan,
-    export: Pairing,
-    source: CaseSource,
-    asked: ScenarioTexts,
-    left_out: Counter[str],
-    near: dict[str, dict[str, Any]],
-) -> Iterator[ExportedExample]:
-    """Yield the examples of one export. Rows that are left out are recorded in `left_out` and `near`."""
-    asking = None if export.asks is None else QuestionBuilder(plan, source, export.asks, export.returns)
-    form = _own_form(export, source)
-    besides = None if export.beside is None else PartnerRows(plan, source, export.beside)
-    kept_out = held_out_texts(plan, export, source)
-    for number, row in enumerate(source.sources.rows[export.dataset], 1):
+@dataclass(frozen=True)
+class ExampleMaker:
+    """Makes the examples of one export, row by row. Rows that are left out are recorded in `left_out` and `near`, which
+    exports share."""
+
+    plan: Plan
+    export: Pairing
+    source: CaseSource
+    scenario_texts: ScenarioTexts
+    left_out: Counter[str]
+    near: dict[str, dict[str, Any]]
+    question: QuestionBuilder | None
+    form: Question | None
+    partners: PartnerRows | None
+    held_out: HeldOutTexts[str] | None
+    examples: list[ExportedExample] = field(default_factory=list)
+
+    @classmethod
+    def of(
+        cls,
+        plan: Plan,
+        export: Pairing,
+        source: CaseSource,
+        scenario_texts: ScenarioTexts,
+        left_out: Counter[str],
+        near: dict[str, dict[str, Any]],
+    ) -> ExampleMaker:
+        """Return the maker of an export without examples yet."""
+        return cls(
+            plan,
+            export,
+            source,
+            scenario_texts,
+            left_out,
+            near,
+            None if export.asks is None else QuestionBuilder(plan, source, export.asks, export.returns),
+            _own_form(export, source),
+            None if export.beside is None else PartnerRows(plan, source, export.beside),
+            held_out_texts(plan, export, source),
+        )
+
+    @property
+    def kept_datasets(self) -> frozenset[str]:
+        """The data sets whose rows are looked up for every row, and so stay in memory."""
+        partners = [] if self.export.beside is None else [self.export.beside.dataset]
+        return frozenset([*partners, *(() if self.question is None else self.question.shot_datasets)])
+
+    def from_row(self, number: int, row: SourceRow) -> Iterator[ExportedExample]:
+        """Yield the examples of a row, which is the `number`-th of its data set. Raises `TriposError`."""
+        export, source = self.export, self.source
         rows = {export.alias: row}
         names = {export.alias: row.values, **source.sources.names}
         try:
             if export.where is not None and not evaluate(export.where, names):
-                left_out["filtered"] += 1
-                continue
-            if kept_out is not None and kept_out.find(training_texts(export, names)) is not None:
-                left_out[HELD_OUT_REASON] += 1
-                continue
-            if export.beside is not None and besides is not None:
-                other = besides.of(export.dataset, row, names)
-                if other is None:
-                    left_out["alone"] += 1
-                    continue
-                rows[export.beside.alias] = other
-                names[export.beside.alias] = other.values
+                self.left_out["filtered"] += 1
+                return
+            if self.held_out is not None and self.held_out.find(training_texts(export, names)) is not None:
+                self.left_out[HELD_OUT_REASON] += 1
+                return
+            if export.beside is not None and self.partners is not None:
+                partner = self.partners.of(export.dataset, row, names)
+                if partner is None:
+                    self.left_out["alone"] += 1
+                    return
+                rows[export.beside.alias] = partner
+                names[export.beside.alias] = partner.values
             request = (
-                _own_request(plan, export, source, names, form)
-                if asking is None
-                else asking.request(rows[_about(export)])
+                _own_request(self.plan, export, source, names, self.form)
+                if self.question is None
+                else self.question.request(rows[_about(export)])
             )
             if request is None:
-                left_out["filtered"] += 1
-                continue
-            replies = [told for reply in export.replies for told in replies_of(reply, names)]
+                self.left_out["filtered"] += 1
+                return
+            replies = [rated for reply in export.replies for rated in replies_of(reply, names)]
         except Unavailable as error:
             message = f"row {number} of `{export.dataset}` gives export `{export.name}` no value: {error}"
             raise TriposError("E0301", message, "fix the row, or guard the value") from error
-        like = next((found for source_row in rows.values() if (found := asked.like(source_row)) is not None), None)
-        if like is not None:
-            left_out["asked, or nearly so"] += 1
-            near[row.item_id] = {"item": row.item_id, "like": like[0], "overlap": round(like[1], 4)}
-            continue
+        similar = map(self.scenario_texts.like, rows.values())
+        if (like := next(filter(None, similar), None)) is not None:
+            self.left_out["asked, or nearly so"] += 1
+            self.near[row.item_id] = {"item": row.item_id, "like": like[0], "overlap": round(like[1], 4)}
+            return
         for rated_reply in replies:
             if (reason := request.form_error(rated_reply.text)) is not None:
-                raise _form_error(plan, export, number, row, reason)
+                raise _form_error(self.plan, export, number, row, reason)
             chat = [*request.messages, {"role": "assistant", "content": rated_reply.text}]
             yield ExportedExample(export.name, row.item_id, orjson.dumps({"messages": chat}))
 
@@ -327,7 +372,7 @@ class ScenarioTexts:
         datasets = {dataset.name: dataset for dataset in plan.datasets}
         names = [scenario.rows.dataset for scenario in plan.scenarios if scenario.rows is not None]
         for name in dict.fromkeys(names):
-            for row in source.sources.rows[name] if name in datasets else ():
+            for row in source.sources.stream(datasets[name]) if name in datasets else ():
                 texts._add(row.item_id, row.values)
         return texts
 
@@ -355,11 +400,30 @@ class ScenarioTexts:
 
 
 def _texts(values: Mapping[str, Any]) -> Iterator[str]:
-    for value in values.values():
-        if isinstance(value, str) and len(letters_and_digits(value)) >= SHORTEST:
+    return (text for text in _every_text(values) if len(letters_and_digits(text)) >= SHORTEST)
+
+
+def _every_text(value: Any) -> Iterator[str]:
+    """Yield the texts of a row at any depth: a dialogue as one text, and of other lists the long entries, since options
+    and topics are shared by many rows.
+
+    >>> list(_every_text({"a": "x", "b": {"c": "y"}, "d": ["all of the above"]}))
+    ['x', 'y']
+    >>> list(_every_text({"talk": [{"speaker": "Ann", "text": "Hi."}, {"speaker": "Ben", "text": "Hello!"}]}))
+    ['Hi.\\nHello!']
+    """
+    match value:
+        case str():
             yield value
+        case Mapping():
+            for inner in value.values():
+                yield from _every_text(inner)
+        case [{"speaker": _, "text": _}, *_]:
+            yield "\n".join(str(turn["text"]) for turn in value)
+        case list() | tuple():
+            yield from (text for inner in value for text in _every_text(inner) if is_long(text))
 
 
 def _longest(values: Mapping[str, Any]) -> str:
     """Return the letters and digits of the longest text of a row."""
-    return max((letters_and_digits(value) for value in values.values() if isinstance(value, str)), key=len, default="")
+    return max(map(letters_and_digits, _every_text(values)), key=len, default="")

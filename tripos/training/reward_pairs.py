@@ -38,12 +38,18 @@ class HeldOutPairs:
 
 
 def hold_out_topics(learned: Preferences, tested: Preferences) -> HeldOutPairs:
-    """Exclude every tested pair that shares a grouping value with a learned pair.
+    """Exclude every tested pair that shares a grouping value or a reply to the same prompt with a learned pair. Files
+    that are grouped in different ways, of which one has no provenance, share no grouping value.
 
     Raises `TriposError` S0822 if nothing is left to test on.
     """
     seen = frozenset().union(*learned.keys)
-    kept = [place for place, keys in enumerate(tested.keys) if not keys & seen]
+    texts = {learned.texts[place] for place in (*learned.better, *learned.worse)}
+    kept = [
+        place
+        for place, (keys, better, worse) in enumerate(zip(tested.keys, tested.better, tested.worse, strict=True))
+        if not keys & seen and texts.isdisjoint((tested.texts[better], tested.texts[worse]))
+    ]
     shared = {key for keys in tested.keys for key in keys & seen}
     if not kept:
         hint = "test on other topics, or take `group` out of one of the exports"
@@ -234,7 +240,10 @@ def _pair(path: Path, number: int, line: bytes) -> tuple[str, str, str, float]:
 def _text(value: Any) -> str:
     if isinstance(value, str):
         return value.strip()
-    return "\n\n".join(str(message["content"]) for message in value).strip()
+    contents = [message["content"] for message in value]
+    if not all(isinstance(content, str) for content in contents):
+        raise ValueError("a message is no text")
+    return "\n\n".join(contents).strip()
 
 
 # Pairs of an export
@@ -383,11 +392,7 @@ def write_pairs(plan: Plan, pairings: Sequence[Pairing], source: CaseSource, pat
         "version": plan.benchmark.version,
         "plan_digest": plan.digest,
         "licence": plan.benchmark.license,
-        "data": [
-            {"dataset": each.dataset, "path": file.path, "sha256": file.sha256, "rows": file.rows}
-            for each in pairings
-            for file in plan.dataset(each.dataset).files
-        ],
+        "data": data_files(plan, pairings),
         "left_out": dict(sorted(left_out.items())),
         "lines": [
             {
@@ -403,6 +408,15 @@ def write_pairs(plan: Plan, pairings: Sequence[Pairing], source: CaseSource, pat
     }
     write_lines(provenance_path(path), [json.dumps(said, ensure_ascii=False, indent=1).encode()])
     return said
+
+
+def data_files(plan: Plan, pairings: Sequence[Pairing]) -> list[dict[str, Any]]:
+    """Return the data files of exports for their provenance, with the files that are joined to them."""
+    return [
+        {"dataset": name, "path": file.path, "sha256": file.sha256, "rows": file.rows}
+        for name in dict.fromkeys(pairing.dataset for pairing in pairings)
+        for file in plan.dataset(name).every_file
+    ]
 
 
 def _criteria(pair: ReplyPair) -> dict[str, Any]:

@@ -178,7 +178,7 @@ def fine_tune(
         "kind": "sft",
         "model_sha256": digest_of(folder),
         "base": _base(recipe.model, loaded),
-        "data": _data(data, prepared),
+        "data": describe_data(data, prepared),
         "recipe": recipe.to_json(),
         "steps": done,
         "loss": {"held_out_before": before, "held_out_after": after, "learned": curve},
@@ -316,7 +316,8 @@ def _base(name: str, loaded: LanguageModel) -> dict[str, Any]:
     }
 
 
-def _data(data: Chats, prepared: Prepared) -> dict[str, Any]:
+def describe_data(data: Chats, prepared: Prepared) -> dict[str, Any]:
+    """Return the report's entry on the data: the file, what was learned and held out, and where it comes from."""
     told = data.provenance or {}
     return {
         "file": data.path.name,
@@ -327,6 +328,7 @@ def _data(data: Chats, prepared: Prepared) -> dict[str, Any]:
         "held_out": {"lines": len(prepared.held_out), "groups": prepared.split.groups_held_out},
         "too_long": prepared.too_long,
         **{name: told.get(name) for name in ("run_id", "benchmark", "version", "plan_digest", "export", "licence")},
+        **({"exports": told["exports"]} if "exports" in told else {}),
     }
 
 

@@ -68,7 +68,7 @@ from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.query.results import run_query
 from tripos_warehouse.report.comparison import RunSide, Section, changes_between, compare, verdicts
 from tripos_warehouse.report.history import histories_of
-from tripos_warehouse.report.leaderboard import Board, board_notes, leaderboard
+from tripos_warehouse.report.leaderboard import Board, board_notes, board_verdict, leaderboard
 from tripos_warehouse.report.result_tables import filled_tables
 from tripos_warehouse.report.run_report import Report, report
 from tripos_warehouse.store.derived import is_as_named, write_named
@@ -112,8 +112,12 @@ def time_json(value: datetime | None) -> str | None:
 
 
 def board_json(board: Board) -> dict[str, Any]:
-    """Return a board with its notes."""
-    return {**board.to_json(), "notes": [board_note.text for board_note in board_notes(board)]}
+    """Return a board with its verdict and its notes."""
+    return {
+        **board.to_json(),
+        "verdict": board_verdict(board),
+        "notes": [board_note.text for board_note in board_notes(board)],
+    }
 
 
 def headline_figures(connection: Connection) -> dict[str, list[dict[str, Any]]]:

@@ -20,6 +20,7 @@ from typing import Protocol
 from aiohttp import web
 from aiohttp.http import HttpProcessingError
 
+from tripos.runs.interrupts import SIGNALS
 from tripos.settings.options import ViewParameters
 from tripos_compiler.errors import TriposError
 from tripos_runtime.datasets.media import type_of
@@ -71,15 +72,20 @@ invalid message, and `OSError` if it cannot be stored."""
 
 
 def serve(files: ServedFiles, port: int, token: str, opened: Callable[[str], None], taker: Taker | None = None) -> None:
-    """Serve until interrupted; `opened` is called with the address. Without a `taker`, the page cannot send anything.
+    """Serve until Ctrl-C or SIGTERM; `opened` is called with the address. Without a `taker`, the page cannot send
+    anything.
 
     Raises `TriposError` S0708 if the port is not available.
     """
-    with suppress(KeyboardInterrupt):
+    with suppress(KeyboardInterrupt):  # on Windows, whose event loop handles no signals
         asyncio.run(_serve(make_app(files, token, taker), port, token, opened))
 
 
 async def _serve(app: web.Application, port: int, token: str, opened: Callable[[str], None]) -> None:
+    stopped = asyncio.Event()
+    with suppress(NotImplementedError):
+        for number in SIGNALS:
+            asyncio.get_running_loop().add_signal_handler(number, stopped.set)
     runner = make_runner(app)
     await runner.setup()
     try:
@@ -90,7 +96,7 @@ async def _serve(app: web.Application, port: int, token: str, opened: Callable[[
             hint = f"give another with `{ViewParameters.port}`, or none for any that is free"
             raise TriposError("S0708", f"port {port} is not available: {error.strerror or error}", hint) from error
         opened(f"http://{HOST}:{runner.addresses[0][1]}/{token}/")
-        await asyncio.Event().wait()
+        await stopped.wait()
     finally:
         await runner.cleanup()
 

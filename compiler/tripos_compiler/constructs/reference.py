@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
 from tripos_compiler.constructs.signature import Item, Maybe, Slot
-from tripos_compiler.constructs.table import CONSTRUCTS, FILE, REPEATED, Construct
+from tripos_compiler.constructs.table import CONSTRUCTS, FILE, LIKE_ANOTHER, REPEATED, Construct
 from tripos_compiler.diagnostics.codes import CODES, find_page
 from tripos_compiler.diagnostics.habits import NOTATIONS
 from tripos_compiler.language.aggregates import AGGREGATES, AggregateFunction
@@ -37,7 +37,7 @@ PAGES: dict[str, tuple[str, ...]] = {name: (name,) for name in OWN_PAGES} | {
     "dataset": ("dataset", "like"),
     "like": (
         "made_like",
-        *(f"{body}_{change}" for body in ("scenario", "made", "export") for change in ("added", "without")),
+        *(f"{body}_{change}" for body in LIKE_ANOTHER for change in ("added", "without")),
     ),
     "rows": ("row_table", "for_each"),
     "chat": ("chat", "continue"),

@@ -392,14 +392,21 @@ def _unknown(
                 help_ = f"did you mean `{joined}`?" if joined in table else help_
         diagnostics.error("E0106", message, first.span, help=help_)
         return
+    notation = notation_for("statement", keyword)
+    if notation is not None and notation.partition(" ")[0] not in table:
+        notation = None
     places = places_of(keyword)
     if places:
         if FILE in places:  # it may declare what others use
             source = entry.span.source
             diagnostics.lose(Span(source, 0, len(source.text)), _names(entry))
         where = " or ".join(_place(place) for place in places)
-        notation = MISPLACED.get((body, keyword))
-        help_ = f"it stands {where}" if notation is None else f"{here} it is written `{notation}`"
+        if (misplaced := MISPLACED.get((body, keyword))) is not None:
+            help_ = f"{here} it is written `{misplaced}`"
+        elif notation is not None:
+            help_ = f"{here} it is written `{notation}`; `{keyword}` stands {where}"
+        else:
+            help_ = f"it stands {where}"
         diagnostics.error("E0107", f"`{keyword}` does not belong {here}", first.span, help=help_)
         return
     if keyword in PROVIDER_FIELDS and "provider" in table:
@@ -408,9 +415,5 @@ def _unknown(
         return
     words = sorted(word for word in table if word)
     otherwise = f"{here} there can be {', '.join(f'`{word}`' for word in words)}"
-    notation = notation_for("statement", keyword)
-    if notation is not None and notation.partition(" ")[0] in table:
-        help_ = f"here it is written `{notation}`"
-    else:
-        help_ = suggest(keyword, words, otherwise)
+    help_ = f"here it is written `{notation}`" if notation is not None else suggest(keyword, words, otherwise)
     diagnostics.error("E0204", f"there is no statement `{keyword}`", first.span, help=help_)

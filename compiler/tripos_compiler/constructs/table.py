@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 from types import MappingProxyType
+from typing import Literal
 
 from tripos_compiler.constructs.signature import Signature
 from tripos_compiler.source.data_classes import dataclass
@@ -64,6 +65,10 @@ class Construct:
     excludes: tuple[Exclusion, ...] = ()
     requires: Requirement | None = None
     """The construct that the block of an `ask` must have too."""
+    change: Literal["adds", "leaves out"] | None = None
+    """What it does to the statements that its block inherits by `like`."""
+    inherited: bool = True
+    """Whether a declaration that is `like` another one has its statement of this kind."""
 
     @property
     def starts_with(self) -> str:
@@ -158,7 +163,13 @@ EXPORTS: tuple[Construct, ...] = (
 """`export` and the contents of its block."""
 
 TABLES: tuple[Construct, ...] = (
-    Construct("table", (FILE,), "table NAME [LABELS] BLOCK", "a table of figures, as a paper prints it", body="table"),
+    Construct(
+        "table",
+        (FILE,),
+        "table NAME [LABELS] [like BASE] BLOCK",
+        "a table of figures, as a paper prints it",
+        body="table",
+    ),
     Construct("row_keys", ("table",), "rows DIMS...", "a row for each value of these", keyword="rows", once=True),
     Construct(
         "column_keys", ("table",), "columns DIMS...", "a column for each value of these", keyword="columns", once=True
@@ -213,7 +224,12 @@ TABLES: tuple[Construct, ...] = (
     ),
     Construct("note", ("table",), "note LABELS", "a sentence below the table"),
     Construct(
-        "published", ("table",), "published [LABELS] BLOCK", "published figures, as further rows or columns", once=True
+        "published",
+        ("table",),
+        "published [LABELS] BLOCK",
+        "published figures, as further rows or columns",
+        once=True,
+        inherited=False,
     ),
 )
 """`table` and the contents of its block."""
@@ -302,8 +318,10 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
 """Settings by field name. `stop` may be repeated; any other setting may be given once for each condition."""
 
 
-NOUNS = {"made": "data set"}
-"""The noun for messages of a body that is not called like its declaration."""
+LIKE_ANOTHER = ("scenario", "made", "export", "table")
+"""Bodies of declarations that can be `like` another one with changes."""
+NOUNS = {"made": "data set", "dataset": "data set"}
+"""What a declaration is called, by its body or its first word, if it is not called like that."""
 NO_CHAT = Exclusion(
     ("chat", "continue", "returns"), "remove one of the two: a plain text has no turns, and no form of a reply"
 )
@@ -788,7 +806,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
     *TABLES,
     *(
         change
-        for body in ("scenario", "made", "export")
+        for body in LIKE_ANOTHER
         for change in (
             Construct(
                 f"{body}_added",
@@ -797,6 +815,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
                 f"with `like`: statements beside those of the other {NOUNS.get(body, body)}",
                 body=body,
                 keyword="add",
+                change="adds",
             ),
             Construct(
                 f"{body}_without",
@@ -804,6 +823,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
                 "without STATEMENT [NAME]",
                 f"with `like`: a statement of the other {NOUNS.get(body, body)} that this one lacks",
                 keyword="without",
+                change="leaves out",
             ),
         )
     ),

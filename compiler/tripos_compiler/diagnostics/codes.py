@@ -306,6 +306,7 @@ CODES: dict[str, str] = {
     "W1010": "argument never shown",
     "W1011": "sample rows among given data",
     "W1012": "reply asked for in two forms",
+    "W1013": "reply run as code",
     "W1205": "judge of its own family",
     "W1208": "unknown variable",
     "W1209": "setting not taken",

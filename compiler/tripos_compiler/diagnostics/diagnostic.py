@@ -124,6 +124,11 @@ class Diagnostics:
         """Return the attempt that starts here."""
         return Attempt(self, len(self.items), self.failures)
 
+    @property
+    def size(self) -> tuple[int, ...]:
+        """The numbers of everything recorded so far: it changes with each message and each loss."""
+        return len(self.items), self.failures, len(self.skipped_names), len(self.skipped_blocks)
+
     def extend(self, items: Iterable[Diagnostic], failures: int) -> None:
         """Add the diagnostics of another collector with its number of failures."""
         self.items.extend(items)
@@ -199,7 +204,7 @@ def _as_written(items: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
         key: object = number if span is None else (item.severity, item.code, span.written)
         groups.setdefault(key, []).append(item)
     for group in groups.values():
-        own = [item for item in group if not item.labels or not isinstance(item.labels[0].span.anchor, CopiedText)]
+        own = [item for item in group if _reason(item) is None]
         alone = len({_reason(item) for item in group}) == 1
         for item in own or group[:1]:
             labels = tuple(Label(label.span.written, label.text) for label in item.labels)
@@ -286,30 +291,45 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
     >>> nearest("candidat", ["judge", "candidate"])
     'candidate'
+    >>> nearest("Q", ["a", "q"]), nearest("di", ["en", "id"])
+    ('q', 'id')
     >>> nearest("xyz", ["judge", "candidate"]) is None
     True
     """
     folded, written = {name.casefold(): name for name in sorted(known)}, word.casefold()
     close = difflib.get_close_matches(written, folded, n=1, cutoff=MIN_SIMILARITY)
     if not close:  # in a short word, one mistake is a large share
-        close = [name for name in folded if _is_one_mistake(written, name)]
+        close = [name for name in folded if _is_transposed(written, name)]
+    if not close:
+        close = [name for name in folded if _has_one_wrong_letter(written, name)]
+        close = close if len(close) == 1 else []
     return folded[close[0]] if close else None
 
 
-def _is_one_mistake(word: str, name: str) -> bool:
-    """Return true if one letter is wrong, or two neighbours are exchanged.
+def _is_transposed(word: str, name: str) -> bool:
+    """Return true if two neighbours are exchanged.
 
-    >>> _is_one_mistake("rum", "run"), _is_one_mistake("tow", "two"), _is_one_mistake("str", "set")
+    >>> _is_transposed("tow", "two"), _is_transposed("di", "id"), _is_transposed("str", "set")
     (True, True, False)
     """
-    wrong = [place for place, (one, two) in enumerate(zip(word, name, strict=False)) if one != two]
-    if len(word) != len(name) or len(wrong) > 2:
-        return False
-    return len(wrong) == 1 or (
-        len(wrong) == 2
-        and sorted(word[wrong[0] : wrong[1] + 1]) == sorted(name[wrong[0] : wrong[1] + 1])
-        and wrong[1] == wrong[0] + 1
-    )
+    wrong = _wrong_letters(word, name)
+    return len(wrong) == 2 and wrong[1] == wrong[0] + 1 and sorted(word) == sorted(name)
+
+
+def _has_one_wrong_letter(word: str, name: str) -> bool:
+    """Return true if one letter of three is another one. In a shorter word, that is at least half of it.
+
+    >>> _has_one_wrong_letter("rum", "run"), _has_one_wrong_letter("ad", "id"), _has_one_wrong_letter("a", "q")
+    (True, False, False)
+    """
+    return len(word) == 3 and len(_wrong_letters(word, name)) == 1
+
+
+def _wrong_letters(word: str, name: str) -> list[int]:
+    """Return the places at which two words of one length differ; none for words of several lengths."""
+    if len(word) != len(name):
+        return []
+    return [place for place, (one, two) in enumerate(zip(word, name, strict=True)) if one != two]
 
 
 def suggest(word: str, known: Iterable[str], otherwise: str) -> str:

@@ -152,6 +152,11 @@ MISPLACED: Mapping[tuple[str, str], str] = MappingProxyType(
 """The notation of a statement in a block, by the block and by the word of a statement that belongs elsewhere."""
 
 
+_RECORD = "reasons and a verdict are written `gives { reasons text, verdict bool }`; `in` is for a verdict alone"
+AFTER_BLOCK: Mapping[tuple[str, str], str] = MappingProxyType({("gives", "in"): _RECORD})
+"""The help for a word after the block of a statement, by the word before the block and by that word."""
+
+
 def notation_for(kind: Kind, word: str) -> str | None:
     """Return the notation for a word or sign of another language, or None if it is not known.
 

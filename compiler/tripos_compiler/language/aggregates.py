@@ -925,7 +925,7 @@ FAMILIES = {
     "llama": r"llama|vicuna|alpaca",
     "qwen": r"qwen|qwq|qvq",
     "deepseek": r"deepseek",
-    "mistral": r"mistral|mixtral|codestral|ministral|magistral|pixtral",
+    "mistral": r"mistral|mixtral|codestral|devstral|ministral|magistral|pixtral|voxtral",
     "glm": r"glm",
     "grok": r"grok",
     "command": r"command-|c4ai|aya",
@@ -939,6 +939,20 @@ FAMILIES = {
     "nova": r"nova-",
     "granite": r"granite",
     "smollm": r"smollm",
+    "minimax": r"minimax|abab",
+    "baichuan": r"baichuan",
+    "step": r"step-\d",
+    "mimo": r"mimo-",
+    "longcat": r"longcat",
+    "ling": r"(?:ling|ring)-",
+    "exaone": r"exaone",
+    "solar": r"solar-",
+    "falcon": r"falcon",
+    "jamba": r"jamba",
+    "olmo": r"olmo|tulu",
+    "nemotron": r"nemotron",
+    "reka": r"reka-",
+    "apertus": r"apertus",
 }
 """Model family to the pattern of its model names, matched at the start of a word."""
 PEOPLE = "human/"
@@ -951,6 +965,8 @@ def families_in_name(model: str) -> frozenset[str]:
 
     >>> sorted(families_in_name("openrouter/deepseek/deepseek-r1-distill-qwen-32b"))
     ['deepseek', 'qwen']
+    >>> sorted(families_in_name("mistralai/devstral-small")), sorted(families_in_name("MiniMaxAI/MiniMax-M2"))
+    (['mistral'], ['minimax'])
     >>> families_in_name("azure/prod-7")
     frozenset()
     """

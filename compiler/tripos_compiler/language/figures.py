@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TypeGuard
 
 from tripos_compiler.language.aggregates import declared_aggregate, is_of_all_models
 from tripos_compiler.plan import Aggregate, Figure, Formula, Measure, Measured, Plan
@@ -49,6 +50,32 @@ def means_of_cells(figure: Figure) -> Iterator[Aggregate]:
         case Formula(values=values):
             for value in values:
                 yield from means_of_cells(value)
+
+
+def quotients_of_sums(figure: Figure, measures: Mapping[str, Measure]) -> Iterator[tuple[Aggregate, Aggregate]]:
+    """Yield the two sums of scores of each quotient in a figure that divides one by another."""
+    if not isinstance(figure, Formula):
+        return
+    if figure.operator == "/":
+        above, below = (_unsliced(value, measures) for value in figure.values)
+        if _is_sum_of_scores(above) and _is_sum_of_scores(below):
+            yield above, below
+    for value in figure.values:
+        yield from quotients_of_sums(value, measures)
+
+
+def _unsliced(figure: Figure, measures: Mapping[str, Measure]) -> Figure:
+    """Return the figure of the measure that `figure` names without a slice; otherwise the figure itself."""
+    while isinstance(figure, Measured) and not figure.slice:
+        figure = measures[figure.measure].figure
+    return figure
+
+
+def _is_sum_of_scores(figure: Figure) -> TypeGuard[Aggregate]:
+    if not isinstance(figure, Aggregate) or figure.of is not None:
+        return False
+    declared = declared_aggregate(figure.function)
+    return declared.degree == 1 and not declared.counts
 
 
 def leaves_of(figure: Figure, measures: Mapping[str, Measure]) -> Iterator[Aggregate]:

@@ -46,6 +46,7 @@ from tripos_compiler.plan import (
     Formula,
     Get,
     Grade,
+    IntegerType,
     IntervalEnd,
     Items,
     Literal_,
@@ -57,6 +58,7 @@ from tripos_compiler.plan import (
     Ref,
     Scenario,
     Score,
+    Scorer,
     Type,
     Unary,
     Verdict,
@@ -69,11 +71,11 @@ from tripos_compiler.source.data_classes import dataclass
 
 @dataclass(frozen=True)
 class Ranges:
-    """Types and ranges of expressions of scenarios. `fields` has the field types of every data set, and `gives` the
-    result type of every judge."""
+    """Types and ranges of expressions of scenarios. `fields` has the field types of every data set, and `scorers`
+    every judge."""
 
     fields: Mapping[str, Mapping[str, Type]]
-    gives: Mapping[str, Type | None]
+    scorers: Mapping[str, Scorer]
     _cache: dict[tuple[int, int], tuple[Scenario, Expr, Interval]] = field(default_factory=dict, compare=False)
     """Cache by identity; expressions share the values of a `let`."""
 
@@ -92,7 +94,7 @@ class Ranges:
                 return self.type_at(scenario, step.single) or NumberType()
             case Column(type=type_):
                 return type_
-        return self.gives.get(step.scorer) or NumberType()
+        return self._gives(step.scorer) or NumberType()
 
     def of_step(self, scenario: Scenario, step: ScoringStep) -> Interval:
         """Return the range of the values of a step, also if they have no declared scale."""
@@ -120,11 +122,32 @@ class Ranges:
                 return Interval.point(float(value))
             case Unary(operator="-", value=value):
                 return -self.of(scenario, value)
+            case Binary(operator="/", left=left, right=right) if (
+                low := self._marked_from(scenario, left, right)
+            ) is not None:
+                return Interval(float(min(low, 0)), 1.0)
             case Binary(operator="+" | "-" | "*" | "/" as sign, left=left, right=right):
                 return COMPUTED[sign](self.of(scenario, left), self.of(scenario, right))
             case Call():
                 return self.called(scenario, expr)
         return ANY
+
+    def _gives(self, scorer: str) -> Type | None:
+        """Return the type of the values of a judge; None if they are those of metrics or of no known judge."""
+        return self.scorers[scorer].gives if scorer in self.scorers else None
+
+    def _marked_from(self, scenario: Scenario, marked: Expr, maximum: Expr) -> int | None:
+        """Return the least mark of a verdict whose scale ends at `maximum`, the same in each row; None for others."""
+        verdict = marked.of if isinstance(marked, AtElement) else marked
+        steps = [step for step in scenario.steps if isinstance(step, Verdict) and verdict == Ref(path=(step.name,))]
+        lows = set[int | None]()
+        for step in steps:
+            match self.scorers.get(step.scorer):
+                case Scorer(maximum=Ref(path=(param,)), gives=IntegerType(low=low)) if step.args[param] == maximum:
+                    lows.add(low)
+                case _:
+                    return None
+        return lows.pop() if len(lows) == 1 else None
 
     def type_at(self, scenario: Scenario, expr: Expr) -> Type | None:
         """Return the declared type of a path: a field of a row or a reply, or a field or list item below it. None for
@@ -152,7 +175,7 @@ class Ranges:
                 returns = step.read_as
                 found.append(returns if returns is None or returns.kind == "record" else {"value": returns})
             elif isinstance(step, Verdict) and step.name == name:
-                found.append(self.gives.get(step.scorer))
+                found.append(self._gives(step.scorer))
         return found[0] if found and all(each == found[0] for each in found) else None
 
     def _probability(self, scenario: Scenario, expr: Expr, parts: Collection[str]) -> Interval:
@@ -224,7 +247,7 @@ class _Arguments:
 def ranges_of(plan: Plan) -> Ranges:
     """Return the types and ranges of a plan."""
     fields = {dataset.name: {field.name: field.type for field in dataset.fields} for dataset in plan.datasets}
-    return Ranges(fields, {scorer.name: scorer.gives for scorer in plan.scorers})
+    return Ranges(fields, {scorer.name: scorer for scorer in plan.scorers})
 
 
 def score_ranges(plan: Plan) -> dict[str, Interval]:

@@ -8,7 +8,7 @@ the mean.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Literal
 
@@ -256,9 +256,21 @@ def conversations_before(scored: ScoredStep) -> dict[str, int]:
     for scenario in scored.scenarios:
         for treatment in scenario.treatments:
             for ask, talks in _asks_after_conversations(treatment, scored.of):
-                if talks > 1:
-                    found[ask.fingerprint] = talks
+                if (times := _times(talks)) > 1:
+                    found[ask.fingerprint] = times
     return found
+
+
+def repeated_conversations(scored: ScoredStep) -> set[str]:
+    """Return the names of the conversations among which the replies of a scored step are divided."""
+    return {
+        talk.name
+        for scenario in scored.scenarios
+        for treatment in scenario.treatments
+        for _, talks in _asks_after_conversations(treatment, scored.of)
+        for talk in talks
+        if talk.repeat > 1
+    }
 
 
 def most_tries(scored: ScoredStep) -> int:
@@ -268,20 +280,23 @@ def most_tries(scored: ScoredStep) -> int:
     of = frozenset(step.of for step in scored.steps if step.of in step.needs or f"{step.of}.samples" not in step.needs)
     for scenario in scored.scenarios:
         for treatment in scenario.treatments:
-            most += [-(-ask.samples // talks) for ask, talks in _asks_after_conversations(treatment, of)]
+            most += [-(-ask.samples // _times(talks)) for ask, talks in _asks_after_conversations(treatment, of)]
             most += [step.repeat for step in treatment.steps if isinstance(step, Converse) and step.name in of]
     return max(most)
 
 
-def _asks_after_conversations(treatment: Treatment, names: frozenset[str]) -> Iterator[tuple[Ask, int]]:
-    """Yield every ask with one of these names, and the number of conversations among which its replies are divided."""
+def _asks_after_conversations(treatment: Treatment, names: frozenset[str]) -> Iterator[tuple[Ask, list[Converse]]]:
+    """Yield every ask with one of these names, and the conversations among which its replies are divided."""
     steps = {step.name: step for step in treatment.steps}
     for name in names:
         ask = steps.get(name)
         if isinstance(ask, Ask):
             before = [steps[need] for need in ask.needs if need in steps]
-            counts = [step.repeat for step in before if isinstance(step, Converse) and step.repeat < ask.samples]
-            yield ask, math.lcm(*counts)
+            yield ask, [step for step in before if isinstance(step, Converse) and step.repeat < ask.samples]
+
+
+def _times(talks: Iterable[Converse]) -> int:
+    return math.lcm(*(talk.repeat for talk in talks))
 
 
 def _is_rubric(step: ScoringStep) -> bool:

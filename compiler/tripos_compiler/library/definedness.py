@@ -87,11 +87,8 @@ def find_undefined(expr: Expr) -> Iterator[Undefinedness]:
 def _lacks(expr: Expr, done: dict[int, tuple[Undefinedness, ...]]) -> tuple[Undefinedness, ...]:
     """Return the distinct lacks of an expression. `done` caches results by identity, since a `let` is shared."""
     if id(expr) not in done:
-        done[id(expr)] = tuple(
-            {
-                id(undefinedness): undefinedness for undefinedness in _each_lack(expr, partial(_lacks, done=done))
-            }.values()
-        )
+        found = _each_lack(expr, partial(_lacks, done=done))
+        done[id(expr)] = tuple({id(lack): lack for lack in found}.values())
     return done[id(expr)]
 
 
@@ -219,10 +216,10 @@ def _known_call(function: Function, call: Call, type_: Type | None, static_facts
     given = arguments_of(call)
     if function.shape is Shape.SAME:  # only a literal is checked, not the argument of a call
         return replace(static_facts(given[function.names[0]], type_), literal=None)
-    factses = {name: static_facts(argument) for name, argument in given.items()}
-    static_factses = [static_facts(argument) for argument in (*call.args, *call.named.values())]
-    low, _ = function.range_of(_KnownRanges(factses, static_factses))
-    facts = replace(_typed(type_), items=function.least_items(factses))
+    known = {name: static_facts(argument) for name, argument in given.items()}
+    every = [static_facts(argument) for argument in (*call.args, *call.named.values())]
+    low, _ = function.range_of(_KnownRanges(known, every))
+    facts = replace(_typed(type_), items=function.least_items(known))
     return replace(facts, range=Interval(max(low, facts.range.low)))
 
 

@@ -193,6 +193,9 @@ class Function:
     """Whether its result contains no more text than its arguments."""
     compares_answers: bool = False
     """Whether it decides if its two arguments are the same answer."""
+    replies: tuple[str, ...] = ()
+    """Replies that it reads, if it reads the answer of one; `#` stands for a whole number, and `{marker}` for the value
+    of a parameter of that name. Mocks reply with one of them if nothing else says what to reply."""
     reads_option_of: str | None = None
     """Parameter with the options of a question, if it reads which of them a reply chooses."""
     prints_options: str | None = None
@@ -232,6 +235,12 @@ class Function:
         """Return the parameters that are lists. A set given for one becomes the list of its items in order."""
         return self._signature.sequences
 
+    @property
+    def own_parameters(self) -> tuple[Parameter, ...]:
+        """Return the parameters that a call writes under their own names: all but the names and the values of
+        `values_by_name`."""
+        return self.parameters[:-2] if self.values_by_name else self.parameters
+
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Return the names of its parameters."""
@@ -256,9 +265,9 @@ class Function:
     @property
     def shown(self) -> str:
         """Signature for people, for example `same_number(a: number?, b: number?) -> bool`."""
-        parameters = [parameter.shown for parameter in self.parameters]
+        parameters = [parameter.shown for parameter in self.own_parameters]
         if self.values_by_name:
-            parameters[-2:] = ["NAME…: text"]
+            parameters.append("NAME…: text")
         return f"{self.name}({', '.join(parameters)}) -> {pattern_notation(self.pattern)}"
 
     @property

@@ -21,7 +21,7 @@ def _is_there(given: Arguments) -> bool:
 
 
 def _has_items(name: str) -> Callable[[Arguments], bool]:
-    return lambda factses: factses[name].items > 0
+    return lambda given: given[name].items > 0
 
 
 def _has_numbers(given: Arguments) -> bool:
@@ -29,12 +29,12 @@ def _has_numbers(given: Arguments) -> bool:
 
 
 def _has_reference(name: str) -> Callable[[Arguments], bool]:
-    return lambda factses: factses[name].text or factses[name].items > 0
+    return lambda given: given[name].text or given[name].items > 0
 
 
 def _is_written(name: str) -> Callable[[Arguments], bool]:
     """Return a test that an argument is literal or omitted: the compiler has already checked a literal."""
-    return lambda factses: name not in factses or factses[name].literal is not None
+    return lambda given: name not in given or given[name].literal is not None
 
 
 def _are_columns(given: Arguments) -> bool:
@@ -149,7 +149,7 @@ NO_OPTION_SEEN = Partial(
 NO_PERPLEXITY = Partial(("logprobs",), "the list is empty", None, _never)
 NO_TOOL = Partial(
     ("tools", "allowed"),
-    "a call is allowed of a tool that is not there",
+    "a call of an unknown tool is allowed",
     "fix the row, which allows it",
     _never,
 )
@@ -174,7 +174,7 @@ OTHER_HOLES = Partial(
     ("template",),
     texts.OTHER_HOLES,
     "write the template out, or take it from the row",
-    lambda factses: _is_written("template")(factses) and factses["holes"].order is not None,
+    lambda given: _is_written("template")(given) and given["holes"].order is not None,
 )
 NO_RUN = Partial(("run",), "the run is shorter than a word", "write the length of the run out", _is_written("run"))
 NO_REFERENCE = Partial(
@@ -195,13 +195,13 @@ NO_GROUP = Partial(
     ("pattern", "new"),
     "the pattern is not a regular expression, or lacks a group that is put in",
     "write the pattern and the new text out",
-    lambda factses: _is_written("pattern")(factses) and _is_written("new")(factses),
+    lambda given: _is_written("pattern")(given) and _is_written("new")(given),
 )
 NO_RUN_OR_REFERENCE = Partial(
     ("n", "reference"),
     "the run is shorter than a word, or there is no reference",
     "write the length of the run out, and rule it out: `when length(…) > 0`",
-    lambda factses: _is_written("n")(factses) and _has_reference("reference")(factses),
+    lambda given: _is_written("n")(given) and _has_reference("reference")(given),
     _if_written("n", _not_empty("reference")),
 )
 NO_PLACE = Partial(("at",), "the rows have no such field", "write the field out", _has_fields)

@@ -340,10 +340,14 @@ def list_of(of: Type) -> Type:
 
 
 def are_equal(left: Any, right: Any) -> bool:
-    """Return true if two values are equal. A set equals a list with the same items, and in JSON true is not 1."""
+    """Return true if two values are equal. A set equals a list with the same items, and in JSON true is not 1.
+
+    >>> are_equal({"a"}, ["a", "a"]), are_equal(1, 1.0), are_equal(True, 1), are_equal([True], [1])
+    (True, True, False, False)
+    """
     if isinstance(left, AbstractSet) != isinstance(right, AbstractSet):
         return left is not None and right is not None and set(left) == set(right)
-    return bool(left == right) and (not isinstance(left, Mapping | list) or _are_of_one_kind(left, right))
+    return bool(left == right) and _are_of_one_kind(left, right)
 
 
 def _are_of_one_kind(left: Any, right: Any) -> bool:

@@ -21,6 +21,8 @@ from tripos_compiler.library.types import TEXTS, fits, type_notation, without_op
 from tripos_compiler.lowering.folding import FALSE, fold_arms
 from tripos_compiler.lowering.multi_turn_asks import (
     ElementAsks,
+    PromptSequence,
+    ToolLoop,
     add_element_asks,
     add_loop_turns,
     add_prompt_turns,
@@ -28,9 +30,10 @@ from tripos_compiler.lowering.multi_turn_asks import (
     lower_prompts,
     lower_state,
 )
-from tripos_compiler.lowering.requests import count_of, lower_request, lower_samples
+from tripos_compiler.lowering.requests import Request, count_of, lower_request, lower_samples
 from tripos_compiler.lowering.steps import (
     REQUEST_UNDEFINED,
+    SamplesAfter,
     Steps,
     note_shown_names,
     warn_undefined,
@@ -616,7 +619,8 @@ def _ask(steps: Steps, statement: Statement, when: Typed | None, elements: Eleme
         when=expr_of(when),
         fingerprint="",
     )
-    ask = _with_samples_after(steps, statement, ask)
+    repeated = elements or script or loop
+    ask, follows = _with_samples_after(steps, statement, ask, repeated)
     _check_alike(steps, statement, ask, earlier_asks)
     if steps.attempt.failed:
         return
@@ -624,20 +628,44 @@ def _ask(steps: Steps, statement: Statement, when: Typed | None, elements: Eleme
     for typed in (chat, options):
         if typed is not None:
             warn_undefined(steps, typed, REQUEST_UNDEFINED, when)
+    before = {id(step) for step in steps.lowered}
+    _add_asks(steps, statement, question, ask, repeated)
+    if follows is not None:
+        added = (step for step in steps.lowered if isinstance(step, Ask) and id(step) not in before)
+        steps.samples_after |= {id(step): follows for step in added}
+
+
+Repeated = ElementAsks | PromptSequence | ToolLoop
+"""What an ask of several replies is repeated for: elements, prompts or turns."""
+
+
+def _add_asks(steps: Steps, statement: Statement, question: Request, ask: Ask, repeated: Repeated | None) -> None:
+    """Add an ask to the steps: one, or one for each element, prompt or turn."""
     draws = [shot.drawn for shot in ask.shots]
-    exprs = [expr for expr in (ask.chat, ask.options, ask.offered, *draws) if expr is not None]
-    if elements is not None:
-        note_shown_names(steps, question, elements.of, *exprs)
-        add_element_asks(steps, statement, ask, elements)
-    elif script is not None:
-        note_shown_names(steps, question, script.prompts.expr, *exprs)
-        add_prompt_turns(steps, statement, ask, script)
-    elif loop is not None:
-        note_shown_names(steps, question, loop.state.expr, *exprs)
-        add_loop_turns(steps, statement, ask, loop)
-    else:
-        _add_ask(steps, statement, ask)
-        note_shown_names(steps, question, *exprs)
+    exprs = [expr for expr in (ask.chat, ask.options, ask.offered, *draws, _source(repeated)) if expr is not None]
+    note_shown_names(steps, question, *exprs)
+    match repeated:
+        case ElementAsks():
+            add_element_asks(steps, statement, ask, repeated)
+        case PromptSequence():
+            add_prompt_turns(steps, statement, ask, repeated)
+        case ToolLoop():
+            add_loop_turns(steps, statement, ask, repeated)
+        case None:
+            _add_ask(steps, statement, ask)
+
+
+def _source(repeated: Repeated | None) -> Expr | None:
+    """Return the list of elements or prompts, or the state, that an ask of several replies starts from."""
+    match repeated:
+        case ElementAsks():
+            return repeated.of
+        case PromptSequence():
+            return repeated.prompts.expr
+        case ToolLoop():
+            return repeated.state.expr
+        case None:
+            return None
 
 
 def _add_ask(steps: Steps, statement: Statement, ask: Ask) -> None:
@@ -736,28 +764,30 @@ def _check_alike(steps: Steps, statement: Statement, ask: Ask, earlier: Sequence
         steps.program.diagnostics.error("E0301", message, name.span, label, help=help_)
 
 
-def _with_samples_after(steps: Steps, statement: Statement, ask: Ask) -> Ask:
-    """Return an ask with its number of samples: with `samples N after each STEP`, N for each sample of the step."""
+def _with_samples_after(
+    steps: Steps, statement: Statement, ask: Ask, repeated: Repeated | None
+) -> tuple[Ask, SamplesAfter | None]:
+    """Return an ask with its greatest number of samples in any arm, and its `samples N after each STEP`, if any."""
     written = statement.one_of("samples")
     step = written.find_name("step") if written is not None else None
     if step is None:
-        return ask
+        return ask, None
     program = steps.program
-    built_on = transitive_dependencies(steps.lowered, direct_dependencies(ask))
+    built_on = transitive_dependencies(steps.lowered, direct_dependencies(ask) | steps.uses(_source(repeated)))
     declared = steps.model_steps.get(step.text)
     if declared is None:
         help_ = suggest(step.text, steps.model_steps, "name a step above that this ask builds on")
         program.diagnostics.error("E0201", f"there is no step `{step.text}`", step.span, help=help_, unknown=step.text)
-        return ask
+        return ask, None
     program.index.use(step.span, declared.span)
     if step.text not in built_on:
         message = f"`{ask.name}` does not build on `{step.text}`"
         help_ = f"`continue {step.text}`, use it in the prompt, or write `samples {ask.samples}`"
         program.diagnostics.error("E0301", message, step.span, Label(declared.span, "the step"), help=help_)
-        return ask
+        return ask, None
     counted = transitive_dependencies(steps.lowered, {step.text})
     times = max(getattr(each, "repeat", getattr(each, "samples", 1)) for each in steps.lowered if each.name in counted)
-    return ask.model_copy(update={"samples": ask.samples * times})
+    return ask.model_copy(update={"samples": ask.samples * times}), SamplesAfter(ask.samples, step.text)
 
 
 def _check_secrets(steps: Steps, statement: Statement) -> None:

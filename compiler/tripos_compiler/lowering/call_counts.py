@@ -538,8 +538,7 @@ def _decides(expr: Expr, names: Mapping[str, Any]) -> bool:
 
 def known_rows(program: Program, names: Iterable[str]) -> KnownRows:
     """Return the rows of these data sets that expressions read; data sets whose rows a run makes are left out."""
-    loaded = {name: program.top_level_datasets[name] for name in names if name in program.top_level_datasets}
-    return {name: [row.values for row in each.rows] for name, each in loaded.items() if each.rows_known and each.sound}
+    return {name: rows for name in names if (rows := program.known_rows(name)) is not None}
 
 
 @dataclass(frozen=True)

@@ -5,19 +5,18 @@ Every row must lie in an allowed cell of the context.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import field
 from typing import Any
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics.diagnostic import Attempt, Label
 from tripos_compiler.language.contexts import allowed_cells as each_cell, axes_in_guards, broken_guard, count_cells
-from tripos_compiler.language.evaluation import DATA, TREES, Unavailable, evaluate
+from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.language.references import names_in, subexpressions
 from tripos_compiler.library.types import type_notation
-from tripos_compiler.lowering.declarations import branches_of
+from tripos_compiler.lowering.datasets import known_data
 from tripos_compiler.lowering.generated_datasets import lower_scenario_dataset, may_have_fewer_rows
-from tripos_compiler.plan import Arm, Axis, Branches, ChoiceType, Data, Expr, Literal_, Rows
+from tripos_compiler.plan import Arm, Axis, ChoiceType, Expr, Literal_, Rows
 from tripos_compiler.resolve.program import (
     KINDS,
     Binding,
@@ -275,25 +274,6 @@ def _condition_data(program: Program, where: Expr, condition: Syntax) -> dict[st
         program.diagnostics.error("E0314", message, condition.span, help=help_)
 
     return known_data(program, where, report)
-
-
-def known_data(program: Program, expr: Expr, report: Callable[[str], None] | None = None) -> dict[str, Any] | None:
-    """Return the data sets and trees that an expression reads, as names for `evaluate`; None if a data set has rows
-    that are known only during a run, whose name is passed to `report`."""
-    data: dict[str, Any] = {}
-    trees: dict[str, Any] = {}
-    for part in subexpressions(expr):
-        match part:
-            case Data(dataset=name):
-                loaded = program.top_level_datasets.get(name)
-                if loaded is None or not loaded.rows_known or not loaded.sound:
-                    if report is not None:
-                        report(name)
-                    return None
-                data[name] = [row.values for row in loaded.rows]
-            case Branches(tree=tree):
-                trees[tree] = branches_of(program, tree) or {}
-    return {DATA: data, TREES: trees}
 
 
 def _count_file_rows(

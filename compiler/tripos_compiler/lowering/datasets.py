@@ -6,13 +6,14 @@ Reads every file and checks each column and value.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from decimal import Decimal
 from typing import Any
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics.diagnostic import Attempt, Label, nearest
+from tripos_compiler.language.evaluation import DATA, TREES
 from tripos_compiler.language.exact_values import InexactJson, exact_number
 from tripos_compiler.language.references import subexpressions
 from tripos_compiler.language.rows import (
@@ -29,7 +30,8 @@ from tripos_compiler.language.rows import (
 from tripos_compiler.library.media import MediumKind
 from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.library.types import type_notation, without_optional
-from tripos_compiler.plan import DataField, DataFile, Dataset, Join, Type, digest
+from tripos_compiler.lowering.declarations import branches_of
+from tripos_compiler.plan import Branches, Data, DataField, DataFile, Dataset, Expr, Join, Type, digest
 from tripos_compiler.resolve.program import Binding, LoadedDataset, LoadedRow, Program, Scope, Typed, row_fields
 from tripos_compiler.resolve.python_functions import is_compile_time
 from tripos_compiler.source.data_classes import dataclass
@@ -627,3 +629,26 @@ def check_key(program: Program, syntax: Syntax, scope: Scope) -> Typed:
     else:
         is_compile_time(program, typed.expr, syntax.span)
     return typed
+
+
+# Data that is known before a run
+
+
+def known_data(program: Program, expr: Expr, report: Callable[[str], None] | None = None) -> dict[str, Any] | None:
+    """Return the data sets and trees that an expression reads, as names for `evaluate`; None if one of them is not
+    known before a run, whose name is passed to `report`."""
+    data: dict[str, Any] = {}
+    trees: dict[str, Any] = {}
+    for part in subexpressions(expr):
+        match part:
+            case Data(dataset=name):
+                found: Any = data.setdefault(name, program.known_rows(name))
+            case Branches(tree=name):
+                found = trees.setdefault(name, branches_of(program, name))
+            case _:
+                continue
+        if found is None:
+            if report is not None:
+                report(name)
+            return None
+    return {DATA: data, TREES: trees}

@@ -26,7 +26,6 @@ from tripos_compiler.lowering.measures.aggregates import find_measure, find_oper
 from tripos_compiler.lowering.measures.dimensions import (
     Groupable,
     check_own_line,
-    dimension_text,
     read_dimension,
     read_dimensions,
 )
@@ -67,7 +66,7 @@ from tripos_compiler.resolve.program import (
     row_binding,
 )
 from tripos_compiler.source.data_classes import dataclass
-from tripos_compiler.source.tree import Name, Number, Syntax, free_names
+from tripos_compiler.source.tree import Name, Number, Syntax, dimension_text, free_names
 from tripos_compiler.typecheck.expressions import check, check_condition
 from tripos_compiler.typecheck.templates import free_variables_of, lower_texts
 from tripos_compiler.typecheck.types import axis_type

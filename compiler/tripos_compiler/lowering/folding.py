@@ -16,7 +16,6 @@ from tripos_compiler.plan import (
     DeclaredSettings,
     Expr,
     Hole,
-    Items,
     Literal_,
     Loop,
     Part,
@@ -28,6 +27,7 @@ from tripos_compiler.plan import (
     map_parts,
 )
 from tripos_compiler.plan.steps import field_marks
+from tripos_compiler.typecheck.calls import is_literal
 
 TRUE = Literal_(value=True)
 FALSE = Literal_(value=False)
@@ -120,17 +120,13 @@ def _done(expr: Unary | Binary | Call) -> Expr:
             inside = (*args, *named.values())
             if expr.function not in FUNCTIONS:
                 return expr  # user's functions are called only during a run
-    if not all(_known(each) for each in inside):
+    if not all(map(is_literal, inside)):
         return expr
     try:
         value = evaluate(expr, {})
     except Unavailable:
         return expr
     return Literal_(value=value) if isinstance(value, str | int | float) else expr
-
-
-def _known(expr: Expr) -> bool:
-    return isinstance(expr, Literal_) or (isinstance(expr, Items) and all(_known(value) for value in expr.values))
 
 
 def fold_part(part: PartT, chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]]) -> PartT | None:

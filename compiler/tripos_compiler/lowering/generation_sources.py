@@ -13,18 +13,17 @@ from typing import Any
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics.diagnostic import Label, suggest
 from tripos_compiler.language.contexts import allowed_cells, axes_in_guards, count_cells
-from tripos_compiler.language.evaluation import DATA, TREES, Unavailable, evaluate
+from tripos_compiler.language.evaluation import DATA, Unavailable, evaluate
 from tripos_compiler.language.references import names_in, subexpressions
 from tripos_compiler.library.functions.trees import BETWEEN, ParsedTree
 from tripos_compiler.library.types import element_type, type_notation
-from tripos_compiler.lowering.datasets import bare_name
+from tripos_compiler.lowering.datasets import bare_name, known_data
 from tripos_compiler.lowering.declarations import branches_of
 from tripos_compiler.lowering.fingerprints import StepFingerprints
 from tripos_compiler.lowering.requests import Request
 from tripos_compiler.plan import (
     Ask,
     Axis,
-    Branches as TreeValue,
     Call,
     Data,
     DataField,
@@ -404,25 +403,15 @@ def is_counted(program: Program, source: Expr | None, where: Expr) -> bool:
 
 def known_rows(program: Program, source: Expr) -> list[Any] | None:
     """Return the rows or values of a source; None if they are not known before a run."""
-    data: dict[str, Any] = {}
-    trees: dict[str, Mapping[str, Any]] = {}
-    for part in subexpressions(source):
-        if isinstance(part, Data):
-            loaded = program.top_level_datasets.get(part.dataset)
-            if loaded is None or not loaded.rows_known or not loaded.sound:
-                return None
-            data[part.dataset] = [row.values for row in loaded.rows]
-        elif isinstance(part, TreeValue):
-            found = branches_of(program, part.tree)
-            if found is None:
-                return None
-            trees[part.tree] = found
-        elif isinstance(part, Call) and part.function in program.plugins:
-            return None
+    if any(isinstance(part, Call) and part.function in program.plugins for part in subexpressions(source)):
+        return None
+    data = known_data(program, source)
+    if data is None:
+        return None
     if isinstance(source, Data) and source.field is None:
-        return list(data[source.dataset])
+        return list(data[DATA][source.dataset])
     try:
-        return list(evaluate(source, {DATA: data, TREES: trees}))
+        return list(evaluate(source, data))
     except Unavailable:
         return None
 

@@ -35,7 +35,9 @@ from tripos_compiler.library.calls import arguments_of, call, is_call
 from tripos_compiler.library.function import Function
 from tripos_compiler.library.functions import lists, multiple_choice, texts as text_functions, tools
 from tripos_compiler.library.registry import FUNCTIONS
-from tripos_compiler.lowering.cases import ScenarioCases, known_data
+from tripos_compiler.library.signature import ArgumentError
+from tripos_compiler.lowering.cases import ScenarioCases
+from tripos_compiler.lowering.datasets import known_data
 from tripos_compiler.lowering.folding import map_expression
 from tripos_compiler.lowering.reply_forms import warn_of_form_in_rows
 from tripos_compiler.lowering.steps import Steps, list_length
@@ -53,6 +55,7 @@ from tripos_compiler.plan import (
     JudgedStep,
     Literal_,
     Pairing,
+    Ref,
     Retrieve,
     Rows,
     Scenario,
@@ -65,6 +68,7 @@ from tripos_compiler.plan import (
     serialized_form,
 )
 from tripos_compiler.resolve.program import LoadedDataset, LoadedRow, Program
+from tripos_compiler.resolve.python_functions import SHIPPED
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.text import Span
 
@@ -629,6 +633,7 @@ def check_protocol(
     """Warn of mistakes that make the figures of a scenario misleading."""
     _samples_alike(program, steps)
     _filled_templates(program, scenario, cases, steps)
+    _replies_run_as_code(program, steps)
     if not cases.from_file or cases.alias is None or not cases.known_rows:
         return
     rows = list(islice(cases.known_rows, MOST_ROWS))
@@ -801,17 +806,22 @@ def _filled_templates(program: Program, scenario: Scenario, cases: ScenarioCases
     """Report rows in which a template that is filled has other holes than those that have a value."""
     rows = cases.known_rows or ()
     seen: set[str] = set()
+    wrong_places: set[Span] = set()
     for step in (step for treatment in scenario.treatments for step in treatment.steps):
         every = list(uses(step))
         conditions = [use.expr for use in every if use.use == "condition" and use.owner is step]
         for use in every:
             fills = [part for part in subexpressions(use.expr) if is_call(part, text_functions.fill)]
-            key = serialized_form(use.expr).model_dump_json() if fills else ""
             data = known_data(program, use.expr) if fills else None
-            if data is None or key in seen:
+            if data is None:
+                continue
+            guards = [*conditions, *([] if use.guard is None else [use.guard])]
+            exprs = [serialized_form(each).model_dump_json() for each in (use.expr, *guards)]
+            key = f"{use.language} {exprs}"
+            _, span = program.index.places.get(id(fills[0]), (None, _place(steps, step)))
+            if key in seen or span in wrong_places:
                 continue
             seen.add(key)
-            guards = [*conditions, *([] if use.guard is None else [use.guard])]
             expr = map_expression(use.expr, _with_empty_values)
             for number, row in enumerate(rows, 1):
                 names = {**row, **data}
@@ -821,9 +831,29 @@ def _filled_templates(program: Program, scenario: Scenario, cases: ScenarioCases
                 wrong = _wrong_holes(expr, fills, names)
                 if wrong is not None:
                     where = f"row {number} of this scenario: " if names_in(expr) & row.keys() else ""
-                    _, span = program.index.places.get(id(fills[0]), (None, _place(steps, step)))
-                    program.diagnostics.error("E0406", f"{where}{wrong}", span, help=text_functions.FILL)
+                    program.diagnostics.error(wrong.code, f"{where}{wrong.message}", span, help=wrong.help)
+                    wrong_places.add(span)
                     break
+
+
+def _replies_run_as_code(program: Program, steps: Steps) -> None:
+    """Warn of programs that run the whole text of a reply, in which code may stand between lines of prose."""
+    texts = {
+        (step.name, "text") for step in steps.lowered if isinstance(step, Ask) and not step.plain and not step.options
+    }
+    for step in steps.lowered:
+        for part in (part for expr in step_expressions(step) for part in subexpressions(expr)):
+            plugin = program.plugins.get(part.function) if isinstance(part, Call) else None
+            if plugin is None or plugin.external != "shipped":
+                continue
+            assert isinstance(part, Call)
+            runs = SHIPPED[plugin.function].runs
+            run = {**dict(zip(plugin.parameters, part.args, strict=False)), **part.named}.get(runs)
+            if isinstance(run, Ref) and run.path in texts:
+                said = ".".join(run.path)
+                message = f"`{plugin.name}` runs the whole reply `{said}`, where code may stand in a fence with prose"
+                help_ = f"give it the code alone: `{runs}: code_block({said})`"
+                program.diagnostics.warning("W1013", message, _place(steps, step), help=help_)
 
 
 def _with_empty_values(part: Expr) -> Expr:
@@ -835,8 +865,8 @@ def _with_empty_values(part: Expr) -> Expr:
     return part.model_copy(update={"args": (template, holes, Items(values=(Literal_(value=""),) * len(holes.values)))})
 
 
-def _wrong_holes(expr: Expr, fills: Sequence[Expr], names: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with the holes of a template in an expression; None if nothing is, or it is not known."""
+def _wrong_holes(expr: Expr, fills: Sequence[Expr], names: Mapping[str, Any]) -> ArgumentError | None:
+    """Return the error of a template in an expression that has other holes; None without one, or if it is not known."""
     try:
         evaluate(expr, names)
     except NoValue as error:
@@ -849,7 +879,7 @@ def _wrong_holes(expr: Expr, fills: Sequence[Expr], names: Mapping[str, Any]) ->
     for part in fills:
         assert isinstance(part, Call)
         given = {name: _evaluate_or_none(of, names) for name, of in arguments_of(part).items() if name != "values"}
-        wrong = text_functions.wrong_holes(given)
+        wrong = text_functions.other_holes(given)
         if wrong is not None:
             return wrong
     return None

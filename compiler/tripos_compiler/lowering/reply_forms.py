@@ -8,7 +8,7 @@ verdict without the reasons that should come first.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tripos_compiler.diagnostics.text_format import shorten
@@ -110,18 +110,23 @@ def warn_of_two_forms(
     holes: Sequence[CheckedHole],
     name: str,
     appended: Type | None,
-    hint_of: Callable[[str], str],
+    gives: str | None = None,
 ) -> None:
     """Warn if the texts of a judge or of an ask want another form of the reply than the one that is appended to them.
 
-    `holes` are theirs. `hint_of` returns the help for a phrase of the texts.
+    `holes` are theirs. `gives` is what a judge gives, in the notation of a spec.
     """
     for said, found, span in _places(texts, holes, appended):
         phrase = _phrase(said, found)
         message = f"`{name}` asks for `{phrase}`, and its prompt is sent with another form of the reply at its end"
         if found.reasons:
             message = f"`{name}` asks for reasons (`{phrase}`), and the form at the end of its prompt has none"
-        program.diagnostics.warning("W1012", message, span, help=hint_of(phrase))
+        help_ = (
+            "take the form out of the prompt, or `returns` out of the ask, and read the text of the reply in the score"
+        )
+        if gives is not None:
+            help_ = _judge_hint(phrase, gives, appended)
+        program.diagnostics.warning("W1012", message, span, help=help_)
         return
 
 
@@ -154,7 +159,7 @@ def warn_of_form_in_rows(
                     "the reply at its end"
                 )
                 shown = "allocated metrics" if scorer.gives is None else type_notation(scorer.gives)
-                program.diagnostics.warning("W1012", message, place, help=judge_hint(phrase, shown, gives))
+                program.diagnostics.warning("W1012", message, place, help=_judge_hint(phrase, shown, gives))
                 return
 
 
@@ -180,12 +185,7 @@ def _template_in(expr: Expr) -> Expr | None:
     return expr if isinstance(expr, Ref) else None
 
 
-def ask_hint(phrase: str) -> str:
-    """Return the help for an ask that `returns` something, and whose prompt has a form of its own."""
-    return "take the form out of the prompt, or `returns` out of the ask, and read the text of the reply in the score"
-
-
-def judge_hint(phrase: str, shown: str, gives: Type | None) -> str:
+def _judge_hint(phrase: str, shown: str, gives: Type | None) -> str:
     """Return the help for a judge's prompt with a form of its own, of which `phrase` is a part. `shown` is what it
     `gives` in the notation of a spec.
     """

@@ -22,7 +22,7 @@ from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.language.references import paths_in, subexpressions
 from tripos_compiler.library.types import holds_media
 from tripos_compiler.lowering.call_counts import is_evaluable
-from tripos_compiler.lowering.reply_forms import ask_hint, warn_of_two_forms
+from tripos_compiler.lowering.reply_forms import warn_of_two_forms
 from tripos_compiler.plan import (
     RESERVED,
     Binary,
@@ -460,7 +460,7 @@ def lower_request(program: Program, scope: Scope, statement: Statement, rows: Ro
     request = Request(system, prompt, returns, lower_settings(program, scope, statement, rows))
     if statement.construct == "ask" and returns not in (None, ERROR_TYPE):
         texts = [text for written in (*systems, *prompts) for _, text in written.labels()]
-        warn_of_two_forms(program, texts, request.revealed_holes, statement.name().text, returns, ask_hint)
+        warn_of_two_forms(program, texts, request.revealed_holes, statement.name().text, returns)
     return request
 
 

@@ -97,6 +97,11 @@ def _under(
                 _report_missing_result(steps, step, missing[0], chosen, reported)
             continue
         uses = transitive_dependencies(kept, direct_dependencies(folded), whole=False)
+        follows = steps.samples_after.get(id(step))
+        if follows is not None:
+            most = max((samples[name] for name in uses), default=1)
+            times = samples.get(follows.step, most)  # without the step, what it builds on is repeated
+            folded = folded.model_copy(update={"samples": follows.count * times})
         whole = _with_needs(steps, folded, uses, kept, samples)
         if whole is None:
             _report_no_reply(steps, folded, chosen, reported)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import field
 from functools import partial
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics.diagnostic import Label, nearest, suggest
@@ -24,7 +24,7 @@ from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.library.types import fits, type_notation
 from tripos_compiler.lowering.dependency_order import in_order
-from tripos_compiler.lowering.reply_forms import judge_hint, warn_of_two_forms
+from tripos_compiler.lowering.reply_forms import warn_of_two_forms
 from tripos_compiler.lowering.requests import fields_read_alike, lower_request, lower_samples
 from tripos_compiler.plan import (
     VERDICTS,
@@ -33,6 +33,7 @@ from tripos_compiler.plan import (
     DialogueType,
     Expr,
     Hole,
+    IntegerType,
     Loop,
     MetricsType,
     NumberType,
@@ -66,9 +67,11 @@ from tripos_compiler.source.tree import (
     Argument,
     CallExpr,
     Entry,
+    Member,
     Name,
     Node,
     Number,
+    RangeExpr,
     SymbolExpr,
     Syntax,
     TableRow,
@@ -315,12 +318,18 @@ class ScorerOutput:
     form: dict[str, str] = field(default_factory=dict)
     counts: Counted = "every"
     stated: bool = False
+    maximum: Expr | None = None
+    """Upper end of the scale, if it depends on the arguments."""
+    scale: str = ""
+    """Notation of such a scale."""
 
     @property
     def shown(self) -> str:
         """The output in the notation of a spec."""
         if self.type is None:
             return "allocated metrics"
+        if self.scale:
+            return self.scale
         return type_notation(self.type) if self.source == "reply" else self.source
 
 
@@ -658,7 +667,7 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
         message = f"scorer `{name.text}` has no {what}"
         program.diagnostics.error("E0206", message, statement.head, help=help_, lacking=lacking)
         return
-    output = _gives(program, gives)
+    output = _gives(program, gives, None if parameters is None else parameters.scope)
     if output is not None:
         check_fair(program, statement, role, output)
     if parameters is None or not role_known:
@@ -688,12 +697,13 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
         program.diagnostics.error("E0701", message, prompts[0].head, help=help_)
         return
     exprs = [*request.lowered.expressions, *([] if chat is None else [chat.expr])]
+    if output.maximum is not None and not output.stated:
+        exprs.append(output.maximum)  # the form that is appended shows it
     _check_arguments_shown(program, name, parameters, prompt, system, exprs)
     if output.source == "reply" and not output.stated:
         texts = [text for written in (*statement.of("system"), *prompts) for _, text in written.labels()]
         appended = output.record or output.type
-        hint_of = partial(judge_hint, shown=output.shown, gives=appended)
-        warn_of_two_forms(program, texts, request.revealed_holes, name.text, appended, hint_of)
+        warn_of_two_forms(program, texts, request.revealed_holes, name.text, appended, output.shown)
     program.index.define("scorer", name.text, name.span, detail=f"{parameters.shown(name.text)} -> {output.shown}")
     scorer = Scorer(
         name=name.text,
@@ -703,6 +713,7 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
         prompt=prompt.texts,
         chat=expr_of(chat),
         gives=output.type,
+        maximum=output.maximum,
         record=output.record,
         form=output.form,
         counts=output.counts,
@@ -774,10 +785,12 @@ def _mentions_metrics(*groups: dict[str, tuple[CheckedHole, ...]]) -> bool:
     )
 
 
-def _gives(program: Program, statement: Statement) -> ScorerOutput | None:
-    """Return the output of a scorer. Reports a type that is not a score and returns None."""
+def _gives(program: Program, statement: Statement, scope: Scope | None) -> ScorerOutput | None:
+    """Return the output of a scorer. Reports a type that is not a score and returns None. `scope` has its parameters;
+    None if one is wrong.
+    """
     if statement.block is not None:
-        return _checked_weights(program, statement, _reply_record(program, statement))
+        return _checked_weights(program, statement, _reply_record(program, statement, scope))
     node = statement.find("type")
     if node is None:
         help_ = "write `gives TYPE`, or `gives { reasons text, verdict TYPE }`"
@@ -799,16 +812,57 @@ def _gives(program: Program, statement: Statement) -> ScorerOutput | None:
             program.diagnostics.error("E0705", message, statement.head, help="write `gives reward`")
             return None
         return ScorerOutput(NumberType(), "reward")
-    type_ = read_type(program, node, valued=True)
-    if type_ is None:
+    scale = _verdict_type(program, node, scope)
+    if scale is None:
         return None
+    type_ = scale.type
     if type_.kind not in VERDICTS:
         help_ = "a score is a bool, an integer, a number, a range, a choice, `reward` or `similarity`"
         program.diagnostics.error("E0301", "this is not a score", node.span, help=help_)
         return None
     counts: Counted = "first" if statement.has("first") else "last" if statement.has("last") else "every"
-    output = ScorerOutput(type_, "reply", statement.has("weighted"), None, form, counts, stated)
+    weighted = statement.has("weighted")
+    output = ScorerOutput(type_, "reply", weighted, None, form, counts, stated, scale.maximum, scale.notation)
     return _checked_weights(program, statement, output)
+
+
+class _VerdictType(NamedTuple):
+    """Type of a field of a judge's reply. If its arguments give the upper end of its scale, that is `maximum`, and the
+    type ends at the largest known value.
+    """
+
+    type: Type
+    maximum: Expr | None = None
+    notation: str = ""
+
+
+def _verdict_type(program: Program, node: Syntax, scope: Scope | None) -> _VerdictType | None:
+    """Return the type that a judge gives; None if it is wrong, which is reported."""
+    match node:
+        case RangeExpr(low=Number(value=int() as low), high=Name() | Member() as high):
+            pass
+        case _:
+            type_ = read_type(program, node, valued=True)
+            return None if type_ is None else _VerdictType(type_)
+    if scope is None:
+        program.diagnostics.follows()
+        return None
+    outer = next(free_names(high), None)
+    if outer is not None and outer.text not in scope:
+        known = ", ".join(f"`{name}`" for name in scope)
+        help_ = "add a parameter for it, such as `points: integer`, and write `gives 0..points`"
+        message = f"the scale ends at `{outer.text}`, and the parameters of this scorer are {known}"
+        program.diagnostics.error("E0201", message, outer.span, help=help_, unknown=outer.text)
+        return None
+    typed = check(program, high, scope, IntegerType(), "the end of this scale")
+    if typed.is_error:
+        return None
+    most = typed.type.high if isinstance(typed.type, IntegerType) else None
+    if most is not None and most <= low:
+        message = f"this scale begins at {low}, and `{high.span.excerpt}` is at most {most}"
+        program.diagnostics.error("E0302", message, node.span, help="write it from low to high: `0..points`")
+        return None
+    return _VerdictType(IntegerType(low=low, high=most), typed.expr, f"{low}..{high.span.excerpt}")
 
 
 def _checked_weights(program: Program, statement: Statement, output: ScorerOutput | None) -> ScorerOutput | None:
@@ -845,7 +899,7 @@ def _stated_form(program: Program, statement: Statement) -> dict[str, str] | Non
     return {language: text.value for language, text in texts.items()}
 
 
-def _reply_record(program: Program, statement: Statement) -> ScorerOutput | None:
+def _reply_record(program: Program, statement: Statement, scope: Scope | None) -> ScorerOutput | None:
     """Return the output of a judge that replies in a record: one field is the verdict, and the others are reasons."""
     assert statement.block is not None
     node = statement.find("type")
@@ -858,6 +912,7 @@ def _reply_record(program: Program, statement: Statement) -> ScorerOutput | None
     attempt = program.diagnostics.attempt()
     fields: dict[str, Type] = {}
     verdicts: list[tuple[str, Span]] = []
+    ends: list[_VerdictType] = []
     for entry in statement.body:
         key, node = entry.syntax("field"), entry.find("type")
         name = key.value if isinstance(key, Text) else key.text if isinstance(key, Name) else ""
@@ -865,18 +920,20 @@ def _reply_record(program: Program, statement: Statement) -> ScorerOutput | None
             help_ = f"write its type: `{name} text`"
             program.diagnostics.error("E0302", f"field `{name}` has no type", key.span, help=help_)
             continue
-        type_ = read_type(program, node, valued=True)
+        read = _verdict_type(program, node, scope)
         if not name.strip():
             message = "a field needs a name"
             program.diagnostics.error("E0106", message, key.span, help='write a text: `"analysis of A" text`')
         if name in fields:
             message = f"field `{name}` is declared twice"
             program.diagnostics.error("E0202", message, key.span, help="rename one", recovered=True)
-        if type_ is None:
             continue
-        fields[name] = type_
+        if read is None:
+            continue
+        type_ = fields[name] = read.type
         if type_.kind in VERDICTS:
             verdicts.append((name, key.span))
+            ends.append(read)
         elif type_notation(type_) not in REASONS:
             message = f"`{name}` is `{type_notation(type_)}`, which is no verdict and no reason"
             help_ = "a reason is `text`, `text?` or `list<text>`; a verdict is a bool, a number, a range or a choice"
@@ -884,14 +941,7 @@ def _reply_record(program: Program, statement: Statement) -> ScorerOutput | None
     if attempt.failed:
         return None
     record = RecordType(fields=fields)
-    if len(verdicts) != 1:
-        message, place = "this record has no verdict", statement.head
-        help_ = "give one field a bool, a number, a range or a choice"
-        if verdicts:
-            message, place = f"this record has {len(verdicts)} verdicts", verdicts[1][1]
-            listed = " and ".join(f"`{name}`" for name, _ in verdicts)
-            help_ = f"a judge gives one value: keep one of {listed}, or write a scorer for each"
-        program.diagnostics.error("E0317", message, place, help=help_)
+    if not _has_one_verdict(program, statement, verdicts):
         return None
     alike = next(fields_read_alike(record), None)
     if alike is not None:
@@ -899,8 +949,23 @@ def _reply_record(program: Program, statement: Statement) -> ScorerOutput | None
         help_ = "rename one: case, spaces and punctuation tell no fields apart"
         program.diagnostics.error("E0202", message, statement.head, help=help_)
         return None
-    type_ = fields[verdicts[0][0]]
-    return ScorerOutput(type_, "reply", weighted, record, stated=statement.has("stated"))
+    type_, maximum, notation = ends[0]
+    stated = statement.has("stated")
+    return ScorerOutput(type_, "reply", weighted, record, stated=stated, maximum=maximum, scale=notation)
+
+
+def _has_one_verdict(program: Program, statement: Statement, verdicts: Sequence[tuple[str, Span]]) -> bool:
+    """Return true if a judge's record has one verdict; otherwise report it."""
+    if len(verdicts) == 1:
+        return True
+    message, place = "this record has no verdict", statement.head
+    help_ = "give one field a bool, a number, a range or a choice"
+    if verdicts:
+        message, place = f"this record has {len(verdicts)} verdicts", verdicts[1][1]
+        listed = " and ".join(f"`{name}`" for name, _ in verdicts)
+        help_ = f"a judge gives one value: keep one of {listed}, or write a scorer for each"
+    program.diagnostics.error("E0317", message, place, help=help_)
+    return False
 
 
 # Cascades

@@ -16,6 +16,7 @@ from tripos_compiler.lowering.steps import (
     SIDES,
     Steps,
     VerdictBuilder,
+    has_scale,
     warn_undefined,
 )
 from tripos_compiler.plan import (
@@ -230,6 +231,8 @@ def lower_grade(steps: Steps, statement: Statement, name: Name | None = None) ->
         _scored_value(steps, statement, name, call)  # the verdict is on the row alone
         return
     if metrics is None or not depends_on_compared_role(steps, call.span, condition, *exprs.values()):
+        return
+    if not has_scale(steps, call.span, scorer, exprs, (), when):
         return
     for argument in args.values():
         warn_undefined(steps, argument, JUDGE_INPUT_UNDEFINED, when)

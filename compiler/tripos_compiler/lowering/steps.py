@@ -5,15 +5,17 @@ A `let` leaves no step: its name is replaced by its value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import field, replace
 from functools import partial
 from typing import Any
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics.diagnostic import Label
-from tripos_compiler.language.evaluation import Unavailable, evaluate
+from tripos_compiler.language.evaluation import NoValue, Unavailable, elements, evaluate
 from tripos_compiler.language.references import names_in, roles_called, subexpressions, transitive_dependencies
+from tripos_compiler.language.row_scales import scale_arguments, scorer_in_case
 from tripos_compiler.library.calls import call, search_index_of
 from tripos_compiler.library.function import SearchIndex
 from tripos_compiler.library.functions import lists
@@ -71,6 +73,14 @@ class RepeatBound:
     noun: str
 
 
+@dataclass(frozen=True)
+class SamplesAfter:
+    """`samples count after each step` of an ask."""
+
+    count: int
+    step: str
+
+
 def list_length(listed: Expr, names: Mapping[str, Any]) -> int | None:
     """Return the length of a list in a case; None if it is unknown."""
     try:
@@ -121,6 +131,10 @@ class Steps:
     """The arms of the scenario."""
     places: dict[int, Name] = field(default_factory=dict)
     """The declared name of every further ask of a name, by the identity of its lowered step."""
+    samples_after: dict[int, SamplesAfter] = field(default_factory=dict)
+    """The asks with `samples N after each STEP`, by the identity of the lowered step. Its number of samples is the
+    greatest of any arm; that of an arm depends on the step there.
+    """
 
     @property
     def rows(self) -> RowSelection:
@@ -277,7 +291,7 @@ class VerdictBuilder:
         when = self.when.expr if self.when is not None else None
         args = {key: typed.expr for key, typed in given.items()}
         loops = _loops_read(self.loops, args.values())
-        if not self._is_bounded(call, loops):
+        if not self._is_bounded(call, loops) or not has_scale(self.steps, call.span, scorer, args, loops, self.when):
             return ERROR
         verdicts = [step for step in self.steps.lowered if isinstance(step, Verdict) and step.scorer == scorer.name]
         aliases = tuple(loop.alias for loop in loops)
@@ -394,6 +408,63 @@ def _names_and_elements(expr: Expr) -> set[str]:
 
 def _calls_plugin(part: Expr) -> bool:
     return isinstance(part, Call) and part.function not in FUNCTIONS
+
+
+# Scales of rows
+
+
+def has_scale(
+    steps: Steps, span: Span, scorer: Scorer, args: Mapping[str, Expr], loops: Sequence[Loop], when: Typed | None
+) -> bool:
+    """Return true if each case that is known gives the end of a judge's scale; otherwise report it. `loops` are those
+    around the call, and `when` its condition.
+    """
+    known = {*steps.known_names, *([] if steps.alias is None else [steps.alias])}
+    for loop in loops:
+        known |= {loop.alias} if names_in(loop.of) <= known else set()
+    given = scale_arguments(scorer, args)
+    for param, arg in given.items():
+        if not names_in(arg) <= known:
+            message = f"the scale of `{scorer.name}` ends at `{param}`, which only a run knows here"
+            help_ = "give it a field of the row, which is known before a reply is"
+            steps.program.diagnostics.error("E0314", message, span, help=help_)
+            return False
+    for number, row in enumerate((steps.cases or ()) if given else (), 1):
+        for names in _judged_elements(row, loops):
+            if when is not None and not _may_hold(when.expr, names):
+                continue
+            try:
+                scorer_in_case(scorer, args, names)
+            except NoValue as error:
+                message = f"row {number} of this scenario: {error.reason}"
+                help_ = "fix the row, or leave it out with `over … where …`"
+                steps.program.diagnostics.error("E0305", message, span, help=help_)
+                return False
+            except (Unavailable, LookupError):
+                continue  # an arm, a reply, or rows that are made
+    return True
+
+
+def _judged_elements(names: Mapping[str, Any], loops: Sequence[Loop]) -> Iterator[Mapping[str, Any]]:
+    """Yield the names for each combination of elements that is judged, as far as a case tells."""
+    if not loops:
+        yield names
+        return
+    loop, *inner = loops
+    with suppress(Unavailable, LookupError):
+        for found in elements(loop, names):
+            if loop.where is None or _may_hold(loop.where, found):
+                yield from _judged_elements(found, inner)
+
+
+def _may_hold(condition: Expr, names: Mapping[str, Any]) -> bool:
+    """Return false only if a condition is false whatever a run finds."""
+    try:
+        return bool(evaluate(condition, names))
+    except NoValue:
+        return False
+    except (Unavailable, LookupError):
+        return True
 
 
 # Undefined values in requests

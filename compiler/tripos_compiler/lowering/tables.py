@@ -19,7 +19,7 @@ from tripos_compiler.language.figures import is_pooled
 from tripos_compiler.language.intervals import format_bounds
 from tripos_compiler.library.ranges import Interval
 from tripos_compiler.library.signature import in_bounds
-from tripos_compiler.lowering.measures.dimensions import check_own_line, dimension_text
+from tripos_compiler.lowering.measures.dimensions import check_own_line
 from tripos_compiler.lowering.measures.figures import members_of, read_whole
 from tripos_compiler.lowering.measures.measures import (
     better_direction,
@@ -32,13 +32,12 @@ from tripos_compiler.lowering.measures.typed_figures import (
     TypedFigure,
     find_cells,
     inherited_facets,
-    written_as,
 )
 from tripos_compiler.lowering.requests import count_of
 from tripos_compiler.plan import Labels, Measure, Measured, PublishedRow, ResultTable, TableFigure, TableValue, line_key
 from tripos_compiler.resolve.program import Index, Program
 from tripos_compiler.source.data_classes import dataclass
-from tripos_compiler.source.tree import Name, Number, Syntax, TableRow, Text, describe_syntax
+from tripos_compiler.source.tree import Name, Number, Syntax, TableRow, Text, describe_syntax, dimension_text
 
 MODEL = "model"
 """The key that every table may have in addition to dimensions."""
@@ -317,7 +316,7 @@ def _measure(
     better = better_direction(statement, figured)
     low, high = bounds_of(figured)
     return Measure(
-        name=written_as(statement.syntax("value")),
+        name=statement.syntax("value").span.excerpt,
         by=by,
         low=low,
         high=high,

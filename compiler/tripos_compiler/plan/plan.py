@@ -11,7 +11,16 @@ import orjson
 from pydantic import Field
 
 from tripos_compiler.plan.base import Ordered, Part, digest, named
-from tripos_compiler.plan.expressions import Expr, Labels, NumberType, RecordType, Template, Texts, Type
+from tripos_compiler.plan.expressions import (
+    Expr,
+    IntegerType,
+    Labels,
+    NumberType,
+    RecordType,
+    Template,
+    Texts,
+    Type,
+)
 from tripos_compiler.plan.steps import (
     DERIVED,
     ELSEWHERE,
@@ -723,7 +732,7 @@ class Scenario(Part):
         return tuple(found.values())
 
     @property
-    def talks(self) -> tuple[Converse, ...]:
+    def conversations(self) -> tuple[Converse, ...]:
         """Conversations of all treatments."""
         return tuple(step for step in self.steps if isinstance(step, Converse))
 
@@ -764,6 +773,9 @@ class Scorer(Part):
     judged."""
     gives: Annotated[Type | None, TYPE]
     """`None`: the metrics that the allocation table assigns to the scenario."""
+    maximum: Annotated[Expr | None, FieldMark("type", title="the end of the scale")] = None
+    """Upper end of the scale in terms of the parameters, if the row gives it. `gives` then ends at the largest value of
+    the parameter's type, or nowhere (`on_scale`)."""
     record: Annotated[RecordType | None, TYPE] = None
     """Record in which it replies, if its verdict is a field of one; all other fields are reasons."""
     form: Annotated[Labels, FieldMark(title="the form of the verdict")] = {}
@@ -800,6 +812,19 @@ class Scorer(Part):
         """Return the name of the field of `record` that is the verdict; None without a record."""
         fields = {} if self.record is None else self.record.fields
         return next((name for name, of in fields.items() if of.kind in VERDICTS), None)
+
+    def on_scale(self, maximum: int) -> Scorer:
+        """Return the scorer with this upper end of its scale.
+
+        >>> judge = Scorer(name="mark", role="judge", params={}, prompt={}, gives=IntegerType(low=0))
+        >>> judge.on_scale(4).gives
+        IntegerType(kind='integer', low=0, high=4)
+        """
+        assert isinstance(self.gives, IntegerType)
+        gives, record = self.gives.model_copy(update={"high": maximum}), self.record
+        if record is not None:
+            record = record.model_copy(update={"fields": {**record.fields, str(self.verdict_field): gives}})
+        return self.model_copy(update={"gives": gives, "record": record})
 
     @property
     def gives_reasons(self) -> bool:

@@ -242,8 +242,12 @@ def reply_probabilities(
 ) -> dict[str, Any]:
     """Return the values of `probability_fields` for a reply from which `value` was read.
 
-    Fields about the answer are omitted if it is not clear with which token the answer begins, or if none of the
-    likeliest tokens is a value of the type.
+    Fields about the answer are omitted if it is not clear with which token the answer begins, if that token is another
+    value of the type, as `1` of a `10` that is written in two tokens, or if none of the likeliest tokens is a value.
+
+    >>> said = [TokenProbability(each, -0.1, ((each, -0.1),), each.encode()) for each in ("1", "0")]
+    >>> "expected" in reply_probabilities(said, IntegerType(low=1, high=10), 10)
+    False
     """
     found: dict[str, Any] = {
         "tokens": [token.text for token in tokens],
@@ -255,8 +259,12 @@ def reply_probabilities(
     top = tokens[place].top
     found |= {"top_tokens": [text for text, _ in top], "top_logprobs": [logprob for _, logprob in top]}
     values = None if returns is None else _values(returns)
-    shares = normalized_probabilities([text for text, _ in values], top) if values is not None else None
-    if values is None or shares is None:
+    if values is None:
+        return found
+    options = [text for text, _ in values]
+    begun = _option_begun(options, tokens[place].text)
+    shares = normalized_probabilities(options, top) if begun is None or values[begun][1] == value else None
+    if shares is None:
         return found
     found |= {"likeliest": values[shares.index(max(shares))][1], "probabilities": shares, "confidence": max(shares)}
     numbers = [float(each) for _, each in values if not isinstance(each, str)]

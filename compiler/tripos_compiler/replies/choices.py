@@ -113,8 +113,10 @@ _CHOICE_VERB = late_pattern(
 """Verb or arrow that announces an option."""
 _INDEFINITE_ARTICLE = late_pattern(r"\s{0,9}a [a-z]{2}")
 """`a` as an English article after an announcement: `the answer is a matter of taste`."""
+_NOUN_AFTER_ARTICLE = rf"(?!{GOES_ON})[a-z]"
+_ARTICLE_AND_WORD = late_pattern(rf"A {_NOUN_AFTER_ARTICLE}")
 _NOT_A_LETTER = late_pattern(
-    rf"\b[Nn]/[Aa]\b|\bA(?= (?!{GOES_ON})[a-z])|{PRONOUN}|{NUMERAL}"
+    rf"\b[Nn]/[Aa]\b|\bA(?= {_NOUN_AFTER_ARTICLE})|{PRONOUN}|{NUMERAL}"
     r"|\b(?i:vitamin|plan|hepatitis|group|type|class|grade|section|part|figure|fig\.|point|line|side|angle|team|unit"
     r"|level"
     r"|company|student|person|school|sample|event|city|block|appendix|exhibit|table|room|vector|matrix|node|blood|set"
@@ -125,7 +127,6 @@ _NOT_A_LETTER = late_pattern(
 `Vitamin B`."""
 _PRONOUN = late_pattern(PRONOUN)
 _CONDITIONAL = late_pattern(r"\bwould\b|\bwäre\b|\bserait\b", re.IGNORECASE)
-_ARTICLE_AND_WORD = late_pattern(rf"A (?!{GOES_ON})[a-z]")
 _END_OF_LIST = r"[\"')\]]{0,3}\s{0,3}(?:[.。;；!,，、)\n]|\Z|and\b|or\b|和|或|以?及|都|均|两|are\b)"
 _MIN_OPTIONS = 8
 """Smallest number of options for which patterns are made: a letter up to H is an answer, even if no option has it."""
@@ -163,7 +164,18 @@ _LIST_OF_OPTIONS = late_pattern(
     r"(?:options|choices|alternatives|possible answers?|候选|可选|选项)\W*\Z", re.IGNORECASE
 )
 """Words before a list of all options, which chooses none of them."""
-_FURTHER_OPTION_LINES = late_pattern(r"(?:[.、:)][^;\n]{0,60}[;\n]\s{0,3}[A-H](?=[.、:)]))+")
+_NEXT_LISTED_OPTION = late_pattern(
+    r"(?:[.、:)][^\n]{0,60}?|\s?\([^()\n]{1,60}\)\s?)"
+    r"(?:(?P<line>\n\s{0,3}(?:(?:[-•]|\d{1,2}[.)])\s{0,3})?)|[;,、]\s?(?:and\s|和|以及)?|(?<![A-Za-z])and\s|以及|[和与及])"
+    r"(?:选项|[Oo]ption )?\(?(?P<letter>[A-H])(?=[.、:)]|\s?\()"
+)
+"""Text of a listed option and the letter of the next one: `A. Paris; C. Rome`, `A (x) and C (y)`, or a line below."""
+_FINAL_ASIDE = late_pattern(r"\s?\([^()]{0,200}\)\s?\Z")
+_ADJACENT_BOXES = late_pattern(
+    r"(\\boxed\s{0,9}\{[^{}]{1,40})\}\s?\$?\s{0,3}(?:[,、;；，和与]|and\b)?\s{0,3}\$?\s?"
+    r"\\boxed\s{0,9}\{([^{}]{1,40})(?=\})"
+)
+"""Two boxes with nothing but a separator between them, which hold one answer: `\\boxed{A}, \\boxed{C}`."""
 _TRUE_FALSE_TEXT = late_pattern(r"\s?(?:错误?|正确|对)[。.!]?(?:\n|\Z)")
 """Text of an option of a true-false question: `答案：B错误`."""
 _LINE_VERDICT = late_pattern(
@@ -175,6 +187,8 @@ _LINE_VERDICT = late_pattern(
     re.IGNORECASE,
 )
 """Verdict in the line of an option."""
+_FITS_QUESTION = late_pattern(r"(?<![A-Za-z])([A-H])(?![A-Za-z])[^;。\nA-H]{0,40}?(?P<denied>不)?(?:符合题意|合题意)")
+"""Option that fits what the question asks for, or not: `C项错误，符合题意`."""
 _NEXT_IN_LIST = late_pattern(
     r"[\s\"')\]]{0,3}(?:,|、|/|&|\b(?:and|or)\b|和|与|或者?|及)\s?(?:or |and )?[\"'(\[]{0,2}[A-Za-z](?![A-Za-z'])"
 )
@@ -211,6 +225,8 @@ def _options_of(options: Sequence[str]) -> _Options:
 def _choose(answer: str, options: _Options) -> str | None:
     """Return the letters that an answer chooses; an empty text if it chooses more options than it may; None if it
     chooses none."""
+    if options.several:
+        answer = _ADJACENT_BOXES.sub(r"\1, \2", answer)
     for content in (field_of(answer), boxed(nfkc(answer))):
         if content is not None and content != answer:
             return options.in_explicit_form(plain(content).strip())
@@ -256,17 +272,18 @@ def _forms(number_of_options: int, small_letters: int = ALPHABET) -> _Forms:
     small = min(last.lower(), chr(ord("a") + small_letters - 1))
     pair = r"[A-Z]{2}(?![A-Za-z])|" if number_of_options > ALPHABET else ""
     one = rf"(?:{pair}(?!{PRONOUN})[A-Za-{small}])" if last == "Z" else rf"(?:(?!{PRONOUN})[A-{last}a-{small}])"
-    more = (
+    more = (  # an article and a noun, as in `A decrease`, are no option
         rf"(?:(?:选?项)?[{_INLINE_QUOTES}]{{0,9}}(?:(?![,，]){_CONJUNCTION}[{_INLINE_QUOTES}]{{0,9}}{one}"
-        rf"(?! (?!and |or |und |oder |et |ou )[a-z]{{2}})|[,，][{_INLINE_QUOTES}]{{0,9}}(?:and "
+        rf"(?! (?!and |or |und |oder |et |ou )[a-z]{{2}})|[,，;；][{_INLINE_QUOTES}]{{0,9}}(?:and "
         rf"|or )?{one}(?={_END_OF_LIST})"
-        rf"|[A-{last}]{{1,8}}|(?<=[a-h]) [a-h](?! [a-z]{{2}}))(?![A-Za-z']))"
+        rf"|(?![A-Z] (?!are\b|both\b|all\b){_NOUN_AFTER_ARTICLE})[A-{last}]{{1,8}}"
+        r"|(?<=[a-h]) [a-h](?! [a-z]{2}))(?![A-Za-z']))"
     )
     single = rf"{pair}(?<![a-z])[a-{small}](?![a-z])|[A-{last}]"
     together = "[A-H]{1,8}" if last == "H" else rf"[A-H]{{2,8}}|{pair}[A-{last}]"
     return _Forms(
         announced=re.compile(
-            rf"[{_QUOTES}]{{0,9}}(?:选项|[Oo]ptions?"
+            rf"[{_QUOTES}]{{0,9}}(?:(?<=\n)(?:[-•]|\d{{1,2}}[.)])[{_QUOTES}]{{1,9}})?(?:选项|[Oo]ptions?"
             rf"|[Cc]hoices?)?[{_QUOTES}]{{0,9}}(?P<letters>{one}{more}{{0,9}})(?![A-Za-z'0-9])"
         ),
         leading=re.compile(
@@ -310,16 +327,15 @@ class _Options:
         return "".join(chosen) if all(index_of(letter) < len(self.folded) for letter in chosen) else None
 
     def in_explicit_form(self, content: str) -> str | None:
-        """Return the option in a JSON field or a box."""
+        """Return the option in a JSON field or a box: its letter or text, also at the beginning, or announced."""
         if self.several:
-            return self._leading_option(content)
-        opening = None if (choice := self.whole_text(content)) is not None else _LEADING_LETTER.match(content)
-        if (
-            opening is None
-            or _NEXT_IN_LIST.match(content, opening.end(1))
-            or not is_affirmed(content, *opening.span(1))
-        ):
+            return self._leading_option(content) or self.announced(content)
+        if (choice := self.whole_text(content) or self.whole_text(_FINAL_ASIDE.sub("", content))) is not None:
             return choice
+        if (opening := _LEADING_LETTER.match(content)) is None:
+            return self.announced(content)
+        if _NEXT_IN_LIST.match(content, opening.end(1)) or not is_affirmed(content, *opening.span(1)):
+            return None
         return self.choice_of(opening[1])
 
     def whole_text(self, text: str) -> str | None:
@@ -361,11 +377,11 @@ class _Options:
         )
         for start, label, labelled in reversed(by_likelihood):
             rest = text[start : start + near]
-            if _INDEFINITE_ARTICLE.match(rest) is None and (match := self.forms.announced.match(rest)) is not None:
-                letters, end = match["letters"], match.end("letters")
+            if self._announces_letters(rest) and (match := self.forms.announced.match(rest)) is not None:
+                letters, end = self._without_text(match["letters"], rest, match.start("letters"))
                 span = start + match.start("letters"), start + end
-                if self.several and (more := _FURTHER_OPTION_LINES.match(rest, end)) is not None:
-                    letters += "".join(re.findall(r"[;\n]\s{0,3}([A-H])", more[0]))
+                if self.several:
+                    letters += self._listed_below(text, *span)
                 choice = self.choice_of([letters])
                 if choice is not None and self._has_own_text(choice, rest[end:]):
                     affirmed = frame_of(text[: span[1]], *span, labelled=labelled) is Frame.AFFIRMED
@@ -382,6 +398,38 @@ class _Options:
                     continue
                 return self._corrected(text, start, choice)
         return None
+
+    def _announces_letters(self, rest: str) -> bool:
+        """Return true unless an article or the text of an option begins a string: `B cells` may be the text of A."""
+        if _INDEFINITE_ARTICLE.match(rest) is not None:
+            return False
+        named = None if self.several else self.with_text(rest)
+        return named is None or len(self.folded[index_of(named)]) <= len(named)
+
+    def _without_text(self, letters: str, rest: str, start: int) -> tuple[str, int]:
+        """Return the announced letters at a position of a string, and their end, without those that begin the text of
+        the first option: only B of `(B) C cells`."""
+        first = self.forms.single.match(letters)
+        if first is not None and self.choice_of([first[0]]) is not None:
+            end = start + first.end()
+            if self._has_own_text(first[0].upper(), rest[end:]):
+                return first[0], end
+        return letters, start + len(letters)
+
+    def _listed_below(self, text: str, start: int, end: int) -> str:
+        """Return the further letters of a list of options with their texts, of which the first letters are at a range:
+        in the same line, or if the first begins a line, in the lines below, in the order of the alphabet. A letter that
+        is not affirmed ends it."""
+        own_line = not text[text.rfind("\n", 0, start) + 1 : start].strip(" \t-•(\"'[{0123456789.)")
+        letters = ""
+        while len(letters) < ALPHABET and (listed := _NEXT_LISTED_OPTION.match(text, end)) is not None:
+            span, below = listed.span("letter"), listed["line"] is not None
+            if below and (not own_line or listed["letter"] <= (letters or text[start:end])[-1].upper()):
+                break
+            if _has_denying_verdict(text, span[1]) or not is_affirmed(text, *span):
+                break
+            letters, end = letters + listed["letter"], span[1]
+        return letters
 
     def _has_own_text(self, letter: str, rest: str) -> bool:
         """Return true if the text of an option follows its letter."""
@@ -403,7 +451,11 @@ class _Options:
         return self._corrected(text, len(first), choice)
 
     def with_verdicts(self, text: str) -> str | None:
-        """Return the options that a line-by-line list of all options affirms: `B. hydrogen – correct`."""
+        """Return the options that a line-by-line list of all options affirms, as in `B. hydrogen – correct`; those that
+        fit the question, if the text says so, since a question may ask for the wrong ones."""
+        fitting = {match[1]: match["denied"] is None for match in _FITS_QUESTION.finditer(text)}
+        if len(set(fitting.values())) > 1:
+            return self.choice_of(letter for letter, fits in fitting.items() if fits) or ""
         lines = [(line, opening) for line in lines_of(text) if (opening := _LEADING_LETTER.match(line)) is not None]
         verdicts = [(opening[1], _LINE_VERDICT.search(line, opening.end(1))) for line, opening in lines]
         affirmed = [letter for letter, verdict in verdicts if verdict is not None and verdict["affirmed"]]
@@ -453,9 +505,10 @@ class _Options:
             if (
                 ends is not None
                 and line[opening.start("letters")].isupper()
+                and not (len(opening["letters"]) == 1 and _has_denying_verdict(line, opening.end("letters")))
                 and frame_of(line, *opening.span("letters")) is Frame.AFFIRMED
             ):
-                return self.choice_of([opening["letters"]])
+                return self.choice_of([opening["letters"] + self._listed_below(line, *opening.span("letters"))])
         opening = _LEADING_LETTER.match(line)
         if (
             opening is None
@@ -465,7 +518,10 @@ class _Options:
             return None
         if _PRONOUN.match(line, opening.start(1)) or (len(opening[1]) > 1 and len(self.folded) <= ALPHABET):
             return None
-        choice = self.choice_of([opening[1]])
+        if self.several and _has_denying_verdict(line, opening.end(1)):
+            return None
+        further = self._listed_below(line, *opening.span(1)) if self.several else ""
+        choice = self.choice_of([opening[1] + further])
         if choice is not None and self._has_own_text(choice, line[opening.end(1) :]):
             return choice
         frame = frame_of(line, *opening.span(1))
@@ -535,6 +591,13 @@ class _Options:
 
     def _spans_of_text(self, index: int, text: str) -> Iterator[tuple[int, int]]:
         return (match.span() for match in re.finditer(_pattern(self.folded[index]), text))
+
+
+def _has_denying_verdict(text: str, start: int) -> bool:
+    """Return true if the first verdict behind a letter in its line denies the option: `A. this is incorrect`."""
+    line_end = text.find("\n", start)
+    verdict = _LINE_VERDICT.search(text, start, len(text) if line_end < 0 else line_end)
+    return verdict is not None and not verdict["affirmed"]
 
 
 def _has_only_letters(text: str) -> bool:

@@ -33,6 +33,10 @@ MARKUP = late_pattern(
 _BLOCKS = late_pattern(r"</?(?:p|div|br|li|ul|ol|h[1-6]|tr|table)\b[^<>\n]{0,80}>", re.IGNORECASE)
 _STRUCK = late_pattern(r"~~[^~\n]{1,80}~~|<(?P<tag>s|del|strike)>[^<\n]{1,80}</(?P=tag)>", re.IGNORECASE)
 """Struck-out text in Markdown and HTML."""
+_SIGN_COMMANDS = late_pattern(
+    r"(?P<yes>\\checkmark)(?![A-Za-z])|(?:\A|(?<=[$({:：\n]))\s?\\times(?![A-Za-z])(?=\s?(?:[$)}\n.。,，;；]|\Z))"
+)
+"""LaTeX of the signs for right and wrong; `\\times` between numbers is no sign."""
 
 
 def plain(text: str) -> str:
@@ -41,7 +45,8 @@ def plain(text: str) -> str:
     >>> plain("**Ａ 錯**"), plain("\\\\text{B} isn’t")
     ('A 错', "{B} isn't")
     """
-    return MARKUP.sub("", _BLOCKS.sub("\n", _STRUCK.sub(" ", simplified(nfkc(comparable(text))))))
+    text = _SIGN_COMMANDS.sub(lambda command: "✓" if command["yes"] else "×", comparable(text))
+    return MARKUP.sub("", _BLOCKS.sub("\n", _STRUCK.sub(" ", simplified(nfkc(text)))))
 
 
 CORRECTION = late_pattern(
@@ -139,7 +144,7 @@ _HELD_AFTER = late_pattern(
     r"|richtig|korrekt|correcta?|correcto|(?:fits|matches|works|wins|holds|is it|it is)(?=[\s.,;!]|\Z)|(?:best"
     r"|correctly|clearly) \w+s\b|[:=→|.、–—-]?\s{0,2}[√✓✔✅]|は正"
     r"|[.、]?\s?(?:的?(?:说法|表述|观点|内容|叙述)|选?项|都|均|也|显然|明显|是|才|\s|则|最|完全|确实|属于)*"
-    r"(?:正确|对(?![A-Za-z于比应照话象])|符合|成立|(?:本题)?(?:正确)?答案|恰当|合适|更好|更优))",
+    r"(?:正确|对(?:(?=[A-Z]选?项?[对错正不√×])|(?![A-Za-z于比应照话象]))|符合|成立|(?:本题)?(?:正确)?答案|恰当|合适|更好|更优))",
     re.IGNORECASE,
 )
 _OPEN_BEFORE = late_pattern(
@@ -297,7 +302,7 @@ _OF_A_PERSON = late_pattern(
 _OF_ANOTHER = late_pattern(
     r"\b(?:he|she|they|someone|many|some|their|his|her|wrong|incorrect|second|2nd|third|alternative|another|runner-up"
     r"|worst|least"
-    r"|backup|possible|long|longer)\b[^.;:!?,\n]{0,40}\Z|错误的[^。;:!?\n]{0,12}\Z",
+    r"|backup|possible|long|longer)\b[^.;:!?,\n]{0,40}\Z|错误的[^。;:!?,\n]{0,12}\Z",
     re.IGNORECASE,
 )
 _FAR = 80

@@ -218,6 +218,7 @@ _SIGN_VARIANTS = str.maketrans(
         "✖": "×",
         "⁄": "/",
         "∕": "/",
+        "∶": ":",
         "～": "~",
         "〜": "~",
         "∼": "~",
@@ -283,7 +284,7 @@ _DEGREES = late_pattern(r"\^\s?(?:\{\s?°\s?\}|°)")
 _LATEX_SPACE = late_pattern(r"(?<=\d)\\ (?=\d{3}(?!\d))")
 _SPACE = late_pattern(r"\\[;: ]|\\(?=\s)|\\[()\[\]]|\$\$|~(?=\s)|\\\\")
 _EMPHASIS = late_pattern(
-    r"(?<!\w)_(?=[-–$\d])|(?<=[\d.%])_(?!\w)|(?<!\d)\*\*|\*\*(?!\d)|__|`|(?<![\w*)])\*(?=[-–$\d.])"
+    r"(?<![\w)])_(?=[-–$\d])|(?<=[\d.%])_(?![\w{])|(?<!\d)\*\*|\*\*(?!\d)|__|`|(?<![\w*)])\*(?=[-–$\d.])"
     r"|(?<=[\d%.])\*(?![\w*( ])"
 )
 _TAG = late_pattern(r"</?(?:b|strong|i|em|u|span|mark|code|big|font|small)(?:\s[^<>]{0,80})?>", re.I)
@@ -372,14 +373,19 @@ _MONTHS = (
     r"(?:January|February|March|April|May|June|July|August|September|October|November|December"
     r"|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)(?:\.|(?!\w)))"
 )
+_BASE = (
+    r"(?:\s?_\s?(?:\{[^{}]{1,9}\}|\d)|\s?[₀-₉]{1,2}(?![₀-₉])"
+    r"|\s?\(?(?:in )?base[ -](?:\d{1,2}|two|three|eight|sixteen)\b\)?)"
+)
+"""Base of a number, as in `101_{2}`, `(101)₂` and `101 (base 2)`: it is another number than its digits say."""
 _TOKEN = late_pattern(
     r"(?P<date>(?<!\d)(?:\d{4}-\d{1,2}-\d{1,2}|\d{1,4}/\d{1,2}/\d{1,4}"
     r"|\d{1,2}:\d{2}(?::\d{2})?)(?!\d)"
     rf"|(?<![\w.,]){_MONTHS}\s\d{{1,2}}(?:st|nd|rd|th)?(?![\d.])(?:,?\s\d{{4}})?|(?<![\d.,])\d{{1,2}}(?:st|nd"
     rf"|rd|th)?\s{_MONTHS}(?:,?\s\d{{4}})?|(?<!\d)\d{{1,2}}\.\s(?:Januar|Februar|März|April|Mai|Juni|Juli"
     r"|August|September|Oktober|November|Dezember)|(?<!\d)[12]\d{3}s(?!\w)"
-    r"|(?<!\d)\d{4}年(?:\d{1,2}月(?:\d{1,2}[日号])?)?|(?<!\d)\d{1,2}月\d{1,2}[日号])"
-    rf"|(?P<broken>{_FREE}\d{{1,300}}(?:_\d{{1,300}})+|{_FREE}0(?:[xX][\dA-Fa-f]{{1,16}}|[bB][01]{{1,64}})(?!\w)"
+    r"|(?<!\d)\d{4}年(?:\d{1,2}月(?:\d{1,2}[日号])?)?|(?<!\d)\d{1,2}月\d{1,2}[日号]|[一二三四五六七八九十]{1,2}月(?!亮|球)(?:[一二三四五六七八九十]{1,3}[日号])?)"
+    rf"|(?P<broken>{_FREE}\d{{1,300}}(?:_\d{{1,300}})+|{_FREE}\(?\d{{1,300}}\)?{_BASE}|{_FREE}0(?:[xX][\dA-Fa-f]{{1,16}}|[bB][01]{{1,64}})(?!\w)"
     r"|\\sqrt\s?(?:\[[^\[\]]{0,9}\])?\s?(?:\{[^{}]{0,80}\}|\d)"
     rf"|√\s?\(?\d{{0,300}}|∞)"
     rf"|(?P<latex>(?:{_FREE}(?P<latex_whole>\d{{1,300}})\s?)?\\[dtc]?frac\s?(?:\{{(?P<top>[^{{}}]{{0,60}})\}}"
@@ -402,6 +408,7 @@ _ORDINAL = late_pattern(rf"(?:st|nd|rd|th)(?![{CASED}])")
 _ALGEBRA = late_pattern(
     rf"(?-i:[BDEGOPQRUXYZ](?![{CASED}\d])|[abexyznijqrwθαβλ](?![{CASED}]|\s?\d)|[xXCP](?=\d)|[π√])"
     r"|\s?(?:[π√]|\\(?:sqrt|d?frac|log|ln|sin|cos|tan|binom)\b)|\s?\^|\.?\\(?:overline|bar|dot)\b"
+    rf"|\s?‰|成(?![为员了本果功立年人长品绩熟])|折(?![扣合叠线算成])|\s?比\s?[\d{_HAN_NUMERALS}]"
     rf"|的(?:平方|立方|[\d二三四五六七八九十n]{{1,3}}次方)|[①-⓿❶-➓₀-₉]|[{_SUPERSCRIPTS}]"
     r"|\s?-?(?:hal(?:f|ves)|thirds?|quarters?|fourths?|fifths?|sixths?|sevenths?|eighths?|ninths?|tenths?|hundredths?"
     r"|squared|cubed|to the power|factorial|mod|choose|pi|remainder|by \d|r\.? ?\d|ish)(?:\b|(?<=\d))",
@@ -491,11 +498,11 @@ _ABOUT_BEFORE = late_pattern(
 _ABOUT_AFTER = late_pattern(
     r"\s?(?:多(?!\w)|余|[\u3400-\u9fff]{0,3}(?:左右|上下|以上|以下)|[多余来几](?=[个万亿千百元人只名位米克]))"
     r"|\s(?:or so|or more|or less|or fewer|at least|at most|give or take|and (?:above|up|over|more))\b"
-    r"|\s?\+(?=\s|[.,;]|\Z)",
+    r"|\s?\+(?=\s|[.,;)}\]$]|\Z)",
     re.I,
 )
 _NOT_ONE = frozenset(("万一", "一一", "千万", "十万", "百万"))
-_WORDS_OF_ONE = frozenset("样般些起定直下致切共旦面种边同")
+_WORDS_OF_ONE = frozenset("样般些起定直下致切共旦面种边同半")
 """Characters after `一` that form a word without a numeric meaning."""
 _COUNTS = frozenset("需有用花付剩买卖")
 """Verbs before a counted amount."""

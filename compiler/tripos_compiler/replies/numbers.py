@@ -300,15 +300,18 @@ _WISHED = late_pattern(r"\b(?:would|should|must)\b|'d\b", re.I)
 
 
 class Label(NamedTuple):
-    """Label of a number: where it stands, and where the announced text begins (`end`). `final`: it is called final.
-    `heads`: it opens its line with a colon."""
+    """Label of a number at `start:end` of a text; the announced text follows."""
 
     start: int
     end: int
     final: bool = False
+    """It is called final."""
     heads: bool = False
+    """It is at the beginning of its line, with a colon."""
     of_others: bool = False
+    """It announces the answer of somebody else, or the reference."""
     verb: bool = False
+    """It is a verb, as in `I give it`."""
     weak: bool = False
     """Label by a verb in a non-indicative mood: `the reply would get a 4`."""
     described: bool = False
@@ -526,6 +529,12 @@ _NEGATOR = late_pattern(
     r"|\bexcept\b|\bwithout\b|\banything but|\bfar from|\ball but|≠|\bnicht\b|\bkein\w{0,2}\b|\bpas\b"
     r"|\bnon\b(?! -)"
     r"|不[会能应该值可配想]{1,3}[给打得评为是]{0,2}|不是|不等于|不为|并非|并不是|没有|不能是|绝非|不可能是|除了|而非|难以|未必)\W*(?:[\w']+\W+){0,2}\W*)\Z",
+    re.I,
+)
+_DENIED_BEHIND = late_pattern(
+    r"[*\s\"']{0,4}(?:(?:is|are|was|were|would be)(?:n't| not)\b(?! (?:it|only|just))"
+    r"|(?:is|was) (?:wrong|incorrect|false)\b"
+    r"|(?:是)?(?:不对|错误?的|不正确))",
     re.I,
 )
 _IS_NOT = late_pattern(
@@ -776,14 +785,14 @@ def read_number(text: str, locale: str, policy: Policy, scale: float | None = No
         if policy == "whole":
             return NOTHING
         plain = _end_of(plain)
-    reader = _Reader(plain, scan(plain, locale), policy == "stated", scale)
+    reader = _NumberReader(plain, scan(plain, locale), policy == "stated", scale)
     match policy:
         case "whole":
             return reader.read_whole()
         case "last":
             return reader.last()
         case "final":
-            return reader.form() or reader.label(reader.answers) or reader.arrived()
+            return reader.final_form() or reader.announced(reader.answers) or reader.last_unless_denied()
         case "stated":
             return reader.read_stated()
 
@@ -800,7 +809,7 @@ def read_listed(piece: str, locale: str) -> NumberReading:
     """Return the number of a list element, which `number_text` has already normalized."""
     if _JSON_BEGUN.search(piece) is not None:
         return NOTHING
-    return _Reader(piece, scan(piece, locale), True, None).read_stated()
+    return _NumberReader(piece, scan(piece, locale), True, None).read_stated()
 
 
 def odd_reason(reading: NumberReading, locale: str) -> str | None:
@@ -808,8 +817,9 @@ def odd_reason(reading: NumberReading, locale: str) -> str | None:
     return None if reading.odd is None else odd_number(reading.odd, locale)
 
 
-class _Reader:
-    """Selection among the numbers of a text. `strict`: an approximate number does not count."""
+class _NumberReader:
+    """Reader that selects among the numbers of a text. `strict`: an approximate number does not count. `scale`: the
+    largest score, if a score is meant."""
 
     def __init__(self, plain: str, tokens: Sequence[NumberToken], strict: bool, scale: float | None) -> None:
         self.plain = plain
@@ -887,22 +897,22 @@ class _Reader:
             return NOTHING
         token = tokens[0]
         around = _EMPTY_BEFORE.fullmatch(plain, start, token.start) and _EMPTY_BEHIND.fullmatch(plain, token.end, end)
-        return _said(token) if around else NOTHING
+        return _reading_of(token) if around else NOTHING
 
     def last(self) -> NumberReading:
         for token in reversed(self.tokens):
             if token.kind != "name":
-                return _said(token)
+                return _reading_of(token)
         return NOTHING
 
-    def arrived(self) -> NumberReading:
-        """Return the last number if nothing is announced. It is nothing if it is denied to be the answer. Number words
-        count if there is only one number."""
+    def last_unless_denied(self) -> NumberReading:
+        """Return the last number of a text without a label, unless the text denies that it is the answer. A number in
+        words counts if it is the only one."""
         token = next((token for token in reversed(self.tokens) if token.kind != "name"), None)
         if token is None:
             words = worded_numbers(self.plain, 0, len(self.plain)) if len(self.plain) <= _SHORT else []
             return (
-                _said(words[0])
+                _reading_of(words[0])
                 if len(words) == 1 and words[0].value != 1 and not is_rough(self.plain, words[0])
                 else NOTHING
             )
@@ -911,11 +921,11 @@ class _Reader:
             return reading
         if _IS_NOT.search(self.plain, since, token.start) or _EITHER.search(self.plain, since, token.start):
             return NOTHING
-        return _said(token)
+        return _reading_of(token)
 
     def _beside_aside(self, last: NumberToken) -> NumberReading | None:
-        """Return the one number of a conclusion that ends in brackets, as in `So it takes 5 hours (300 minutes).`; None
-        if there is no such sentence."""
+        """Return the number before the brackets at the end of a conclusion, as in `So it takes 5 hours (300 minutes).`;
+        None if the sentence has another form."""
         stop = bisect_left(self.stops, last.start)
         start = self.stops[stop - 1] + 1 if stop else 0
         end = self.stops[stop] if stop < len(self.stops) else len(self.plain)
@@ -934,7 +944,7 @@ class _Reader:
             return NOTHING
         return self._resolve(outside[0], None)
 
-    def form(self) -> NumberReading | None:
+    def final_form(self) -> NumberReading | None:
         """Return the number of the last explicit final form; None if none has a number."""
         forms: list[tuple[int, int, int]] = []
         led_on: set[int] = set()  # where another label stands behind in the same line
@@ -960,21 +970,21 @@ class _Reader:
                 if most is not None and self.plain.find("\n", start, most) < 0:
                     led_on.add(start)
         for _, start, end in sorted(forms, reverse=True):
-            reading = self.one(start, end)
+            reading = self.only_number(start, end)
             if reading is not None and not (reading == NOTHING and start in led_on):
                 return reading
         return None
 
-    def label(self, labels: Sequence[Label]) -> NumberReading | None:
+    def announced(self, labels: Sequence[Label]) -> NumberReading | None:
         """Return the number of the last label; None if no label announces a number."""
         pairs = list(_with_limits(labels))
         if pairs and (heads := explanations(self.plain)):
-            first = next((label for label, most in pairs if self._announced(label, most) is not None), None)
+            first = next((label for label, most in pairs if self._number_after(label, most) is not None), None)
             head = next((head for head in heads if first is not None and head > first.start), len(self.plain))
             pairs = [pair for pair in pairs if pair[0].start < head]
         denied = False
         for label, most in reversed(pairs):
-            reading = self._announced(label, most)
+            reading = self._number_after(label, most)
             if reading is _DENIED:
                 denied = True
             elif reading is not None:
@@ -983,32 +993,32 @@ class _Reader:
                 return NOTHING  # `Answer: unknown`
         return _DENIED if denied else None
 
-    def _announced(self, label: Label, most: int | None) -> NumberReading | None:
+    def _number_after(self, label: Label, most: int | None) -> NumberReading | None:
         """Return the number after a label; None if there is none."""
         start, end = self._sentence(label.end, most)
-        return self._awarded(label, start, end) if label.verb else self.one(start, end)
+        return self._awarded(label, start, end) if label.verb else self.only_number(start, end)
 
     def _corrected(self, label: Label, said: NumberReading) -> NumberReading:
-        """Return the number that replaces it in the same line: `48… wait, 42`."""
+        """Return the number that replaces an announced one in its line, as in `48… wait, 42`, or the announced one."""
         line_end = self.plain.find("\n", self._sentence(label.end)[0])
         line_end = len(self.plain) if line_end < 0 else line_end
         tokens = self.between(label.end, line_end)
         cue = _CORRECTS.search(self.plain, tokens[0].end, line_end) if tokens else None
         if cue is None:
             return said
-        return self.one(*self._sentence(cue.end(), line_end)) or NOTHING
+        return self.only_number(*self._sentence(cue.end(), line_end)) or NOTHING
 
     def read_stated(self) -> NumberReading:
         if self.scale is None:
-            reading = self.form() or self.label(
+            reading = self.final_form() or self.announced(
                 sorted(self.answers + [label for label in self.scores if self._opens_or_ends(label)])
             )
         elif self._shares():
             return NOTHING
         else:
-            reading = self.form() or self.label(self.scores) or self._of_scale()
+            reading = self.final_form() or self.announced(self.scores) or self._of_scale()
             if reading is None:
-                reading = self.label([label for label in self.answers if not label.of_others])
+                reading = self.announced([label for label in self.answers if not label.of_others])
         if reading is _DENIED:
             return self._opening() or NOTHING
         return (
@@ -1030,7 +1040,7 @@ class _Reader:
         given = [
             (label, reading)
             for label, most in _with_limits(self.scores)
-            if (reading := self._announced(label, most)) is not None and reading is not _DENIED
+            if (reading := self._number_after(label, most)) is not None and reading is not _DENIED
         ]
         if len({number_reading for _, number_reading in given}) < 2:
             return False
@@ -1104,7 +1114,7 @@ class _Reader:
                 if token.over is not None:
                     return NOTHING
                 continue
-            readings.append(NumberReading(number_of(token.top)) if token.over is not None else _said(token))
+            readings.append(NumberReading(number_of(token.top)) if token.over is not None else _reading_of(token))
         return readings[0] if readings and all(one == readings[0] for one in readings) else None
 
     def _opening(self) -> NumberReading | None:
@@ -1170,7 +1180,7 @@ class _Reader:
             return None
         if self._supposed(start, end) or _UNSETTLED.search(self.plain, head.end(), end) is not None:
             return None
-        reading = self._one(head.end(), end, anchored=False)
+        reading = self._only_number(head.end(), end, anchored=False)
         return None if reading is _DENIED else reading
 
     def _points_left(self, start: int, end: int) -> NumberReading | None:
@@ -1181,7 +1191,7 @@ class _Reader:
         ahead = self.plain[tokens[-3].start : tokens[-1].start]
         if _SUM.fullmatch(ahead) is None or _SCORE_END.fullmatch(self.plain, tokens[-1].end, end) is None:
             return None
-        return _said(tokens[-1])
+        return _reading_of(tokens[-1])
 
     def _lines(self) -> list[tuple[int, int]]:
         """Return the start and end of the lines that are not blank."""
@@ -1221,11 +1231,13 @@ class _Reader:
             return None
         return self._resolve(token, None)
 
-    def one(self, start: int, end: int) -> NumberReading | None:
-        """Return the one number of a part of the text; nothing if it has several; None if it has none."""
-        return self._one(start, end, anchored=True)
+    def only_number(self, start: int, end: int) -> NumberReading | None:
+        """Return the only number of an announced part of the text; `NOTHING` if it has several, None if it has none."""
+        return self._only_number(start, end, anchored=True)
 
-    def _one(self, start: int, end: int, *, anchored: bool) -> NumberReading | None:
+    def _only_number(self, start: int, end: int, *, anchored: bool) -> NumberReading | None:
+        """Return the only number of a part of the text, or `_DENIED` if it says only which number it is not.
+        `anchored`: a label announces the part, so that a number at its beginning counts before further ones."""
         plain = self.plain
         tokens = self.value_tokens(start, end)
         if not tokens:
@@ -1234,8 +1246,8 @@ class _Reader:
             return NOTHING
         restated = _THAT_IS.search(plain, tokens[0].end, end)
         if restated is not None:
-            first = self._one(start, restated.start(), anchored=anchored)
-            return first if first not in (None, NOTHING) else self._one(restated.end(), end, anchored=True)
+            first = self._only_number(start, restated.start(), anchored=anchored)
+            return first if first not in (None, NOTHING) else self._only_number(restated.end(), end, anchored=True)
         asides = [match.span() for match in _ASIDE.finditer(plain, start, end)]
         outside = [token for token in tokens if not any(a <= token.start and token.end <= b for a, b in asides)]
         if outside:
@@ -1244,7 +1256,7 @@ class _Reader:
                 if inside and inside[0].start > outside[0].start and self._disputes(a, b, inside, outside):
                     return NOTHING
             tokens = outside
-        if anchored and self._led(tokens[0], start):
+        if anchored and self._leads_to(tokens[0], start):
             tokens[0] = self._grouped(tokens[0])
             if self._approximated(tokens, end):
                 return self._resolve(tokens[0], None)
@@ -1275,7 +1287,7 @@ class _Reader:
         affirmed = [token for token in tokens if not self._denied(token, start)]
         if not affirmed:
             return _DENIED
-        if not anchored and beyond and not self._led(affirmed[0], start):
+        if not anchored and beyond and not self._leads_to(affirmed[0], start):
             return NOTHING
         return self._first_of(affirmed, tokens, start, anchored)
 
@@ -1314,6 +1326,8 @@ class _Reader:
     def _first_of(
         self, affirmed: list[NumberToken], tokens: list[NumberToken], start: int, anchored: bool
     ) -> NumberReading:
+        """Return the first of several affirmed numbers if the others are its scale, repeat it, or come later in an
+        announced part; otherwise `NOTHING`."""
         first, *number_tokens = affirmed
         if len(number_tokens) == 0:
             return self._resolve(first, None)
@@ -1321,7 +1335,7 @@ class _Reader:
         if (first.over is not None and _SCALE.fullmatch(gap) is not None) or _ANOTHER.match(gap) is not None:
             return NOTHING
         if _SCALE.fullmatch(gap) is not None and number_tokens[0].value is not None:
-            if len(number_tokens) > 1 and not self._led(first, start):
+            if len(number_tokens) > 1 and not self._leads_to(first, start):
                 return NOTHING
             return self._resolve(first, number_tokens[0])
         if (
@@ -1344,15 +1358,17 @@ class _Reader:
             or _HEDGED.fullmatch(self.plain, first.end, number_tokens[0].start) is not None
         ):
             return NOTHING
-        if anchored and self._led(first, start):
+        if anchored and self._leads_to(first, start) and _NEXT_PART.search(gap) is None:
             return self._resolve(first, None)
         return NOTHING
 
-    def _led(self, token: NumberToken, start: int) -> bool:
+    def _leads_to(self, token: NumberToken, start: int) -> bool:
         """Return true if only filler stands between a position and a number."""
         return _LEADING.fullmatch(self.plain, start, token.start) is not None
 
     def _resolve(self, token: NumberToken, over: NumberToken | None) -> NumberReading:
+        """Return the reading of a selected number, of which `over` may be the scale; `NOTHING` if it is rough, on
+        another scale, or part of a formula."""
         if is_rough(self.plain, token) and (
             self.strict
             or _BOUND.search(self.plain, max(0, token.start - 24), token.start) is not None
@@ -1365,12 +1381,12 @@ class _Reader:
             if token.over is not None and token.top is not None and over is None:
                 if token.over == self.scale:
                     return NumberReading(number_of(token.top))
-                return _said(token) if self.scale <= 1 else NOTHING
+                return _reading_of(token) if self.scale <= 1 else NOTHING
             if token.percent and self.scale != 100:
                 return NOTHING
         if self._exclaimed(token) or self._in_formula(token):
             return NOTHING
-        return _said(token)
+        return _reading_of(token)
 
     def _exclaimed(self, token: NumberToken) -> bool:
         """Return true if `!` after a number is a factorial in a formula."""
@@ -1384,6 +1400,9 @@ class _Reader:
         )
 
     def _denied(self, token: NumberToken, start: int) -> bool:
+        """Return true if the text between a position and a number, or directly behind it, denies the number."""
+        if _DENIED_BEHIND.match(self.plain, token.end) is not None:
+            return True
         since = max(start, token.start - 40)
         ahead = self.plain[since : token.start]
         turns = [match.end() for match in _TURNS.finditer(ahead)]
@@ -1423,7 +1442,7 @@ class _Reader:
             return None
         if _IN_ORDER_TO.search(self.plain, max(0, label.start - 12), label.start) is not None:
             return None
-        return self.one(start, end)
+        return self.only_number(start, end)
 
     def _supposed(self, start: int, end: int) -> bool:
         """Return true if a sentence is only hypothetical."""
@@ -1531,7 +1550,7 @@ class _Reader:
                 and _SCORE_TAIL.match(plain, tokens[-1 if "=" in plain[begin:stop] else 0].end) is None
             ):
                 readings.append(NOTHING)
-            elif (one := self._one(begin, stop, anchored=False)) is not _DENIED:
+            elif (one := self._only_number(begin, stop, anchored=False)) is not _DENIED:
                 awards = awards or (self.scale is not None and _FOR.match(plain, tokens[0].end) is not None)
                 readings.append(one or NOTHING)
         if len(heads) > 1 or (awards and len(readings) > 1):
@@ -1564,7 +1583,7 @@ def _with_limits(labels: Sequence[Label]) -> Iterator[tuple[Label, int | None]]:
         yield label, None if behind is None or behind.start < label.end else behind.start
 
 
-def _said(token: NumberToken) -> NumberReading:
+def _reading_of(token: NumberToken) -> NumberReading:
     return NumberReading(token.value, token.odd)
 
 
@@ -1575,6 +1594,8 @@ _FORMULA_BEHIND = late_pattern(
     r"\s?[+×*·÷]\s?(?:[A-Za-z](?![A-Za-z])|\(|\\|(?:sqrt|log|ln|sin|cos|tan)\b)|\s?[-–]\s?[a-z](?![A-Za-z])"
     r"|\([a-z]|\s?[<>≤≥]=?\s?(?:\d|[a-z](?![A-Za-z]))"
 )
+_NEXT_PART = late_pattern(r"(?:\A|[\s,;])\([b-d]\)[\s:]*\Z|(?:\A|[\s,;])[b-d]\)\s+\Z")
+"""Sign of another part of the answer before its number: `(a) 4 (b) 5`."""
 _FACTORIAL = late_pattern(r"!\s?[})$=+×*/]")
 _NOT_BLANK = late_pattern(r"[^\s*#>]")
 _LINE = late_pattern(r"(?m)^[^\n]*\S[^\n]*$")

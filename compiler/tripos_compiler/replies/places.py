@@ -42,32 +42,60 @@ def boxed(text: str) -> str | None:
     return None if last is None else text[last.inside : last.end - 1].strip()
 
 
-_FENCE = late_pattern(r" {0,3}(`{3,}|~{3,})[^`]*")
+_FENCE = late_pattern(r"([ \t]*)(`{3,}|~{3,})[^`]*")
+_QUOTES = late_pattern(r"\"{3}|'{3}")
+_MARKDOWN_INDENT = 3
+"""Spaces that may stand before a fence outside of a list, and before one that closes a block more than at its start."""
 
 
 def code_block(text: str) -> str:
     """Return the code in a reply: its longest fenced block, or the whole text if it has none.
 
     A block is between lines with three backticks or tildes; that the longest counts is the rule of EvalPlus. One that
-    is never closed ends with the text. The text around a block, its language and the thinking of a model are no code.
+    is never closed ends with the text. Where a block is indented, as in a list, the indent of its first fence is no
+    code. The text around a block, its language and the thinking of a model are none either.
 
     >>> code_block("Here:\\n```python\\ndef f():\\n    return 1\\n```\\nDone."), code_block("x = 1")
     ('def f():\\n    return 1', 'x = 1')
+    >>> code_block("1. Here:\\n    ```\\n    if x:\\n        y()\\n    ```")
+    'if x:\\n    y()'
     """
     answer = ReplyText.parse(text).answer
     blocks: list[list[str]] = []
-    fence = ""
+    indent, fence, is_quoted = "", "", False
     for line in answer.splitlines():
-        opened = _FENCE.fullmatch(line)
-        if fence and opened is not None and opened[1].startswith(fence) and not line.strip(" `~"):
-            fence = ""
-        elif fence:
-            blocks[-1].append(line)
-        elif opened is not None:
-            fence = opened[1]
+        found = _FENCE.fullmatch(line)
+        if fence:
+            if found is not None and _closes(found, indent, fence):
+                fence = ""
+            else:
+                blocks[-1].append(_without_indent(line, indent))
+        elif found is not None and not (is_quoted and _width(found[1]) > _MARKDOWN_INDENT):
+            indent, fence = found[1], found[2]
             blocks.append([])
-    found = ["\n".join(block) for block in blocks]
-    return max(found, key=len) if found else answer.strip()
+        elif len(_QUOTES.findall(line)) % 2:
+            is_quoted = not is_quoted  # in the docstring of a reply that is code as a whole
+    written = ["\n".join(block) for block in blocks]
+    return max(written, key=len) if written else answer.strip()
+
+
+def _closes(found: re.Match[str], indent: str, fence: str) -> bool:
+    """Return true if a line with a fence ends the block that another one began."""
+    bare = found[2].startswith(fence) and not found[0].strip(" \t`~")
+    return bare and _width(found[1]) <= _width(indent) + _MARKDOWN_INDENT
+
+
+def _without_indent(line: str, indent: str) -> str:
+    """Return a line without an indent, or without as much of it as it has."""
+    if line.startswith(indent):
+        return line[len(indent) :]
+    code = line.lstrip(" \t")
+    own = line[: len(line) - len(code)].expandtabs(4)
+    return own[_width(indent) :] + code
+
+
+def _width(indent: str) -> int:
+    return len(indent.expandtabs(4))
 
 
 class Box(NamedTuple):

@@ -1,7 +1,7 @@
-"""Forms of a verdict in free text that an author states, such as `[[{}]]` or `Rating: [[{}]]`.
+"""Forms of a verdict that the prompt of a judge states, such as `[[{}]]` or `Rating: [[{}]]`.
 
-A form is a text with one `{}`, where the verdict stands. The rest is found in a reply however it is emphasized, spaced
-or capitalized, in full-width characters too. What stands in place of `{}` is read by whoever knows its type.
+A form is a text with one `{}` in place of the verdict. Its other characters match a reply regardless of emphasis,
+spaces, case and width. The caller reads the text in place of `{}`, since it knows the type of the verdict.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ HOLE = "{}"
 LONGEST = 80
 """Largest number of characters of a verdict."""
 _MARKS = "*_`"
-"""Emphasis of Markdown, which may stand anywhere in a form."""
+"""Emphasis of Markdown, which may occur anywhere in a form."""
 _QUOTES = "\"'"
 _PARTS = re.compile(r"\w+|\s+|[^\w\s]")
 _FLAT = str.maketrans(
@@ -28,12 +28,12 @@ _FLAT = str.maketrans(
     | dict.fromkeys("−﹣‐‑", "-")
     | dict.fromkeys("\u00a0\u2007\u2009\u202f\u3000", " ")
 )
-"""One character for each, so that positions stay."""
+"""ASCII forms of characters, one for each, so that positions do not change."""
 _ALONE = r"(?=\s*(?:\Z|[;?()\[\]{}|。、\"—–]|[.,:](?!\d)|!(?!=)|['*_`](?!\w)|-\s))"
-"""What follows a name that is alone: neither `A tie` nor `A's answer` names A, and `1.5` does not name 1."""
+"""Text after a verdict: neither `A tie` nor `A's answer` is the verdict A, nor is `1.5` the verdict 1."""
 _MARK = r"[*_`\"']"
 _BESIDE = rf"(?:{_MARK}{{0,9}}\s*(?:[,、/|&+–—和或]|\b(?:and|or|vs\.?|versus)\b|(?={_MARK}))\s*{_MARK}{{0,9}})"
-"""What stands between two names of which neither is the verdict, as in `A, B are equally good`."""
+"""Text between two names of which neither is the verdict, as in `A, B are equally good`."""
 _NUMBER = r"[-+]?\d(?:[\d.,]*\d)?"
 _LEADING_NUMBER = re.compile(
     rf"{_NUMBER}(?:{_MARK}{{0,9}}"
@@ -43,22 +43,22 @@ _LEADING_NUMBER = re.compile(
 )
 
 
-def filled(form: str, verdict: str) -> str:
+def form_with_verdict(form: str, verdict: str) -> str:
     """Return a form with a verdict in it.
 
-    >>> filled("Rating: [[{}]]", "5")
+    >>> form_with_verdict("Rating: [[{}]]", "5")
     'Rating: [[5]]'
     """
     return form.replace(HOLE, verdict)
 
 
 def is_open(form: str) -> bool:
-    """Return true if the verdict ends a form, so that only its own words say where it ends."""
+    """Return true if a form ends with its verdict, so that nothing marks the end of the verdict."""
     return not form.partition(HOLE)[2].strip()
 
 
 def mistake_in(form: str) -> str | None:
-    """Return what is wrong with a form; None if nothing is.
+    """Return the error of a form, or None.
 
     >>> mistake_in("Score: {}"), mistake_in("Score:"), mistake_in("{} points")
     (None, 'this form has no `{}`', 'this form has nothing before `{}`')
@@ -71,27 +71,27 @@ def mistake_in(form: str) -> str | None:
 
 
 class StatedVerdict(NamedTuple):
-    """Occurrence of a form in a text: where it begins and ends, and the text in place of `{}` with its start."""
+    """Occurrence of a form at `start:end` of a text, and the text in place of `{}` with its start."""
 
     start: int
     end: int
-    said: str
-    at: int
+    verdict: str
+    verdict_start: int
 
 
 def stated_verdicts(form: str, text: str) -> list[StatedVerdict]:
-    """Return the occurrences of a form in a text, in order. A verdict is at most a line of `LONGEST` characters; of a
-    form that ends with it, the rest of the line.
+    """Return the occurrences of a form in a text, in order. A verdict has at most `LONGEST` characters of one line; if
+    the form ends with it, it is the rest of the line.
 
-    >>> said = "I say **Rating:** [[5]], no, RATING: [[ 6 ]]."
-    >>> [found.said for found in stated_verdicts("Rating: [[{}]]", said)]
+    >>> reply = "I say **Rating:** [[5]], no, RATING: [[ 6 ]]."
+    >>> [found.verdict for found in stated_verdicts("Rating: [[{}]]", reply)]
     ['5', '6']
-    >>> [found.said for found in stated_verdicts("评分：{}", "最终评分: **4**。")]
+    >>> [found.verdict for found in stated_verdicts("评分：{}", "最终评分: **4**。")]
     ['4**。']
     """
     flat = text.translate(_FLAT)
     return [
-        StatedVerdict(match.start(), match.end(), match["said"].strip(), match.start("said"))
+        StatedVerdict(match.start(), match.end(), match["verdict"].strip(), match.start("verdict"))
         for match in _pattern(form).finditer(flat)
     ]
 
@@ -103,18 +103,18 @@ def _pattern(form: str) -> re.Pattern[str]:
     around = rf"[{_blanks(bool(closing) or before[-1:].isspace())}{_MARKS}{_QUOTES}]{{0,9}}"
     begins = r"(?<![A-Za-z0-9])" if before.lstrip()[:1].isascii() and before.lstrip()[:1].isalnum() else ""
     if not closing:
-        said = rf"(?:(?!{opening})[^\n]){{1,{LONGEST}}}"
-        return re.compile(rf"{begins}{opening}{around}(?P<said>{said})", re.IGNORECASE)
+        verdict = rf"(?:(?!{opening})[^\n]){{1,{LONGEST}}}"
+        return re.compile(rf"{begins}{opening}{around}(?P<verdict>{verdict})", re.IGNORECASE)
     ends = r"(?![A-Za-z0-9])" if after.rstrip()[-1:].isascii() and after.rstrip()[-1:].isalnum() else ""
-    said = rf"(?:(?!{opening}|{closing})[^\n]){{1,{LONGEST}}}?"
+    verdict = rf"(?:(?!{opening}|{closing})[^\n]){{1,{LONGEST}}}?"
     return re.compile(
-        rf"{begins}{opening}{around}(?P<said>{said})[\s{_MARKS}{_QUOTES}]{{0,9}}{closing}{ends}", re.IGNORECASE
+        rf"{begins}{opening}{around}(?P<verdict>{verdict})[\s{_MARKS}{_QUOTES}]{{0,9}}{closing}{ends}", re.IGNORECASE
     )
 
 
 def _blanks(spaced: bool) -> str:
-    """Return the characters of a class for the blanks between two parts of a form: a line may end only where the form
-    has a space."""
+    """Return the blanks between two parts of a form, as characters of a class: a line break only if the form has a
+    space there."""
     return r"\s" if spaced else r" \t"
 
 
@@ -134,22 +134,22 @@ def _literal(text: str) -> str:
     return "".join(pieces)
 
 
-def said_name(said: str, names: Sequence[str], *, alone: bool) -> str | None:
-    """Return the name that a verdict is: all of it, or if not `alone`, its beginning up to punctuation, unless another
-    name stands beside it. Case counts only if it distinguishes names.
+def verdict_name(verdict: str, names: Sequence[str], *, alone: bool) -> str | None:
+    """Return the name that a verdict states, or None: the whole verdict, or if not `alone`, its beginning up to
+    punctuation, unless another name follows. Case counts only if it distinguishes names.
 
-    >>> said_name("b", ["A", "B"], alone=True), said_name("A tie.", ["A", "tie"], alone=False)
+    >>> verdict_name("b", ["A", "B"], alone=True), verdict_name("A tie.", ["A", "tie"], alone=False)
     ('B', None)
-    >>> said_name("B, since it is short", ["A", "B"], alone=False), said_name("A > B", ["A>B", "A"], alone=True)
+    >>> verdict_name("B, since it is short", ["A", "B"], alone=False), verdict_name("A > B", ["A>B", "A"], alone=True)
     ('B', 'A>B')
-    >>> said_name("A, B are equal", ["A", "B"], alone=False), said_name("A's is shorter", ["A", "B"], alone=False)
+    >>> verdict_name("A, B are equal", ["A", "B"], alone=False), verdict_name("A's is shorter", ["A", "B"], alone=False)
     (None, None)
     """
     any_case = len({name.casefold() for name in names}) == len(names)
     flags = re.IGNORECASE if any_case else 0
     others = "|".join(re.escape(_tight(name)) for name in sorted(names, key=len, reverse=True))
     ends = r"\Z" if alone else rf"{_ALONE}(?!{_BESIDE}(?-i:{others})(?!\w))"
-    for text in (nfkc(said), _tight(said)):
+    for text in (nfkc(verdict), _tight(verdict)):
         for name in sorted(names, key=len, reverse=True):
             pattern = re.escape(_tight(name)) + ends
             if re.match(pattern, text.strip(f" \t{_MARKS}{_QUOTES}") if alone else text, flags):
@@ -162,12 +162,12 @@ def _tight(text: str) -> str:
     return re.sub(r"\s*([^\w\s])\s*", r"\1", nfkc(text).translate(_FLAT).strip())
 
 
-def leading_number(said: str) -> str | None:
-    """Return the number with which a verdict begins, with another number beside it, such as its scale or the other end
-    of a range; None if it begins with none.
+def leading_number(verdict: str) -> str | None:
+    """Return the number at the beginning of a verdict, with a directly following number, such as its scale or the
+    other end of a range; None if it does not begin with a number.
 
     >>> leading_number("4/5. Good."), leading_number("4 and 5"), leading_number("4.5, since"), leading_number("four")
     ('4/5', '4 and 5', '4.5', None)
     """
-    found = _LEADING_NUMBER.match(said)
+    found = _LEADING_NUMBER.match(verdict)
     return None if found is None else found[0].strip()

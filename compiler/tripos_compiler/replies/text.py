@@ -48,16 +48,16 @@ def late_pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:
 
 # Answer and thinking
 
-TAGS = ("think", "thinking", "thought", "thoughts", "reasoning", "reflection", "seed:think")
+TAGS = ("think", "thinking", "thought", "thoughts", "reasoning", "reflection", "seed:think", "longcat_think")
 """Names of tags around thinking, in any case."""
 _TAG = rf"<\s{{0,3}}(?P<close>/)?\s{{0,3}}(?:{'|'.join(sorted(TAGS, key=len, reverse=True))})\s{{0,3}}>"
 _OPENED = (
-    r"\[THINK\]|◁think▷|<\|START_THINKING\|>|<\|begin_of_thought\|>"
+    r"\[THINK\]|◁think▷|<\|START_THINKING\|>|<\|begin_of_thought\|>|<\|inner_prefix\|>|<unused94>(?:thought\b)?"
     r"|(?:<\|(?:end|call)\|>\s{0,3})?(?:<\|start\|>\s{0,3}assistant\s{0,3})?"
     r"<\|channel\|>\s{0,3}(?:analysis|commentary)\b[^<\n]{0,80}<\|message\|>"
 )
 _CLOSED = (
-    r"\[/THINK\]|◁/think▷|<\|END_THINKING\|>|<\|end_of_thought\|>"
+    r"\[/THINK\]|◁/think▷|<\|END_THINKING\|>|<\|end_of_thought\|>|<\|inner_suffix\|>|<unused95>"
     r"|(?:<\|(?:end|return|call)\|>\s{0,3})?(?:<\|start\|>\s{0,3}assistant\s{0,3})?"
     r"<\|channel\|>\s{0,3}final\b[^<\n]{0,80}<\|message\|>"
 )
@@ -65,10 +65,11 @@ _MARK = late_pattern(rf"(?P<tag>{_TAG})|(?P<closed>{_CLOSED})|(?P<opened>{_OPENE
 _BARE_CHANNELS = late_pattern(r"\A\s{0,9}analysis(?! ?[a-z])(.*)assistant\s{0,3}final(.*)\Z", re.DOTALL)
 """Channels whose marks a server removed: `analysisThey ask …assistantfinalB`."""
 _TOKENS = (
-    r"<\|(?:im_end|eot_id|end|return|endoftext|end_of_text|END_RESPONSE|end_of_solution)\|>|<end_of_turn>|</s>|<eos>"
+    r"<\|(?:im_end|eot_id|end|return|endoftext|end_of_text|END_RESPONSE|end_of_solution|end_of_box)\|>"
+    r"|<end_of_turn>|</s>|<eos>"
 )
 _LAST_TOKENS = late_pattern(rf"(?:\s{{0,9}}(?:{_TOKENS})){{1,9}}\s{{0,9}}\Z")
-_FIRST_TOKENS = late_pattern(r"\A\s{0,9}<\|(?:START_RESPONSE|begin_of_solution)\|>\s{0,9}")
+_FIRST_TOKENS = late_pattern(r"\A\s{0,9}<\|(?:START_RESPONSE|begin_of_solution|begin_of_box)\|>\s{0,9}")
 _CODE = late_pattern(r"(?:```|~~~).*?(?:```|~~~|\Z)|`[^`\n]{1,200}`", re.DOTALL)
 _MOST_PASSES = 16
 """Largest number of passes: removing a block may join the halves of another mark."""
@@ -88,8 +89,8 @@ class ReplyText:
         loses blanks around the thinking and special tokens at its ends. Parsing is idempotent on answers.
 
         Marks of thinking are `<think>`, `<thinking>`, `<thought>`, `<reasoning>`, `<reflection>`, `[THINK]`, `◁think▷`,
-        the channels of gpt-oss and a few more, in any case. A closing mark without an opening one ends thinking that
-        began with the reply. Marks in code are ordinary text.
+        the channels of gpt-oss and a few more, each of one model, in any case. A closing mark without an opening one
+        ends thinking that began with the reply. Marks in code are ordinary text.
 
         >>> ReplyText.parse("<think>A? No.</think>\\n\\nB").answer, ReplyText.parse("so B.</THINK> B").thinking
         ('B', 'so B.')

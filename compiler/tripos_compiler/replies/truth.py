@@ -70,14 +70,27 @@ _COPULA = late_pattern(
     re.IGNORECASE,
 )
 _LABEL = late_pattern(
-    r"(?:\b(?:answer|verdict|conclusion|judge?ment|decision|result|antwort|réponse|respuesta)[\"']?(?:,\s\w+,"
+    r"(?:\b(?:answer|verdict|conclusion|judge?ment|decision|result|(?:final|overall)(?=\s?:)|antwort|réponse|respuesta)[\"']?(?:,\s\w+,"
     r"| to (?:your|the|this) \w+)?\s{0,3}"
     r"(?:(?:is|would be|should be|must be|remains|ist|est|es)\s{0,2}"
     r"(?:therefore|thus|clearly|definitely|actually|simply|a clear|a|an)?\s{0,2}:?|:|=)"
+    r"|^\W{0,6}(?:final |my )?(?:answer|verdict|conclusion|judge?ment|答案|结论|判断)[^\w\n]{0,6}\n"
+    rf"|\b(?:therefore|thus|hence),?\s{{1,2}}(?=[\"'“(\[]{{0,3}}(?:{_NO}|{_YES})[\"'”)\]]{{0,3}}(?:[.!。\n]|\Z))"
     r"|^A:|(?:答案|回答|结论|判断|答え|الجواب|ответ)(?:应该?|は)?\s{0,3}(?:[是为]\s{0,3}:?|:|=|は)|最终答案:?)"
     rf"[\s\"'“‘(\[{{]{{0,6}}{_WORD_OR_LETTER}{_PLAIN_END}",
     re.IGNORECASE | re.MULTILINE,
 )
+_HEADED = late_pattern(
+    rf"(?:\A|(?<=[\n.;,]))\W{{0,6}}[^\W\d][\w -]{{0,30}}:\s{{0,2}}[\"'“(\[{{]{{0,3}}{_WORD}{_PLAIN_END}", re.IGNORECASE
+)
+"""Truth of one of several parts, as in `Relevance: yes`; different ones say nothing of the whole."""
+_PARTLY = late_pattern(
+    r"(?:但是?|不过|\b(?:but|though|although|however)\b)[^.。!?\n]{0,20}?"
+    r"(?:不完全|不全|部分|\bnot (?:entirely|completely|fully|quite|wholly)|\bpart(?:ly|ially))\s?"
+    r"(?:正确|对|准确|(?:true|correct|right|accurate)\b)",
+    re.IGNORECASE,
+)
+"""Restriction of a truth: `Yes, but it is only partly correct`."""
 _OTHERS_LABEL = late_pattern(
     r"(?:\b(?:student|user|candidate|response|their|his|her|wrong|expected|reference|given|long|longer)(?:'s)?|学生的?"
     r"|用户的?|参考|标准)\s{0,2}\Z",
@@ -116,16 +129,18 @@ _UNDECIDED = late_pattern(
     r"|部分|基本|大致|几乎|也许|可能|或许|大概|有时|看起来|似乎|如果|假如|是否",
     re.IGNORECASE,
 )
-_BOTH = late_pattern(
+BOTH_TRUTHS = late_pattern(
     r"(?:yes|true|correct|right)\s?(?:/|or|and|nor|&)\s?(?:no|false|incorrect|wrong)\b|(?:no|false|incorrect"
     r"|wrong)\s?(?:/|or|and|nor|&)\s?(?:yes|true|correct|right)\b"
     r"|是[/或和]否|对[/或和]错|正确[/或和还]是?错误|真[/或和]假",
     re.IGNORECASE,
 )
+"""Both truth values in one phrase, which says neither."""
 _SENTENCE = late_pattern(r"[^.!?。！？\n]*(?:[.!?。！？\n]|\Z)")
 _REASON_SENTENCE = late_pattern(r"(?<=[。.!?;；\n])\s{0,3}(?:因为|由于|because\b|since\b)[^。.!?\n]*", re.IGNORECASE)
 _ASKS_EITHER = late_pattern(r"(?:是不是|对不对|是否[^,。?]{0,20})[?？,:]")
 _LONGEST_QUESTION = 300
+_LONGEST_CLAUSE = 300
 _PLEASANTRY = late_pattern(
     r"\A\W{0,3}(?:thank|thanks|great|good|excellent|nice|interesting|hello|hi|sure|okay|ok"
     r"|happy to)\b[^.!?\n,]{0,60}[.!]\s+(?=\S)",
@@ -207,11 +222,13 @@ def truth_word(text: str) -> bool | None:
 
 def _read(text: str) -> bool | None:
     text = _REASON_SENTENCE.sub(" ", text)
-    text = _BOTH.sub(lambda match: " " if match.start() else "-", text)
+    text = BOTH_TRUTHS.sub(lambda match: " " if match.start() else "-", text)
     announced = _announced(text)
     if announced is not None:
         return announced
-    flat, questions = _without_questions(text)
+    if len({_value(part) for part in _HEADED.finditer(text)}) > 1 or _PARTLY.search(text) is not None:
+        return None
+    flat, questions = without_questions(text)
     if not flat:
         return None
     flat = _PLEASANTRY.sub("", flat) or flat
@@ -234,8 +251,12 @@ def _read(text: str) -> bool | None:
     return _mentioned(flat)
 
 
-def _without_questions(text: str) -> tuple[str, list[str]]:
-    """Return a text without its questions, and the questions."""
+def without_questions(text: str) -> tuple[str, list[str]]:
+    """Return a text without its questions, and the questions.
+
+    >>> without_questions("Is it true? Yes.")
+    ('Yes.', ['Is it true?'])
+    """
     kept: list[str] = []
     questions: list[str] = []
     for sentence in _SENTENCE.findall(text):
@@ -310,13 +331,26 @@ def _closing(text: str) -> bool | None:
     return None if match is None or not _COPULA.search(last[: _word(match)[0]]) else _settled(last, match)
 
 
+def is_hedged(text: str, start: int) -> bool:
+    """Return true if the words before a position leave open whether the following truth word holds.
+
+    >>> is_hedged("It may be true", 10), is_hedged("It is true", 6)
+    (True, False)
+    """
+    return _UNDECIDED.search(_clause_before(text, start)) is not None
+
+
+def _clause_before(text: str, start: int) -> str:
+    """Return the clause before a position, as far as it may hedge or deny what follows."""
+    return NO_DOUBT.sub(" ", _CLAUSE_END.split(text[max(0, start - _LONGEST_CLAUSE) : start])[-1])
+
+
 def _settled(text: str, found: re.Match[str]) -> bool | None:
     """Return the truth of a word in its context: the opposite if it is plainly denied, None if it is hedged."""
     start, end = _word(found)
-    clause = NO_DOUBT.sub(" ", _CLAUSE_END.split(text[:start])[-1])
-    if _UNDECIDED.search(clause) or _LIMITED.match(text, end) or _QUOTED_WORD.match(text, start - 1):
+    if is_hedged(text, start) or _LIMITED.match(text, end) or _QUOTED_WORD.match(text, start - 1):
         return None
-    denied = len(_NEGATORS.findall(clause))
+    denied = len(_NEGATORS.findall(_clause_before(text, start)))
     if denied:
         return not _value(found) if denied == 1 else None
     frame = frame_of(text, start, end, labelled=True)

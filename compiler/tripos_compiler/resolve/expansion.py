@@ -18,7 +18,7 @@ from typing import Any, TypeVar, cast
 
 from tripos_compiler.constructs.signature import Changes, Statement
 from tripos_compiler.constructs.statements import read_statements
-from tripos_compiler.constructs.table import CONSTRUCTS, REPEATED
+from tripos_compiler.constructs.table import CONSTRUCTS, NOUNS, REPEATED
 from tripos_compiler.diagnostics.diagnostic import Label, nearest, suggest
 from tripos_compiler.resolve.incremental import Memory, expanded_once
 from tripos_compiler.resolve.program import Program
@@ -27,7 +27,10 @@ from tripos_compiler.source.text import CopiedText, Segment, Source, Span
 from tripos_compiler.source.tree import (
     BinaryExpr,
     Block,
+    CallExpr,
     Entry,
+    Group,
+    IndexExpr,
     Member,
     Name,
     Node,
@@ -35,6 +38,7 @@ from tripos_compiler.source.tree import (
     Offsets,
     TableRow,
     Text,
+    dimension_text,
 )
 from tripos_compiler.syntax.parser import parse_cell
 
@@ -42,10 +46,23 @@ T = TypeVar("T")
 HOLE = re.compile(r"(?<=\{\{).*?(?=\}\})", re.DOTALL)
 WORDS = {construct.name: construct.starts_with for construct in CONSTRUCTS}
 """The first word of each construct."""
+ADDITIONS = frozenset(construct.name for construct in CONSTRUCTS if construct.change == "adds")
+OMISSIONS = frozenset(construct.name for construct in CONSTRUCTS if construct.change == "leaves out")
+
+
+def _noun(statement: Statement) -> str:
+    word = WORDS[statement.construct]
+    return NOUNS.get(word, word)
+
+
+NOT_INHERITED = frozenset(construct.name for construct in CONSTRUCTS if not construct.inherited)
+"""The constructs of a base that a declaration `like` it lacks, as if the base lacked them too."""
 
 
 def declared_name(statement: Statement) -> str | None:
-    """Return the name that a statement declares, or None."""
+    """Return the name that a statement declares, or None. The `values` of a table have the name of their dimension."""
+    if statement.construct == "table_values":
+        return dimension_text(statement.syntax("dims"))
     name = statement.values.get("name") or statement.values.get("call")
     name = getattr(name, "function", name)
     return name.text if isinstance(name, Name) else None
@@ -284,7 +301,7 @@ class _Substitution:
         def put(match: re.Match[str], alone: bool) -> str | None:
             cell = self._known(match["column"], text.stretch(*match.span("column")))
             if isinstance(cell, Name):
-                return self._written(cell) if alone else cell.text
+                return self._written(cell) if alone else self._operand(cell)
             if cell is None:
                 return None
             return cell.value if alone else '"' + cell.value.replace("\\", "\\\\").replace('"', '\\"') + '"'
@@ -299,6 +316,13 @@ class _Substitution:
             case Name() | Number():
                 return cell.text
         return f"{{{{ {cell.text} }}}}"
+
+    def _operand(self, cell: Name) -> str:
+        """Return what a cell becomes in a larger expression: in parentheses, unless no operator can take it apart."""
+        match parse_cell(cell, self.program.diagnostics):
+            case Text() | Name() | Number() | Member() | CallExpr() | IndexExpr() | Group():
+                return cell.text
+        return f"({cell.text})"
 
     def _known(self, column: str, span: Span) -> Name | Text | None:
         cell = self.row.cells.get(column)
@@ -379,8 +403,9 @@ class _Inheritance:
         word = WORDS[statement.construct]
         base = self.named.get((word, name.text))
         if base is None:
-            known = [other or "" for kind, other in self.named if kind == word]
-            _unknown(self.program, {"dataset": "data set"}.get(word, word), name, known, f"{word} {name.text} {{ … }}")
+            own = declared_name(statement)
+            known = [other for kind, other in self.named if kind == word and other is not None and other != own]
+            _unknown(self.program, _noun(statement), name, known, f"{word} {name.text} {{ … }}")
             self._lose(statement)
             return None
         self.program.index.use(name.span, base.name().span)
@@ -423,7 +448,8 @@ class _Inheritance:
         own, other = statement.name(), base.name()
         copy = _Copy(Label(own.span, f"in `{own.text}`, which is like `{other.text}`"), _renaming(base, own))
         copied = copy.of(base)
-        merge = _Merge(self.program, statement, base, list(copied.body))
+        inherited = [each for each in copied.body if each.construct not in NOT_INHERITED]
+        merge = _Merge(self.program, statement, base, inherited)
         statement = replace(statement, body=merge.body(), changes=merge.changes())
         if statement.construct == "made_like":
             return replace(statement, construct=base.construct, values={**copied.values, "name": own})
@@ -431,10 +457,10 @@ class _Inheritance:
 
     def _refuse_changes(self, statement: Statement) -> None:
         for inner in statement.body:
-            if inner.construct.endswith(("_added", "_without")):
-                word = WORDS[statement.construct]
-                message = f"`{WORDS[inner.construct]}` changes what is inherited, and this {word} is like no other"
-                help_ = f"write `{word} {declared_name(statement)} like … {{ … }}`, or remove it"
+            if inner.construct in ADDITIONS | OMISSIONS:
+                noun = _noun(statement)
+                message = f"`{WORDS[inner.construct]}` changes what is inherited, and this {noun} is like no other"
+                help_ = f"write `{WORDS[statement.construct]} {declared_name(statement)} like … {{ … }}`, or remove it"
                 self.program.diagnostics.error("E0107", message, inner.head, help=help_)
 
 
@@ -477,7 +503,7 @@ class _Merge:
 
     @property
     def _title(self) -> str:
-        return f"{WORDS[self.base.construct]} `{self.base.name().text}`".replace("dataset", "data set")
+        return f"{_noun(self.base)} `{self.base.name().text}`"
 
     def body(self) -> tuple[Statement, ...]:
         """Return the inherited statements with the changes. Reports changes of what is not there."""
@@ -485,9 +511,9 @@ class _Merge:
         there = {key for key, _ in self.kept}
         for inner in self.statement.body:
             key = _key(inner)
-            if inner.construct.endswith("_without"):
+            if inner.construct in OMISSIONS:
                 self._remove(inner, there)
-            elif inner.construct.endswith("_added"):
+            elif inner.construct in ADDITIONS:
                 waiting += self._added(inner, there)
             elif key in self.replaced:
                 places = (place for place, (other, _) in enumerate(self.kept) if other == key)
@@ -499,6 +525,8 @@ class _Merge:
                 if key[1] is not None:
                     self.kept[place:place] = waiting
                     waiting = []
+            elif inner.construct in NOT_INHERITED:
+                waiting.append((key, inner))
             else:
                 self._nothing_to_replace(inner, key, there)
         return tuple(each for _, each in (*self.kept, *waiting))
@@ -532,13 +560,12 @@ class _Merge:
 
     def _nothing_to_replace(self, inner: Statement, key: Key, there: set[Key]) -> None:
         message = f"{self._title} has no {_shown(key)} that this could replace"
-        self.program.diagnostics.error(
-            "E0201",
-            message,
-            inner.head,
-            self._where(),
-            help=f"{self._help(key, there)}; a new statement goes into `add {{ … }}`",
-        )
+        help_ = self._help(key, there)
+        if help_.endswith("?"):
+            help_ = f"{help_} A new statement goes into `add {{ … }}`"
+        else:
+            help_ = f"{help_}; a new statement goes into `add {{ … }}`"
+        self.program.diagnostics.error("E0201", message, inner.head, self._where(), help=help_)
 
     def _where(self) -> Label:
         return Label(self.base.head, "`like` names this")

@@ -121,10 +121,9 @@ def expanded_once(
     key = tuple(map(id, sources))
     known = memory.used.get(key) or memory.expansions.get(key) if memory is not None else None
     if known is None:
-        lost = program.diagnostics
-        before = (len(lost.items), lost.failures, len(lost.skipped_names), len(lost.skipped_blocks))
+        before = program.diagnostics.size
         known = Expansion(sources, tuple(expand()))
-        if before != (len(lost.items), lost.failures, len(lost.skipped_names), len(lost.skipped_blocks)):
+        if before != program.diagnostics.size:
             return known.result
     if memory is not None:
         memory.used[key] = known

@@ -624,6 +624,13 @@ class Program:
         """The benchmark's languages; empty if they could not be read."""
         return self.benchmark.languages if self.benchmark is not None else ()
 
+    def known_rows(self, dataset: str) -> list[dict[str, Any]] | None:
+        """Return the rows of a data set at the top of a file; None if they are not known before a run, or wrong."""
+        loaded = self.top_level_datasets.get(dataset)
+        if loaded is None or not loaded.rows_known or not loaded.sound:
+            return None
+        return [row.values for row in loaded.rows]
+
     def release_of(self, span: Span) -> ResolvedRelease | None:
         """Return the release that a place belongs to; None in the spec's own files."""
         return self.released.get(span.source.path) if self.released else None

@@ -750,13 +750,14 @@ SERVICE = re.compile(r"(?P<name>[a-z0-9][a-z0-9._-]*) (?P<version>[A-Za-z0-9][A-
 @dataclass(frozen=True)
 class ShippedProgram:
     """A program that comes with Tripos: its version, parameters, optional parameters, and the kinds of values it
-    returns.
+    returns. `runs` is the parameter whose text it runs.
     """
 
     version: str
     parameters: Mapping[str, Type]
     optional: frozenset[str]
     returns: tuple[str, ...]
+    runs: str = "code"
 
 
 _LIMITS: Mapping[str, Type] = {"seconds": NumberType(), "memory_mb": IntegerType()}

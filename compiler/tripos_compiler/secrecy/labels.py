@@ -341,7 +341,7 @@ def join_flows(flows: Iterable[Flow]) -> Flow:
 @dataclass(frozen=True)
 class ItemReference:
     """Rows whose secrets belong to an item: the rows of a data set that satisfy the conditions, or one of its columns
-    nonempty.
+    there.
 
     `at_hand`: they are the current rows or their sources, and not merely rows with equal values.
     """

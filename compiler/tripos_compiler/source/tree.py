@@ -287,3 +287,13 @@ def describe_syntax(syntax: Syntax) -> str:
         case Record():
             return "a record"
     return "an expression"
+
+
+def dimension_text(syntax: Syntax) -> str:
+    """Return the notation of a dimension in the spec and the plan: `stage`, `q.subject`."""
+    match syntax:
+        case Name(text=text):
+            return text
+        case Member(of=of, name=name):
+            return f"{dimension_text(of)}.{name.text}"
+    return describe_syntax(syntax)

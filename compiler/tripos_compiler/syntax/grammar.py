@@ -292,6 +292,11 @@ class Machine:
         """Return true if a construct that began with a token of that kind is incomplete."""
         return any(isinstance(value, Token) and value.kind == kind for value in self._values)
 
+    def last(self, kind: str) -> Token | None:
+        """Return the last token of a kind that is not part of a complete construct; None without one."""
+        tokens = (value for value in reversed(self._values) if isinstance(value, Token))
+        return next((token for token in tokens if token.kind == kind), None)
+
     def extend(self, kind: str, end: int) -> None:
         """Extend the last token to a position, if it is of that kind and has not been reduced."""
         value = self._values[-1] if self._values else None

@@ -13,7 +13,7 @@ from dataclasses import field
 from functools import lru_cache
 
 from tripos_compiler.diagnostics.diagnostic import Diagnostics
-from tripos_compiler.diagnostics.habits import notation_for
+from tripos_compiler.diagnostics.habits import AFTER_BLOCK, notation_for
 from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.text import Segment, Source, Span
@@ -246,8 +246,14 @@ def _report(machine: Machine, token: Token, last: Token | None, report: SyntaxRe
         after = FOLLOWING.match(source.text, span.end)
         text = f"{last.text} {after[1]}" if after is not None else f"{last.text} …"
         help_ = f"write names and values side by side, without a colon: `{text}`"
-    if last is not None and last.kind == "_RBRACE" and token.kind == "NAME" and not machine.is_inside("_LANGLE"):
+    is_word = token.text.isidentifier()
+    if last is not None and last.kind == "_RBRACE" and is_word and not machine.is_inside("_LANGLE"):
+        opened = machine.last("_LBRACE")
+        head = "" if opened is None else source.text[: report.place(opened.start, opened.end).start].rstrip()
+        word = re.search(r"\w*\Z", head)
+        assert word is not None
         help_ = f"a block ends its statement: write `{token.text}` before the `{{`, or on a line of its own"
+        help_ = AFTER_BLOCK.get((word[0], token.text), help_)
     if token.kind == "NUMBER" and (version := _version_at(source.text, start)) is not None:
         help_ = f'write a version in quotation marks: `"{version}"`'
     before = last.text if last is not None and last.end == token.start else ""

@@ -325,7 +325,7 @@ def check_call(elaborator: Checker, syntax: CallExpr) -> Typed:
     if name in program.declared.get("function", {}):
         return elaborator.follows()
     known = [*FUNCTIONS, *program.declared.get("function", {}), *program.declared["scorer"]]
-    help_ = suggest_notation("function", name, known, "docs/language/functions.md lists them")
+    help_ = suggest_notation("function", name, known, "`tripos docs functions --text` lists them")
     return elaborator.error("E0205", f"there is no function `{name}`", syntax.function.span, help_, name)
 
 
@@ -491,7 +491,7 @@ def _library(elaborator: Checker, syntax: CallExpr, function: Function) -> Typed
 def _values_by_name(elaborator: Checker, syntax: CallExpr, function: Function) -> list[CheckedArgument] | None:
     """Return the checked arguments of a function whose last two parameters are names and their values; None if one is
     wrong or missing."""
-    *own, names, values = function.parameters
+    own, (names, values) = function.own_parameters, function.parameters[-2:]
     first, more = syntax.arguments[: len(own)], syntax.arguments[len(own) :]
     checked = arguments(elaborator, replace(syntax, arguments=first), own, function.shown)
     written = ["" if argument.name is None else argument.name.text for argument in more]

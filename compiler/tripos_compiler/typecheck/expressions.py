@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics.diagnostic import Diagnostics, nearest, suggest
 from tripos_compiler.diagnostics.habits import notation_for, suggest_notation
 from tripos_compiler.library.calls import name_of
@@ -416,6 +417,8 @@ class Elaborator:
             close = nearest(syntax.text, [*self.scope, "true", "false"]) or nearest(syntax.text, wholes)
             known = ", ".join(f"`{name}`" for name in sorted(self.scope)[:8])
             otherwise = f"did you mean `{close}`?" if close else f"names here are {known or '`true` and `false`'}"
+            if (score := _score_named(self.program, syntax)) is not None:
+                otherwise = _value_of_score(self.program, score)
             help_ = suggest_notation("value", syntax.text, (), otherwise)
             return self.error("E0201", f"there is no `{syntax.text}` here", syntax.span, help_, syntax.text)
         return self._use(binding, syntax.span, syntax.text)
@@ -599,6 +602,27 @@ def rows_binding(loaded: LoadedDataset) -> Binding:
     fields |= {key: Binding((name, key)) for key in loaded.poisoned}
     list_type = ListType(of=RecordType(fields=record)) if loaded.sound and record else None
     return Binding((name,), list_type, fields, Data(dataset=name), loaded.span)
+
+
+def _score_named(program: Program, name: Name) -> Statement | None:
+    """Return the score of that name in the scenario in which a name is used; None without one."""
+    place = name.span
+    for scenario in program.of("scenario"):
+        block = scenario.block.span if scenario.block is not None else None
+        if block is not None and block.source is place.source and block.start <= place.start < block.end:
+            named = (each for each in scenario.of("score") if (own := each.find_name("name")) and own.text == name.text)
+            return next(named, None)
+    return None
+
+
+def _value_of_score(program: Program, score: Statement) -> str:
+    """Return the hint for a score that is used in an expression."""
+    name, value = score.name().text, score.find("value")
+    called = value.function if isinstance(value, CallExpr) else None
+    if value is not None and isinstance(called, Name) and called.text in program.declared.get("scorer", {}):
+        written = value.span.excerpt
+        return f"`{name}` is a score, which measures read: write `{written}` here; a judge is asked once for both"
+    return f"`{name}` is a score, which measures read: write `let NAME = …` above with its value, and use NAME in both"
 
 
 def _values_of(choice: ChoiceType, written: str) -> str:

@@ -101,6 +101,10 @@ def read_type(program: Program, syntax: Syntax, *, valued: bool = False) -> Type
             what = f"the range {low}..{high} is empty" if low > high else f"the range {low}..{high} holds one number"
             program.diagnostics.error("E0302", what, syntax.span, help="write it from low to high: `1..5`")
             return None
+        case RangeExpr():
+            help_ = "write numbers, `1..5`; only what a judge `gives` may end at a value, one of its parameters"
+            program.diagnostics.error("E0302", "the ends of a range are whole numbers", syntax.span, help=help_)
+            return None
         case CallExpr(function=Name(text="choice"), arguments=arguments):
             return _choice(program, syntax, arguments, valued)
         case Record(block=block):

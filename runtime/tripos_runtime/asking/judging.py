@@ -132,7 +132,8 @@ def grade_probabilities(scorer: Scorer, form: str | None = None) -> ProbabilityR
         value: Any = verdict if isinstance(verdict, str) else bool(verdict) if gives.kind == "bool" else int(verdict)
         fields = reply_probabilities(tokens, gives, value, position(tokens))
         if scorer.weighted and "expected" not in fields:
-            raise NoTokenProbabilities("no score of the scale is among the likeliest tokens where the score stands")
+            reason = "the token with which the score begins is only a part of it, or no likely token there is a score"
+            raise NoTokenProbabilities(reason)
         probability = value_probability(gives, fields, value)
         parsed = {VERDICT: {**outcome.parsed[VERDICT], "probability": probability}}
         if not scorer.weighted:

@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from functools import cached_property
 from typing import Any
 
 from tripos_compiler.language.evaluation import MissingValue, Unavailable, evaluate
+from tripos_compiler.language.references import subexpressions
+from tripos_compiler.language.row_scales import scorer_in_case
+from tripos_compiler.library.calls import arguments_of
+from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.library.types import holds_json
 from tripos_compiler.plan import (
     Ask,
     Axis,
+    Call,
+    Column,
     Compare,
     Converse,
     DeclaredSettings,
     Expr,
     Form,
+    IntegerType,
     JudgedStep,
+    Literal_,
     Metric,
     NoLikelihoods,
     Plan,
+    Ref,
+    Score,
+    Scorer,
     Settings,
     TokenProbability,
     Tool,
@@ -47,7 +59,8 @@ from tripos_runtime.reading.typed import read
 @dataclass
 class Questions:
     """The questions of a plan's steps. `axes` are those whose values replies may name. A question depends on the
-    language only through the notation of numbers and of verdicts, and on the row only through its settings."""
+    language only through the notation of numbers and of verdicts, and on the row only through its settings and the
+    scale of a judge."""
 
     plan: Plan
     axes: Sequence[Axis]
@@ -55,11 +68,30 @@ class Questions:
     _with_settings: dict[tuple[Any, ...], Question] = field(default_factory=dict)
 
     def of(self, step: Ask | JudgedStep, language: str, names: Mapping[str, Any]) -> Question:
-        """Return the question of a step in a language. `names` are the values for the conditions of its settings."""
-        settings = self._settings(step)
+        """Return the question of a step in a language. `names` are the values for the conditions of its settings, and
+        for the scale of a judge."""
+        key, question, settings = self._key(step, language), self.widest(step, language), self._settings(step)
+        if not isinstance(step, Ask) and self.plan.scorer(step.scorer).maximum is not None:
+            key, question = self._on_scale(step, key, language, names)
         if settings.cases and not isinstance(step, Ask):
             names = with_arguments(step, names)
-        return self._settle(self._key(step, language), self.widest(step, language), settings, language, names)
+        return self._settle(key, question, settings, language, names)
+
+    def _on_scale(
+        self, step: JudgedStep, key: tuple[str, ...], language: str, names: Mapping[str, Any]
+    ) -> tuple[tuple[str, ...], Question]:
+        """Return the question of a judge with the scale that the row gives, and its key."""
+        declared = self.plan.scorer(step.scorer)
+        try:
+            scorer = scorer_in_case(declared, step.args, names)
+        except Unavailable as reason:
+            assert declared.maximum is not None
+            return key, replace(self.widest(step, language), unsettled=((declared.maximum, reason),))
+        assert isinstance(scorer.gives, IntegerType)
+        key = (*key, str(scorer.gives.high))
+        if key not in self._questions:
+            self._questions[key] = self._of_judge(step, scorer, key[1], language)
+        return key, self._questions[key]
 
     def widest(self, step: Ask | JudgedStep, language: str) -> Question:
         """Return the question with the largest request and the longest reply that are possible."""
@@ -68,7 +100,7 @@ class Questions:
             if isinstance(step, Ask):
                 self._questions[key] = self._of_ask(step, key[1])
             else:
-                self._questions[key] = self._of_judge(step, key[1], language)
+                self._questions[key] = self._of_judge(step, self.plan.scorer(step.scorer), key[1], language)
         return self._questions[key]
 
     def turn(self, step: Converse, role: str, language: str, names: Mapping[str, Any]) -> Question:
@@ -118,7 +150,7 @@ class Questions:
 
         chosen = settings.of(language, holds)
         if unsettled:
-            return replace(question, unsettled=tuple(unsettled), varied=settings.varied)
+            return replace(question, unsettled=(*question.unsettled, *unsettled), varied=settings.varied)
         if (*key, chosen) not in self._with_settings:
             self._with_settings[*key, chosen] = replace(question, settings=chosen)
         return self._with_settings[*key, chosen]
@@ -144,13 +176,28 @@ class Questions:
             settings,
             schema,
             reader,
+            readable=self._readable.get(step.fingerprint, ()),
             form=form,
             add_probabilities=add_probabilities,
             exact=exact,
         )
 
-    def _of_judge(self, step: JudgedStep, locale: str, language: str) -> Question:
-        scorer, metrics = self.plan.scorer(step.scorer), self.metrics(step)
+    @cached_property
+    def _readable(self) -> dict[str, tuple[str, ...]]:
+        """Replies that the scores can read, by the fingerprint of the ask: those of the first function that reads the
+        text of its reply."""
+        found: dict[str, tuple[str, ...]] = {}
+        for scenario in self.plan.scenarios:
+            for treatment in scenario.treatments:
+                for step in treatment.steps:
+                    for name, replies in readers_in(step.value) if isinstance(step, Score | Column) else ():
+                        asks = (ask for ask in treatment.steps if isinstance(ask, Ask) and ask.name == name)
+                        for ask in asks:
+                            found.setdefault(ask.fingerprint, replies)
+        return found
+
+    def _of_judge(self, step: JudgedStep, scorer: Scorer, locale: str, language: str) -> Question:
+        metrics = self.metrics(step)
         form = scorer.form.get(language)
         if isinstance(step, Compare):
             reader = verdict_reader(scorer, locale, form)
@@ -167,10 +214,38 @@ class Questions:
             schema,
             reader,
             stated_reply(scorer, metrics, language),
-            scorer.chat,
-            kind,
+            chat=scorer.chat,
+            form=kind,
             add_probabilities=add_probabilities,
         )
+
+
+def readers_in(expr: Expr) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the asks whose replies an expression reads, each with replies that the function which is given its text
+    can read.
+
+    >>> from tripos_compiler.plan import Call, Ref
+    >>> list(readers_in(Call(function="is_yes", args=(Ref(path=("reply", "text")),))))
+    [('reply', ('Yes.', 'No.'))]
+    """
+    for part in subexpressions(expr):
+        if (
+            not isinstance(part, Call)
+            or part.function not in FUNCTIONS
+            or not (replies := FUNCTIONS[part.function].replies)
+        ):
+            continue
+        given = arguments_of(part)
+        literal = {name: str(of.value) for name, of in given.items() if isinstance(of, Literal_)}
+        match next(iter(given.values())):
+            case Ref(path=(name, "text")):
+                yield name, tuple(_with_values(reply, literal) for reply in replies)
+
+
+def _with_values(reply: str, values: Mapping[str, str]) -> str:
+    for name, value in values.items():
+        reply = reply.replace(f"{{{name}}}", value)
+    return reply
 
 
 def settings_sent(

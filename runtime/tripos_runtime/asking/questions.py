@@ -94,6 +94,8 @@ class Question:
     reader: Reader
     stated: StatedReply | None = None
     """The form of the reply, if the prompt states it itself."""
+    readable: tuple[str, ...] = ()
+    """Replies that the scores can read; see `Request.readable`."""
     chat: Expr | None = None
     """The dialogue that a reward model judges."""
     form: Form = "text"
@@ -106,12 +108,12 @@ class Question:
     exact: bool = False
     """True if the reply is read as any JSON. A mark of thinking inside the JSON is then part of the value."""
     unsettled: tuple[tuple[Expr, Unavailable], ...] = ()
-    """The conditions of the settings that have no value, with the reasons. `settings` are then the widest possible, and
-    the question cannot be asked."""
+    """The conditions of the settings, and the end of a judge's scale, that have no value, with the reasons. `settings`
+    and the scale are then the widest possible, and the question cannot be asked."""
 
     def settle(self, placeholders: Placeholders | None) -> None:
-        """Raise `Unavailable` if the settings are unknown. With `placeholders`, these receive the conditions without a
-        value, and raise the reason only if the value will never be available."""
+        """Raise `Unavailable` if the settings or the scale are unknown. With `placeholders`, these receive the
+        conditions without a value, and raise the reason only if the value will never be available."""
         for when, reason in self.unsettled:
             if placeholders is None:
                 raise reason

@@ -131,6 +131,7 @@ class SentRequest:
             settings=settings.of_sample(number),
             schema=self.question.schema if model.structured else None,
             stated=self.question.stated,
+            readable=self.question.readable,
             samples=samples,
             number=number,
             name=self.name,

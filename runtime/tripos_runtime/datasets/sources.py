@@ -22,7 +22,7 @@ from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.inputs import DataError, ResolvedFile
 from tripos_runtime.datasets.data_files import DataFolders, dataset_files, files_of
 from tripos_runtime.datasets.generated_rows import GeneratedData, Origins
-from tripos_runtime.models.scripted import fact_text
+from tripos_runtime.models.reply_table import fact_text
 
 Value = TypeVar("Value")
 

@@ -31,6 +31,7 @@ from tripos_runtime.asking.replies import (
 from tripos_runtime.drivers.encoding import Encoder, Retriever
 from tripos_runtime.drivers.rows import ResultRows, Row, answered_turn, skipped_columns
 from tripos_runtime.models.base import Message, RequestOrigin
+from tripos_runtime.models.kinds import kind_of
 from tripos_runtime.program.adoption import Wanted, subject_of
 from tripos_runtime.program.needs import (
     Answered,
@@ -455,7 +456,7 @@ class LiveDriver(ResultWriter):
         model, prompt = self.callers[need.call.model].model, need.prompt
         language, name = context.unit.case.language, need.call.name
         contents = self.run.sources.reader.media.content
-        origin = partial(self._origin, need, context) if model.needs_origin else None
+        origin = partial(self._origin, need, context) if kind_of(model.name).needs_origin else None
         return SentRequest(
             model, need.question, sent, language, prompt.left_out, prompt.shorter, name, contents, origin
         )

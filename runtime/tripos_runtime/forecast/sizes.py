@@ -423,7 +423,7 @@ def with_conversation_turns(size: Size, scenario: Scenario) -> Size:
     one side of a pair begin with the side."""
     if not size.pending:
         return size
-    talks = {step.name: step for step in scenario.talks}
+    talks = {step.name: step for step in scenario.conversations}
     pending: list[str] = []
     beyond, turns = [*size.beyond], 0
     for name in without_repeated_fields(size.pending):

@@ -33,6 +33,7 @@ from tripos_runtime.asking.replies import (
     run_reply,
 )
 from tripos_runtime.models.base import Message, RequestOrigin
+from tripos_runtime.models.kinds import kind_of
 from tripos_runtime.program.adoption import NOWHERE, ReplyReuse, Wanted
 from tripos_runtime.program.needs import pending
 from tripos_runtime.program.running import CallPlace, ReplyWriter, drive
@@ -194,7 +195,7 @@ class Asker(ReplyWriter):
             call.language,
             name=name,
             contents=self.run.sources.reader.media.content,
-            origin=partial(self._origin, call) if caller.model.needs_origin else None,
+            origin=partial(self._origin, call) if kind_of(caller.model.name).needs_origin else None,
         )
         row = {**self._row(call), **SENT_ANEW, "request_digest": request}
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 from tripos_compiler.errors import TriposError
 from tripos_compiler.library.media import Medium
 from tripos_compiler.plan import MODEL_DEFAULTS, Settings
-from tripos_compiler.replies.stated_forms import filled
+from tripos_compiler.replies.stated_forms import form_with_verdict
 from tripos_compiler.source.data_classes import dataclass
 
 Amount = TypeVar("Amount", int, float)
@@ -82,7 +82,7 @@ class StatedReply:
         if self.form is None or value is None:
             return text
         verdict = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        return f"{reasons}\n\n{filled(self.form, verdict)}".lstrip()
+        return f"{reasons}\n\n{form_with_verdict(self.form, verdict)}".lstrip()
 
 
 @dataclass(frozen=True)
@@ -123,6 +123,9 @@ class Request:
     a schema, and never one with a part that allows any JSON (see `strict_schema`)."""
     stated: StatedReply | None = None
     """The form of the reply that the messages themselves state. It is not sent; mocks and baselines reply in it."""
+    readable: tuple[str, ...] = ()
+    """Replies that the scores can read, with `#` for a whole number, if the messages state no form. They are not sent;
+    mocks reply with one of them."""
     samples: int = 1
     """The number of replies wanted, at most the model's `most_samples`."""
     number: int = 0
@@ -141,7 +144,7 @@ class Request:
     contents: Contents | None = field(default=None, compare=False, repr=False)
     """Returns the content of the image or other file that a mark in a message refers to."""
     origin: RequestOrigin | None = field(default=None, compare=False, repr=False)
-    """The place in the run that it is for, if the model `needs_origin`."""
+    """The place in the run that it is for, if the model's kind `needs_origin`."""
 
     @property
     def without_stated(self) -> Request:
@@ -344,8 +347,6 @@ class Model:
     """The price of a call; None if unknown."""
     most_samples: int = 1
     """How many replies one request may ask for."""
-    needs_origin: bool = False
-    """True if it replies by the place in the run that a request is for."""
 
     @cached_property
     def endpoint(self) -> str:

@@ -35,10 +35,10 @@ from tripos_runtime.models.catalog import (
     variables_of,
 )
 from tripos_runtime.models.embeddings import embeds
-from tripos_runtime.models.kinds import REPLIES, kind_of
+from tripos_runtime.models.kinds import kind_of
 from tripos_runtime.models.local import find_weights, template_of, weights_digest
+from tripos_runtime.models.reply_table import file_of, table_identity
 from tripos_runtime.models.rewards import BatchedReward, RewardModel, is_reward
-from tripos_runtime.models.scripted import content_identity
 from tripos_runtime.models.trained_rewards import PINNED, pinned_name
 
 
@@ -173,8 +173,9 @@ def identity_of(name: str, endpoints: Mapping[str, Endpoint] = {}, environ: Mapp
     provider_name = name.partition("/")[0]
     if kind_of(name).named or embeds(name):
         return name
-    if kind_of(name) is REPLIES:
-        return content_identity(name)
+    if kind_of(name).table:
+        table = file_of(name)
+        return table_identity(table) if table.is_file() else name
     if provider_name == "reward":
         digest = pinned_name(name).rpartition("@")[2]
         return f"reward @ {digest}" if PINNED.fullmatch(digest) else name
@@ -332,7 +333,7 @@ def check_name(name: str, endpoints: Mapping[str, Endpoint] = {}) -> None:
         from tripos_runtime.models.baselines import open_baseline
 
         open_baseline(name)
-    elif provider == "mock" and model and kind_of(name) is not REPLIES:  # whose file was read when roles were bound
+    elif provider == "mock" and model and not kind_of(name).table:  # which was read when roles were bound
         from tripos_runtime.models.mocks import open_mock
 
         open_mock(model, asyncio.sleep)

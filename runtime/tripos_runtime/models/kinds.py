@@ -34,6 +34,10 @@ class ModelKind(NamedTuple):
     """True if it accepts every medium, False if it accepts text only."""
     tools: bool = True
     """True if it may be offered tools."""
+    table: bool = False
+    """True if it replies from a table of the user, which is read when roles are bound and is its identity."""
+    needs_origin: bool = False
+    """True if its reply depends on the place in the run that a request is for, too."""
 
 
 MOCK = ModelKind(
@@ -47,7 +51,10 @@ MOCK = ModelKind(
     template=True,
     media=True,
 )
-REPLIES = MOCK._replace(prefix="mock/replies:", named=False, file=True, likelihoods=False, token_probabilities=False)
+REPLIES = MOCK._replace(
+    prefix="mock/replies:", named=False, file=True, likelihoods=False, token_probabilities=False, table=True,
+    needs_origin=True,
+)  # fmt: skip
 LOCAL = ModelKind(
     "local/", limited=False, free=True, only_writes=True, live=True, file=True, likelihoods=True,
     token_probabilities=False, template=None, media=False, tools=False,

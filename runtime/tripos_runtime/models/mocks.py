@@ -2,7 +2,7 @@
 
 A reply is a function of the request and the model's name. `mock/careful:ada` is as careful as `mock/careful` and judges
 differently, so several of them make a panel. Mocks never see a gold answer, so the share of right letters is chance. A
-careful free reply has the form that the prompt states or its shots show.
+careful free reply has the form that the prompt states or its shots show, else one that the scores can read.
 
 - `mock/author` writes data sets. Every request gets another text in its own language. About one reply in twenty is a
   duplicate, one in twenty a near-duplicate, and one in forty unreadable. Nine of ten yes-or-no questions get a yes. If
@@ -290,6 +290,21 @@ def answer_as_stated(text: str, asked: str, key: str) -> str:
     return text
 
 
+def answer_as_read(text: str, readable: Sequence[str], key: str) -> str:
+    """Return one of the replies that the scores can read: a sentence after the text, anything else alone. The text if
+    there are none.
+
+    >>> answer_as_read("Well.", ("The answer is #.",), "k"), answer_as_read("Well.", ("#",), "k")
+    ('Well.\\n\\nThe answer is 4.', '4')
+    >>> answer_as_read("Well.", (), "k")
+    'Well.'
+    """
+    if not readable:
+        return text
+    said = readable[draw(len(readable), key, "read")].replace("#", str(draw(LARGEST + 1, key, "number")))
+    return f"{text}\n\n{said}" if said.endswith(".") else said
+
+
 def json_as_stated(asked: str, key: str, *, chinese: bool) -> str | None:
     """Return JSON with the keys that `asked` names, in an example or in words; None if it asks for none. A number in
     the example is a number, and any other value a sentence.
@@ -328,7 +343,8 @@ def _value_like(shown: Any, key: str, *, chinese: bool) -> Any:
     if isinstance(shown, list):
         return [_value_like(each, f"{key}/{place}", chinese=chinese) for place, each in enumerate(shown)]
     if isinstance(shown, int | float):
-        return draw(max(10, 2 * round(abs(shown))) + 1, key)
+        size = 0 if isinstance(shown, float) and not math.isfinite(shown) else round(abs(shown))
+        return draw(max(10, 2 * size) + 1, key)
     if isinstance(shown, str) and (scale := re.search(r"(\d+)\s*(?:-|–|to|\.\.)\s*(\d+)", shown)):
         low, high = sorted((int(scale[1]), int(scale[2])))
         return low + draw(high - low + 1, key)
@@ -1009,7 +1025,8 @@ def _free_text(request: Request, key: str, *, chinese: bool) -> str:
     shown = answer_as_shown(request.messages, key)
     if shown is None and (shots := shots_in_text(asked)):
         shown = answer_as_shown(shots, key)
-    return shown if shown is not None else answer_as_stated(text, told, key)
+    stated_text = shown if shown is not None else answer_as_stated(text, told, key)
+    return stated_text if stated_text != text else answer_as_read(text, request.readable, key)
 
 
 def _told(request: Request) -> str:

@@ -21,7 +21,7 @@ from tripos_runtime.asking.ledger import KEY_COLUMNS, NOTHING_KEPT, Ledger, Othe
 from tripos_runtime.asking.questions import Adopted
 from tripos_runtime.datasets.cases import Case
 from tripos_runtime.datasets.selection import data_of
-from tripos_runtime.models.kinds import REPLIES, kind_of
+from tripos_runtime.models.kinds import kind_of
 from tripos_runtime.program.binding import generation_binding
 from tripos_runtime.program.units import Pair, StepCall, Unit, pairs_of
 
@@ -79,9 +79,9 @@ class ReplyReuse:
     """The draws that may be adopted, by table and request, and then by origin."""
 
     def may_find(self, table: str, model: str) -> bool:
-        """Return true if the ledger or another store has replies of a model with known requests. A table of replies
-        depends on the place of a request too, so its reply to an equal request elsewhere cannot be adopted."""
-        if kind_of(model) is REPLIES:
+        """Return true if the ledger or another store has replies of a model with known requests. If a model's
+        reply depends on the place of a request too, its reply to an equal request elsewhere cannot be adopted."""
+        if kind_of(model).needs_origin:
             return False
         return model in self.ledger.repliers(table) or model in self.others.repliers(table)
 

@@ -447,6 +447,8 @@ def talk_program(
             break
     if has_pending:
         return pending(step.name)
+    status, reason = talk.outcome(turns, status)
+    error = reason or error
     out.append(ConversationEnded(talk, systems, turns, turn_columns, status, ended, error))
     return Answer(status, transcript(turns) if turns else None, turns, "", {})
 
@@ -542,7 +544,7 @@ class UnitProgram:
             program = partial(talk_program, self.world, talk, systems, certain, self.out)
             answer = yield ConversationNeed(talk, systems, program, certain)
             if isinstance(answer, Answer):
-                names.add_conversation(step, answer.value, answer.status)
+                names.add_conversation(step, answer.value, *talk.outcome(answer.value, answer.status))
                 return
             against = answer
         if not is_pending(against):

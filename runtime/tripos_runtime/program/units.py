@@ -14,6 +14,7 @@ from tripos_compiler.language.aggregates import PEOPLE
 from tripos_compiler.language.evaluation import INDEX_PREFIX, Unavailable, elements
 from tripos_compiler.language.references import names_in
 from tripos_compiler.language.rendering import ends_conversation
+from tripos_compiler.library.types import Dialogue
 from tripos_compiler.plan import (
     Ask,
     Column,
@@ -31,7 +32,7 @@ from tripos_compiler.plan import (
     Treatment,
     Verdict,
 )
-from tripos_compiler.plan.outcomes import RETRIED_NEXT_RUN
+from tripos_compiler.plan.outcomes import OK, RETRIED_NEXT_RUN, UNDEFINED
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.asking.ledger import (
     Row,
@@ -133,12 +134,14 @@ SAID, LIMIT = "said", "limit"
 
 @dataclass(frozen=True, eq=False)
 class Conversation:
-    """Conversation `number` (from 0) of a step about a row. `models` are by role."""
+    """Conversation `number` (from 0) of a step about a row. `models` are by role, of which `compared` is the compared
+    one, if it takes part."""
 
     step: Converse
     name: str
     number: int
     models: Mapping[str, str]
+    compared: str
 
     @cached_property
     def turns(self) -> tuple[str, ...]:
@@ -148,6 +151,13 @@ class Conversation:
     def speaker(self, number: int) -> str:
         """Return the role that speaks turn `number`, counted from 1."""
         return speaker_of(self.step, number)
+
+    def outcome(self, turns: Dialogue, status: str) -> tuple[str, str]:
+        """Return the status of a conversation that ended with `status`, and the reason if it is another one. Without a
+        turn by the compared role there is nothing of it to grade, so such a conversation is `undefined`."""
+        if status != OK or self.compared not in self.models or any(turn["speaker"] == self.compared for turn in turns):
+            return status, ""
+        return UNDEFINED, f"the conversation ended before `{self.compared}` had a turn"
 
 
 def speaker_of(step: Converse, number: int) -> str:
@@ -407,7 +417,7 @@ class Unit:
         identities = {role: self._identity(model) for role, model in models.items()}
         name = conversation_id(step.fingerprint, self.case.item_id, identities, number, upstream)
         self.samples[step.name] = name
-        self.talks[step.name] = Conversation(step, name, number, models)
+        self.talks[step.name] = Conversation(step, name, number, models, self.bound.binding.compared)
 
     def _name_samples(self, step: SampleList) -> None:
         ask = self.bound.asks[step.of]

@@ -154,10 +154,10 @@ class StepValues:
         missing = MissingValue(ask.name, reason.status, reason.reason)
         self.values[ask.name] |= {"so_far": missing, "came": missing}
 
-    def add_conversation(self, step: Converse, turns: Dialogue, status: str) -> None:
-        """Add a conversation. A failed one is `MissingValue`, with its status."""
+    def add_conversation(self, step: Converse, turns: Dialogue, status: str, reason: str = "") -> None:
+        """Add a conversation. A failed one is `MissingValue`, with its status and the reason."""
         if status != OK:
-            self.lacks(step, status)
+            self.lacks(step, status, reason)
             return
         self.set_reply_value(step.name, {"turns": list(turns), "text": transcript(turns)})
 

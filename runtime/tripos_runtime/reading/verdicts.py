@@ -9,7 +9,7 @@ from typing import Any, Literal
 from tripos_compiler.diagnostics.text_format import shorten
 from tripos_compiler.plan import BoolType, ChoiceType, Counted, IntegerType, NumberType, RecordType, Type
 from tripos_compiler.replies.number_tokens import DEFAULT
-from tripos_compiler.replies.stated_forms import StatedVerdict, is_open, leading_number, said_name, stated_verdicts
+from tripos_compiler.replies.stated_forms import StatedVerdict, is_open, leading_number, stated_verdicts, verdict_name
 from tripos_compiler.replies.text import ReplyText
 from tripos_compiler.replies.truth import truth_word
 from tripos_compiler.source.data_classes import dataclass
@@ -65,7 +65,7 @@ def read_verdict(gives: Type, form: str, text: str, counts: Counted = "every", l
     values: list[Any] = []
     for place in places:
         try:
-            values.append(_value(gives, form, place.said, locale))
+            values.append(_value(gives, form, place.verdict, locale))
         except Unreadable as unreadable:
             return VerdictRead(None, str(unreadable), "parse_failure")
     distinct = list(dict.fromkeys(values))
@@ -75,7 +75,7 @@ def read_verdict(gives: Type, form: str, text: str, counts: Counted = "every", l
         return VerdictRead(None, f"the reply gives different verdicts: {named}{more}", "parse_failure")
     last = places[-1]
     reason = answer[: last.start].rstrip(" \t\n*_#`\"'“").strip() or answer[last.end :].strip(" \t\n*_`\"'”.。")
-    return VerdictRead(values[-1], reason=reason or None, place=last.at)
+    return VerdictRead(values[-1], reason=reason or None, place=last.verdict_start)
 
 
 def _shown(value: Any) -> str:
@@ -83,7 +83,7 @@ def _shown(value: Any) -> str:
 
 
 def _states_number(form: str, place: StatedVerdict) -> bool:
-    return leading_number(place.said) is not None if is_open(form) else any(map(str.isdigit, place.said))
+    return leading_number(place.verdict) is not None if is_open(form) else any(map(str.isdigit, place.verdict))
 
 
 def _value(gives: Type, form: str, said: str, locale: str) -> Any:
@@ -91,7 +91,7 @@ def _value(gives: Type, form: str, said: str, locale: str) -> Any:
     alone = not is_open(form)
     match gives:
         case ChoiceType(values=names):
-            name = said_name(said, names, alone=alone)
+            name = verdict_name(said, names, alone=alone)
             if name is None:
                 raise Unreadable(f"`{shorten(said)}` is none of {', '.join(names)}")
             return name

@@ -231,7 +231,8 @@ class BatchCollector:
                     failed.setdefault(name, (waiting, error))
 
         await self._patience.ask(read)
-        # A caller may have joined after the line of its request was read. Its reply must not be paid for twice.
+        # A caller may have joined after the line of its request was read. Its reply must not be paid for twice. The
+        # lines of a batch do not change, so a pass settles every caller that waited at its start, and the loop ends.
         while any(name in read_names and name not in failed for name in watched.waiting):
             await self._patience.ask(read)
         for name in failed:

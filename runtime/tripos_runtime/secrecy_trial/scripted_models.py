@@ -208,7 +208,7 @@ def expected_words(plan: Plan) -> list[str]:
     """Return the texts that a spec compares with, and those that end its conversations: likely words of a role."""
     found = {part.value for expr in expressions_of(plan) for part in subexpressions(expr) if isinstance(part, Literal_)}
     texts = {each for each in found if isinstance(each, str) and 0 < len(each) <= 40}
-    ends = {until.text for scenario in plan.scenarios for talk in scenario.talks for until in talk.until}
+    ends = {until.text for scenario in plan.scenarios for talk in scenario.conversations for until in talk.until}
     return sorted(texts | ends)
 
 

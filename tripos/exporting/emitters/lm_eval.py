@@ -33,6 +33,7 @@ METRICS = {"likeliest": "acc", "likeliest_by_character": "acc_norm"}
 def write_lm_eval(emission: SpecQuestions, folder: Path) -> list[Path]:
     """Write a task for each score that lm-eval can compute (for a prompt without one, a task without a metric), a group
     of the tasks, and the rows. Return their paths."""
+    emission.lose_schemas()
     paths, tasks = [], []
     for scenario, questions in emission.by_scenario():
         for step in dict.fromkeys(question.step for question in questions):

@@ -21,6 +21,7 @@ CLASSES = {"equals": "evals.elsuite.basic.match:Match", "contains": "evals.elsui
 def write_openai_evals(emission: SpecQuestions, folder: Path) -> list[Path]:
     """Write `registry/evals/BENCHMARK.yaml`, and a file of samples below `registry/data` for each score. Return their
     paths."""
+    emission.lose_schemas()
     name = emission.plan.benchmark.name
     by_score: dict[tuple[str, str], list[tuple[EmittedQuestion, Check]]] = {}
     for question in emission.questions:

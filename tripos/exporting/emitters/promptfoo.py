@@ -1,12 +1,13 @@
 """A configuration of promptfoo: one prompt, filled with the messages of each test, and JavaScript assertions.
 
 Messages are a chat in JSON, so that their bytes do not change. Targets occur only in assertions, which promptfoo does
-not send to models.
+not send to models. Promptfoo expands templates in variables and assertions too, so their marks are escaped.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +21,13 @@ if TYPE_CHECKING:
 
 SENT_ROLES = frozenset({"system", "user", "assistant"})
 """The roles of chat messages that promptfoo sends."""
+TEMPLATE_MARKS = re.compile(r"{(?=[{%#])|(?<=#)}")
+"""The braces in JSON that would make a mark of a template: the first one of `{{`, `{%` and `{#`, and that of `#}`."""
 
 
 def write_promptfoo(emission: SpecQuestions, folder: Path) -> list[Path]:
     """Write `promptfooconfig.yaml` and `tests.jsonl`, and return their paths."""
+    emission.lose_schemas()
     questions = []
     for question in emission.questions:
         if {message.role for message in question.messages} <= SENT_ROLES:
@@ -63,7 +67,7 @@ def _test(question: EmittedQuestion) -> dict[str, Any]:
     messages = [{"role": message.role, "content": message.content} for message in question.messages]
     return {
         "description": f"{question.scenario} {question.item_id}",
-        "vars": {"messages": json.dumps(messages, ensure_ascii=False)},
+        "vars": {"messages": _without_marks(json.dumps(messages, ensure_ascii=False))},
         "assert": [
             {"type": "javascript", "value": assertion(check), "metric": f"{question.scenario}.{check.name}"}
             for check in question.checks
@@ -73,12 +77,11 @@ def _test(question: EmittedQuestion) -> dict[str, Any]:
 
 
 def assertion(check: Check) -> str:
-    """Return a check as a JavaScript expression. Braces in texts are escaped, because promptfoo expands templates in
-    assertions too.
+    """Return a check as a JavaScript expression.
 
     >>> from tripos.exporting.questions import Check
     >>> print(assertion(Check("right", "equals", "{{4}}", trim=True)))
-    String(output).trim() === "\\u007b\\u007b4}}"
+    String(output).trim() === "\\u007b{4}}"
     >>> print(assertion(Check("has", "contains", "Four")))
     String(output).toLowerCase().includes("Four".toLowerCase())
     """
@@ -94,7 +97,16 @@ def assertion(check: Check) -> str:
 
 
 def _literal(value: object) -> str:
-    return json.dumps(value).replace("{", "\\u007b")
+    return _without_marks(json.dumps(value))
+
+
+def _without_marks(text: str) -> str:
+    """Return JSON with the same value in which no text is a template.
+
+    >>> print(_without_marks('["{{a}} {# b #}"]'))
+    ["\\u007b{a}} \\u007b# b #\\u007d"]
+    """
+    return TEMPLATE_MARKS.sub(lambda brace: f"\\u{ord(brace[0]):04x}", text)
 
 
 EMITTER = Emitter("a configuration of promptfoo", write_promptfoo)

@@ -265,8 +265,8 @@ def as_messages(turns: Sequence[Turn]) -> list[dict[str, str]]:
 # Logs that Tripos wrote
 MEAN = "mean of scores"
 """The kind of a figure that is the mean of a score and not of a measure."""
-OF_REPLIES = frozenset({OK, PARSE_FAILURE, TRUNCATED, REFUSED, PROVIDER_ERROR, *NOT_ASKED})
-OF_SCORES = OF_REPLIES - {OK} | {FUNCTION_ERROR, NOT_GIVEN}
+REPLY_STATUSES = frozenset({OK, PARSE_FAILURE, TRUNCATED, REFUSED, PROVIDER_ERROR, *NOT_ASKED})
+SCORE_STATUSES = REPLY_STATUSES - {OK} | {FUNCTION_ERROR, NOT_GIVEN}
 """Statuses of scores without a value."""
 
 
@@ -277,7 +277,7 @@ def reply_status(said: Any, reply: str | None) -> str | None:
     ('refused', None, None)
     """
     status = text(said)
-    return status if status in OF_REPLIES and (reply is not None or status != OK) else None
+    return status if status in REPLY_STATUSES and (reply is not None or status != OK) else None
 
 
 def score_status(about: Mapping[str, Any]) -> tuple[str | None, str | None]:
@@ -287,7 +287,7 @@ def score_status(about: Mapping[str, Any]) -> tuple[str | None, str | None]:
     (('undefined', 'no number'), (None, None))
     """
     status = text(about.get("status"))
-    return (status, text(about.get("error"))) if status in OF_SCORES else (None, None)
+    return (status, text(about.get("error"))) if status in SCORE_STATUSES else (None, None)
 
 
 def task_of(about: Mapping[str, Any]) -> str | None:

@@ -386,7 +386,7 @@ class CollectedLog:
     path: str
     source: str
     header: LogHeader
-    left: Skipped
+    skipped: Skipped
     samples: dict[str, array[int]] = field(default_factory=dict)
     models: dict[str, None] = field(default_factory=dict)
     raters: dict[str, None] = field(default_factory=dict)
@@ -452,7 +452,7 @@ class LogCollector:
         self._tables: dict[str, ItemTable] = {}
         self._tasks: dict[str, str] = {}
         self._scores: dict[tuple[str, str], str] = {}
-        self._spool: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the gathering
+        self._spool: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the collector
 
     def take(self, log: Log, source: str) -> CollectedLog:
         """Read all samples of a log. Raises `OSError` and `ValueError` if it or a file of items cannot be read."""
@@ -460,7 +460,7 @@ class LogCollector:
         used: dict[tuple[str, str], SampleNumbers] = {}
         for table in self._tables.values():
             table.begin_log()
-        for sample in log.samples(collected_log.left):
+        for sample in log.samples(collected_log.skipped):
             task = self._task(sample.task)
             place = self._table(task).place_of(sample.item)
             model = self.model or to_valid_utf8(sample.model)
@@ -470,7 +470,9 @@ class LogCollector:
                 used[task, model] = SampleNumbers()
             numbers, number = used[task, model], sample.number
             if number is not None and number >= MOST_SAMPLES:
-                collected_log.left.note("number of a sample that is too large, another one in its place", sample.place)
+                collected_log.skipped.note(
+                    "number of a sample that is too large, another one in its place", sample.place
+                )
                 number = None
             if number is None or (numbers.has(place, number) and not sample.further):
                 collected_log.repeated += number is not None
@@ -663,10 +665,10 @@ class LogRun:
 class LogRecorder:
     """Writes logs to a store as runs of a plan."""
 
-    def __init__(self, gathering: LogCollector, plan: Plan, source: CaseSource, root: Path) -> None:
-        self.gathering, self.plan, self.source, self.root = gathering, plan, source, root
+    def __init__(self, collector: LogCollector, plan: Plan, source: CaseSource, root: Path) -> None:
+        self.collector, self.plan, self.source, self.root = collector, plan, source, root
         self.scenarios = {scenario.name: scenario for scenario in plan.scenarios}
-        self.samples = gradable(plan)
+        self.metrics = gradable(plan)
         self.compared = next(role.name for role in plan.roles if role.kind == "compared")
 
     def record(self, log: CollectedLog, *, renew: bool, write: bool) -> LogRun:
@@ -700,19 +702,19 @@ class _ChangedLog(Exception):
     """A difference between a log and the store, for which nothing of the log is written."""
 
 
-def _until_changed(found: LogRun, batches: Iterator[Rows], renew: bool) -> Iterator[Rows]:
+def _until_changed(log_run: LogRun, batches: Iterator[Rows], renew: bool) -> Iterator[Rows]:
     """Yield the batches. Raises `_ChangedLog` at the end if the store has another value."""
     yield from batches
-    if found.refused or (found.changed and not renew):
+    if log_run.refused or (log_run.changed and not renew):
         raise _ChangedLog
 
 
 class _LogRecording:
     """The rows of one log."""
 
-    def __init__(self, recorder: LogRecorder, log: CollectedLog, found: LogRun, now: datetime) -> None:
-        self.of, self.log, self.rows, self.now = recorder, log, found, now
-        plan, models = recorder.plan, found.models
+    def __init__(self, recorder: LogRecorder, log: CollectedLog, log_run: LogRun, now: datetime) -> None:
+        self.log_recorder, self.log, self.rows, self.now = recorder, log, log_run, now
+        plan, models = recorder.plan, log_run.models
         roles = {role.name: models if role.name == recorder.compared else () for role in plan.roles}
         identities = {model: f"{model} of {log.header.identity}" for model in models}
         self.binding = RoleBinding(roles, recorder.compared, identities)
@@ -722,14 +724,14 @@ class _LogRecording:
         if is_store(recorder.root):
             self.store = Store.open(recorder.root, create=False)
             self.ledger = open_ledger(self.store, plan.fingerprints)
-        self.recorder = Recorder(plan, recorder.source.sources, self.ledger, found.run_id, lambda: now)
+        self.recorder = Recorder(plan, recorder.source.sources, self.ledger, log_run.run_id, lambda: now)
 
     def batches(self) -> Iterator[Rows]:
         """Yield the rows in batches of items, and the rows of the run at the end."""
-        tasks = [name for name in self.of.scenarios if name in self.log.samples]
+        tasks = [name for name in self.log_recorder.scenarios if name in self.log.samples]
         try:
             for name in tasks:
-                scenario = self.of.scenarios[name]
+                scenario = self.log_recorder.scenarios[name]
                 cases = self._cases(scenario)
                 while some := list(islice(cases, LOOKUP_BATCH)):
                     yield self._rows(scenario, some)
@@ -740,9 +742,9 @@ class _LogRecording:
 
     def _cases(self, scenario: Scenario) -> Iterator[tuple[Case, list[SpooledSample]]]:
         """Yield the cases that the log has samples of."""
-        wanted = self.of.gathering.samples_of(self.log, scenario.name)
+        wanted = self.log_recorder.collector.samples_of(self.log, scenario.name)
         place, samples = next(wanted, (-1, []))
-        for number, case in enumerate(self.of.source.of(scenario, Selection())):
+        for number, case in enumerate(self.log_recorder.source.of(scenario, Selection())):
             if number == place:
                 yield case, samples
                 place, samples = next(wanted, (-1, []))
@@ -754,7 +756,7 @@ class _LogRecording:
 
     def _rows(self, scenario: Scenario, some: Sequence[tuple[Case, list[SpooledSample]]]) -> Rows:
         ask = next(step for step in scenario.steps if isinstance(step, Ask))
-        (bound,) = recorded_treatments(scenario, self.of.plan, self.binding)
+        (bound,) = recorded_treatments(scenario, self.log_recorder.plan, self.binding)
         taken = []
         spooled_samples: dict[str, SpooledSample] = {}
         scores: list[ImportedScore] = []
@@ -775,7 +777,7 @@ class _LogRecording:
             for name, why in refused.items():
                 self.rows.refused.append(f"{spooled_samples[name].place}: {why.reason}")
             kept.setdefault("run_items", []).append(self._member(scenario, case))
-            kept.setdefault("items", []).append(item_row(self.of.plan, case))
+            kept.setdefault("items", []).append(item_row(self.log_recorder.plan, case))
         rows = dict(kept)
         kept.clear()
         new = rows.get("samples", [])
@@ -798,7 +800,7 @@ class _LogRecording:
 
     def _member(self, scenario: Scenario, case: Case) -> dict[str, Any]:
         found = {"run_id": self.rows.run_id, "scenario": scenario.name, "item_id": case.item_id, "subsets": None}
-        return {**found, "cluster": self.of.source.cluster(case)}
+        return {**found, "cluster": self.log_recorder.source.cluster(case)}
 
     def _scores(
         self, scenario: Scenario, ask: Ask, unit: Unit, name: str, sample: SpooledSample
@@ -807,20 +809,20 @@ class _LogRecording:
         for metric, rater, value, said, reason, status, error in (*sample.scores, *self._not_scored(sample, place)):
             if value is None and status is None:
                 continue
-            graded: GradedMetric = self.of.samples[place][metric][0]
+            graded: GradedMetric = self.log_recorder.metrics[place][metric][0]
             number = chosen = None
             try:
                 if value is not None:
                     number, chosen = graded.scale.read(value), graded.scale.chosen(value)
             except InvalidValue as misfit:
-                self.log.left.note(f"score of `{metric}`: {misfit.reason}", sample.place)
+                self.log.skipped.note(f"score of `{metric}`: {misfit.reason}", sample.place)
                 continue
             failed = {} if value is not None else {"status": status, "error": error}
             for step in graded.steps:
                 about = {
                     "sample_id": name,
                     "run_id": self.rows.run_id,
-                    "benchmark": self.of.plan.benchmark.name,
+                    "benchmark": self.log_recorder.plan.benchmark.name,
                     "scenario": scenario.name,
                     "item_id": unit.case.item_id,
                     "model": sample.model,
@@ -855,7 +857,7 @@ class _LogRecording:
             rows.setdefault(table, []).extend(changed_row)
 
     def _run_rows(self, tasks: Sequence[str]) -> Rows:
-        plan, log_run, header = self.of.plan, self.rows, self.log.header
+        plan, log_run, header = self.log_recorder.plan, self.rows, self.log.header
         end = {
             "asked": 0,
             "reused": log_run.new + log_run.same,
@@ -868,7 +870,7 @@ class _LogRecording:
         raters = {RATER: tuple(self.log.raters)} if RATER in self.binding.models else {}
         filled = replace(self.binding, models={**self.binding.models, **raters})
         run = run_row(plan, filled, log_run.run_id, log_run.run_id, tasks, dict(options_of(self.log)), self.now)
-        steps = step_rows(plan, self.binding, log_run.run_id, [self.of.scenarios[name] for name in tasks])
+        steps = step_rows(plan, self.binding, log_run.run_id, [self.log_recorder.scenarios[name] for name in tasks])
         return {
             "runs": [run],
             "run_steps": steps,

@@ -9,12 +9,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from tripos.importing.logs.formats.inspect import MEAN, is_reducer, reduced_measure
-from tripos.importing.spec_text import unused_name
+from tripos.importing.spec_text import OPERATORS, unused_name
 from tripos_compiler.library.registry import FUNCTIONS
+from tripos_compiler.lowering.declarations import RESERVED_BENCHMARKS
 from tripos_compiler.plan import Ask, Grade, Plan
 
-RESERVED_NAMES = {"main", "temp", "system", "information_schema", "pg_catalog", "and", "or", "not", "in"}
-"""Names that a benchmark cannot have: they are schemas of the database or words of the language."""
 MODEL, RATER = "model", "rater"
 STEP = "reply"
 
@@ -132,7 +131,7 @@ def identifier(text: str, fallback: str) -> str:
     found = re.sub(r"[\W_]+", "_", unicodedata.normalize("NFKC", text).lower()).strip("_")[:60].strip("_")
     if not found:
         return fallback
-    return found if found[0].isalpha() and found not in RESERVED_NAMES else f"{fallback}_{found}"
+    return found if found[0].isalpha() and found not in RESERVED_BENCHMARKS | OPERATORS else f"{fallback}_{found}"
 
 
 def distinct(texts: Iterable[str], fallback: str) -> dict[str, str]:

@@ -18,7 +18,17 @@ from string import Formatter
 from typing import Any
 
 from tripos.importing.datasets import type_of
-from tripos.importing.spec_text import Code, ImportedTask, Note, NotTranslatable, commented, name_of, quoted, template
+from tripos.importing.spec_text import (
+    Code,
+    ImportedTask,
+    Note,
+    NotTranslatable,
+    benchmark_name,
+    commented,
+    name_of,
+    quoted,
+    template,
+)
 from tripos.importing.tasks.shapes import CODE
 from tripos.settings.options import ImportTaskParameters
 from tripos.source_files import SourceFolder
@@ -494,7 +504,7 @@ RESERVED_NAMES = ("reply", "critique", "grading", "item", "language", "sample")
 def inspect_spec(told: Mapping[str, Any], module: str, language: str = "en") -> ImportedTask:
     """Return the spec of a task that was read, with its rows as a file."""
     notes: list[Note] = []
-    name = name_of(told["name"])
+    name = benchmark_name(told["name"])
     samples = told["samples"]
     chain = Chain(samples, told["templates"])
     lines = _steps(told, chain, notes)

@@ -10,14 +10,14 @@ from collections import Counter
 
 
 def includes_target(reply: str, targets: list[str], ignore_case: bool) -> bool:
-    """Return true if the reply has one of the targets in it."""
+    """Return true if the reply contains one of the targets."""
     if ignore_case:
         return any(target.casefold() in reply.casefold() for target in targets)
     return any(target in reply for target in targets)
 
 
 def matches_target(reply: str, targets: list[str], location: str, ignore_case: bool, numeric: bool) -> bool:
-    """Return true if the reply begins or ends with a target, has it, or is it; or if that number stands there."""
+    """Return true if the reply begins or ends with a target, contains it, or equals it, also as a number."""
     return any(_matches(reply.strip(), target.strip(), location, ignore_case, numeric) for target in targets)
 
 
@@ -41,7 +41,7 @@ def _bare(text: str) -> str:
 
 
 def _numbers(text: str, location: str) -> list[str]:
-    """Return the numbers that count: the first, the last, the whole text, or all."""
+    """Return the numbers to compare: the first, the last, the whole text, or all."""
     if location == "exact":
         return [_shown(text) if _number(text, edges="") is not None else text]
     found = [_shown(part) for part in re.split(r"\s+", text) if _number(part) is not None]
@@ -108,7 +108,7 @@ def finds(reply: str, targets: list[str], pattern: str, ignore_case: bool, all_g
 
 
 def answers(reply: str, targets: list[str], kind: str) -> bool:
-    """Return true if a target stands behind the last "ANSWER:"."""
+    """Return true if a target follows the last "ANSWER:"."""
     kinds = {
         "letter": r"(?is)ANSWER\s*:\s*([A-Za-z])(?:[^\w]|\n|$)(?!.*ANSWER\s*:)",
         "word": r"(?is)ANSWER\s*:\s*(\S+?)(?=[.,;:!?]?\s*(?:\n|$))(?!.*ANSWER\s*:)",
@@ -118,7 +118,7 @@ def answers(reply: str, targets: list[str], kind: str) -> bool:
 
 
 def chooses(reply: str, targets: list[str], options: int, several: bool) -> bool:
-    """Return true if the options behind "ANSWER:" are those of the target."""
+    """Return true if the options after "ANSWER:" are those of the target."""
     known = [chr(65 + place) if place < 26 else str(place - 25) for place in range(options)]
     wanted = {
         each.upper()
@@ -147,12 +147,12 @@ def _chosen(reply: str, known: list[str], several: bool) -> set[str]:
 
 
 def unmarked(text: str) -> str:
-    """Return a text in which the marks around the data of a grader's prompt are none."""
+    """Return a text in which nothing ends the data of a grader's prompt: `[END DATA]` becomes `[END-DATA]`."""
     return re.sub(r"(?i)\[(BEGIN|END) DATA\]", lambda match: match[0].replace(" ", "-"), text)
 
 
 def grade(said: str, menu: str, own: bool) -> float | None:
-    """Return the value of the last grade that a grader says; None where it says none of the menu."""
+    """Return the value of the last grade that a grader gives; None if it gives none of the menu."""
     grades = {"c": 1.0, "correct": 1.0, "p": 0.5, "partial": 0.5, "i": 0.0, "incorrect": 0.0}
     gap = r"[\s\u200b\u200c\u200d\u200e\u200f\u2060\u2063\ufeff]*"
     match = re.search(rf"(?is).*(?<!\w)GRADE(?!\w){gap}:{gap}" + ("([CPI])" if own else r"(\w*)"), said)

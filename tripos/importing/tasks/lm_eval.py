@@ -22,7 +22,16 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from tripos.importing.spec_text import ImportedTask, Note, NotTranslatable, commented, name_of, quoted, title
+from tripos.importing.spec_text import (
+    ImportedTask,
+    Note,
+    NotTranslatable,
+    benchmark_name,
+    commented,
+    name_of,
+    quoted,
+    title,
+)
 from tripos.importing.tasks.lm_eval_prompts import PromptTranslation, WorkedExamples, translate_prompt
 from tripos.importing.tasks.lm_eval_scoring import FunctionTexts, KnownFigure, TaskScores, score_lines
 from tripos.importing.tasks.lm_eval_templates import PythonName, TaskColumns, TaskFields, check_config
@@ -190,7 +199,7 @@ class TaskSplit:
     source: str
     columns: TaskColumns
     explicit: bool = False
-    notes: list[Note] = field(default_factory=list)
+    """Whether lm-eval's Python wrote the rows, with the values of the task's fields."""
     content: str = ""
     """Rows from the task file itself, to be written next to the spec."""
     local: SourceFile | None = None
@@ -638,7 +647,6 @@ def write_rows(
 # Specs of tasks and groups
 HELPERS = "lm_eval_figures.py"
 _HEAD = '"""Figures of lm-eval, written by `tripos import task`."""\n'
-_RESERVED = frozenset(("main", "temp", "system", "information_schema", "pg_catalog"))
 
 
 def spec_of(
@@ -683,9 +691,7 @@ def spec_of_group(
     copies = {name: path for task_scenario in task_scenarios for name, path in task_scenario.copies.items()}
     notes = [*_count_notes(task_scenarios), *figures.notes]
     text = "\n".join([*lines, *figures.measures]) + "\n"
-    return ImportedTask(
-        name_of(group.name, tuple(_RESERVED)), text, notes, {**files, **_helpers(task_scenarios)}, copies
-    )
+    return ImportedTask(benchmark_name(group.name), text, notes, {**files, **_helpers(task_scenarios)}, copies)
 
 
 def _count_notes(scenarios: Sequence[TaskScenario]) -> list[Note]:
@@ -700,7 +706,7 @@ def _count_notes(scenarios: Sequence[TaskScenario]) -> list[Note]:
 
 def _opening(task: TaskFile, scenarios: Sequence[TaskScenario], language: str) -> list[str]:
     """Return the first lines of a spec: benchmark, role and aggregates."""
-    name = name_of(task.name, tuple(_RESERVED))
+    name = benchmark_name(task.name)
     lines = commented(f"Imported by `tripos import task` from `{task.name}` of lm-eval, {task.path.name}.")
     for note in scenarios[0].notes if len(scenarios) == 1 else _count_notes(scenarios):
         if note.how != "exactly":

@@ -20,7 +20,7 @@ from tripos.source_files import SourceFolder
 
 _F1 = '''
 def weighted_f1(gold: list[int], said: list[int]) -> float:
-    """F1 of each class, weighted by how often the class is right, as scikit-learn's `average="weighted"`."""
+    """Return the F1 of each class, weighted by how often the class is right, as scikit-learn's `average="weighted"`."""
     total = 0.0
     for label in set(gold):
         right = sum(g == s == label for g, s in zip(gold, said, strict=True))
@@ -29,17 +29,17 @@ def weighted_f1(gold: list[int], said: list[int]) -> float:
 '''
 _PERPLEXITY = '''
 def weighted_perplexity(nats: list[float], counts: list[int]) -> float:
-    """e to the power of the negative logarithms by the words, bytes or texts that they are of."""
+    """Return the exponential of the negative log-likelihoods, divided by the number of words, bytes or texts."""
     return math.exp(sum(nats) / sum(counts))
 '''
 _BITS = '''
 def bits_per_byte(nats: list[float], counts: list[int]) -> float:
-    """Bits for each byte."""
+    """Return the bits for each byte."""
     return sum(nats) / sum(counts) / math.log(2)
 '''
-_FOUND = '''
-def found(text: str, pattern: str, which: int, fallback: str) -> str:
-    """What a regular expression finds at one of its places: the first group that holds something."""
+_EXTRACT = '''
+def extract(text: str, pattern: str, which: int, fallback: str) -> str:
+    """Return one of the matches of a regular expression: its first group that is not empty."""
     every = re.findall(pattern, text)
     if not every:
         return fallback
@@ -52,7 +52,7 @@ _MULTI_CHOICE = '''
 def multi_choice(
     text: str, choices: list[str], pattern: str, which: int, fallback: str, case: bool, marks: bool, ignored: list[str]
 ) -> str:
-    """The letter in brackets that a reply gives: by a regular expression, by the text of a choice, or after a colon."""
+    """Return the letter in brackets of a reply: by a regular expression, a text of a choice, or after a colon."""
 
     def plain(given: str) -> str:
         for each in ignored:
@@ -96,7 +96,7 @@ class KnownFigure:
 
 
 FIGURES = {
-    "found": KnownFigure("found", "", source=_FOUND),
+    "extract": KnownFigure("extract", "", source=_EXTRACT),
     "multi_choice": KnownFigure("multi_choice", "", source=_MULTI_CHOICE),
     "weighted_perplexity": KnownFigure(
         "weighted_perplexity", "", "weighted_perplexity(nats: list<number>, counts: list<integer>)", _PERPLEXITY
@@ -200,20 +200,22 @@ def _mapped(step: Mapping[str, Any], code: str) -> str:
     return chosen
 
 
-def _regex(step: Mapping[str, Any], found: FilteredReply) -> None:
+def _regex(step: Mapping[str, Any], filtered_reply: FilteredReply) -> None:
     """Apply a regular expression: with the language's function if it always finds the same text, and else with a Python
     function."""
     pattern = str(step.get("regex_pattern") or REGEX)
     which, other = int(step.get("group_select") or 0), step.get("fallback", INVALID)
     if is_plain(pattern):
         place = f", {which}" if which else ""
-        found.code = f"trim(default(regex({found.code}, {quoted(pattern)}{place}), {quoted(str(other))}))"
+        filtered_reply.code = (
+            f"trim(default(regex({filtered_reply.code}, {quoted(pattern)}{place}), {quoted(str(other))}))"
+        )
         return
-    found.functions["found"] = FIGURES["found"]
-    found.code = f"found({found.code}, {quoted(pattern)}, {which}, {quoted(str(other))})"
+    filtered_reply.functions["extract"] = FIGURES["extract"]
+    filtered_reply.code = f"extract({filtered_reply.code}, {quoted(pattern)}, {which}, {quoted(str(other))})"
 
 
-def _choice(step: Mapping[str, Any], found: FilteredReply, fields: TaskFields) -> None:
+def _choice(step: Mapping[str, Any], filtered_reply: FilteredReply, fields: TaskFields) -> None:
     """Apply the filter that finds a letter, or else the text of an option of the row."""
     pattern, other = str(step.get("regex_pattern") or REGEX), str(step.get("fallback", INVALID))
     options = fields.value("choices", "{{choices}}", shows=False)
@@ -222,9 +224,16 @@ def _choice(step: Mapping[str, Any], found: FilteredReply, fields: TaskFields) -
         raise NotTranslatable("the filter `multi_choice_regex` where `choices` is no list of texts")
     ignored = [quoted(str(each)) for each in step.get("regexes_to_ignore") or []]
     flags = [str(bool(step.get(each, False))).lower() for each in ("ignore_case", "ignore_punctuation")]
-    words = [found.code, options.code, quoted(pattern), str(int(step.get("group_select") or 0)), quoted(other), *flags]
-    found.functions["multi_choice"] = FIGURES["multi_choice"]
-    found.code = f"multi_choice({', '.join([*words, listed(ignored or [quoted('')])])})"
+    words = [
+        filtered_reply.code,
+        options.code,
+        quoted(pattern),
+        str(int(step.get("group_select") or 0)),
+        quoted(other),
+        *flags,
+    ]
+    filtered_reply.functions["multi_choice"] = FIGURES["multi_choice"]
+    filtered_reply.code = f"multi_choice({', '.join([*words, listed(ignored or [quoted('')])])})"
 
 
 def is_plain(pattern: str) -> bool:

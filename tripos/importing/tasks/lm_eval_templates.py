@@ -398,6 +398,9 @@ def strip_parentheses(condition: str) -> str:
 
 
 # Methods of Python and filters of Jinja
+EMPTY_TEXT = '""'
+
+
 class Method(NamedTuple):
     """The counterpart of a method or filter: the kind it applies to, the maximum number of arguments, the code, and the
     kind of the result."""
@@ -432,15 +435,12 @@ def _join(of: Any, *separator: Any) -> str:
     of.shape.items().want("text")
     if of.shape.items().kind != "text":
         raise NotTranslatable("`join` of what is no text")
-    return f"join({of.code}, {separator[0].code if separator else quotes})"
+    return f"join({of.code}, {separator[0].code if separator else EMPTY_TEXT})"
 
 
 def _joined_by(of: Any, items: Any) -> str:
     items.shape.items().want("text")
     return f"join({items.code}, {of.code})"
-
-
-quotes = '""'
 
 
 def _replace(of: Any, *texts: Any) -> str:
@@ -656,8 +656,6 @@ class Translator(Conditions):
         return self._field(self.value(node.node), node.attr)
 
     def _field(self, record: TemplateValue, name: str) -> TemplateValue:
-        from tripos.importing.spec_text import name_of
-
         return TemplateValue(f"{record.code}.{name_of(name)}", record.shape.member(name))
 
     def _getitem(self, node: Any) -> TemplateValue:
@@ -1000,8 +998,6 @@ class TaskFields:
             pieces = self.translator(shows).template(given)
             if all(isinstance(piece, str) for piece in pieces):
                 return constant("".join(piece for piece in pieces if isinstance(piece, str)))
-            from tripos.importing.spec_text import joined
-
             return TemplateValue(joined(pieces), ColumnShape("text"))
         if isinstance(given, list | tuple):
             return list_literal([constant(each) for each in given])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -18,12 +20,13 @@ from tripos.importing.spec_text import (
     Note,
     NotTranslatable,
     Pieces,
+    benchmark_name,
     commented,
     name_of,
     template,
     title,
 )
-from tripos.importing.tasks.shapes import AS_LIST, CODE, kind, validate_shape
+from tripos.importing.tasks.shapes import AS_LIST, CODE, as_list, kind, validate_shape
 from tripos.source_files import SourceFile, SourceFolder, read_exact_json
 from tripos_compiler.errors import TriposError
 
@@ -43,12 +46,38 @@ SEVERAL_TEXTS = {"contains-all": ("contains", True), "icontains-all": ("icontain
            "contains-any": ("contains", False), "icontains-any": ("icontains", False)}  # fmt: skip
 """Assertions with several texts: the assertion for each text, and whether all must hold."""
 RUBRIC = "llm-rubric"
+KINDS = frozenset({*CHECKS, *SEVERAL_TEXTS, RUBRIC})
+"""The assertions that have a translation."""
+OTHER_KINDS = frozenset(
+    """
+    answer-relevance bleu classifier contains-html contains-json contains-sql contains-xml context-faithfulness
+    context-recall context-relevance conversation-relevance cost factuality finish-reason g-eval gleu guardrails is-html
+    is-json is-refusal is-sql is-valid-function-call is-valid-openai-function-call is-valid-openai-tools-call is-xml
+    javascript latency levenshtein meteor model-graded-closedqa model-graded-factuality moderation perplexity
+    perplexity-score pi python rouge-n ruby search-rubric similar tool-call-f1 webhook word-count
+    """.split()  # noqa: SIM905
+)
+"""The other assertions of promptfoo. In a table, a text that begins with none of these is the whole reply."""
+OLD_KINDS = {"fn": "javascript", "eval": "javascript", "grade": RUBRIC}
+EXPECTED = re.compile(r"(?s)(not-)?([a-z][a-z0-9-]*)(\([0-9.]+\))?(?::(.*))?")
+"""An assertion in a cell: its kind, perhaps with a threshold, and its value."""
 ALLOW_COMMENT = "  # allow W0320: no text that is looked for is empty, and patterns are those of the tests"
 
 
+MOST_ROUNDS = 5
+"""Maximum rounds in which variables are filled into each other, as in promptfoo."""
+TEXT_SUFFIXES = frozenset({"", ".txt", ".md", ".json", ".csv", ".html", ".xml"})
+"""Suffixes of files whose content is the value of a variable."""
+EXPANSION = ("disableVarExpansion",)
+"""The option of a test by which a list is the value of a variable. Otherwise each of its entries is a test."""
+MAX_TESTS = 1_000_000
+"""Maximum tests after the lists of variables are expanded."""
 MAX_CHARACTERS = 256 * 2**20
 """Maximum characters of all rows. Shared variables and assertions are repeated in each row."""
 FILE = "file://"
+PROMPT_SUFFIXES = (".txt", ".json", ".md")
+PROMPT_DELIMITER = re.compile(r"(?m)^[^\S\n]*---[^\S\n]*$")
+"""The line between the prompts of a text file."""
 
 A_MAPPING = kind("a mapping", dict)
 A_TEXT_OR_NULL = kind("a text", str, type(None))
@@ -81,6 +110,16 @@ class PromptfooTest(PromptfooPart):
     vars: Annotated[dict[str, Any] | None, kind("a mapping", dict, type(None))] = None
     demands: Annotated[list[Annotated[PromptfooAssertion, A_MAPPING]], AS_LIST] = Field([], alias="assert")
     threshold: Any = None
+    options: Annotated[dict[str, Any] | None, kind("a mapping", dict, type(None))] = None
+    description: Any = None
+    metadata: Any = None
+
+    @property
+    def lost(self) -> dict[str, Any]:
+        """The parts without a translation, by name."""
+        options = {f"option {name}": value for name, value in (self.options or {}).items() if name not in EXPANSION}
+        parts = {"threshold": self.threshold, **(self.model_extra or {}), **options}
+        return {f"{name} of a test": value for name, value in parts.items() if value not in (None, "", [], {})}
 
 
 class PromptfooConfig(PromptfooPart):
@@ -117,13 +156,14 @@ def promptfoo_spec(path: Path, language: str = "en", folder: SourceFolder | None
     document = _document(folder.file(path))
     config: PromptfooConfig = validate_shape(_form(PromptfooConfig), document, path)
     notes: list[Note] = []
-    name = name_of(path.stem if path.stem != "promptfooconfig" else path.resolve().parent.name)
+    name = benchmark_name(path.stem if path.stem != "promptfooconfig" else path.resolve().parent.name)
     tests = _tests(config, path, folder)
     columns = _columns(tests)
-    prompts = [_prompt(prompt, path, folder) for prompt in config.prompts]
+    prompts = [text for prompt in config.prompts for text in _prompts(prompt, path, folder)]
     arms = [f"p{number}" for number in range(1, len(prompts) + 1)]
     steps = _steps(prompts, columns, notes)
-    rows, kinds, holes = _rows(tests, columns, notes)
+    rows, kinds, holes = _rows(tests, columns, folder.file(path), notes)
+    notes += _provider_notes(document.get("providers"))
     settings = {"providers", "description", "prompts", "tests", "defaultTest", "$schema"}
     for other in sorted(set(document) - settings):
         notes.append(Note(other, "not", "a setting of promptfoo"))
@@ -181,7 +221,8 @@ def _reason(error: Exception) -> str:
 
 
 def _tests(config: PromptfooConfig, path: Path, folder: SourceFolder) -> list[PromptfooTest]:
-    """Return the tests, with the defaults applied."""
+    """Return the tests, with the defaults applied, and a test for each combination of the entries of variables that are
+    lists."""
     shared = config.shared
     if isinstance(shared, str):
         shared = _document(folder.file(path).sibling(shared.removeprefix(FILE)))
@@ -192,10 +233,30 @@ def _tests(config: PromptfooConfig, path: Path, folder: SourceFolder) -> list[Pr
         for entry, said in enumerate([each] if file is None else _from_file(each, path, folder)):
             at = ("tests", number) if file is None else (entry,)
             test: PromptfooTest = validate_shape(_form(PromptfooTest), said, file or path, at)
-            test.vars = {**(common.vars or {}), **(test.vars or {})}
-            test.demands = [*common.demands, *test.demands]
-            tests.append(test)
+            test = common.model_copy(
+                update={
+                    **{name: getattr(test, name) for name in test.model_fields_set},
+                    "vars": {**(common.vars or {}), **(test.vars or {})},
+                    "demands": [*common.demands, *test.demands],
+                    "options": {**(common.options or {}), **(test.options or {})},
+                }
+            )
+            tests += _expanded(test, MAX_TESTS - len(tests))
     return tests
+
+
+def _expanded(test: PromptfooTest, most: int) -> list[PromptfooTest]:
+    """Return a test for each combination of the entries of its lists. Raises `TriposError` R0246 if there are more than
+    `most`."""
+    variables = test.vars or {}
+    if any((test.options or {}).get(name) for name in EXPANSION):
+        return [test]
+    values = [value if isinstance(value, list) else [value] for value in variables.values()]
+    if math.prod(map(len, values)) > most:
+        message = f"the lists of variables make more than {MAX_TESTS:,} tests"
+        raise TriposError(CODE, message, "import fewer tests at a time")
+    combinations = itertools.product(*values)
+    return [test.model_copy(update={"vars": dict(zip(variables, each, strict=True))}) for each in combinations]
 
 
 def _from_file(place: str, path: Path, folder: SourceFolder) -> list[Any]:
@@ -217,17 +278,32 @@ def _from_file(place: str, path: Path, folder: SourceFolder) -> list[Any]:
 
 
 def _from_line(line: Mapping[str, str]) -> dict[str, Any]:
-    expected = [value for key, value in line.items() if key and key.startswith("__expected") and value]
-    checks = []
-    for each in expected:
-        kind, colon, value = each.partition(":")
-        known = kind.strip().removeprefix("not-") in {*CHECKS, *SEVERAL_TEXTS, RUBRIC}
-        text = value.strip() if colon and known else each
-        many = (
-            [part.strip() for part in text.split(",")] if kind.strip().removeprefix("not-") in SEVERAL_TEXTS else text
-        )
-        checks.append({"type": kind.strip() if colon and known else "equals", "value": many})
-    return {"vars": {key: value for key, value in line.items() if key and not key.startswith("__")}, "assert": checks}
+    own = {key.removeprefix("__"): value for key, value in line.items() if key and key.startswith("__") and value}
+    test: dict[str, Any] = {"options": {name: own[name] for name in ("prefix", "suffix") if name in own}}
+    for name, value in own.items():
+        kind, _, key = name.partition(":")
+        if kind == "config" or name in ("threshold", "providerOutput"):
+            test[f"{kind} {key}".strip()] = value
+    checks = [_from_cell(value) for name, value in own.items() if name.startswith("expected")]
+    return {**test, "vars": {key: value for key, value in line.items() if key and key[:2] != "__"}, "assert": checks}
+
+
+def _from_cell(text: str) -> dict[str, Any]:
+    """Return the assertion in a cell of a table.
+
+    >>> _from_cell("icontains: a"), _from_cell("not-contains-any: a, b")
+    ({'type': 'icontains', 'value': 'a'}, {'type': 'not-contains-any', 'value': ['a', 'b']})
+    >>> _from_cell("fn: output > 5")["type"], _from_cell("Note: a")
+    ('javascript', {'type': 'equals', 'value': 'Note: a'})
+    """
+    match = EXPECTED.fullmatch(text)
+    kind = "" if match is None else OLD_KINDS.get(match[2], match[2])
+    if match is None or kind not in KINDS | OTHER_KINDS:
+        return {"type": "equals", "value": text}
+    value: Any = (match[4] or "").strip()
+    if kind in SEVERAL_TEXTS:
+        value = [part.strip() for part in value.split(",")]
+    return {"type": f"{match[1] or ''}{kind}", "value": value}
 
 
 def _columns(tests: Sequence[PromptfooTest]) -> dict[str, str]:
@@ -241,30 +317,33 @@ def _columns(tests: Sequence[PromptfooTest]) -> dict[str, str]:
 
 
 def _rows(
-    tests: Sequence[PromptfooTest], columns: Mapping[str, str], notes: list[Note]
+    tests: Sequence[PromptfooTest], columns: Mapping[str, str], config: SourceFile, notes: list[Note]
 ) -> tuple[list[dict[str, Any]], list[str], list[str]]:
-    """Return the rows, the kinds of assertions, each of which is a column, and an example of each skipped part."""
+    """Return the rows, the kinds of assertions, each of which is a column, and an example of each skipped part. Files
+    of variables are next to `config`."""
     kinds: list[str] = []
     checked = []
     lost: dict[str, list[Any]] = {}
     filling = Filling()
+    variables_of_tests = []
     for test in tests:
         told: dict[str, list[Any]] = {}
+        variables, unread = _texts_of(test.vars or {}, config, filling)
+        variables_of_tests.append(variables)
+        for part, value in (*unread.items(), *test.lost.items()):
+            lost.setdefault(part, []).append(value)
         for check in test.demands:
             try:
-                name, value = _check(check, test.vars or {}, filling)
+                name, value = _check(check, variables, filling)
             except NotTranslatable as error:
                 lost.setdefault(str(error), []).append(check.model_dump(by_alias=True, exclude_unset=True))
                 continue
             told.setdefault(name, []).append(value)
             kinds += [] if name in kinds else [name]
-        if test.threshold is not None:
-            lost.setdefault("a threshold of a test", []).append(test.threshold)
         checked.append(told)
     rows = []
-    for test, told in zip(tests, checked, strict=True):
-        values = test.vars or {}
-        row: dict[str, Any] = {name: filling.text(values.get(variable, "")) for variable, name in columns.items()}
+    for variables, told in zip(variables_of_tests, checked, strict=True):
+        row: dict[str, Any] = {name: variables.get(variable, "") for variable, name in columns.items()}
         rows.append(row | {_column(each): told.get(each, []) for each in kinds})
     if kinds:
         text = ", ".join(kinds)
@@ -289,6 +368,15 @@ class Filling:
         """Return a value as text. Raises `TriposError` R0246 if the rows become too large."""
         return self._counted(_text(value))
 
+    def resolved(self, text: str, variables: Mapping[str, Any]) -> str:
+        """Return the value of a variable, with other variables filled in. Raises `NotTranslatable` as `filled` does,
+        and if the value still has holes after some rounds."""
+        for _ in range(MOST_ROUNDS):
+            if not OTHER_JINJA.search(text):
+                return text
+            text = self.filled(text, variables)
+        raise NotTranslatable("a variable that is made of itself")
+
     def filled(self, text: str, variables: Mapping[str, Any]) -> str:
         """Return a text with its variables filled in. Raises `NotTranslatable` for a template with more than names."""
         if OTHER_JINJA.search(HOLE.sub("", text)):
@@ -311,7 +399,7 @@ def _check(check: PromptfooAssertion, variables: Mapping[str, Any], filling: Fil
     if check.type is None:
         raise NotTranslatable("a set of assertions")
     plain = check.type.removeprefix("not-")
-    if plain not in {*CHECKS, *SEVERAL_TEXTS, RUBRIC} or check.type == f"not-{RUBRIC}":
+    if plain not in KINDS or check.type == f"not-{RUBRIC}":
         raise NotTranslatable(f"assertion {check.type}")
     if check.is_own:
         raise NotTranslatable(f"assertion {check.type} with a transform, a provider or a prompt of its own")
@@ -333,34 +421,95 @@ def _check(check: PromptfooAssertion, variables: Mapping[str, Any], filling: Fil
     return check.type, text
 
 
+def _texts_of(given: Mapping[str, Any], config: SourceFile, filling: Filling) -> tuple[dict[str, str], dict[str, Any]]:
+    """Return the variables of a test as texts, and those without a translation by the reason. Their text stands as it
+    is written."""
+    read: dict[str, str] = {}
+    lost: dict[str, Any] = {}
+    for name, value in given.items():
+        read[name] = filling.text(value)
+        try:
+            if isinstance(value, list | dict):
+                raise NotTranslatable("a variable that is a list or a mapping")
+            if isinstance(value, str) and value.startswith(FILE):
+                read[name] = filling.text(_content(config, value))
+        except NotTranslatable as error:
+            lost[str(error)] = value
+    texts = dict(read)
+    for name, text in read.items():
+        try:
+            texts[name] = filling.resolved(text, read)
+        except NotTranslatable as error:
+            lost[str(error)] = text
+    return texts, lost
+
+
+def _content(config: SourceFile, value: str) -> str:
+    """Return the text of a file that a variable names. Raises `NotTranslatable` for a program, a medium or a pattern,
+    and `TriposError` R0246 if the file cannot be read."""
+    name = value.removeprefix(FILE)
+    if Path(name).suffix.casefold() not in TEXT_SUFFIXES or any(mark in name for mark in "*?["):
+        raise NotTranslatable("a variable in a file that is no text")
+    try:
+        return config.sibling(name).text().strip()
+    except (OSError, ValueError) as error:
+        message = f"the variable in `{value}` cannot be read: {_reason(error)}"
+        raise TriposError(CODE, message, "give its folder with the configuration") from error
+
+
 def _text(value: Any) -> str:
+    """Return a value as promptfoo prints it in a template: a whole number has no decimals."""
     if isinstance(value, str):
         return value
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     return "" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def _provider_notes(providers: Any) -> list[Note]:
+    """Return a note for each setting of providers, which a run sets for its models."""
+    configured = [
+        each for provider in as_list(providers) if isinstance(provider, Mapping) for each in _settings(provider)
+    ]
+    return [Note(f"setting {name} of a provider", "not", json.dumps(value)) for name, value in dict(configured).items()]
+
+
+def _settings(provider: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Return the settings of a provider: an entry with an `id`, or the only value of a mapping by its id."""
+    own: Any = provider if "id" in provider else next(iter(provider.values()), None)
+    if not isinstance(own, Mapping):
+        return []
+    config = own.get("config")
+    others = [(name, own[name]) for name in ("transform", "prompts", "delay") if own.get(name)]
+    return [*(config.items() if isinstance(config, Mapping) else ()), *others]
 
 
 # Prompts
 
 
-def _prompt(given: Any, path: Path, folder: SourceFolder) -> str:
-    """Return the text of a prompt. Raises `TriposError` R0246 for a mapping without text, and for a file outside the
-    folder."""
+def _prompts(given: Any, path: Path, folder: SourceFolder) -> list[str]:
+    """Return the texts of a prompt: itself, or those of the file that it names, also without `file://`. Raises
+    `TriposError` R0246 for a mapping without text, and for a file that cannot be read."""
     if isinstance(given, Mapping):
         given = given.get("raw") or given.get("id")
         if not isinstance(given, str):
             message = f"`{path}`: a prompt has no `raw` and no `id` that is a text"
             raise TriposError(CODE, message, "write the prompt as a text, or its file as `file://NAME.txt`")
     text: str = given
-    if not text.startswith(FILE):
-        return text
-    file = folder.file(path).sibling(text.removeprefix(FILE))
-    if file.path.suffix not in (".txt", ".json", ".md"):
-        return text
+    name = text.removeprefix(FILE)
+    file = folder.file(path).sibling(name)
+    if name == text and ("\n" in text or not file.is_there):
+        return [text]
+    if file.path.suffix not in PROMPT_SUFFIXES:
+        return [f"{FILE}{name}"]
     try:
-        return file.text()
+        content = file.text()
     except (OSError, ValueError) as error:
         message = f"the prompt `{text}` cannot be read: {_reason(error)}"
         raise TriposError(CODE, message, "give its folder with the configuration") from error
+    if file.path.suffix != ".txt":
+        return [content]
+    return [part for each in re.split(PROMPT_DELIMITER, content) if (part := each.strip())]
 
 
 def _steps(prompts: Sequence[str], columns: Mapping[str, str], notes: list[Note]) -> list[str]:
@@ -381,7 +530,7 @@ def _steps(prompts: Sequence[str], columns: Mapping[str, str], notes: list[Note]
 def _messages(prompt: str) -> list[tuple[str, str]]:
     """Return the messages of a prompt: a chat if it is JSON, or else one message."""
     if prompt.startswith(("file://", "exec:", "python:")):
-        raise NotTranslatable("a prompt that a program makes")
+        raise NotTranslatable("a prompt that a program makes, or in a file that is not read")
     try:
         chat = read_exact_json(prompt.encode())
     except ValueError:

@@ -7,7 +7,7 @@ computed here. Agreements of raters take longest, so the cells that several meas
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -553,15 +553,15 @@ class _Cells:
 
 
 @contextmanager
-def shared_cells(connection: Connection, plan: Plan) -> Iterator[Mapping[str, str]]:
-    """Yield rewritten queries for the measures of a plan that share expensive cells, by the text of `sql_of`. The cells
-    are computed once, in memory. If the database refuses one, it is not shared, and evaluating the measure reports the
-    error."""
+def shared_cells(connection: Connection, plan: Plan, others: Iterable[Measure] = ()) -> Iterator[Mapping[str, str]]:
+    """Yield rewritten queries for the measures of a plan, and `others`, that share expensive cells, by the text of
+    `sql_of`. The cells are computed once, in memory. If the database refuses one, it is not shared, and evaluating the
+    measure reports the error."""
     if not isinstance(connection, StoreConnection):
         yield {}
         return
     queries_by_cells: dict[_Cells, dict[str, Query]] = {}
-    for query in (measure_query(plan, measure) for measure in plan.measures):
+    for query in (measure_query(plan, measure) for measure in (*plan.measures, *others)):
         if (cells := _cells_of(query)) is not None:
             queries_by_cells.setdefault(cells, {})[query.text] = query
     rewritten: dict[str, str] = {}

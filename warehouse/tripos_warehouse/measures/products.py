@@ -52,6 +52,24 @@ class FigureProduct:
         return FigureProduct(self.constant * other.constant, dict(sorted(nonzero.items())))
 
 
+def _power(plan: Plan, product: FigureProduct, power: float, missing: Missing) -> FigureProduct | None:
+    """Return a power of a product; None if its constant has no such power. The root of a square is the absolute value:
+    √(a²) is a if a is never negative, −a if it is never positive, and |a| otherwise."""
+    if power == int(power):
+        return product.to_the(power)
+    figures, sign = FigureProduct(product.constant, {}), 1.0
+    for figure, inner in product.powers.values():
+        if inner % 2 == 0 and inner * power % 2 == 1:
+            low, high = figure_range(plan, figure, missing).ends
+            if high is not None and high <= 0:
+                sign = -sign
+            elif low is None or low < 0:
+                figure = Formula(operator="abs", values=(figure,))  # noqa: PLW2901
+        figures = figures.times(FigureProduct(1.0, {figure.model_dump_json(): (figure, inner)}))
+    root = figures.to_the(power)
+    return None if root is None else root.times(FigureProduct(sign, {}))
+
+
 def resolve_names(plan: Plan, measure: Measure) -> Measure:
     """Return a measure whose figure is not merely the name of another measure."""
     return measure.model_copy(update={"figure": _resolved(plan, measure.figure, measure.missing)})
@@ -137,7 +155,7 @@ def _product(plan: Plan, figure: Figure, missing: Missing) -> FigureProduct:
             inverse = _product(plan, other, missing).to_the(-1)
             product = None if inverse is None else _product(plan, one, missing).times(inverse)
         case Formula(operator="sqrt", values=(inner,)):
-            product = _product(plan, inner, missing).to_the(0.5)
+            product = _power(plan, _product(plan, inner, missing), 0.5, missing)
         case Formula(operator="exp", values=(inner,)):
             product = _exponential(plan, inner, missing)
         case Measured():
@@ -163,10 +181,10 @@ def _exponential(plan: Plan, figure: Figure, missing: Missing) -> FigureProduct 
             return None if product is None else product.to_the(-1)
         case Formula(operator="*", values=(Constant(value=factor), inner) | (inner, Constant(value=factor))):
             product = _exponential(plan, inner, missing)
-            return None if product is None else product.to_the(factor)
+            return None if product is None else _power(plan, product, factor, missing)
         case Formula(operator="/", values=(inner, Constant(value=factor))) if factor != 0:
             product = _exponential(plan, inner, missing)
-            return None if product is None else product.to_the(1 / factor)
+            return None if product is None else _power(plan, product, 1 / factor, missing)
     return None
 
 

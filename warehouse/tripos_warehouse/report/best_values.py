@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tripos_compiler.language.figures import is_pooled, measures_of
-from tripos_compiler.plan import Plan
+from tripos_compiler.plan import Measure, Plan
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.measures.differences import ModelDifferences, model_differences
 from tripos_warehouse.measures.measure_rows import UNFOLLOWED, MeasureRow, MeasureTable, followed_difference, text_of
@@ -88,10 +88,12 @@ def model_tests(
     known = set(map(frozenset, tested))
     shown = [(model, reference) for model in side.models if reference is not None and reference in side.models]
     shown = [pair for pair in shown if len({*pair}) == 2 and frozenset(pair) not in known]
-    differences = {
-        (tuple(map(text_of, cell)), first, second): _as_followed(run, table, cell, first, second, difference)
-        for (cell, first, second), difference in model_differences(side, measure, models=[*tested, *shown]).items()
-    }
+    values = {(tuple(map(text_of, row.by)), row.model): row.value for row in table.rows}
+    differences = {}
+    for (cell, first, second), difference in model_differences(side, measure, models=[*tested, *shown]).items():
+        texts = tuple(map(text_of, cell))
+        pair = {model: values.get((texts, model)) for model in (first, second)}
+        differences[texts, first, second] = _as_followed(run, measure, texts, pair, difference)
     keys = [(cell, first, second) for cell, first, second in differences if frozenset((first, second)) in known]
     corrected = holm([p_value(differences[key]) for key in keys])
     return ModelTests(
@@ -105,16 +107,15 @@ def model_tests(
 
 
 def _as_followed(
-    run: RunRecord, table: MeasureTable, cell: tuple[Any, ...], first: str, second: str, difference: Estimate
+    run: RunRecord, measure: Measure, cell: Cell, values: Mapping[str, float | None], difference: Estimate
 ) -> Estimate:
-    """Return the difference of two models from the confidence sequence of the run, if it has one that belongs to the
-    values in the table. Otherwise return `difference`, without a test if a model did not see all items."""
-    texts = tuple(map(text_of, cell))
-    values = {row.model: row.value for row in table.rows if tuple(map(text_of, row.by)) == texts}
-    one, two = values.get(first), values.get(second)
-    by = dict(zip(table.measure.by, texts, strict=True))
+    """Return the difference of two models, whose values in a cell are `values`, from the confidence sequence of the
+    run, if it has one that belongs to these. Otherwise return `difference`, without a test if a model did not see all
+    items."""
+    (first, one), (second, two) = values.items()
     if one is not None and two is not None:
-        sequence = followed_difference(run, table.measure.name, first, second, by, one - two)
+        by = dict(zip(measure.by, cell, strict=True))
+        sequence = followed_difference(run, measure.name, first, second, by, one - two)
         if sequence is not None:
             return sequence
-    return Estimate.undefined(UNFOLLOWED) if run.stopped_models & {first, second} else difference
+    return Estimate.undefined(UNFOLLOWED) if run.stopped_models & values.keys() else difference

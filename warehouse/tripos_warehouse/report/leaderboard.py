@@ -42,6 +42,7 @@ from tripos_warehouse.report.remarks import selection_of, unread_sentence
 from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.intervals import negated
 from tripos_warehouse.statistics.multiple_tests import rank_by
+from tripos_warehouse.statistics.power import items_needed
 from tripos_warehouse.tables.values import decimals_of, estimate_text
 from tripos_warehouse.views.benchmark_views import (
     clusterings_of,
@@ -304,6 +305,8 @@ class Board:
     """The clusters of its intervals, if items were drawn together."""
     stopped: tuple[str, ...] = ()
     """Models that did not see all items, since their run stopped as soon as it was settled."""
+    differences: Mapping[tuple[str, str], Estimate] = field(default_factory=dict)
+    """By pair of models, the better one first; `p` is adjusted by Holm."""
 
     @property
     def has_other_partners(self) -> bool:
@@ -445,7 +448,8 @@ def _board(
 
     means = {model: Estimate(row.value, n=row.items) for model, row in rows_with_value.items()}
     not_ended = {run.run_id for run in runs if not run.ended}
-    ranks = rank_by(means, compared, level=LEVEL, lower_is_better=measure.lower_is_better).ranks
+    ranking = rank_by(means, compared, level=LEVEL, lower_is_better=measure.lower_is_better)
+    ranks = ranking.ranks
     numbers = [rank.rank for rank in ranks]
     entries = []
     for rank in ranks:
@@ -494,6 +498,7 @@ def _board(
             for entry in entries
             if any(entry.model in run.stopped_models for run in followed.get(entry.model, ()))
         ),
+        differences=ranking.differences,
     )
 
 
@@ -621,6 +626,61 @@ def board_notes(board: Board) -> list[BoardNote]:
         text = f"{model} ran under version {', '.join(old)} only: its scores mean something else"
         notes.append(BoardNote("mixed", text))
     return notes
+
+
+MOST_NAMED = 3
+"""The largest number of models that a sentence of a verdict names."""
+MOST_ITEMS = 1_000_000
+"""More items than this are in nobody's reach."""
+
+
+def board_verdict(board: Board) -> list[str]:
+    """Return in words what the differences between the best model and the others show, and how many items would show
+    the nearest one that is not shown.
+
+    Empty if nothing is compared: for fewer than two models, or if the best model and another were not graded alike.
+    """
+    differences = board.differences.values()
+    if len(board.entries) < 2 or not differences or any(difference.value is None for difference in differences):
+        return []
+    best, *others = (entry.model for entry in board.entries)
+    sign = -1 if board.measure.lower_is_better else 1
+    beaten = [model for model in others if _is_shown(board.differences[best, model], sign)]
+    equal = [model for model in others if model not in beaten]
+    if len(others) > 1 and all(entry.rank == 1 for entry in board.entries):
+        sentences = [f"no difference between the {len(board.entries)} models is shown"]
+    elif not beaten:
+        sentences = [f"no difference between {best} and {_named(equal)} is shown"]
+    elif not equal:
+        sentences = [f"{best} is better than {_named(beaten)}"]
+    else:
+        sentences = [f"{best} is better than {_named(beaten)}; no difference from {_named(equal)} is shown"]
+    if equal:
+        sentences += _needed(best, equal[0], board)
+    return sentences
+
+
+def _is_shown(difference: Estimate, sign: int) -> bool:
+    """Return true if the first of two models is significantly better."""
+    return difference.p is not None and difference.p < LEVEL and sign * (difference.value or 0.0) > 0
+
+
+def _named(models: Sequence[str]) -> str:
+    return ", ".join(models) if len(models) <= MOST_NAMED else f"{len(models)} others"
+
+
+def _needed(first: str, second: str, board: Board) -> Iterator[str]:
+    """Yield how many items would show the difference of two models with a power of 80 %, if it is what it seems."""
+    difference = board.differences[first, second]
+    error, items = difference.standard_error, difference.clusters or difference.n
+    if not difference.value or not error or not items:
+        return
+    shown = f"{abs(difference.value):.{decimals_of([difference.value, error])}f}"
+    needed = items_needed(difference.value, items * error**2).value
+    if needed is None or needed > MOST_ITEMS:
+        yield f"a difference of {shown} between {first} and {second} is too small to be shown by any number of items"
+    elif needed > items:
+        yield f"if {first} and {second} differ by {shown}, about {needed:,.0f} items would show it; there are {items:,}"
 
 
 def _unread_notes(board: Board) -> Iterable[BoardNote]:

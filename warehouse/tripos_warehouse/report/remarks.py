@@ -48,7 +48,7 @@ def mixed_snapshots(connection: Connection, plan: Plan) -> dict[str, dict[str, i
     parts = (
         ("model", "sample_id", "samples"),
         ("evaluator", "judgement_id", "judgements"),
-        *([("model", "turn_id", "turns")] if any(scenario.talks for scenario in plan.scenarios) else []),
+        *([("model", "turn_id", "turns")] if any(scenario.conversations for scenario in plan.scenarios) else []),
     )
     snapshots, counts = (
         " union all ".join(query.format(model, key, schema, table) for model, key, table in parts)
@@ -82,6 +82,7 @@ Kind = Literal[
     "clusters",
     "tries",
     "single_items",
+    "uneven_sums",
     "uneven",
     "one_value",
     "one_grade",
@@ -359,7 +360,8 @@ def _cut_off(connection: Connection, plan: Plan, run: RunRecord, schema: str) ->
 
 def _unknown_endings(connection: Connection, plan: Plan, run: RunRecord, schema: str) -> Iterator[Remark]:
     """Yield the finish reasons of a model that no table lists: such replies count as complete."""
-    known, talks = finish_reasons_of(*Ending), [talk.name for scenario in plan.scenarios for talk in scenario.talks]
+    known = finish_reasons_of(*Ending)
+    talks = [talk.name for scenario in plan.scenarios for talk in scenario.conversations]
     counts = _rows(
         connection,
         f"""select model, finish_reason, {_counted(plan, run, "sample_id")} as replies from {schema}.samples

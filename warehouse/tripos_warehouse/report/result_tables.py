@@ -15,7 +15,17 @@ from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.diagnostics.i18n import LANGUAGES, localized
 from tripos_compiler.errors import TriposError
 from tripos_compiler.language.figures import is_pooled, measures_of
-from tripos_compiler.plan import Formula, Labels, Measured, Plan, PublishedRow, ResultTable, TableFigure, line_key
+from tripos_compiler.plan import (
+    Formula,
+    Labels,
+    Measure,
+    Measured,
+    Plan,
+    PublishedRow,
+    ResultTable,
+    TableFigure,
+    line_key,
+)
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.measures.evaluation import evaluate_or_error, shared_cells
 from tripos_warehouse.measures.measure_rows import MeasureRow, MeasureTable, with_sequential_intervals
@@ -116,36 +126,9 @@ SLICED = "figure of a table"
 """The name under which a figure is sliced, which no measure can have."""
 
 
-def _slice_contrast(
-    connection: Connection, report: Report, table: MeasureTable, key: str, values: Collection[str], reference: str
-) -> _SliceContrast:
-    """Return the differences of values of a key from the reference in a figure that goes by the key."""
-    measure = table.measure
-    plan = report.plan.model_copy(
-        update={"measures": (*report.plan.measures, measure.model_copy(update={"name": SLICED}))}
-    )
-    by = tuple(name for name in measure.by if name != key)
-    ends = None if measure.low is None or measure.high is None else measure.high - measure.low
-    rows = {}
-    for value in values:
-        slices = tuple(Measured(measure=SLICED, slice={key: each}) for each in (value, reference))
-        content = {
-            "name": f"{measure.name}[{key}: {value}] - {measure.name}[{key}: {reference}]",
-            "by": by,
-            "low": None if ends is None else -ends,
-            "high": ends,
-            "random": tuple(name for name in measure.random if name != key),
-            "until": None,
-            "figure": Formula(operator="-", values=slices),
-        }
-        found = evaluate_or_error(connection, plan, measure.model_copy(update=content))
-        for row in with_sequential_intervals(report.run, found).rows:
-            rows[value, tuple(map(_text, row.by)), row.model] = row
-    return _SliceContrast(key, by, rows)
-
-
 def needs_single_scores(tables: Sequence[ResultTable]) -> bool:
-    """Return true if tables compare models, whose scores are paired; the sums of a store have none."""
+    """Return true if tables show or test differences. They are computed from single scores, and a store that is opened
+    with its sums has none."""
     return any(table.reference is not None or table.level is not None for table in tables)
 
 
@@ -169,27 +152,83 @@ def filled_tables(
     """Return tables of a benchmark with the results that a report is of. Measures that the report has are
     not computed again. Headings are in `language`, or in the first of the benchmark."""
     plan = report.plan
-    known = {table.measure.name: table for table in report.measures}
     with shared_cells(connection, plan) as shared:
-
-        def evaluated(figure: TableFigure) -> MeasureTable:
-            table = known.get(figure.measure.name)
-            if table is not None and table.measure == figure.measure:
-                return table
-            table = evaluate_or_error(connection, plan, figure.measure, shared=shared)
-            return with_sequential_intervals(report.run, table)
-
-        return [
-            _Arrangement(plan, table, language, report.run.models).filled(
-                [evaluated(figure) for figure in table.figures], report, connection
-            )
-            for table in tables
-        ]
+        results = _Results(connection, report, shared)
+        return [_Arrangement(plan, table, language, report.run.models).filled(results) for table in tables]
 
 
 def empty_table(plan: Plan, table: ResultTable, language: str | None) -> Table:
     """Return the empty form of a table: its rows and columns, as far as they are known before a run."""
     return _Arrangement(plan, table, language, ()).empty()
+
+
+@dataclass(frozen=True)
+class _Results:
+    """The values and differences of the figures of several tables, each computed once. `shared` are rewritten queries
+    (`shared_cells`)."""
+
+    connection: Connection
+    report: Report
+    shared: Mapping[str, str]
+    _tables: dict[str, MeasureTable] = field(default_factory=dict)
+    """By the JSON of the measure."""
+    _tests: dict[tuple[str, str | None], ModelTests] = field(default_factory=dict)
+    """By the JSON of the measure and the reference."""
+    _slices: dict[tuple[str, str, str, str], Sequence[MeasureRow]] = field(default_factory=dict)
+    """By the JSON of the measure, the key, its value and the reference."""
+
+    def __post_init__(self) -> None:
+        self._tables.update({table.measure.model_dump_json(): table for table in self.report.measures})
+
+    def of(self, measure: Measure) -> MeasureTable:
+        """Return the values of a measure."""
+        key = measure.model_dump_json()
+        if key not in self._tables:
+            table = evaluate_or_error(self.connection, self.report.plan, measure, shared=self.shared)
+            self._tables[key] = with_sequential_intervals(self.report.run, table)
+        return self._tables[key]
+
+    def model_contrast(self, table: MeasureTable, reference: str | None) -> _ModelContrast:
+        """Return the differences of models in the values of a measure."""
+        key = (table.measure.model_dump_json(), reference)
+        if key not in self._tests:
+            self._tests[key] = model_tests(self.connection, self.report.plan, self.report.run, table, reference)
+        return _ModelContrast(table.measure.by, self._tests[key])
+
+    def slice_contrast(self, table: MeasureTable, key: str, values: Collection[str], reference: str) -> _SliceContrast:
+        """Return the differences of values of a key from the reference, in the values of a measure by the key."""
+        measure = table.measure
+        name = measure.model_dump_json()
+        by = tuple(name for name in measure.by if name != key)
+        rows: dict[tuple[str, Key, str], MeasureRow] = {}
+        for value in values:
+            place = (name, key, value, reference)
+            if place not in self._slices:
+                self._slices[place] = self._slice(measure, key, value, reference, by)
+            rows |= {(value, tuple(map(_text, row.by)), row.model): row for row in self._slices[place]}
+        return _SliceContrast(key, by, rows)
+
+    def _slice(
+        self, measure: Measure, key: str, value: str, reference: str, by: tuple[str, ...]
+    ) -> Sequence[MeasureRow]:
+        """Return the differences of a value of a key from the reference."""
+        plan = self.report.plan
+        sliced = measure.model_copy(update={"name": SLICED})
+        ends = None if measure.low is None or measure.high is None else measure.high - measure.low
+        content = {
+            "name": f"{measure.name}[{key}: {value}] - {measure.name}[{key}: {reference}]",
+            "by": by,
+            "low": None if ends is None else -ends,
+            "high": ends,
+            "random": tuple(name for name in measure.random if name != key),
+            "until": None,
+            "figure": Formula(
+                operator="-", values=tuple(Measured(measure=SLICED, slice={key: each}) for each in (value, reference))
+            ),
+        }
+        plan = plan.model_copy(update={"measures": (*plan.measures, sliced)})
+        difference = evaluate_or_error(self.connection, plan, measure.model_copy(update=content))
+        return with_sequential_intervals(self.report.run, difference).rows
 
 
 @dataclass(frozen=True)
@@ -201,20 +240,21 @@ class _Arrangement:
     language: str | None
     models: Sequence[str]
 
-    def filled(self, evaluated: Sequence[MeasureTable], report: Report, connection: Connection) -> Table:
-        """Return the table with the values of its figures, whose differences the connection shows."""
+    def filled(self, results: _Results) -> Table:
+        """Return the table with the results of its figures."""
+        evaluated = [results.of(figure.measure) for figure in self.table.figures]
         errors = [f"{table.measure.name}: {table.error}" for table in evaluated if table.error is not None]
         lines = [
             line
             for figure, table in zip(self.table.figures, evaluated, strict=True)
-            for line in self._lines(figure, table.rows, self._contrast(connection, report, table))
+            for line in self._lines(figure, table.rows, self._contrast(results, table))
         ]
         lines = self._grouped(lines)
         own = self._in_order({key for line in lines for key in line.cells}, self.table.keys)
         lines, own = self._same_for_all_models(lines, own)
         lines = [self._compared(line, own) for line in lines]
         rows = [row for table in evaluated for row in table.rows]
-        notes = (*errors, *self._lacking(own), *(reading_notes(rows) if rows else ()), *warnings_of(report))
+        notes = (*errors, *self._lacking(own), *(reading_notes(rows) if rows else ()), *warnings_of(results.report))
         return self._arranged(lines, own, notes)
 
     def empty(self) -> Table:
@@ -327,20 +367,19 @@ class _Arrangement:
 
     # Differences
 
-    def _contrast(self, connection: Connection, report: Report, evaluated: MeasureTable) -> Contrast | None:
+    def _contrast(self, results: _Results, evaluated: MeasureTable) -> Contrast | None:
         """Return the differences of a figure that the table shows or tests; None if it does neither."""
         key, reference = self.table.keys[-1], self.table.reference
         if (reference is None and self.table.level is None) or not evaluated.rows:
             return None
         if key == MODEL:
-            tests = model_tests(connection, report.plan, report.run, evaluated, reference)
-            return _ModelContrast(evaluated.measure.by, tests)
+            return results.model_contrast(evaluated, reference)
         if reference is None or key not in evaluated.measure.by:
             return None
         at, shown = evaluated.measure.by.index(key), self._place(key)
         values = dict.fromkeys(_text(row.by[at]) for row in evaluated.rows if shown(row.by[at]) is not None)
         others = [value for value in values if value != reference]
-        return _slice_contrast(connection, report, evaluated, key, others, reference)
+        return results.slice_contrast(evaluated, key, others, reference)
 
     def _compared(self, line: _Line, own: Sequence[Key]) -> _Line:
         """Return a line with the differences from the reference, and with the p-values of those or of the differences

@@ -18,8 +18,8 @@ from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.diagnostics.text_format import usd
 from tripos_compiler.language.aggregates import declared_aggregate
 from tripos_compiler.language.contexts import ArmSelection, Clustering
-from tripos_compiler.language.figures import aggregates_of, means_of_cells, measures_of
-from tripos_compiler.plan import GeneratedDataset, Plan
+from tripos_compiler.language.figures import aggregates_of, means_of_cells, measures_of, quotients_of_sums
+from tripos_compiler.plan import Aggregate, GeneratedDataset, Measure, Plan
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse import sql
 from tripos_warehouse.measures.evaluation import evaluate_or_error, has_separate_people, shared_cells
@@ -362,7 +362,10 @@ def _report(connection: Connection, plan: Plan, run: RunRecord, only: ArmSelecti
     schema = sql.name(run.benchmark)
     compared = f"where role = {sql.text(run.compared_role)}"
     several = shows_several_times(plan, run.compared_role)
-    with shared_cells(connection, plan) as shared:
+    inner_measures = [inner for measure in plan.measures for inner in _measures_of_cells(measure)]
+    with shared_cells(connection, plan, inner_measures) as shared:
+        single_items = list(_single_items(connection, plan, shared))
+        uneven_sums = list(_uneven_sums(connection, plan, shared))
         measure_tables = [evaluate_or_error(connection, plan, measure, shared=shared) for measure in plan.measures]
     tables = tuple(_with_unread(connection, plan, [with_sequential_intervals(run, table) for table in measure_tables]))
     apart = separate_people(connection, plan)
@@ -386,7 +389,8 @@ def _report(connection: Connection, plan: Plan, run: RunRecord, only: ArmSelecti
             *cut_remarks(tables),
             *find_remarks(connection, plan, run, only),
             *_too_few_tries(tables),
-            *_single_items(connection, plan, tables),
+            *single_items,
+            *uneven_sums,
             *_judges_alone(plan, by_people),
         ),
         design_advice=tuple(find_design_advice(connection, plan, measure) for measure in headlines(plan)),
@@ -441,27 +445,62 @@ def _too_few_tries(tables: Sequence[MeasureTable]) -> Iterator[Remark]:
                 yield Remark("tries", f"{text}: the others have too few samples with a value")
 
 
-def _single_items(connection: Connection, plan: Plan, tables: Sequence[MeasureTable]) -> Iterator[Remark]:
-    """Yield the cells of a mean of cells that have a single item, if others have more."""
-    for table in tables:
-        for figure in means_of_cells(table.measure.figure):
-            assert figure.of is not None
-            dims = tuple(dict.fromkeys([*table.measure.by, *figure.of.by]))
-            inner = table.measure.model_copy(update={"figure": figure.of, "by": dims, "corrected": False})
-            rows = [row for row in evaluate_or_error(connection, plan, inner).rows if row.value is not None]
+def _measures_of_cells(measure: Measure) -> Iterator[Measure]:
+    """Yield the measures of the cells over which a measure takes means."""
+    for figure in means_of_cells(measure.figure):
+        assert figure.of is not None
+        dims = tuple(dict.fromkeys([*measure.by, *figure.of.by]))
+        yield measure.model_copy(update={"figure": figure.of, "by": dims, "corrected": False})
+
+
+def _single_items(connection: Connection, plan: Plan, shared: Mapping[str, str]) -> Iterator[Remark]:
+    """Yield the cells of a mean of cells that have a single item, if others have more. `shared` are rewritten queries
+    (`shared_cells`)."""
+    for measure in plan.measures:
+        for inner in _measures_of_cells(measure):
+            table = evaluate_or_error(connection, plan, inner, shared=shared)
+            rows = [row for row in table.rows if row.value is not None]
             single = {row.by for row in rows if row.items == 1}
             if not single or all(row.items == 1 for row in rows):
                 continue
-            named = " and ".join(f"`{dim}`" for dim in dims if dim not in table.measure.by)
+            named = " and ".join(f"`{dim}`" for dim in inner.by if dim not in measure.by)
             cells = [", ".join(map(str, by)) for by in sorted(single, key=str)]
-            between = "; " if len(dims) > 1 else ", "  # a comma stands inside the names of a cell with several
+            between = "; " if len(inner.by) > 1 else ", "  # a comma stands inside the names of a cell with several
             listed = between.join([*cells[:MOST_NAMED], *("…" for _ in cells[MOST_NAMED:][:1])])
             share = f"{len(cells):,} of {len({row.by for row in rows}):,}"
             text = (
-                f"`{table.measure.name}` is a mean over {named}; cells with a single item: {share} ({listed}); the "
+                f"`{measure.name}` is a mean over {named}; cells with a single item: {share} ({listed}); the "
                 "item counts as much as all items of another cell"
             )
             yield Remark("single_items", text)
+
+
+def _uneven_sums(connection: Connection, plan: Plan, shared: Mapping[str, str]) -> Iterator[Remark]:
+    """Yield the quotients of two sums of which one lacks more scores than the other. A missing score adds nothing to
+    its sum, so it lowers such a quotient like a score of 0, or raises it. `shared` are rewritten queries
+    (`shared_cells`)."""
+    measures = measures_of(plan)
+
+    def counts(measure: Measure, figure: Aggregate) -> dict[tuple[Any, ...], tuple[int, int]]:
+        part = measure.model_copy(update={"figure": figure, "low": None, "high": None})
+        table = evaluate_or_error(connection, plan, part, shared=shared)
+        return {(row.model, *row.by): (row.n, row.total) for row in table.rows}
+
+    for measure in plan.measures:
+        for sums in quotients_of_sums(measure.figure, measures) if measure.missing == "skip" else ():
+            above, below = (counts(measure, figure) for figure in sums)
+            uneven = [
+                (cell, (n, total), below[cell])
+                for cell, (n, total) in above.items()
+                if cell in below and n * below[cell][1] != below[cell][0] * total
+            ]
+            if not uneven:
+                continue
+            (first, (n, total), (other_n, other_total)), *more = uneven
+            cells = ", ".join([*map(str, first), *("…" for _ in more[:1])])
+            text = f"`{measure.name}` divides a sum over {n:,} of {total:,} scores by one over"
+            text += f" {other_n:,} of {other_total:,}"
+            yield Remark("uneven_sums", f"{text} ({cells}); a missing score counts as 0 in its sum")
 
 
 def _judges_alone(plan: Plan, by_people: Mapping[str, object]) -> Iterator[Remark]:

@@ -1007,7 +1007,7 @@ def product_interval(
     the reason why there is none.
 
     None if the intervals of the factors do not determine it: two of them include both signs, or one whose power is not
-    1 does, or items differ in the factors and not in the product.
+    1 does, or items differ in the factors and not in the product, or the product has another sign than the value.
 
     >>> twice, once = Factor(0.2, 0.077, 0.386, 0.074), Factor(0.1, 0.021, 0.265, 0.056, -1)
     >>> [round(end, 2) for end in product_interval(1, [twice, once], 2.0, 1.34)]
@@ -1029,6 +1029,9 @@ def product_interval(
     if any(factor.power < 0 and factor.low <= 0 for factor in factors if factor.high >= 0):
         return DIVISOR_MAY_BE_0
     if len(signed) > 1 or any(factor.power != 1 for factor in signed):
+        return None
+    sign = constant * (-1 if signed and signed[0].value < 0 else 1)
+    if value * sign < 0 and abs(value) > ROUNDING:
         return None
     if signed:
         interval = _signed(signed[0], positive, value / constant, error and error / abs(constant))

@@ -493,7 +493,7 @@ def _with_origins(rows: RunRows, items: str) -> str:
 
 def _is_conversation(plan: Plan) -> str:
     """Return the SQL condition of samples that are conversations."""
-    fingerprints = sorted({step.fingerprint for scenario in plan.scenarios for step in scenario.talks})
+    fingerprints = sorted({step.fingerprint for scenario in plan.scenarios for step in scenario.conversations})
     return f"samples.fingerprint in ({', '.join(map(sql.text, fingerprints)) or 'NULL'})"
 
 

@@ -23,9 +23,9 @@ _PRONOUN = late_pattern(PRONOUN)
 def choice_letters(text: str | Collection[str]) -> set[str]:
     """Return the option letters A to Z that stand alone in a text, or together as in `BD`.
 
-    Of a list, those of all its texts. Full-width letters are read too. Letters after H that stand together count where
-    they are in order, as in `IJ`, and `I` where it is no pronoun. An `A` that is an article counts as well, so ask for
-    the letters alone.
+    For a list, the letters of all its texts are returned. Full-width letters are read too. Adjacent letters after H
+    count if they are in order, as in `IJ`, and `I` counts unless it is a pronoun. An `A` counts even if it is an
+    article, so use `option_letters` for replies in sentences.
 
     >>> sorted(choice_letters("答案是 B、D")), sorted(choice_letters("I think that I and J are right"))
     (['B', 'D'], ['I', 'J'])
@@ -50,9 +50,9 @@ def after(text: str, marker: str) -> str | None:
 def is_yes(text: str) -> bool | None:
     """Return true if a text says yes and false if it says no; missing if it says neither.
 
-    A label counts first (`the answer is no`), then the word that the text opens with, then the one that it ends with,
-    and then the only `true` or `false` of a short text. A truth that is plainly denied is its opposite; one that is
-    hedged, asked or supposed is none ([answers in replies](answers.md)).
+    The reader tries in this order: a label (`the answer is no`); the first word; the last word; the only `true` or
+    `false` of a short text. A truth that is plainly denied is its opposite; one that is hedged, asked or supposed does
+    not count ([answers in replies](answers.md)).
 
     >>> is_yes("**Yes**, because it rains."), is_yes("答案：不正确。"), is_yes("Perhaps.")
     (True, False, None)
@@ -63,12 +63,12 @@ def is_yes(text: str) -> bool | None:
 def final_number(text: str, numbers: Locale = DEFAULT) -> float | None:
     """Return the number at which a worked answer arrives; missing if there is none.
 
-    Looked for is, in this order: the last explicit final form (`\\boxed{…}`, `####` before a number, `Final answer:`,
-    `<answer>…</answer>`); what the last label says (`Answer: …`, `the answer is …`, `答案是…`, `Antwort: …`) with a
-    number in its sentence, after the last `=` there; the last number of all. Where a final form or a label says several
-    numbers (`3, 4`, `5 or 6`) or one without a value that is written out (`2π`), there is none. A result that is said
-    on the way (`as a result`, `the result of step 1 is …`) is no label, nor is one in an explanation behind an answer.
-    Every notation of [numbers](numbers.md) is read. A per cent sign changes nothing. The language of the item
+    The reader tries in this order: the last explicit final form (`\\boxed{…}`, `####` before a number, `Final answer:`,
+    `<answer>…</answer>`); the last label with a number in its sentence (`Answer: …`, `the answer is …`, `答案是…`,
+    `Antwort: …`), and there the number after the last `=`; the last number of the text. If a final form or a label has
+    several numbers (`3, 4`, `5 or 6`), or a quantity that is not worked out (`2π`), the answer is missing. An
+    intermediate result (`as a result`, `the result of step 1 is …`) is no label, nor is one in an explanation after an
+    answer. Every notation of [numbers](numbers.md) is read. A per cent sign changes nothing. The language of the item
     determines the separators, as in `last_number`.
 
     >>> final_number("18 - 6 = 12, so $1,234.50."), final_number("Answer: -3 degrees, not 5"), final_number("none")
@@ -92,12 +92,12 @@ def json_part(
 ) -> T | None:
     """Return a part of a value of JSON, read as a type; missing if there is none, or one of another type.
 
-    The path has the names on the way, with dots between them: `json_part(call.arguments, "trip.city", text)`. In a list
-    a name is a position, counted from 0: `"cities.0"`. A list of names has each as it is, with its dots:
-    `("triangle.area", "base")`. The type is `text`, `integer`, `number`, `bool`, a range, `json`, or a `list<…>` of one
-    of these or of records, `list<{ name text, stars 1..5, note text? }>`, whose objects may have more in them. Nothing
-    is converted: `"3"` is no number, a list with one text in it no `list<number>`, and an object that lacks a field no
-    record. A `null` is missing.
+    The path is a text of names separated by dots: `json_part(call.arguments, "trip.city", text)`. In a list, a name is
+    a position, counted from 0: `"cities.0"`. For names that contain dots, give a list of names: `("triangle.area",
+    "base")`. The type is `text`, `integer`, `number`, `bool`, a range, `json`, or a `list<…>` of one of these or of
+    records, `list<{ name text, stars 1..5, note text? }>`, whose objects may have more fields. Nothing is converted:
+    `"3"` is no number, a list that contains a text is no `list<number>`, and an object that lacks a field is no record.
+    A `null` is missing.
 
     >>> trip = {"city": "Rome", "nights": 3, "hotels": [{"stars": 4}]}
     >>> json_part(trip, "city", "text"), json_part(trip, "hotels.0.stars", "1..5"), json_part(trip, "nights", "text")

@@ -11,7 +11,7 @@ from tripos_compiler.library.types import Dialogue, ordered
 
 
 def each_before(items: Collection[str], marker: str) -> list[str]:
-    """Of each text what stands before a marker, without the space around it; texts without the marker are left out.
+    """Return the part of each text before a marker, without the space around it; texts without the marker are left out.
 
     >>> each_before(["How many? ** 2 + 3 = 5", "And now? ** 5 - 1 = 4", "#### 4"], "**")
     ['How many?', 'And now?']
@@ -22,11 +22,10 @@ def each_before(items: Collection[str], marker: str) -> list[str]:
 
 
 def best_bleu(items: str | Collection[str], references: Collection[str]) -> float:
-    """Return the BLEU of the best text of several against all references together, 0 to 100; of a text, of its best
-    line.
+    """Return the greatest BLEU of several texts, or of the lines of a text, against all references, 0 to 100.
 
-    Each is `bleu`: sentence BLEU by sacreBLEU. Of nothing it is 0. One good line is enough, however often it is said:
-    see `coverage`.
+    Each is `bleu`: sentence BLEU by sacreBLEU. Without texts it is 0. One good line suffices; see `coverage` for a
+    score that needs a line for each reference.
 
     >>> round(best_bleu("Well.\\nHow many eggs does she sell?", ["How many eggs are sold?", "What is left?"]), 1)
     26.3
@@ -36,11 +35,11 @@ def best_bleu(items: str | Collection[str], references: Collection[str]) -> floa
 
 
 def coverage(items: str | Collection[str], references: Collection[str]) -> float:
-    """Return how much of several references is said by one text each, 0 to 1; a text is taken as its lines.
+    """Return how well several texts, or the lines of a text, cover several references, 0 to 1.
 
     Every reference is paired with at most one text and every text with at most one reference, so that the sum of their
-    ROUGE-L is as large as can be (Kuhn, 1955); the value is that sum by the number of references. So it takes a line
-    for each reference to reach 1, and a line that is echoed covers one.
+    ROUGE-L is greatest (Kuhn, 1955); the value is that sum divided by the number of references. So 1 requires a line
+    for each reference, and a repeated line covers only one.
 
     >>> coverage(["How many eggs?", "How many eggs?"], ["How many eggs?", "What does she earn?"])
     0.5
@@ -64,7 +63,7 @@ def _texts(items: str | Collection[str]) -> Sequence[str]:
 
 
 def turns(dialogue: Dialogue) -> int:
-    """The number of turns of a dialogue.
+    """Return the number of turns of a dialogue.
 
     >>> turns([{"speaker": "teacher", "text": "Why?"}, {"speaker": "student", "text": "Because."}])
     2
@@ -73,7 +72,7 @@ def turns(dialogue: Dialogue) -> int:
 
 
 def speaker_turns(dialogue: Dialogue, speaker: str) -> Dialogue:
-    """The turns of one speaker, a dialogue too; the name is compared in capitals or not.
+    """Return the turns of one speaker as a dialogue; the case of the name does not count.
 
     >>> speaker_turns([{"speaker": "teacher", "text": "Why?"}, {"speaker": "student", "text": "Because."}], "student")
     [{'speaker': 'student', 'text': 'Because.'}]
@@ -82,7 +81,7 @@ def speaker_turns(dialogue: Dialogue, speaker: str) -> Dialogue:
 
 
 def with_turn(dialogue: Dialogue, speaker: str, text: str) -> Dialogue:
-    """A dialogue with one more turn at its end.
+    """Return a dialogue with one more turn at its end.
 
     >>> with_turn([{"speaker": "student", "text": "It is 18."}], "teacher", "Why?")[-1]
     {'speaker': 'teacher', 'text': 'Why?'}
@@ -91,7 +90,7 @@ def with_turn(dialogue: Dialogue, speaker: str, text: str) -> Dialogue:
 
 
 def renamed(dialogue: Dialogue, speaker: str, name: str) -> Dialogue:
-    """Return a dialogue in which a speaker has another name; the old one is compared in capitals or not.
+    """Return a dialogue in which a speaker has another name; the case of the old name does not count.
 
     >>> renamed([{"speaker": "tutor", "text": "Why?"}, {"speaker": "student", "text": "Because."}], "Tutor", "Teacher")
     [{'speaker': 'Teacher', 'text': 'Why?'}, {'speaker': 'student', 'text': 'Because.'}]
@@ -101,7 +100,7 @@ def renamed(dialogue: Dialogue, speaker: str, name: str) -> Dialogue:
 
 
 def transcript(dialogue: Dialogue) -> str:
-    """A dialogue with a line for each turn, the speaker first.
+    """Return a dialogue as text with a line for each turn, the speaker first.
 
     >>> print(transcript([{"speaker": "teacher", "text": "Why?"}, {"speaker": "student", "text": "Because."}]))
     teacher: Why?

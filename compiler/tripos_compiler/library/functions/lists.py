@@ -25,9 +25,9 @@ def _share(shared: float, whole: float, a: Collection[K], b: Collection[K]) -> f
 
 
 def precision(answer: Collection[K], truth: Collection[K]) -> float:
-    """The share of the items of an answer that are true, 0 to 1.
+    """Return the share of the items of an answer that are true, 0 to 1.
 
-    Both empty: 1; one of them: 0. An item that a list has twice counts twice.
+    Two empty lists have 1; if only one is empty, it is 0. An item that is repeated in a list counts each time.
 
     >>> precision(["a", "b"], ["a", "c", "d"])
     0.5
@@ -36,9 +36,9 @@ def precision(answer: Collection[K], truth: Collection[K]) -> float:
 
 
 def recall(answer: Collection[K], truth: Collection[K]) -> float:
-    """The share of the true items that an answer has, 0 to 1.
+    """Return the share of the true items that an answer has, 0 to 1.
 
-    Both empty: 1; one of them: 0. An item that a list has twice counts twice.
+    Two empty lists have 1; if only one is empty, it is 0. An item that is repeated in a list counts each time.
 
     >>> recall(["a", "b"], ["a", "c", "d", "e"])
     0.25
@@ -47,9 +47,9 @@ def recall(answer: Collection[K], truth: Collection[K]) -> float:
 
 
 def f1(answer: Collection[K], truth: Collection[K]) -> float:
-    """The harmonic mean of precision and recall of an answer, 0 to 1.
+    """Return the harmonic mean of precision and recall of an answer, 0 to 1.
 
-    Both empty: 1; one of them: 0. An item that a list has twice counts twice.
+    Two empty lists have 1; if only one is empty, it is 0. An item that is repeated in a list counts each time.
 
     >>> f1(["a", "b"], ["a", "c"])
     0.5
@@ -58,9 +58,9 @@ def f1(answer: Collection[K], truth: Collection[K]) -> float:
 
 
 def jaccard(a: Collection[K], b: Collection[K]) -> float:
-    """Return the number of shared items by that of all items (Jaccard, 1912), 0 to 1.
+    """Return the number of shared items divided by that of all items (Jaccard, 1912), 0 to 1.
 
-    Both empty: 1; one of them: 0. An item that a list has twice counts twice.
+    Two empty lists have 1; if only one is empty, it is 0. An item that is repeated in a list counts each time.
 
     >>> jaccard(["a", "b"], ["b", "c", "d"])
     0.25
@@ -70,9 +70,9 @@ def jaccard(a: Collection[K], b: Collection[K]) -> float:
 
 
 def overlap(a: Collection[K], b: Collection[K]) -> float:
-    """Return the number of shared items by that of the shorter list (Szymkiewicz and Simpson), 0 to 1.
+    """Return the number of shared items divided by that of the shorter list (Szymkiewicz and Simpson), 0 to 1.
 
-    Both empty: 1; one of them: 0. An item that a list has twice counts twice.
+    Two empty lists have 1; if only one is empty, it is 0. An item that is repeated in a list counts each time.
 
     >>> overlap(["a", "b"], ["a", "b", "c", "d"])
     1.0
@@ -114,7 +114,7 @@ def last(items: Collection[T]) -> T:
 def nth(items: Collection[T], index: int) -> T:
     """Return the item of a list or set at a position, counted from 0.
 
-    Where there is none, what depends on it has no value.
+    If there is no such item, what depends on it has no value.
 
     >>> nth(["a", "b", "c"], 1)
     'b'
@@ -155,11 +155,11 @@ def flat(lists: Sequence[Sequence[T]]) -> list[T]:
 def distinct(
     items: Collection[K | None] | Collection[Collection[K]], *more: Collection[K | None] | Collection[Collection[K]]
 ) -> list[K]:
-    """Return every different item of one or more lists, or of the lists in them, from the least to the greatest.
+    """Return the distinct items of one or more lists, or of the lists in them, in ascending order.
 
-    The order in which they stand in the lists is no part of the result, so that two lists of the same items are equal,
-    and the items of a column say nothing of the rows they are from. Missing items are passed over. Of a data set's
-    column: `distinct(question.concepts, dev.concepts)`.
+    The result does not depend on the order of the lists, so two lists of the same items are equal, and the items of a
+    column say nothing about the rows they are from. Missing items are left out. The columns of data sets are lists too:
+    `distinct(question.concepts, dev.concepts)`.
 
     >>> distinct([["b", "a"], ["a", "c"]], ["b", "d"]), distinct([2.0, 1, 2])
     (['a', 'b', 'c', 'd'], [1, 2])
@@ -173,10 +173,10 @@ def distinct(
 
 
 def picked(items: Sequence[T], keys: Sequence[K], key: K) -> list[T]:
-    """Return the items of a list at the places where another list has a key.
+    """Return the items of a list at the positions at which another list has a key.
 
-    Of the columns of a data set, those of some of its rows: `picked(question.concepts, question.subject, q.subject)`.
-    The lists are of one length; where they are not, what depends on it has no value.
+    With columns of a data set it selects rows: `picked(question.concepts, question.subject, q.subject)`. If the lists
+    differ in length, what depends on it has no value.
 
     >>> picked(["a", "b", "c"], [1, 2, 1], 1)
     ['a', 'c']
@@ -187,10 +187,10 @@ def picked(items: Sequence[T], keys: Sequence[K], key: K) -> list[T]:
 
 
 def drawn(items: Collection[K], count: int, by: str) -> list[K]:
-    """Return items that are drawn at random: the same text draws the same items in the same order.
+    """Return `count` items that are drawn at random: the same text draws the same items in the same order.
 
-    An item that a list has twice is drawn once. Of fewer items all of them, shuffled. It is what guessing comes to:
-    `drawn(options, 3, q.stem)`.
+    An item that is repeated in the list is drawn at most once. If there are fewer items, all are returned, shuffled.
+    It can stand for guessing: `drawn(options, 3, q.stem)`.
 
     >>> drawn(["a", "b", "c", "d"], 2, "seed 1"), drawn(["a", "b", "c", "d"], 9, "seed 2")
     (['b', 'd'], ['d', 'c', 'b', 'a'])
@@ -200,10 +200,10 @@ def drawn(items: Collection[K], count: int, by: str) -> list[K]:
 
 
 def shuffled(items: Collection[T], by: str) -> list[T]:
-    """Return the items in an order that a text decides: the same text shuffles lists of one length alike.
+    """Return the items in an order that a text determines: the same text shuffles lists of one length alike.
 
-    So options and their keys stay together when both are shuffled by one text. Every item stays, also one that a list
-    has twice. `drawn` takes a few of them instead.
+    So options and their keys stay together if both are shuffled by one text. Every item is kept, also a repeated one;
+    `drawn` takes only some of them.
 
     >>> shuffled(["a", "b", "c"], "seed 1"), shuffled([1, 2, 3], "seed 1")
     (['c', 'a', 'b'], [3, 1, 2])
@@ -250,10 +250,10 @@ def in_sequence(items: Collection[K]) -> list[K]:
 
 
 def sorted_by(items: Sequence[T], values: Sequence[float]) -> list[T]:
-    """Return the items of a list from the one with the least to the one with the greatest of other values.
+    """Return the items of a list in ascending order of their values, which another list has.
 
-    Items of equal values keep their order. For the greatest first take the negated values: `[-v each v in values]`. The
-    lists are of one length.
+    Items with equal values keep their order. To have the greatest first, negate the values: `[-v each v in values]`.
+    The lists must have one length.
 
     >>> sorted_by(["a", "b", "c"], [0.5, 0.9, 0.1])
     ['c', 'a', 'b']
@@ -266,7 +266,8 @@ def sorted_by(items: Sequence[T], values: Sequence[float]) -> list[T]:
 def zipped(items: Sequence[Any], others: Sequence[Any]) -> Any:
     """Return the pairs of two lists, place by place: each is a record with the fields `first` and `second`.
 
-    So one condition looks at both: `all(p.first == p.second each p in zip(said, wanted))`. The lists are of one length.
+    So one condition can use both: `all(p.first == p.second each p in zip(said, wanted))`. The lists must have one
+    length.
 
     >>> zipped(["a", "b"], [1, 2])
     [{'first': 'a', 'second': 1}, {'first': 'b', 'second': 2}]
@@ -312,9 +313,9 @@ def every(items: Collection[bool]) -> bool:
 
 
 def default(value: T | None, fallback: T) -> T:
-    """Return the value, or the fallback where it is missing or has no value.
+    """Return the value, or the fallback if the value is missing or undefined.
 
-    The fallback is only looked at then: `default(nth(parts, 1), "")`.
+    The fallback is evaluated only then: `default(nth(parts, 1), "")`.
 
     >>> default(None, "none given"), default(3, 0)
     ('none given', 3)
@@ -323,12 +324,11 @@ def default(value: T | None, fallback: T) -> T:
 
 
 def readable(value: T | None) -> T:
-    """Return the value; where it is missing, or a reply leaves it undefined, the reply counts as one that could not be
-    read.
+    """Return the value; if it is missing, or undefined because of a reply, the reply counts as unreadable.
 
     A dependent score is then a `parse_failure`, which no measure counts unless it says `missing: zero`. So
-    `readable(last_number(reply.text)) == q.answer` tells an answer that is wrong from one that is none, where
-    `default(…)` makes one of the other.
+    `readable(last_number(reply.text)) == q.answer` distinguishes a wrong answer from a reply without an answer;
+    `default(…)` would count both as wrong.
 
     >>> readable("B")
     'B'
@@ -339,9 +339,9 @@ def readable(value: T | None) -> T:
 
 
 def choose(condition: bool, this: T, other: T) -> T:
-    """Return the one value where a condition holds, and the other where it does not.
+    """Return `this` if a condition holds, otherwise `other`.
 
-    Only that one is looked at, so `choose` guards against what has no value.
+    Only the chosen one is evaluated, so `choose` guards against an expression without a value.
 
     >>> choose(True, "right", "wrong"), choose(False, 1, 0)
     ('right', 0)
@@ -350,10 +350,10 @@ def choose(condition: bool, this: T, other: T) -> T:
 
 
 def reveal(value: T, rows: int = 1) -> T:
-    """Return the value itself, which may be shown though it is secret: the door of the [proof](secrecy.md#reveal).
+    """Return the value, which may be shown although it is secret: the exception in the [proof](secrecy.md#reveal).
 
-    With `rows`, what is shown follows from whole columns of data sets of at least so many rows, and is the same if rows
-    exchange their secrets. It is a whole number of 1 or more, written out.
+    With `rows`, the value must follow from whole columns of data sets with at least that many rows, and be the same if
+    rows exchange their secrets. `rows` is a literal whole number from 1.
 
     >>> reveal("42"), reveal(["sums", "tables"], rows=20)
     ('42', ['sums', 'tables'])
@@ -362,10 +362,9 @@ def reveal(value: T, rows: int = 1) -> T:
 
 
 def rank(value: str, order: Annotated[Sequence[str], Implied("values", "value")] = ()) -> int:
-    """Return the position of a value, counted from 0, among the values of its choice.
+    """Return the position of a value, counted from 0, in the order in which its choice lists the values.
 
-    They are in the order in which the choice lists them. Of a text, `order` says the order; a text that it does not
-    hold has no rank, and what depends on it has no value.
+    For a text, `order` lists the values; if the text is not among them, what depends on it has no value.
 
     >>> rank("medium", ["easy", "medium", "hard"])
     1

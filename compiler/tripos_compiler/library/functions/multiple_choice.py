@@ -22,23 +22,23 @@ from tripos_compiler.replies.choices import (
     letters_at,
 )
 from tripos_compiler.replies.frames import plain
+from tripos_compiler.replies.places import boxed, field_of, until_reasons
 from tripos_compiler.replies.text import answer_of, late_pattern
-from tripos_compiler.replies.truth import read_truth
+from tripos_compiler.replies.truth import BOTH_TRUTHS, is_hedged, read_truth, without_questions
 
 # Options by letter
 
 
 def chosen_option(text: str, options: Sequence[str], letters: str = "") -> str | None:
-    """Return the letter of the option that a reply chooses, `A` for the first; missing where it chooses none, or
-    several.
+    """Return the letter of the option that a reply chooses, `A` for the first; missing if it chooses none or several.
 
-    Looked for is, in this order: a field of JSON called `answer` or the like; the last `\\\\boxed{…}`; an `<answer>`; a
-    reply that is a letter, with the text of its option or without; what follows the last `答案是`, `故选`, `选`,
-    `the answer is` and the like, before the reasons; a first line that is a letter, or a last one; the only letter that
-    the reply affirms; the only option whose whole text it affirms. Options that are denied, asked, quoted, compared or
-    supposed are not affirmed. A letter may be full-width, in brackets or inside emphasis, and the text of an option in
-    traditional characters or simplified ones. Several letters where one is asked for, and a letter that no option has,
-    are no choice. `letters` are those that `lettered` was given, and one of them is what is returned.
+    The reader tries in this order: a JSON field called `answer` or the like; the last `\\\\boxed{…}`; an `<answer>`; a
+    reply that is a letter, with or without the text of its option; the text after the last `答案是`, `故选`, `选`,
+    `the answer is` and the like, before the reasons; a first or last line that is a letter; the only letter that the
+    reply affirms; the only option whose whole text it affirms. Options that are denied, asked, quoted, compared or
+    supposed are not affirmed. A letter may be full-width, in brackets or emphasized, and the text of an option may have
+    traditional or simplified characters. Several letters, and a letter that no option has, are no choice. With
+    `letters`, the argument that `lettered` was given, one of them is returned.
 
     >>> options = ["3", "5", "8", "13"]
     >>> chosen_option("由题意，**正确答案是（Ｃ）**。", options), chosen_option("8", options)
@@ -69,7 +69,7 @@ def key_place(key: str, items: Collection[Any], letters: str = "") -> int:
 
 
 def shuffled_place(place: int, items: Collection[Any], by: str) -> int:
-    """Return where the item of a position stands in `shuffled(items, by)`, counted from 0.
+    """Return the position in `shuffled(items, by)` of the item at a position, both counted from 0.
 
     >>> shuffled(["a", "b", "c"], "seed 1"), shuffled_place(0, ["a", "b", "c"], "seed 1")
     (['c', 'a', 'b'], 1)
@@ -90,12 +90,6 @@ def _latin(text: str, letters: Sequence[str]) -> str:
 
 # Places of an answer
 
-_BOX = late_pattern(r"\\boxed\s{0,9}\{(?:\\(?:text|mathrm|mathbf)\s{0,9}\{([^{}]*)\}|([^{}]*))\}")
-_FIELD = late_pattern(
-    r'"(?:正确|最终)?(?:答案|选项|判断|answers?|final_answer|choice|option|verdict)"\s{0,9}:\s{0,9}'
-    r'(\[[^\]]{0,2000}\]|"[^"]*"|true\b|false\b)',
-    re.IGNORECASE,
-)
 _STATED = late_pattern(
     r"(?:答案|(?<![A-H])(?<![A-H] )选项|判断(?:结果)?|正确的?一?项)"
     r"(?:(?:分别)?(?:应该?|应当)?(?:[是为]|选择?)\s{0,9}:?|[*_\s】\])]{0,9}[:】\n])"
@@ -109,12 +103,6 @@ _NAMED = late_pattern(
     r"(?:(?:才?是|为)(?:本题)?的?(?:正确|最佳)的?(?:答案|选项|选择)|最(?:合适|恰当|符合))"
 )
 _CHOSEN = late_pattern(r"(?<![不单多能可人])(?<!不应)选择?\s{0,9}:?(?=[\s\"'“*(\[]{0,9}[A-Z](?![A-Za-z]*[a-z]))|故选")
-_REASONS = late_pattern(
-    r"(?:^|(?<=[\s。;(【\[*#]))(?:简要|具体|详细)?(?:理由|解析|分析|解释|说明|原因|思路|依据|改正|更正|reasons?"
-    r"|explanation)"
-    r"(?:说明|如下|是|为)?[*_\s】\])]{0,9}(?:[:】]|\n|$)",
-    re.IGNORECASE | re.MULTILINE,
-)
 _NUMBER = late_pattern(
     r"(?<![\w.])第?\s{0,3}(?:\d{1,2}|[一二三四五六七八九十])\s{0,3}"
     r"(?:(?:小?题|空|问)\s{0,3}[选:,]?|[.、:)](?!\d)|(?=[A-Z√×对错](?![A-Za-z]*[a-z])))"
@@ -154,16 +142,16 @@ def read_parts(
 ) -> list[str]:
     """Return the answers of a plain text to several questions, in order. `read` finds one answer, and `read_all` all
     answers. The first method that finds as many answers as there are parts is used, else the first that finds any."""
-    texts = [_until_reasons(text[mark.end() :][:_TAIL]) for mark in [*_STATED.finditer(text)][:_MARKS]]
+    texts = [until_reasons(text[mark.end() :][:_TAIL]) for mark in [*_STATED.finditer(text)][:_MARKS]]
     places = list(_places(text))
     ways: list[Callable[[], list[str]]] = [
         *(lambda place=place: read_all(place.strip().partition("\n\n")[0]) for place in places),
         *(lambda place=place: read_all(place) for place in places),
         *(lambda place=place: _numbered(place, read) for place in places),
         lambda: [each for one in texts for each in read(one)[:1]],
-        lambda: _numbered(_until_reasons(text), read),
+        lambda: _numbered(until_reasons(text), read),
         lambda: _numbered(text, read),
-        lambda: read_all(_until_reasons(text)),
+        lambda: read_all(until_reasons(text)),
         lambda: read_all(text),
     ]
     first: list[str] = []
@@ -177,21 +165,14 @@ def read_parts(
 
 def _places(text: str) -> Iterator[str]:
     """Yield the parts of a text in which an answer is marked, the likeliest first."""
-    for fields in (_FIELD, _BOX, _BARE):
-        found = [next(filter(None, match.groups()), "") for match in fields.finditer(text)]
-        if found:
-            yield found[-1]
-    answer = _until_reasons(text)
+    bare = _BARE.match(text)
+    yield from (form for form in (field_of(text), boxed(text), None if bare is None else bare[1]) if form is not None)
+    answer = until_reasons(text)
     for marks, whole in ((_STATED, answer), (_STATED, text), (_CHOSEN, answer), (_NAMED, text), (_CHOSEN, text)):
         for mark in [*marks.finditer(whole)][: -_MARKS - 1 : -1]:
-            said = mark[0] if marks is _NAMED else _until_reasons(text[mark.end() :][:_TAIL])
+            said = mark[0] if marks is _NAMED else until_reasons(text[mark.end() :][:_TAIL])
             if re.search(r"\w|[√×✓✗✔✘]", said):
                 yield said
-
-
-def _until_reasons(text: str) -> str:
-    reasons = _REASONS.search(text)
-    return text if reasons is None else text[: reasons.start()]
 
 
 def _numbered(text: str, read: Callable[[str], list[str]]) -> list[str]:
@@ -231,8 +212,10 @@ _RULED_OUT = late_pattern(
     rf"|(?<![A-Za-z])[A-H] is (?:wrong|incorrect|false)"
 )
 _HELD = late_pattern(rf"({_SEVERAL}){_OF_IT}(?:正确|对(?![A-Za-z于比])|符合|√|✓|✔|✅)")
+_RIGHT = "对(?![于比称角顶应照话象立方外数流面手策抗待付])"
+"""`对` as a verdict, not the beginning of a word such as `对于` or `对顶角`."""
 _TRUE = (
-    r"没错|不错|没有?错误|无误|正确|(?<![针面绝相反应成配校派])对(?![于比称角应照话象立方外数流面手策抗待付策])|属实"
+    rf"没错|不错|没有?错误|无误|正确|(?<![针面绝相反应成配校派]){_RIGHT}|属实"
     r"|准确"
     r"|真命题|√|✓|✔|☑|✅|true|t|yes|right|correct"
 )
@@ -254,19 +237,21 @@ _ALONE = {
     **dict.fromkeys(("是", "是的", "真", "A", "Y"), "T"),
     **dict.fromkeys(("否", "不是", "假", "B", "X", "x"), "F"),
 }
-"""Words that are a verdict only if nothing else is written."""
+"""Words that are a verdict only if nothing else is written, with the verdict."""
 _ASKS = late_pattern(
     r"\A[^。.!?]{0,60}(?:对还是错|对或错|正确还是错误|true or false)\W*\Z|(?:无法|不能|难以)判断(?!为)|cannot (?:tell"
     r"|judge|determine)"
 )
 _UNSAID_ALONE = late_pattern(rf"(?<![A-Za-z])(?:{_UNSAID})(?![A-Za-z])", re.IGNORECASE)
 _HARDLY = late_pattern(
-    r"(?:未必|不一定|不见得|难以说[是为]?|谈不上|称不上|算不上|说不上|不完全|不太)(?:正确|对|准确|属实|成立)"
-    r"|\b(?:far from|hardly|scarcely|not necessarily|not entirely|not always|anything but) (?:true|correct|right"
-    r"|accurate)\b",
+    r"(?:未必|不一定|不见得|难以说[是为]?|谈不上|称不上|算不上|说不上|不完全|不太|不总是|仅?部分|半)是?"
+    rf"(?:正确|{_RIGHT}|准确|属实|成立)"
+    r"|\b(?:far from|hardly|scarcely|not necessarily|not entirely|not always|not fully|not completely|anything but|only"
+    r"|partly|partially|half|sometimes) (?:partly |partially |sometimes )?(?:true|correct|right|accurate)\b",
     re.IGNORECASE,
 )
-"""Hedged verdict: a statement that is not always right is wrong."""
+"""Hedged verdict that makes a statement wrong, since it is not always right."""
+_WRONG = " 错误 "
 _JOINED = late_pattern(r"(?<![A-Za-z])[TFN]{2,}(?![A-Za-z])")
 _AROUND = " \t\n*_`\"'[](){}【】（）《》.。,，;；:：!！、#"
 _ENDS = late_pattern(r"[。！!？?\n;；]+")
@@ -278,10 +263,10 @@ def option_letters(answer: str | Collection[str], parts: int = 1) -> list[str]:
     """Return the letters of options that an answer gives, in their order.
 
     They are read as `chosen_option` reads one letter ([answers in replies](answers.md)), but several may be chosen:
-    those that stand together (`BD`, `B、D`), those that a verdict holds (`B: right`, `D 项正确`), or a line for each.
-    Of several `parts`, one stands behind each number, or all of them together. An option that is ruled out (`不选 A`,
-    `A 项错误`) is no answer. Letters after H count if the answer is nothing else. Of a list, the letters of all its
-    texts.
+    adjacent ones (`BD`, `B、D`), a list with the texts of the options, those with a verdict (`B: right`, `D 项正确`),
+    or one in each line. With several `parts`, each number is followed by its letter, or all letters stand together. An
+    option that is ruled out (`不选 A`, `A 项错误`) is no answer. Letters after H count only if there is nothing else.
+    For a list, the letters of all its texts are returned.
 
     >>> option_letters('["BD"]'), option_letters(["B", "D"]), option_letters("A 项错误，故选：Ｂ、Ｄ。因为 C 不变。")
     (['B', 'D'], ['B', 'D'], ['B', 'D'])
@@ -297,12 +282,13 @@ def option_letters(answer: str | Collection[str], parts: int = 1) -> list[str]:
 
 
 def right_or_wrong(answer: str | Collection[str], parts: int = 1) -> list[str]:
-    """Return the verdicts of an answer on statements, in order: `T` true, `F` false, `N` not given.
+    """Return the verdicts of an answer on statements, in order: `T` for true, `F` for false, `N` for not given.
 
-    Read are 对, 错, 正确, 错误, √, ×, T, F, true, false, yes, no and the like, in any width, case and script; 是, 否,
-    and A and B for right and wrong, where they stand alone. One part is read as `is_yes` reads it
-    ([answers in replies](answers.md)); what is not always right (`未必正确`) is `F`. Of several `parts`, one verdict
-    stands behind each number, or all of them together.
+    The words are 对, 错, 正确, 错误, √, ×, T, F, true, false, yes, no and the like, in any width, case and script; 是,
+    否, and A and B for right and wrong, count only if nothing else is written. One part is read as `is_yes` reads it
+    ([answers in replies](answers.md)). A statement that is not always right (`未必正确`) is `F`, and one whose truth
+    stays open has no verdict. With several `parts`, each number is followed by its verdict, or all verdicts stand
+    together.
 
     >>> right_or_wrong(["T", "F"]), right_or_wrong("√ ✗ 正确", 3), right_or_wrong(["错误。改正：2 是质数。", "对"])
     (['T', 'F'], ['T', 'F', 'T'], ['F', 'T'])
@@ -315,8 +301,6 @@ def right_or_wrong(answer: str | Collection[str], parts: int = 1) -> list[str]:
     if _ASKS.search(text):
         return []
     told = None if _UNSAID_ALONE.search(text) else read_truth(answer)
-    if told is None and _HARDLY.search(text):
-        told = False
     return read_marked(text, _verdict_of) if told is None else ["T" if told else "F"]
 
 
@@ -362,24 +346,31 @@ def _verdict_of(said: str) -> list[str]:
     for alone in (bare, first):
         if alone in _ALONE:
             return [_ALONE[alone]]
-    said = _NO_VERDICT.sub(" ", said)
-    sentences = [part for part in _ENDS.split(said) if part.strip()]
-    told = [sentence for sentence in sentences if _VERDICT.search(sentence)]
+    open_ = _NO_VERDICT.sub(" ", without_questions(_HARDLY.sub(_WRONG, said))[0])
+    sentences = [part for part in _ENDS.split(BOTH_TRUTHS.sub(" ", open_)) if part.strip()]
+    told = [verdicts for verdicts in map(_verdicts, sentences) if verdicts]
     if not told:
-        letters = re.findall(r"(?<![A-Za-z])[AB](?![A-Za-z])", said)
+        letters = [] if _VERDICT.search(said) else re.findall(r"(?<![A-Za-z])[AB](?![A-Za-z])", said)
         return [_ALONE[letter] for letter in letters][:1]
-    concluding = [each for each in told if _SO.search(each)]
+    first = told[0][0]
+    if first.string == sentences[0] and first.string.strip(_AROUND) == first[0]:
+        return [_name(first)]  # a verdict by itself, with its reasons behind it
+    concluding = [verdicts for verdicts in told if _SO.search(verdicts[0].string)]
     if concluding:
-        return [_name(list(_VERDICT.finditer(concluding[-1]))[-1])]
-    verdicts = list(_VERDICT.finditer(told[0] if told[0] == sentences[0] else told[-1]))
-    return [_name(verdicts[0])]
+        return [_name(concluding[-1][-1])]
+    return [_name(first if first.string == sentences[0] else told[-1][0])]
+
+
+def _verdicts(said: str) -> list[re.Match[str]]:
+    """Return the verdicts in a text, without hedged ones."""
+    return [verdict for verdict in _VERDICT.finditer(said) if not is_hedged(said, verdict.start())]
 
 
 def _all_verdicts(said: str) -> list[str]:
     joined = _JOINED.search(said)
     if joined is not None:
         return list(joined[0])
-    found = [_name(verdict) for verdict in _VERDICT.finditer(_NO_VERDICT.sub(" ", said))]
+    found = [_name(verdict) for verdict in _verdicts(_NO_VERDICT.sub(" ", _HARDLY.sub(_WRONG, said)))]
     return found or [_ALONE[letter] for letter in re.findall(r"(?<![A-Za-z])[AB](?![A-Za-z])", said)]
 
 

@@ -28,10 +28,10 @@ def absolute(value: N) -> N:
 
 
 def in_range(value: N, low: N, high: N) -> N | None:
-    """Return the value if it lies between two ends, which count; missing otherwise.
+    """Return the value if it lies between two ends, both inclusive; missing otherwise.
 
-    So a scale may be a field of the row, such as the points of its question: a mark off the scale is one that could not
-    be read in `readable(in_range(mark(q.text, reply.text), 0, q.points))`.
+    So a scale may be a field of the row, such as the points of its question. In
+    `readable(in_range(mark(q.text, reply.text), 0, q.points))` a mark off the scale counts as unreadable.
 
     >>> in_range(3, 0, 4), in_range(5, 0, 4), in_range(0.5, 0, 1)
     (3, None, 0.5)
@@ -40,7 +40,8 @@ def in_range(value: N, low: N, high: N) -> N | None:
 
 
 def rounded(value: N, digits: int = 0) -> N:
-    """Rounded half to even, to `digits` after the point (0); with fewer than none, to tens, hundreds and so on.
+    """Return a number rounded half to even, to `digits` after the point; negative `digits` round to tens, hundreds
+    and so on.
 
     >>> rounded(2.345, 1), rounded(0.5), rounded(1250, -2)
     (2.3, 0.0, 1200)
@@ -87,8 +88,8 @@ def end_type(types: Mapping[str, Type | Sequence[Type]]) -> Type | str:
     >>> end_type({"a": ListType(of=IntegerType())}).kind, end_type({"a": IntegerType()})
     ('integer', 'it takes a list, or two numbers at least')
     """
-    typeses = [each if isinstance(each, Sequence) else (each,) for each in (types[name] for name in sorted(types))]
-    first, *others = [each for several in typeses for each in several]
+    by_parameter = [given if isinstance(given, Sequence) else (given,) for _, given in sorted(types.items())]
+    first, *others = [type_ for given in by_parameter for type_ in given]
     type_ = element_type(first)
     if (type_ is None) == (not others):
         return "it takes a list, or two numbers at least"
@@ -125,7 +126,7 @@ def logarithm(value: float, base: float = math.e) -> float:
 
 
 def exponential(value: float) -> float:
-    """Return e to the power of a number, of which the natural logarithm is that number again.
+    """Return e to the power of a number, the inverse of the natural logarithm.
 
     >>> exponential(0), exponential(1), exponential(-1000)
     (1.0, 2.718281828459045, 0.0)
@@ -187,7 +188,7 @@ def ceiling(value: float) -> int:
 
 
 def total(items: Collection[N]) -> N:
-    """Return the sum of a list of numbers; of none it is 0.
+    """Return the sum of a list of numbers; 0 for an empty list.
 
     >>> total([1, 2, 3]), total([0.1, 0.2, 0.3])
     (6, 0.6)
@@ -200,9 +201,9 @@ def total(items: Collection[N]) -> N:
 def expected_value(values: Sequence[float], probabilities: Sequence[float]) -> float:
     """Return the mean of values, each weighted with its probability.
 
-    It is the score of G-Eval (Liu and others 2023, section 2), where the values are scores and the probabilities those
-    of their tokens. The lists are of one length, and the probabilities add up to more than 0, or what depends on it has
-    no value. They are divided by their sum.
+    It is the score of G-Eval (Liu and others 2023, section 2) if the values are scores and the probabilities those of
+    their tokens. The probabilities are divided by their sum. If the lists differ in length, or the sum is 0, what
+    depends on it has no value.
 
     >>> expected_value([1, 2, 3], [0.5, 0.25, 0.25])
     1.75
@@ -216,8 +217,8 @@ def expected_value(values: Sequence[float], probabilities: Sequence[float]) -> f
 def perplexity(logprobs: Collection[float]) -> float:
     """Return the perplexity of a text, given the natural logarithms of the probabilities of its tokens.
 
-    It is e to the power of their negative mean (Jelinek and others, 1977), so 1 where all was certain. An empty list
-    has none, and what depends on it has no value.
+    It is e to the power of their negative mean (Jelinek and others, 1977), so it is 1 if every token was certain. For
+    an empty list, what depends on it has no value.
 
     >>> perplexity([-0.5, -1.5]), perplexity([0.0, 0.0])
     (2.718281828459045, 1.0)
@@ -251,23 +252,23 @@ def option_probabilities(options: Sequence[str], tokens: Sequence[str], logprobs
 
 
 def majority(items: Sequence[K | None]) -> K | None:
-    """Return the most frequent value of a list; missing where no item has a value.
+    """Return the most frequent value of a list; missing if no item has a value.
 
-    Items without a value are passed over. Of several values that are equally frequent it is the one that comes first.
-    Of the answers of several samples it is the one that most of them give (Wang et al., Self-Consistency, 2023).
+    Items without a value are left out. Of equally frequent values, the first in the list is returned. Applied to the
+    answers of several samples, it is self-consistency (Wang et al., 2023).
 
     >>> majority(["b", "a", None, "a"]), majority([3, 4]), majority([])
     ('a', 3, None)
     """
-    there = Counter(item for item in items if item is not None)
-    return max(there, key=lambda item: there[item], default=None)
+    counts = Counter(item for item in items if item is not None)
+    return max(counts, key=lambda item: counts[item], default=None)
 
 
 def best_of(items: Sequence[T], values: Sequence[float]) -> T:
-    """Return the item of a list at the place where a list of numbers has the largest; of several the first.
+    """Return the item of a list with the largest value, which a list of numbers has; of several the first.
 
-    Of several samples it is the one that a scorer or a reward model likes best. The lists are of one length, and have
-    an item.
+    Applied to several samples, it is the one with the best score of a scorer or a reward model. The lists must have one
+    length and at least one item.
 
     >>> best_of(["a", "b", "c"], [0.2, 0.9, 0.4])
     'b'
@@ -317,11 +318,11 @@ def last_number(text: str, numbers: Locale = DEFAULT) -> float | None:
 
 
 def number(text: str, numbers: Locale = DEFAULT) -> float | None:
-    """Return the number that a whole text is; missing where it is anything else.
+    """Return the number of which a text consists; missing if the text has anything else.
 
-    Every notation of [numbers](numbers.md) is read, with a currency or a per cent sign, between the signs of LaTeX or
-    in a box or not; other words around it are anything else. A per cent sign changes nothing: `50%` is 50. The
-    language of the item determines the separators, as in `last_number`.
+    Every notation of [numbers](numbers.md) is read, with a currency or a per cent sign, in LaTeX or in a box; any other
+    word makes it missing. A per cent sign changes nothing: `50%` is 50. The language of the item determines the
+    separators, as in `last_number`.
 
     >>> number("-1,234.50"), number("1 3/4"), number("about 5"), number("3.5 million")
     (-1234.5, 1.75, None, 3500000.0)
@@ -334,7 +335,7 @@ def number(text: str, numbers: Locale = DEFAULT) -> float | None:
 def same_number(a: float | None, b: float | None) -> bool:
     """Return true if both numbers exist and are equal to one part in a million.
 
-    Numbers below 1 are equal where they differ by less than one millionth.
+    Numbers below 1 are equal if they differ by at most one millionth.
 
     >>> same_number(0.1 + 0.2, 0.3), same_number(None, None)
     (True, False)

@@ -19,10 +19,11 @@ RUN = 8
 
 
 def echoed(text: str, source: str, run: int = RUN) -> float:
-    """The share of the words of `source` that stand in `text` as part of `run` words in a row that both have.
+    """Return the share of the words of a source that a text repeats, in stretches of at least `run` words.
 
-    Case and punctuation do not matter; in Chinese each character is a word. A source that is shorter than `run` words
-    is looked for as a whole. An empty source is never echoed.
+    A word counts if it lies in `run` consecutive words that both texts have. Case and punctuation do not matter; in
+    Chinese each character is a word. A source of fewer than `run` words must occur as a whole. An empty source has the
+    share 0.
 
     >>> echoed("Find the sum of 17 and 25. Easy!", "Find the sum of 17 and 25.", 5)
     1.0
@@ -30,7 +31,7 @@ def echoed(text: str, source: str, run: int = RUN) -> float:
     0.5714285714285714
     """
     if run < 1:
-        raise Undefined("a run has one word at least")
+        raise Undefined("a run has at least one word")
     wanted, texts = tokens_of(source), tokens_of(text)
     size = min(run, len(wanted))
     if size == 0:
@@ -47,19 +48,18 @@ def has_no_run(given: Mapping[str, object]) -> str | None:
     """Return the error of a literal length of a run.
 
     >>> has_no_run({"run": 0})
-    'a run has one word at least'
+    'a run has at least one word'
     """
     run = given.get("run", given.get("n"))
-    return "a run has one word at least" if isinstance(run, int) and run < 1 else None
+    return "a run has at least one word" if isinstance(run, int) and run < 1 else None
 
 
 def nearest(text: str, texts: Sequence[str], count: int) -> list[str]:
-    """Return the texts of a list that are nearest to a text, the nearest first.
+    """Return the `count` texts of a list that are nearest to a text, the nearest first.
 
-    By BM25 over the list, as [`retrieve`](retrieve.md#how-words-are-counted) ranks by `bm25(text, …)` over its source:
-    of equal ones first the one that comes first, and none that has no term of the text. It is what a prompt takes from
-    a collection where no `retrieve` can stand, as in a data set that a role writes:
-    `nearest(leaf(point), passage.text, 3)`.
+    They are ranked by BM25 over the list, as [`retrieve`](retrieve.md#how-words-are-counted) ranks by `bm25(text, …)`
+    over its source. Ties keep the order of the list, and a text that shares no term is never returned. Use it where no
+    `retrieve` is possible, as in a data set that a role writes: `nearest(leaf(point), passage.text, 3)`.
 
     >>> nearest("fractions", ["Circles are round.", "Fractions are parts.", "Adding fractions"], 3)
     ['Adding fractions', 'Fractions are parts.']
@@ -116,13 +116,13 @@ def bleu_tokenizer(texts: Iterable[str]) -> str:
 
 
 def bleu(text: str, reference: str | Collection[str]) -> float:
-    """BLEU of one text against one or more references, 0 to 100.
+    """Return the BLEU of one text against one or more references, 0 to 100.
 
     Sentence BLEU by sacreBLEU (Post, 2018): up to four-grams, exponential smoothing, effective order, case counts.
     [Differences of writing](functions.md#differences-of-writing) do not count. Words and punctuation are tokens (its
     tokenizer `13a`); if the text or a reference has characters of a script that puts no space between words, such as
-    Chinese, Japanese or Thai, each of these is one (`zh`). Both empty: 100. The mean over items is not the BLEU of the
-    corpus.
+    Chinese, Japanese or Thai, each of these is a token (`zh`). If all texts are empty, it is 100. The mean over items
+    is not the BLEU of the corpus; that is `corpus_bleu` in a measure.
 
     >>> round(bleu("the cat sat on a mat", "the cat sat on the mat"), 1), round(bleu("我喜欢数学。", "我喜欢物理。"), 1)
     (53.7, 32.5)
@@ -137,11 +137,11 @@ def bleu(text: str, reference: str | Collection[str]) -> float:
 
 
 def chrf(text: str, reference: str | Collection[str]) -> float:
-    """chrF of one text against one or more references, 0 to 100.
+    """Return the chrF of one text against one or more references, 0 to 100.
 
-    The F score of runs of one to six characters, recall counting twice (Popović, 2015), by sacreBLEU; case counts,
-    space does not. [Differences of writing](functions.md#differences-of-writing) do not count. Against several
-    references the best. Both empty: 100.
+    It is the F score of n-grams of one to six characters, in which recall counts twice (Popović, 2015), by sacreBLEU.
+    Case counts, space does not. [Differences of writing](functions.md#differences-of-writing) do not count. The best
+    reference counts. If all texts are empty, it is 100.
 
     >>> round(chrf("colour", "color"), 1)
     55.2
@@ -154,11 +154,11 @@ def chrf(text: str, reference: str | Collection[str]) -> float:
 
 
 def rouge(text: str, reference: str | Collection[str]) -> float:
-    """ROUGE-L of one text against one or more references, 0 to 1.
+    """Return the ROUGE-L of one text against one or more references, 0 to 1.
 
-    The F1 score of the longest run of words, with gaps, that both have (Lin, 2004). Words are those that `words`
-    counts, in capitals or not, without stemming; a Chinese character is one. Against several references the best. Two
-    texts without words agree where they are equal.
+    It is the F1 score of the longest common subsequence of words (Lin, 2004). Words are those that `words` counts,
+    without regard to case and without stemming; a Chinese character is a word. The best reference counts. Two texts
+    without words have 1 if they are equal, else 0.
 
     >>> rouge("the cat sat", "the cat is sitting"), rouge("我喜欢数学", "我喜欢物理")
     (0.5714285714285714, 0.6)
@@ -176,17 +176,17 @@ def _rouge(text: str, reference: str) -> float:
 
 
 def rouge_n(text: str, reference: str | Collection[str], n: int) -> float:
-    """ROUGE-N of one text against one or more references, 0 to 1.
+    """Return the ROUGE-N of one text against one or more references, 0 to 1.
 
-    The F1 score of the runs of `n` words that both have, as often as both have them (Lin, 2004). Words are those of
-    `rouge`; against several references the best. Two texts without such runs agree where they are equal. The figure of
-    a set is the mean over its items.
+    It is the F1 score of the common n-grams of words, each counted as often as both texts have it (Lin, 2004). Words
+    are those of `rouge`. The best reference counts. Two texts without n-grams have 1 if they are equal, else 0. The
+    figure of a set is the mean over its items.
 
     >>> rouge_n("the cat sat", "the cat is sitting", 1), rouge_n("the cat sat", "the cat is sitting", 2)
     (0.5714285714285714, 0.4)
     """
     if n < 1:
-        raise Undefined("a run has one word at least")
+        raise Undefined("a run has at least one word")
     return max(_rouge_n(text, one, n) for one in _references(reference))
 
 
@@ -202,9 +202,9 @@ def _runs_of(tokens: Sequence[str], n: int) -> Counter[tuple[str, ...]]:
 
 
 def edit_similarity(a: str, b: str) -> float:
-    """1 less the share of characters to change, 0 to 1: Levenshtein's distance by the length of the longer text.
+    """Return 1 minus Levenshtein's distance divided by the length of the longer text, 0 to 1.
 
-    [Differences of writing](functions.md#differences-of-writing) do not count. Both empty: 1.
+    Case counts. [Differences of writing](functions.md#differences-of-writing) do not count. Two empty texts have 1.
 
     >>> edit_similarity("kitten", "sitting"), edit_similarity("", "")
     (0.5714285714285714, 1.0)
@@ -217,12 +217,11 @@ def edit_similarity(a: str, b: str) -> float:
 
 
 def similarity(a: str, b: str) -> float:
-    """Return how alike two texts are in their letters, 0 to 1.
+    """Return the cosine similarity of the character n-grams of two texts, 0 to 1.
 
-    The cosine of how often each run of two and of three characters occurs, in capitals or not, with the ends of the
-    text as spaces. [Differences of writing](functions.md#differences-of-writing) do not count. In a `retrieve` with
-    `using ROLE` it is the cosine of that role's embeddings, which a scorer that `gives similarity` has for scores. Both
-    blank: 1.
+    The n-grams have two and three characters, without regard to case; the ends of a text count as spaces. [Differences
+    of writing](functions.md#differences-of-writing) do not count. In a `retrieve` with `using ROLE` it is the cosine of
+    that role's embeddings; a scorer that `gives similarity` has it for scores. Two blank texts have 1.
 
     >>> similarity("abc", "ABC "), similarity("abc", "xyz"), round(similarity("一元二次方程", "二次方程的解"), 2)
     (1.0, 0.0, 0.38)
@@ -254,12 +253,12 @@ def _square(counts: Mapping[str, int]) -> int:
 
 
 def bm25(query: str, document: str) -> float:
-    """BM25 of a document for a query, 0 and more; not symmetric.
+    """Return the BM25 of a document for a query, from 0; it is not symmetric.
 
-    Words are those that `words` counts. Rarity and length are known only in a collection: in a `retrieve` they are
-    those of what is searched. Anywhere else every word is equally rare (a weight of 1) and the document of average
-    length, so that it says how often the query's words occur, each further time counting less (Robertson and Zaragoza,
-    2009, with k1 = 1.5 and b = 0.75). [`retrieve`](retrieve.md#how-words-are-counted) has the formula and an example.
+    Words are those that `words` counts. In a `retrieve`, the rarity of a word and the average length come from what is
+    searched. Anywhere else every word has the weight 1 and the document has average length, so that only the number of
+    occurrences counts, each further one less (Robertson and Zaragoza, 2009, with k1 = 1.5 and b = 0.75).
+    [`retrieve`](retrieve.md#how-words-are-counted) has the formula and an example.
 
     >>> bm25("cat", "the cat sat"), bm25("dog", "the cat sat")
     (1.0, 0.0)

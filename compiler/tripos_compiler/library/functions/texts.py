@@ -193,10 +193,10 @@ def is_no_pattern(given: Mapping[str, object]) -> str | ArgumentError | None:
 
 
 def regex(text: str, pattern: str, which: int = 0) -> str | None:
-    """Return the text that a regular expression finds; missing where it finds none.
+    """Return the text that a regular expression matches; missing if nothing matches.
 
-    Of an expression with groups it is the first group that holds something. `which` counts the places from 0, negative
-    numbers from the end: -1 is the last. No empty text is found. The syntax is that of `matches`.
+    If the expression has groups, it is the first non-empty group. `which` counts the matches from 0; negative numbers
+    count from the end, so -1 is the last. Empty matches are ignored. The syntax is that of `matches`.
 
     >>> regex("So 3 + 4 is 7.", "[0-9]+"), regex("So 3 + 4 is 7.", "[0-9]+", -1), regex("#### 12", "#### ([0-9]+)")
     ('3', '7', '12')
@@ -206,7 +206,7 @@ def regex(text: str, pattern: str, which: int = 0) -> str | None:
 
 
 def regex_all(text: str, pattern: str) -> list[str]:
-    """Return all texts that a regular expression finds, from left to right, each as `regex` gives it.
+    """Return all texts that a regular expression matches, from left to right, each as `regex` returns it.
 
     >>> regex_all("x = 3, y = -4", "= (-?[0-9]+)")
     ['3', '-4']
@@ -216,9 +216,10 @@ def regex_all(text: str, pattern: str) -> list[str]:
 
 
 def regex_replace(text: str, pattern: str, new: str) -> str:
-    """Return the text with all that a regular expression finds replaced by `new`.
+    """Return the text with every match of a regular expression replaced by `new`.
 
-    In `new`, `\\1` to `\\9` are the groups of the expression. No empty text is found. The syntax is that of `matches`.
+    In `new`, `\\1` to `\\9` are the groups of the expression. Empty matches are ignored. The syntax is that of
+    `matches`.
 
     >>> regex_replace("1,200 and 30,000", "([0-9]),([0-9])", r"\\1\\2"), regex_replace("a  b", " +", " ")
     ('1200 and 30000', 'a b')
@@ -274,8 +275,8 @@ _GROUP_NUMBER = re.compile(r"\\([1-9])")
 def words(text: str) -> int:
     """Return the number of words of a text.
 
-    `it's`, `it’s`, `well-known` and `3.14` are one each. In scripts that put no space between words, such as Chinese,
-    Japanese and Thai, each character counts as one.
+    `it's`, `it’s`, `well-known` and `3.14` are one word each. In scripts without spaces between words, such as Chinese,
+    Japanese and Thai, each character is a word.
 
     >>> words("two words"), words("两个字")
     (2, 3)
@@ -331,7 +332,7 @@ def replace(text: str, old: str, new: str) -> str:
 
 
 def split(text: str, separator: str) -> list[str]:
-    """Return the parts of a text between separators, as they are; one part more than there are separators.
+    """Return the parts of a text between separators, unchanged; there is one part more than separators.
 
     >>> split("a, b,", ",")
     ['a', ' b', '']
@@ -362,7 +363,7 @@ def lines(text: str) -> list[str]:
 
 
 def join(items: Collection[str], separator: str) -> str:
-    """Return the texts of a list in a row, with a separator between them; those of a set in order.
+    """Return the texts of a list joined by a separator; those of a set in order.
 
     >>> join(["a", "b"], ", ")
     'a, b'
@@ -391,7 +392,7 @@ MARK = f"{SIGN}. "
 def numbered(items: Collection[str], mark: str = MARK) -> str:
     """Return a line for each item, numbered from 1; those of a set in order.
 
-    `mark` is what stands before an item, all of it, with `{}` in place of the number: `"({}) "`, `"Step {}: "`.
+    `mark` is the text before an item, with `{}` in place of the number: `"({}) "`, `"Step {}: "`.
 
     >>> print(numbered(["a", "b"]))
     1. a
@@ -406,8 +407,8 @@ def numbered(items: Collection[str], mark: str = MARK) -> str:
 def lettered(items: Collection[str], letters: str = "", mark: str = MARK) -> str:
     """Return a line for each item, lettered from A, after Z from AA; those of a set in order.
 
-    `letters` names others, in order: each character of it, or each word. `mark` is what stands before an item, all of
-    it, with `{}` in place of the letter: `"({}) "`, `"{}) "`, `"{}: "`, `"[{}] "`.
+    `letters` has other letters, in order: its characters, or its words if there are several. `mark` is the text before
+    an item, with `{}` in place of the letter: `"({}) "`, `"{}) "`, `"{}: "`, `"[{}] "`.
 
     >>> print(lettered(["a", "b"]))
     A. a
@@ -445,7 +446,7 @@ def has_no_sign(given: Mapping[str, object]) -> str | None:
 def letters_for(items: Collection[str], letters: str = "") -> list[str]:
     """Return the letter of each item, as `lettered` shows it.
 
-    After the last letter come pairs, as AA after Z.
+    After the last letter come pairs of letters, as AA after Z.
 
     >>> letters_for(["3", "5"]), letters_for(["3", "5"], "I II III IV")
     (['A', 'B'], ['I', 'II'])
@@ -464,25 +465,25 @@ _NOTATIONS = (
     *(("{{", r"\s*", "}}"), ("${", "", "}"), ("%(", "", ")s"), ("<<", "", ">>"), ("[[", "", "]]")),
     *(("{", "", "}"), ("<", "", ">"), ("[", "", "]"), ("$", "", "")),
 )
-"""What stands before and behind the name of a hole, and what may stand around it: the longer ones first."""
+"""Signs before the name of a hole, space allowed around the name, and signs after it; longer signs come first."""
 _HOLES = late_pattern(
     "|".join(
         [rf"{re.escape(before)}{space}({_HOLE_NAME}){space}{re.escape(after)}" for before, space, after in _NOTATIONS]
         + [r"(%[sdi]|\{\})"]
     )
 )
-OTHER_HOLES = "the holes of the template are not those that have a value"
+OTHER_HOLES = "the holes of the template do not match the given values"
 
 
 def fill(template: str, holes: Sequence[str], values: Sequence[str]) -> str:
     """Return a template whose holes have values: `fill(template, question: q.text)`.
 
-    It is for templates that others have published, in a file or a field of the rows. A hole is a name as `{{name}}`,
-    `${name}`, `%(name)s`, `<<name>>`, `[[name]]`, `{name}`, `<name>`, `[name]` or `$name`, all in one notation: that in
-    which the template has all the names given. Values without a name are those of `%s` or `{}`, in order. Every hole in
-    this notation has a value and every value a hole, or the template is in error: `check` says so and names the row if
-    the template is known before a run, and else what depends on it has no value. The rest of the template stays as it
-    is, and values are not searched for holes.
+    It is for published templates, in a file or a field of the rows. A hole is written `{{name}}`, `${name}`,
+    `%(name)s`, `<<name>>`, `[[name]]`, `{name}`, `<name>`, `[name]` or `$name`. All holes have one notation: the one in
+    which the template has all the given names. Values without a name fill `%s` or `{}`, in order. Every hole in this
+    notation must have a value, and every value a hole. Otherwise `check` reports an error that names the row, if the
+    template is known before a run; else what depends on it has no value. The rest of the template is unchanged, and
+    values are not searched for holes.
 
     >>> fill("{q} Say <yes> or <no>: {q}", ["q"], ["Is {x} 2?"])
     'Is {x} 2? Say <yes> or <no>: Is {x} 2?'
@@ -499,33 +500,28 @@ def fill(template: str, holes: Sequence[str], values: Sequence[str]) -> str:
     return "".join([*parts, template[end:]])
 
 
-FILL = "give each hole of the template a value, by its name: `fill(template, question: q.text)`"
+FILL_BY_NAME = "give each hole of the template a value, by its name: `fill(template, question: q.text)`"
+FILL_IN_ORDER = "give as many values as the template has holes, in their order: `fill(template, q.text, q.hint)`"
 
 
-def has_other_holes(given: Mapping[str, object]) -> ArgumentError | None:
-    """Return the error of a literal template with other holes than those that have a value.
+def other_holes(given: Mapping[str, object]) -> ArgumentError | None:
+    """Return the error of a template with other holes than those that have a value; None if it has not, or is not
+    known.
 
-    >>> has_other_holes({"template": "{q}", "holes": ["q"]})
-    """
-    wrong = wrong_holes(given)
-    return None if wrong is None else ArgumentError("E0406", wrong, FILL)
-
-
-def wrong_holes(given: Mapping[str, object]) -> str | None:
-    """Return how a template has other holes than those that have a value; None if it has not, or is not known.
-
-    >>> wrong_holes({"template": "{q} and {a}", "holes": ["q"]})
+    >>> other_holes({"template": "{q} and {a}", "holes": ["q"]}).message
     'the hole `{a}` of the template has no value'
-    >>> wrong_holes({"template": "{q} and {q}", "holes": ["q", "a"]})
+    >>> other_holes({"template": "{q} and {q}", "holes": ["q", "a"]}).message
     'the template has no hole `a`'
-    >>> wrong_holes({"template": "%s", "holes": ["", ""]})
+    >>> other_holes({"template": "%s", "holes": ["", ""]}).message
     'the template has 1 `%s`, and 2 values are given'
     """
     template, holes = given.get("template"), given.get("holes")
     if not isinstance(template, str) or not isinstance(holes, list):
         return None
     found = _filled_holes(template, holes)
-    return found if isinstance(found, str) else None
+    if not isinstance(found, str):
+        return None
+    return ArgumentError("E0406", found, FILL_IN_ORDER if "" in holes else FILL_BY_NAME)
 
 
 def _filled_holes(template: str, holes: Sequence[str]) -> list[re.Match[str]] | str:

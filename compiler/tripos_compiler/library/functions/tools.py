@@ -124,12 +124,13 @@ IGNORED = re.compile(r"[ ,./\-_*^]")
 
 
 def calls_match(calls: Sequence[ReadCall], tools: Tools, allowed: Calls) -> bool:
-    """Return true if calls are the allowed ones, in any order, as the Berkeley Function Calling Leaderboard has it.
+    """Return true if calls are the allowed ones, in any order, by the rules of the Berkeley Function Calling
+    Leaderboard.
 
-    There must be as many as are allowed, and each must match another one: its tool; all required parameters, and none
-    that is not allowed; of each argument the type of its parameter, and one of its values. A whole number is taken for
-    a number. Texts may differ in capitals, in blanks and in `,./-_*^`. An argument may be left out where `""` is among
-    its values. A call that is not readable matches nothing.
+    There must be as many calls as are allowed, and each must match a different one: the tool, all required parameters
+    and no further ones, and for each argument the type of its parameter and one of its values. A whole number counts as
+    a number. Texts may differ in case, blanks and `,./-_*^`. An argument may be omitted if `""` is among its values. An
+    unreadable call matches nothing.
 
     >>> tools = [{"name": "area", "parameters": {"properties": {"base": {"type": "integer"}}, "required": ["base"]}}]
     >>> call = {"name": "area", "arguments": {"base": 10}, "readable": True}
@@ -142,7 +143,7 @@ def calls_match(calls: Sequence[ReadCall], tools: Tools, allowed: Calls) -> bool
     described: Any = tools
     known = {tool["name"]: tool["parameters"] for tool in described}
     if any(name not in known for each in wanted for name in each):
-        raise Undefined("a call is allowed of a tool that is not there")
+        raise Undefined("a call of an unknown tool is allowed")
     if len(calls) != len(wanted) or not all(map(_is_readable, calls)):
         return False
     left = list(calls)
@@ -158,8 +159,8 @@ def calls_match(calls: Sequence[ReadCall], tools: Tools, allowed: Calls) -> bool
 def calls_fit(calls: Sequence[ReadCall], tools: Tools) -> bool:
     """Return true if every call names one of the tools, and its arguments fit the parameters.
 
-    It has all required parameters and no others, and every argument has the type of its parameter and is one of its
-    `enum`, where it has one. Of no call it is true.
+    A call must have all required parameters and no unknown ones, and every argument must have the type of its
+    parameter and be in its `enum`, if there is one. Without calls it is true.
 
     >>> tools = [{"name": "area", "parameters": {"properties": {"base": {"type": "integer"}}, "required": ["base"]}}]
     >>> calls_fit([{"name": "area", "arguments": {"base": 10}, "readable": True}], tools)

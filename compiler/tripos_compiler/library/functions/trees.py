@@ -21,7 +21,7 @@ BETWEEN = " / "
 
 
 def leaves(tree: Tree) -> list[Path]:
-    """The paths to all leaves of a tree, in the order of its file.
+    """Return the paths to all leaves of a tree, in the order of its file.
 
     >>> leaves(Tree({"Algebra": {"Sets": {}, "Groups": {}}, "Logic": {}}))
     ['Algebra / Sets', 'Algebra / Groups', 'Logic']
@@ -37,7 +37,7 @@ def leaves(tree: Tree) -> list[Path]:
 
 
 def leaf(path: Path) -> str:
-    """Return the last name of a path: of `Algebra / Sets` it is `Sets`.
+    """Return the last name of a path: `Sets` for `Algebra / Sets`.
 
     >>> leaf(Path("Algebra / Sets"))
     'Sets'
@@ -46,7 +46,7 @@ def leaf(path: Path) -> str:
 
 
 def parent(path: Path) -> Path | None:
-    """Return the path to the node above, of `Algebra / Sets` it is `Algebra`; missing at the root.
+    """Return the path to the node above, `Algebra` for `Algebra / Sets`; missing for a node at the top.
 
     >>> parent(Path("Algebra / Sets")), parent(Path("Algebra"))
     ('Algebra', None)
@@ -56,7 +56,7 @@ def parent(path: Path) -> Path | None:
 
 
 def depth(path: Path) -> int:
-    """Return the number of names of a path: of `Algebra / Sets` it is 2.
+    """Return the number of names of a path: 2 for `Algebra / Sets`.
 
     >>> depth(Path("Algebra / Sets"))
     2
@@ -70,11 +70,10 @@ def examples_for(
     at: Annotated[str, Implied("path", "rows")] = "",
     fields: Annotated[Sequence[str], Implied("texts", "rows")] = (),
 ) -> list[str]:
-    """Return the rows that belong to one of the points, each as its texts, a line each.
+    """Return the rows that belong to one of the points, each as a text with a line for each of its texts.
 
-    `rows` is a data set made from the leaves of a tree. `at` is the field that says where a row belongs, the first that
-    is a path unless it is named; `fields` are those that are printed, all that are texts unless they are named. A text
-    that is missing is passed over.
+    `rows` is a data set made from the leaves of a tree. `at` is the field with the path of a row, by default the first
+    path; `fields` are the printed fields, by default all texts. A missing text is left out.
 
     >>> rows = [{"point": "Algebra / Sets", "task": "Is 1 in N?", "answer": "Yes."}, {"point": "Logic", "task": "?"}]
     >>> examples_for([Path("Algebra / Sets")], rows, "point", ["task", "answer"])
@@ -95,9 +94,8 @@ def siblings(
 ) -> list[T]:
     """Return the rows that belong to a sibling of a point, another leaf below the same node, and to none of the points.
 
-    `at` is the field that says where a row belongs: the first that is a path, or holds paths, unless it is named. Rows
-    come in an order that is always the same for the same points, and another for others, so that `first(siblings(…))`
-    does not take one row for all.
+    `at` is the field with the path or paths of a row, by default the first such field. The order of the rows depends on
+    the points, so that `first(siblings(…))` does not select the same row for all points.
 
     >>> rows = [{"at": ["A / x"], "n": 1}, {"at": ["A / y"], "n": 2}, {"at": ["A / x", "A / y"], "n": 3}]
     >>> [row["n"] for row in siblings([Path("A / x")], rows, "at")]

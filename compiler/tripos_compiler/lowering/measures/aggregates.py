@@ -14,10 +14,10 @@ from tripos_compiler.diagnostics.diagnostic import nearest, suggest
 from tripos_compiler.diagnostics.habits import suggest_notation
 from tripos_compiler.language.aggregates import AGGREGATES, MEAN, AggregateFunction, AggregateParameter, Bounds as Ends
 from tripos_compiler.language.intervals import Scale, scale_of
-from tripos_compiler.language.scored_values import conversations_before, lists_of, most_tries
+from tripos_compiler.language.scored_values import conversations_before, lists_of, most_tries, repeated_conversations
 from tripos_compiler.library.ranges import SHARE, Interval
 from tripos_compiler.library.types import PLAIN, fits, type_notation, without_optional
-from tripos_compiler.lowering.measures.dimensions import dimension_text, element_names
+from tripos_compiler.lowering.measures.dimensions import element_names
 from tripos_compiler.lowering.measures.normal_forms import Atom, NormalForm, atom_form, function_atom, with_missing
 from tripos_compiler.lowering.measures.typed_figures import (
     AggregateTerm,
@@ -32,7 +32,6 @@ from tripos_compiler.lowering.measures.typed_figures import (
     is_aggregate,
     is_by,
     operator_in,
-    written_as,
 )
 from tripos_compiler.plan import (
     Aggregate,
@@ -47,6 +46,7 @@ from tripos_compiler.plan import (
     Score,
     Scorer,
     Type,
+    Verdict,
 )
 from tripos_compiler.resolve.program import Program
 from tripos_compiler.source.text import Span
@@ -62,6 +62,7 @@ from tripos_compiler.source.tree import (
     Syntax,
     Text,
     describe_syntax,
+    dimension_text,
 )
 from tripos_compiler.typecheck.calls import several_values
 
@@ -269,7 +270,9 @@ def is_fitting(
         several = max(conversations_before(first).values(), default=1)
         after = f" after each of {several} conversations" if several > 1 else " to a row"
         message = f"{first.shown} has {replies}{after}, fewer than {tried}"
-        reading.error("E0622", message, arguments.places["k"], f"ask for `samples {tried * several}`, or try fewer")
+        talks = repeated_conversations(first)
+        wanted = f"{tried} after each {min(talks)}" if len(talks) == 1 else f"{tried * several}"
+        reading.error("E0622", message, arguments.places["k"], f"ask for `samples {wanted}`, or try fewer")
         return False
     if not _is_better_than_chance(reading, call, arguments):
         return False
@@ -440,7 +443,7 @@ def find_across(
     if role is None:
         if operands is not None:
             second = f"; or name what to compare it with: `{function.shown}`" if function.across == "optional" else ""
-            help_ = f"say whose: `measure … = {written_as(call)} across ROLE`{second}"
+            help_ = f"say whose: `measure … = {call.span.excerpt} across ROLE`{second}"
             reading.error("E0623", f"`{function.name}` compares the models of a role", call.span, help_)
         return None
     reading.uses_across = True
@@ -480,7 +483,7 @@ def find_operand(reading: FigureContext, syntax: Syntax) -> Operand | LoweredMea
     """
     column = reading.program.columns.get(syntax.span)
     if column is not None and reading.scenario is not None:
-        return reading.scores.column(column, reading.scenario, written_as(syntax))
+        return reading.scores.column(column, reading.scenario, syntax.span.excerpt)
     match syntax:
         case Name():
             return _unqualified_operand(reading, syntax)
@@ -702,14 +705,14 @@ def find_choice(reading: FigureContext, syntax: Syntax) -> Operand | LoweredMeas
     operand = find_operand(reading, of)
     if not isinstance(operand, Operand):
         if operand is not None:
-            message = f"`{written_as(of)}` is a measure, and a condition is one on what a judge chose"
+            message = f"`{of.span.excerpt}` is a measure, and a condition is one on what a judge chose"
             reading.error("E0301", message, of.span, "name a score whose judge `gives choice(…)`")
         return None
     names = chosen_names(reading, syntax, operand)
     if names is None:
         return None
     true = BoolType()
-    return replace(operand, type=true, true_of=names, bounds=SHARE, ends=SHARE.ends, notation=written_as(syntax))
+    return replace(operand, type=true, true_of=names, bounds=SHARE, ends=SHARE.ends, notation=syntax.span.excerpt)
 
 
 def chosen_names(reading: FigureContext, syntax: Syntax, operand: Operand) -> tuple[str, ...] | None:
@@ -727,7 +730,7 @@ def chosen_names(reading: FigureContext, syntax: Syntax, operand: Operand) -> tu
             close = nearest(word, values) if word is not None else None
             some = ", ".join(f"`{value}`" for value in values[:8])
             help_ = f"did you mean `{close}`?" if close else f"its values are {some}"
-            reading.error("E0201", f"{operand.shown} has no value `{written_as(node)}`", node.span, help_, word)
+            reading.error("E0201", f"{operand.shown} has no value `{node.span.excerpt}`", node.span, help_, word)
             return None
         found.append(word)
     holds = operator_in(syntax) in ("==", "in")
@@ -757,14 +760,48 @@ def find_among(
         or not isinstance(known, Operand)
         or (known.name, known.within) != (operand.name, operand.within)
     ):
-        message = f"`where` chooses among the values of {operand.shown} itself, or of the row and the reply"
-        help_ = f"write `where: {operand.name} != NAME`, or take the aggregate of what the scenario computes"
-        if name is None or name.text != operand.name:
-            condition = where.span.excerpt
-            help_ = f"score it there: `score NAME = … when {condition}`; a judge is asked once for both scores"
+        is_own = name is not None and name.text == operand.name
+        message, help_ = _where_of_another(reading, where, operand, is_own=is_own)
         reading.error("E0303", message, where.span, help_)
         return None
     return chosen_names(reading, where, known)
+
+
+def _where_of_another(reading: FigureContext, where: Syntax, operand: Operand, *, is_own: bool) -> tuple[str, str]:
+    """Return the message and the help for a `where:` that is no condition on the choices of the operand alone."""
+    if is_own:
+        message = f"`where` chooses among the values of {operand.shown} itself, or of the row and the reply"
+        return message, f"write `where: {operand.name} != NAME`, or take the aggregate of what the scenario computes"
+    if reading.scenario is None and _is_computed(operand):
+        named = " and ".join(f"`{scenario.name}`" for scenario in operand.scenarios)
+        message = f"outside of a scenario, `where` chooses among the values of {operand.shown} alone"
+        return message, f"write this measure in the scenario {named}, which knows the row and the reply"
+    message = f"`where` chooses among the values of {operand.shown} alone, as a judge gave it"
+    return message, _instead_of_where(reading, where, operand)
+
+
+def _is_computed(operand: Operand) -> bool:
+    """Return true if every reply has one score of it, without a judge: then `where` may ask for the row."""
+    judged = {step.name for scenario in operand.scenarios for step in scenario.steps if isinstance(step, Verdict)}
+    return all(
+        isinstance(step, Score) and step.when is None and step.element is None and judged.isdisjoint(step.needs)
+        for step in operand.steps
+    )
+
+
+def _instead_of_where(reading: FigureContext, where: Syntax, operand: Operand) -> str:
+    """Return how a figure of the scores of some rows or replies is written, if `where:` does not choose them."""
+    match where:
+        case BinaryExpr(operator="==", left=Name() | Member() as dimension, right=Name() | Text() | Number() as value):
+            by, fixed = dimension.span.excerpt, value.span.excerpt
+            is_field = isinstance(dimension, Member) and reading.scenario is not None
+            if is_field or by in {*reading.program.axes, *reading.program.arms}:
+                return f"take the slice of a measure: `measure each = … by {by}`, then `each[{by}: {fixed}]`"
+    if operand.kind == "metric" or any(isinstance(step, Grade) and step.metrics for step in operand.steps):
+        return "let a field of the rows say it, and take the slice of a measure by that field"
+    if operand.kind == "compare":
+        return f"compare them there: `compare NAME using SCORER(…) when {where.span.excerpt}`"
+    return f"score it there: `score NAME = … when {where.span.excerpt}`; a judge is asked once for both scores"
 
 
 def choices_of(reading: FigureContext, operand: Operand) -> tuple[str, ...]:
@@ -840,7 +877,7 @@ def read_aggregate(reading: FigureContext, call: CallExpr, read: Read) -> TypedF
         for parameter in function.parameters:
             if parameter.of_names is not None:
                 arguments.named.setdefault(parameter.name, parameter.of_names)
-    named = written_as(call)
+    named = call.span.excerpt
     scale, ends = _scale(reading, function, values[0].bounds, values[0].ends)
     keeps = _keeps_scale(function)
     leaf = _atom_of(function, arguments, values, judge, among)
@@ -949,7 +986,7 @@ def _of_cells(
         help_ = "take it `by metric`, or give the metrics one scale"
         reading.error("E0702", "this averages metrics of different scales", call.span, help_)
         return None
-    named = written_as(call)
+    named = call.span.excerpt
     if isinstance(figure, Aggregate) or not _keeps_scale(function):
         scale, ends = _scale(reading, function, inner.scale.base, inner.scale.bounds or inner.ends)
     else:
@@ -1054,7 +1091,7 @@ def _nested(
         return None
     if not by:
         message = f"this is a single figure, so there is nothing to take the `{function.name}` of"
-        help_ = f"say what the inner one goes by: `{function.name}({written_as(syntax)} by …)`"
+        help_ = f"say what the inner one goes by: `{function.name}({syntax.span.excerpt} by …)`"
         reading.error("E0301", message, syntax.span, help_)
         return None
     return _in_cells(inner, by)

@@ -92,16 +92,6 @@ class Groupable:
     """The names and types of elements that are scored separately."""
 
 
-def dimension_text(syntax: Syntax) -> str:
-    """Return the notation of a dimension in the spec and the plan: `stage`, `q.subject`."""
-    match syntax:
-        case Name(text=text):
-            return text
-        case Member(of=of, name=name):
-            return f"{dimension_text(of)}.{name.text}"
-    return describe_syntax(syntax)
-
-
 def read_dimension(program: Program, syntax: Syntax, groupables: Sequence[Groupable]) -> str | None:
     """Return the dimension; None if one of `groupables` does not have it, which is reported once."""
     groupables = [
@@ -377,11 +367,11 @@ def _at(type_: Type | None, path: Sequence[str]) -> Type | None:
 
 def _values_in(program: Program, sources: Sequence[str], field: str) -> list[str] | None:
     """Return the texts in a field of data sets; None if not all rows are known."""
-    loaded = [program.top_level_datasets.get(name) for name in sources]
-    if not all(dataset is not None and dataset.rows_known and dataset.sound and dataset.rows for dataset in loaded):
+    known = [program.known_rows(name) for name in sources]
+    if not all(known):
         return None
-    rows = [row.values.get(field) for dataset in loaded if dataset is not None for row in dataset.rows]
-    return list(dict.fromkeys(value for value in rows if isinstance(value, str)))
+    values = (row.get(field) for rows in known for row in rows or ())
+    return list(dict.fromkeys(value for value in values if isinstance(value, str)))
 
 
 def fields_of(program: Program, dataset: str) -> dict[str, Type]:

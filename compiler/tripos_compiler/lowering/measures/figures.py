@@ -40,7 +40,6 @@ from tripos_compiler.lowering.measures.typed_figures import (
     range_of,
     sliced,
     vanishes,
-    written_as,
 )
 from tripos_compiler.plan import BUILT_IN_DIMENSIONS, Aggregate, Constant, Figure, Formula, Measured
 from tripos_compiler.source.text import Span
@@ -87,7 +86,7 @@ def read_slice(reading: FigureContext, syntax: IndexExpr) -> TypedFigure | None:
         return None
     keys = frozenset(fixed)
     cells = tuple(dim for dim in measure.measure.by if dim not in keys)
-    named = written_as(syntax)
+    named = syntax.span.excerpt
     figured = measure.typed_figure
     reading.terms.append(CellTerm(named, syntax.span, cells, keys))
     return TypedFigure(
@@ -230,7 +229,7 @@ def read_figure(reading: FigureContext, syntax: Syntax) -> TypedFigure | None:
             return read_slice(reading, syntax)
         case Group(arguments=(Argument(name=None, elements=(inner,)),)):
             figure = read_figure(reading, inner)
-            return None if figure is None else replace(figure, named=written_as(syntax), span=syntax.span)
+            return None if figure is None else replace(figure, named=syntax.span.excerpt, span=syntax.span)
         case UnaryExpr(operator="-", value=inner):
             figure = read_figure(reading, inner)
             return (
@@ -280,7 +279,7 @@ def read_difference(reading: FigureContext, left: Syntax, right: Syntax, whole: 
 def difference_of(left: Syntax, right: Syntax) -> str:
     """Return the source notation of the difference of two figures."""
     summed = isinstance(right, BinaryExpr) and right.operator in ("+", "-")
-    return f"{written_as(left)} - {f'({written_as(right)})' if summed else written_as(right)}"
+    return f"{left.span.excerpt} - {f'({right.span.excerpt})' if summed else right.span.excerpt}"
 
 
 def _goes_together(reading: FigureContext, found: TypedFigure) -> bool:
@@ -308,7 +307,7 @@ def _constant(reading: FigureContext, syntax: Syntax, value: float) -> TypedFigu
         return None
     form = constant_form(value)
     return TypedFigure(
-        Constant(value=value), intervals.number(value), written_as(syntax), syntax.span, form=form, direction_form=form
+        Constant(value=value), intervals.number(value), syntax.span.excerpt, syntax.span, form=form, direction_form=form
     )
 
 
@@ -320,13 +319,13 @@ def _measured(reading: FigureContext, known: LoweredMeasure, syntax: Syntax) -> 
     figure = TypedFigure(
         Measured(measure=measure.name),
         known.typed_figure.scale,
-        written_as(syntax),
+        syntax.span.excerpt,
         syntax.span,
         cells=measure.by,
         leaves=known.typed_figure.leaves,
         mixed=known.typed_figure.mixed,
         ends=known.typed_figure.ends,
-        form=with_name(with_missing(known.typed_figure.form, measure.missing), written_as(syntax)),
+        form=with_name(with_missing(known.typed_figure.form, measure.missing), syntax.span.excerpt),
         direction_form=known.direction_form,
     )
     reading.terms.append(CellTerm(figure.named, figure.span, figure.cells, frozenset()))
@@ -473,7 +472,7 @@ def _of_base(reading: FigureContext, call: CallExpr, part: TypedFigure, base: Ty
         return _constant(reading, call, one / by)
     form = constant_form(by)
     divisor = TypedFigure(
-        Constant(value=by), intervals.number(by), written_as(call), call.span, form=form, direction_form=form
+        Constant(value=by), intervals.number(by), call.span.excerpt, call.span, form=form, direction_form=form
     )
     return formula_of(reading, "/", [natural, divisor], call, Scale())
 

@@ -19,10 +19,10 @@ from tripos_compiler.language.aggregates import AGGREGATES, declared_aggregate
 from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.language.figures import aggregates_of, leaves_of, means_of_cells, measures_of
 from tripos_compiler.language.intervals import INTERVAL_ENDS, end_signature, format_bounds, rounded
-from tripos_compiler.language.scored_values import why_no_headline
+from tripos_compiler.language.scored_values import ScoredValues, why_no_headline
 from tripos_compiler.language.sequential_stopping import sequential_figure
 from tripos_compiler.library.ranges import Interval
-from tripos_compiler.lowering.cases import known_data
+from tripos_compiler.lowering.datasets import known_data
 from tripos_compiler.lowering.dependency_order import in_order
 from tripos_compiler.lowering.measures.aggregates import find_measure, grader_of, graders_of
 from tripos_compiler.lowering.measures.dimensions import check_names
@@ -48,7 +48,6 @@ from tripos_compiler.lowering.measures.typed_figures import (
     measures_in,
     random_facets,
     without_numbers,
-    written_as,
 )
 from tripos_compiler.lowering.scores import computed_score, depends_on_reply, lower_column
 from tripos_compiler.plan import (
@@ -61,6 +60,7 @@ from tripos_compiler.plan import (
     Missing,
     Plan,
     Rows,
+    Scenario,
     StoppingCriterion,
 )
 from tripos_compiler.resolve.program import Index, NamedColumn, Program
@@ -102,8 +102,8 @@ def collect_columns(program: Program, steps: Steps, statement: Statement) -> Non
             others = True
             continue
         if figure_in(program, scenario, known, node) is not None:
-            message = f"`{written_as(node)}` is made of figures, and nothing says in which cells"
-            help_ = f"say what it goes by: `{written_as(node)} by …`"
+            message = f"`{node.span.excerpt}` is made of figures, and nothing says in which cells"
+            help_ = f"say what it goes by: `{node.span.excerpt} by …`"
             program.diagnostics.error("E0301", message, node.span, help=help_)
             continue
         column = lower_column(steps, f"{own or 'expect'}.{word}", node, own_where)
@@ -125,26 +125,30 @@ def lower_measures(program: Program) -> None:
     """Lower every `measure`."""
     reading = read_measures(program)
     program.measures = {key: measure.measure for key, measure in reading.measures.items()}
+    classes = _RowClasses(program)
     for key, measure in program.measures.items():
-        _warn_of_single_rows(program, measure, reading.declared[key])
+        _warn_of_single_rows(program, measure, reading.declared[key], classes)
 
 
-def _warn_of_single_rows(program: Program, measure: Measure, declaration: MeasureDeclaration) -> None:
+def _warn_of_single_rows(
+    program: Program, measure: Measure, declaration: MeasureDeclaration, classes: _RowClasses
+) -> None:
     """Warn of a mean over classes of rows if a class has a single row, which counts as much as all rows of another."""
     for figure in means_of_cells(measure.figure):
         assert figure.of is not None
         leaf = next(leaves_of(figure.of, program.measures), None)
-        scenario = None if leaf is None else program.scenarios.get(leaf.scenario or "")
-        rows = None if scenario is None else scenario.rows
-        if rows is None:
+        scenarios = (
+            () if leaf is None or not leaf.values else classes.values.named(leaf.values[0], leaf.scenario).scenarios
+        )
+        if len(scenarios) != 1 or (rows := scenarios[0].rows) is None:
             continue
         dims = [dim for dim in dict.fromkeys((*measure.by, *figure.of.by)) if dim.startswith(f"{rows.alias}.")]
         inner = [dim for dim in dims if dim not in measure.by]
-        counts = Counter(
-            tuple(reduce(_part_of, dim.split(".")[1:], row) for dim in dims) for row in _rows_of(program, rows)
-        )
+        if not inner:
+            continue
+        counts = classes.counts(scenarios[0], tuple(dims))
         single = [values for values, count in counts.items() if count == 1]
-        if not inner or None in {value for values in counts for value in values} or not single:
+        if not single or None in {value for values in counts for value in values}:
             continue
         if len(single) < len(counts):
             named = " and ".join(f"`{dim}`" for dim in inner)
@@ -156,20 +160,38 @@ def _warn_of_single_rows(program: Program, measure: Measure, declaration: Measur
             program.diagnostics.warning("W0629", message, declaration.statement.head, help=help_, notes=notes)
 
 
-def _rows_of(program: Program, rows: Rows) -> list[Mapping[str, Any]]:
-    """Return the rows of a scenario; none if they are not known before a run."""
-    loaded = program.top_level_datasets.get(rows.dataset)
-    if loaded is None or not loaded.rows_known or not loaded.sound:
-        return []
-    if rows.where is None:
-        return [row.values for row in loaded.rows]
-    data = known_data(program, rows.where)
-    if data is None:
-        return []
-    try:
-        return [row.values for row in loaded.rows if evaluate(rows.where, {**data, rows.alias: row.values})]
-    except (Unavailable, LookupError):
-        return []
+class _RowClasses:
+    """The numbers of rows in each class of some dimensions, counted once for all measures of a spec."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.values = ScoredValues(tuple(program.scenarios.values()), program.scorers)
+        self._rows: dict[str, list[dict[str, Any]]] = {}
+        self._counts: dict[tuple[str, tuple[str, ...]], Counter[tuple[Any, ...]]] = {}
+
+    def counts(self, scenario: Scenario, dims: tuple[str, ...]) -> Counter[tuple[Any, ...]]:
+        """Return the number of rows of a scenario by their values of `dims`; empty if they are not known before a
+        run."""
+        key = scenario.name, dims
+        if key not in self._counts:
+            if scenario.name not in self._rows:
+                self._rows[scenario.name] = [] if scenario.rows is None else self._chosen(scenario.rows)
+            paths = [dim.split(".")[1:] for dim in dims]
+            rows = self._rows[scenario.name]
+            self._counts[key] = Counter(tuple(reduce(_part_of, path, row) for path in paths) for row in rows)
+        return self._counts[key]
+
+    def _chosen(self, rows: Rows) -> list[dict[str, Any]]:
+        known = self.program.known_rows(rows.dataset)
+        if rows.where is None or known is None:
+            return known or []
+        data = known_data(self.program, rows.where)
+        if data is None:
+            return []
+        try:
+            return [row for row in known if evaluate(rows.where, {**data, rows.alias: row})]
+        except (Unavailable, LookupError):
+            return []
 
 
 def _part_of(value: Any, name: str) -> Any:
@@ -740,7 +762,7 @@ def _lowered(
         figure=figured.figure,
         operator=operator,
         value=value,
-        shown=written_as(condition),
+        shown=condition.span.excerpt,
         by=by,
         low=low,
         high=high,

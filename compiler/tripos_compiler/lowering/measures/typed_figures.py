@@ -29,7 +29,7 @@ from tripos_compiler.language.scored_values import (
 )
 from tripos_compiler.library.ranges import ANY, CURVES, SHARE, Interval, enclosing_range
 from tripos_compiler.library.registry import FUNCTIONS
-from tripos_compiler.lowering.measures.dimensions import Groupable, dimension_text, read_dimension
+from tripos_compiler.lowering.measures.dimensions import Groupable, read_dimension
 from tripos_compiler.lowering.measures.normal_forms import (
     Atom,
     Direction,
@@ -57,6 +57,7 @@ from tripos_compiler.source.tree import (
     Number,
     Syntax,
     UnaryExpr,
+    dimension_text,
 )
 
 # Operands: scores, comparisons and columns
@@ -157,7 +158,7 @@ class Scores:
         """The ranges of expressions of the scenarios."""
         datasets = self.program.datasets.values()
         fields = {dataset.name: {field.name: field.type for field in dataset.fields} for dataset in datasets}
-        return Ranges(fields, {name: scorer.gives for name, scorer in self.program.scorers.items()})
+        return Ranges(fields, self.program.scorers)
 
     def _operand(self, found: PlanScored) -> Operand:
         """Return values with their range, and with their scale if all their steps have the same."""
@@ -343,11 +344,6 @@ class FigureContext:
 # Formulas and cells
 
 
-def written_as(syntax: Syntax) -> str:
-    """Return the source text of syntax on one line."""
-    return syntax.span.excerpt
-
-
 def sliced(leaf: AggregateTerm, keys: frozenset[str]) -> AggregateTerm:
     """Return the leaf with further dimensions fixed."""
     return replace(leaf, fixed=leaf.fixed | keys)
@@ -362,7 +358,7 @@ def formula_of(
     if operator == "negate" and isinstance(parts[0].figure, Constant):
         value = -parts[0].figure.value
         form = combined("negate", [parts[0].form])
-        named = written_as(syntax)
+        named = syntax.span.excerpt
         return replace(parts[0], figure=Constant(value=value), scale=scale, named=named, form=form, direction_form=form)
     cells = tuple(dict.fromkeys(dim for part in parts for dim in part.cells))
     parts = [_over_all(part, [dim for dim in cells if dim not in reading.by]) for part in parts]
@@ -379,14 +375,14 @@ def formula_of(
     return TypedFigure(
         Formula(operator=operator, values=values),
         scale,
-        written_as(syntax),
+        syntax.span.excerpt,
         syntax.span,
         cells=cells,
         leaves=tuple(leaf for part in parts for leaf in part.leaves),
         mixed=any(part.mixed for part in parts),
         ends=whole.ends,
-        form=with_scale(form, scale.required, bounds, written_as(syntax)),
-        direction_form=with_scale(course, None, bounds, written_as(syntax)),
+        form=with_scale(form, scale.required, bounds, syntax.span.excerpt),
+        direction_form=with_scale(course, None, bounds, syntax.span.excerpt),
     )
 
 

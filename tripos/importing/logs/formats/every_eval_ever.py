@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import partial
 from typing import Any
 
@@ -16,6 +16,7 @@ from tripos.importing.logs.log import (
     LoggedScore,
     LogHeader,
     Skipped,
+    Turn,
     as_amount,
     as_dict,
     as_float,
@@ -31,6 +32,8 @@ from tripos.source_files import SourceFile, read_json
 
 TOOL = "every-eval-ever"
 SAMPLES = "_samples.jsonl"
+UNKNOWN = -1.0
+"""The score of a sample whose level is unknown, in a result that has such a level."""
 
 
 def is_samples_file(file: SourceFile) -> bool:
@@ -74,16 +77,22 @@ def open_every_eval_ever(file: SourceFile, value: Any) -> list[Log]:
         "versions": {text(library.get("name")) or "library": text(library.get("version"))},
         "settings": next((result["generation_config"] for result in results if result.get("generation_config")), None),
     }
-    titles = {_id_of(result): (_task(benchmark, result), _title(result)) for result in results}
+    titles = _titles(benchmark, results)
     header = LogHeader(
         TOOL,
         benchmark,
         f"{TOOL}:{name}",
         {key: each for key, each in about.items() if each is not None},
-        tuple(figure for result in results if _id_of(result) in rows for figure in _figures(benchmark, result)),
+        tuple(
+            figure
+            for result in results
+            if {_id_of(result), text(result.get("evaluation_name"))} & rows
+            for figure in _figures(result, *titles[_id_of(result)])
+        ),
         frozenset(titles[_id_of(result)] for result in results if _is_lower(result)),
     )
-    return [Log(str(file.path), header, partial(_samples, samples, titles, benchmark, model))]
+    unknown = frozenset(titles[_id_of(result)] for result in results if _has_unknown_level(result))
+    return [Log(str(file.path), header, partial(_samples, samples, titles, unknown, benchmark, model))]
 
 
 def _results_with_rows(samples: SourceFile) -> set[str]:
@@ -92,6 +101,23 @@ def _results_with_rows(samples: SourceFile) -> set[str]:
 
 def _id_of(said: Mapping[str, Any]) -> str:
     return text(said.get("evaluation_result_id")) or text(said.get("evaluation_name")) or ""
+
+
+def _titles(benchmark: str, results: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
+    """Return the task and the score of each result, by its id, and by its name if no other result has it. If several
+    results have the same score of one task, such as the accuracy of each subject, each is a task by its name.
+
+    >>> results = [{"evaluation_name": name, "metric_config": {"metric_name": "accuracy"}} for name in ("law", "art")]
+    >>> _titles("mmlu", results)
+    {'law': ('law', 'accuracy'), 'art': ('art', 'accuracy')}
+    """
+    titles = {_id_of(result): (_task(benchmark, result), _title(result)) for result in results}
+    names = {_id_of(result): text(result.get("evaluation_name")) for result in results}
+    counts = Counter(titles.values())
+    found = {key: (names[key] or title[0], title[1]) if counts[title] > 1 else title for key, title in titles.items()}
+    uses = Counter(names.values())
+    by_name = {name: found[key] for key, name in names.items() if name is not None and uses[name] == 1}
+    return by_name | found
 
 
 def _task(benchmark: str, result: Mapping[str, Any]) -> str:
@@ -110,19 +136,29 @@ def _is_lower(result: Mapping[str, Any]) -> bool:
     return as_dict(result.get("metric_config")).get("lower_is_better") is True
 
 
-def _figures(benchmark: str, result: Mapping[str, Any]) -> Iterator[LoggedFigure]:
+def _has_unknown_level(result: Mapping[str, Any]) -> bool:
+    return as_dict(result.get("metric_config")).get("has_unknown_level") is True
+
+
+def _figures(result: Mapping[str, Any], task: str, title: str) -> Iterator[LoggedFigure]:
     details = as_dict(result.get("score_details"))
     error = as_dict(as_dict(details.get("uncertainty")).get("standard_error")).get("value")
     for name, said in (("mean", details.get("score")), ("stderr", error)):
         if (value := as_float(said)) is not None:
-            yield LoggedFigure(_task(benchmark, result), _title(result), name, value)
+            yield LoggedFigure(task, title, name, value)
 
 
 def _samples(
-    file: SourceFile | None, titles: Mapping[str, tuple[str, str]], benchmark: str, model: str, left: Skipped
+    file: SourceFile | None,
+    titles: Mapping[str, tuple[str, str]],
+    unknown: Set[tuple[str, str]],
+    benchmark: str,
+    model: str,
+    skipped: Skipped,
 ) -> Iterator[LoggedSample]:
+    """Yield the samples of a file. `unknown` are the scores for which -1 is no value."""
     if file is None:
-        left.note("results without a file of samples", "the whole log", len(titles))
+        skipped.note("results without a file of samples", "the whole log", len(set(titles.values())))
         return
     before: set[tuple[str, str, int]] = set()
     times: Counter[tuple[str, str, str]] = Counter()
@@ -130,7 +166,7 @@ def _samples(
         place = f"{file.path.name}, line {number}"
         row = as_dict(said)
         if reason is not None or "evaluation" not in row:
-            left.note(f"line that is no sample{f': {reason}' if reason else ''}", place)
+            skipped.note(f"line that is no sample{f': {reason}' if reason else ''}", place)
             continue
         told = as_dict(row.get("metadata"))
         task, title = titles.get(_id_of(row), (benchmark, _title(row)))
@@ -140,9 +176,8 @@ def _samples(
             sample = times[task, name, _id_of(row)]
             times[task, name, _id_of(row)] += 1
         key = task, name, sample
-        yield LoggedSample(
-            place, task, model, _item(row), sample, _columns(row), [_score(row, title, place, left)], key in before
-        )
+        score = _score(row, title, place, skipped, has_unknown=(task, title) in unknown)
+        yield LoggedSample(place, task, model, _item(row), sample, _columns(row), [score], key in before)
         before.add(key)
 
 
@@ -150,13 +185,33 @@ def _item(row: Mapping[str, Any]) -> LoggedItem:
     asked = as_dict(row.get("input"))
     references = as_list(asked.get("reference"))
     target = references[0] if len(references) == 1 else references or None
-    return item_of(row.get("sample_id"), prompt_turns(asked.get("formatted") or asked.get("raw")), target)
+    return item_of(row.get("sample_id"), _prompt(row), target)
+
+
+def _prompt(row: Mapping[str, Any]) -> list[Turn]:
+    asked = as_dict(row.get("input"))
+    return prompt_turns(asked.get("formatted") or asked.get("raw"))
+
+
+def _transcript(row: Mapping[str, Any]) -> list[Turn]:
+    """Return the turns of a conversation or an agent, up to the last one of the assistant. Calls of tools are JSON."""
+    turns = []
+    for message in map(as_dict, as_list(row.get("messages"))):
+        calls = message.get("tool_calls")
+        parts = (text(message.get("content")) or "", to_json_text(calls) if calls else "")
+        turns.append((text(message.get("role")) or "user", "\n".join(part for part in parts if part)))
+    while turns and turns[-1][0] != "assistant":
+        turns.pop()
+    return turns
 
 
 def _columns(row: Mapping[str, Any]) -> dict[str, Any]:
-    asked, usage = as_dict(row.get("input")), as_dict(row.get("token_usage"))
+    usage = as_dict(row.get("token_usage"))
     said = as_dict(row.get("output")).get("raw")
     replies = [each for each in (said if isinstance(said, list) else [said]) if isinstance(each, str)]
+    turns = _transcript(row)
+    if not replies and turns and turns[-1][0] == "assistant":
+        replies = [turns.pop()[1]]
     status = text(as_dict(row.get("metadata")).get("status"))
     failed = status == "provider_error" or not replies
     latency = as_amount(as_dict(row.get("performance")).get("latency_ms"))
@@ -164,7 +219,7 @@ def _columns(row: Mapping[str, Any]) -> dict[str, Any]:
         "reply": None if failed else replies[-1],
         "error": text(row.get("error")),
         "refused": status == "refused",
-        "messages": as_messages(prompt_turns(asked.get("formatted") or asked.get("raw"))),
+        "messages": as_messages(turns or _prompt(row)),
         "tokens_in": count(usage.get("input_tokens")),
         "tokens_out": count(usage.get("output_tokens")),
         "tokens_reasoning": count(usage.get("reasoning_tokens")),
@@ -172,11 +227,13 @@ def _columns(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _score(row: Mapping[str, Any], title: str, place: str, left: Skipped) -> LoggedScore:
+def _score(row: Mapping[str, Any], title: str, place: str, skipped: Skipped, *, has_unknown: bool) -> LoggedScore:
     told = as_dict(row.get("evaluation"))
     value = as_float(told.get("score"))
+    if has_unknown and value == UNKNOWN:
+        value = None
     if value is None:
-        left.note(f"score of `{title}` without a value", place)
+        skipped.note(f"score of `{title}` without a value", place)
     return LoggedScore(title, f"{TOOL}/{title}", value, to_json_text(told))
 
 

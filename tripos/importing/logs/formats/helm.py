@@ -30,11 +30,11 @@ from tripos.importing.logs.log import (
 from tripos.source_files import SourceFile
 
 TOOL = "helm"
-RUN_SPEC, STATE, OF_INSTANCES, STATS = "run_spec.json", "scenario_state.json", "per_instance_stats.json", "stats.json"
-RUN_FILES = (STATE, OF_INSTANCES, STATS, "scenario.json", "instances.json", "display_predictions.json",
+RUN_SPEC, STATE, INSTANCE_STATS, STATS = "run_spec.json", "scenario_state.json", "per_instance_stats.json", "stats.json"
+RUN_FILES = (STATE, INSTANCE_STATS, STATS, "scenario.json", "instances.json", "display_predictions.json",
           "display_requests.json", "costs.json", "run_sizes.json")  # fmt: skip
 """Other files in the folder of a run."""
-NOT_QUALITY = frozenset(
+OTHER_STATS = frozenset(
     {
         *("num_references", "num_train_trials", "num_instances", "num_train_instances", "num_completions"),
         *("estimated_num_tokens_cost", "num_prompt_tokens", "num_completion_tokens", "num_output_tokens"),
@@ -45,7 +45,7 @@ NOT_QUALITY = frozenset(
     }
 )
 """Statistics that do not measure the quality of a reply."""
-OF_PERTURBATIONS = ("name", "robustness", "fairness", "computed_on", "seed")
+PERTURBATION_KEYS = ("name", "robustness", "fairness", "computed_on", "seed")
 """Keys of every perturbation, besides its own settings."""
 SETTINGS = ("temperature", "max_tokens", "num_outputs", "max_train_instances", "num_train_trials", "method")
 
@@ -70,7 +70,7 @@ def open_helm(file: SourceFile, _: Any = None) -> list[Log]:
     if not file.sibling(STATE).is_there:
         raise ValueError(f"there is no `{STATE}` beside it")
     state = as_dict(file.sibling(STATE).json())
-    scores, aggregated = file.sibling(OF_INSTANCES), file.sibling(STATS)
+    scores, aggregated = file.sibling(INSTANCE_STATS), file.sibling(STATS)
     stats = as_list(scores.json()) if scores.is_there else []
     told = as_list(aggregated.json()) if aggregated.is_there else []
     about = {
@@ -108,7 +108,7 @@ def _perturbed_task(task: str, changed: Mapping[str, Any]) -> str:
     """
     if not changed:
         return task
-    own = [f"{name}={value}" for name, value in changed.items() if name not in OF_PERTURBATIONS]
+    own = [f"{name}={value}" for name, value in changed.items() if name not in PERTURBATION_KEYS]
     return f"{task} [{', '.join([text(changed.get('name')) or 'perturbation', *own])}]"
 
 
@@ -123,7 +123,7 @@ def _figures(task: str, stats: Sequence[Any]) -> Iterator[LoggedFigure]:
             found.append((_perturbed_task(task, changed), text(about.get("name")), as_float(each.get("mean"))))
     counts = Counter((under, name) for under, name, _ in found)
     for under, name, value in found:
-        if name is not None and value is not None and name not in NOT_QUALITY and counts[under, name] == 1:
+        if name is not None and value is not None and name not in OTHER_STATS and counts[under, name] == 1:
             yield LoggedFigure(under, name, "mean", value)
 
 
@@ -135,23 +135,23 @@ def _key(said: Mapping[str, Any]) -> tuple[str, str, int]:
     return name, to_json_text(changed) if changed else "", count(said.get("train_trial_index")) or 0
 
 
-def _samples(states: list[Any], stats: list[Any], task: str, model: str, left: Skipped) -> Iterator[LoggedSample]:
+def _samples(states: list[Any], stats: list[Any], task: str, model: str, skipped: Skipped) -> Iterator[LoggedSample]:
     scores: dict[tuple[str, str, int], list[Any]] = {}
     for each in map(as_dict, stats):
         scores.setdefault(_key(each), []).extend(as_list(each.get("stats")))
     good = [as_dict(state) for state in states if isinstance(as_dict(state).get("instance"), dict)]
     if not stats:
-        left.note(f"scores: `{OF_INSTANCES}` is not there, or has none", STATE)
+        skipped.note(f"scores: `{INSTANCE_STATS}` is not there, or has none", STATE)
     if len(good) < len(states):
-        left.note("request that is none", STATE, len(states) - len(good))
+        skipped.note("request that is none", STATE, len(states) - len(good))
     good.sort(key=_key)
     for key, some in groupby(good, key=_key):
         requests = [each for each in some if each.get("request_mode") != "calibration"]
         if not requests:
-            left.note("calibrations without a request", key[0])
+            skipped.note("calibrations without a request", key[0])
             continue
         place = f"instance {key[0]}" + (f", {key[1]}" if key[1] else "")
-        told = _reply(requests, place, left)
+        told = _reply(requests, place, skipped)
         first = requests[0]
         instance = as_dict(first.get("instance"))
         request = as_dict(first.get("request"))
@@ -161,16 +161,24 @@ def _samples(states: list[Any], stats: list[Any], task: str, model: str, left: S
         item = item_of(f"{key[0]} {key[1]}".strip(), turns, right[0] if len(right) == 1 else right or None)
         columns = {**told, "messages": as_messages(turns)}
         under = _perturbed_task(task, as_dict(instance.get("perturbation")))
-        yield LoggedSample(place, under, model, item, key[2], columns, list(_scores(scores.pop(key, []), place, left)))
+        yield LoggedSample(
+            place, under, model, item, key[2], columns, list(_scores(scores.pop(key, []), place, skipped))
+        )
     for key, unasked in scores.items():
-        left.note("statistics of an instance without a request", key[0], len(unasked))
+        skipped.note("statistics of an instance without a request", key[0], len(unasked))
 
 
 def _reference_text(reference: Mapping[str, Any]) -> str:
-    return text(as_dict(reference.get("output")).get("text")) or ""
+    """Return the text of a reference. Old versions of HELM write it without a record.
+
+    >>> _reference_text({"output": {"text": "Rome"}}), _reference_text({"output": "Rome"})
+    ('Rome', 'Rome')
+    """
+    output = reference.get("output")
+    return text(as_dict(output).get("text")) or text(output) or ""
 
 
-def _reply(requests: Sequence[dict[str, Any]], place: str, left: Skipped) -> dict[str, Any]:
+def _reply(requests: Sequence[dict[str, Any]], place: str, skipped: Skipped) -> dict[str, Any]:
     """Return the columns of a reply: a completion, or the most likely reference if there is a request for each
     reference."""
     likeliest: tuple[float, str] | None = None
@@ -179,12 +187,12 @@ def _reply(requests: Sequence[dict[str, Any]], place: str, left: Skipped) -> dic
         references = as_list(as_dict(each.get("instance")).get("references"))
         value = as_float(done[0].get("logprob")) if done else None
         if number is None or number >= len(references) or value is None:
-            left.note("further requests of an instance", place)
+            skipped.note("further requests of an instance", place)
         elif likeliest is None or value > likeliest[0]:
             likeliest = value, _reference_text(as_dict(references[number]))
     result, done = as_dict(requests[0].get("result")), _completions(requests[0])
     if len(done) > 1:
-        left.note("further completions of a request", place, len(done) - 1)
+        skipped.note("further completions of a request", place, len(done) - 1)
     reply = likeliest[1] if likeliest is not None else text(done[0].get("text")) if done else None
     return {
         "reply": reply,
@@ -200,17 +208,17 @@ def _completions(state: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [as_dict(each) for each in as_list(result.get("completions"))] if result.get("success", True) else []
 
 
-def _scores(stats: Sequence[Any], place: str, left: Skipped) -> Iterator[LoggedScore]:
+def _scores(stats: Sequence[Any], place: str, skipped: Skipped) -> Iterator[LoggedScore]:
     for stat in map(as_dict, stats):
         name = text(as_dict(stat.get("name")).get("name"))
         value = as_float(stat.get("mean"))
         if name is None:
-            left.note("statistic without a name", place)
-        elif name in NOT_QUALITY:
-            left.note(f"`{name}`, which says nothing of how good a reply is", place)
+            skipped.note("statistic without a name", place)
+        elif name in OTHER_STATS:
+            skipped.note(f"`{name}`, which says nothing of how good a reply is", place)
         else:
             if value is None:
-                left.note(f"score of `{name}` without a value", place)
+                skipped.note(f"score of `{name}` without a value", place)
             yield LoggedScore(name, f"{TOOL}/{name}", value, to_json_text(stat))
 
 

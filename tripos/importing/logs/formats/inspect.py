@@ -152,14 +152,14 @@ def open_eval(file: SourceFile) -> Log:
         raise ValueError(f"its `{header}` is no header of a log")
     members = [name for name in names if name.startswith(SAMPLES) and name.endswith(".json")]
 
-    def samples(left: Skipped) -> Iterator[LoggedSample]:
+    def samples(skipped: Skipped) -> Iterator[LoggedSample]:
         for name in members:
             try:
                 said = archive.json(name)
             except ValueError as error:
-                left.note(f"sample that cannot be read: {error}", name)
+                skipped.note(f"sample that cannot be read: {error}", name)
                 continue
-            yield from _samples(said, head, name, left)
+            yield from _samples(said, head, name, skipped)
         archive.close()
 
     return Log(str(file.path), _header(head, file.path.name), samples)
@@ -170,9 +170,9 @@ def open_json(file: SourceFile, value: Any) -> Log:
     head = as_dict(value)
     said = as_list(head.pop("samples", None))
 
-    def samples(left: Skipped) -> Iterator[LoggedSample]:
+    def samples(skipped: Skipped) -> Iterator[LoggedSample]:
         for number, each in enumerate(said, 1):
-            yield from _samples(each, head, f"sample {number}", left)
+            yield from _samples(each, head, f"sample {number}", skipped)
 
     return Log(str(file.path), _header(head, file.path.name), samples)
 
@@ -217,7 +217,7 @@ def _task_name(told: Mapping[str, Any]) -> str:
 
 def _figures(task: str, head: Mapping[str, Any]) -> Iterator[LoggedFigure]:
     results, several = as_dict(head.get("results")), set(_reducers(head))
-    for each in map(as_dict, as_list(results.get("scores"))):
+    for each in _results_of_scorers(results):
         scorer, name = text(each.get("scorer")), text(each.get("name"))
         if scorer is None or name is None:
             continue
@@ -227,6 +227,26 @@ def _figures(task: str, head: Mapping[str, Any]) -> Iterator[LoggedFigure]:
             value = as_float(as_dict(said).get("value"))
             if value is not None:
                 yield LoggedFigure(task, score, str(metric), value, reducer)
+
+
+def _results_of_scorers(results: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the results of each scorer. The first versions of Inspect have only one, and its metrics beside it.
+
+    >>> _results_of_scorers({"scorer": {"name": "match"}, "metrics": {"accuracy": {"value": 1}}})
+    [{'name': 'match', 'scorer': 'match', 'metrics': {'accuracy': {'value': 1}}}]
+    """
+    name = text(as_dict(results.get("scorer")).get("name"))
+    if name is not None and "scores" not in results:
+        return [{"name": name, "scorer": name, "metrics": results.get("metrics")}]
+    return [as_dict(each) for each in as_list(results.get("scores"))]
+
+
+def _with_scores(sample: dict[str, Any], results: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a sample with its scores by name. The first versions of Inspect have one score without a name."""
+    if "scores" in sample or not isinstance(sample.get("score"), dict):
+        return sample
+    name = next((text(each.get("name")) for each in _results_of_scorers(results)), None)
+    return {**sample, "scores": {name or "score": sample["score"]}}
 
 
 def _reducers(head: Mapping[str, Any]) -> Iterator[str]:
@@ -268,13 +288,14 @@ def _own_means(results: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[s
             yield task, name.removeprefix(f"{scenario}: ").removesuffix(f" [{arms}" if arms else ""), each
 
 
-def _samples(said: Any, head: Mapping[str, Any], place: str, left: Skipped) -> Iterator[LoggedSample]:
+def _samples(said: Any, head: Mapping[str, Any], place: str, skipped: Skipped) -> Iterator[LoggedSample]:
     """Yield the sample of a value, if it is one."""
     if not isinstance(said, dict) or "id" not in said:
-        left.note("sample that is none", place)
+        skipped.note("sample that is none", place)
         return
     told = as_dict(head.get("eval"))
-    reader = _SampleReader(said, place, left, own=is_own_log(head))
+    said = _with_scores(said, as_dict(head.get("results")))
+    reader = _SampleReader(said, place, skipped, own=is_own_log(head))
     model = text(told.get("model")) or "unknown"
     epoch = count(said.get("epoch"))
     number = None if epoch is None or epoch < 1 else epoch - 1
@@ -282,33 +303,33 @@ def _samples(said: Any, head: Mapping[str, Any], place: str, left: Skipped) -> I
     task = (reader.by_tripos and task_of(reader.about)) or _task_name(told)
     sample = LoggedSample(place, task, model, reader.item(), number, columns, list(reader.scores()))
     if said.get("invalidation"):
-        left.note("invalidation of samples, which count as others do", place)
+        skipped.note("invalidation of samples, which count as others do", place)
     for name in ("events", "store"):
         if said.get(name):
-            left.note(f"`{name}` of samples", place)
+            skipped.note(f"`{name}` of samples", place)
     yield sample
 
 
 class _SampleReader:
     """Reader of one sample. `by_tripos` says that Tripos wrote the log."""
 
-    def __init__(self, said: dict[str, Any], place: str, left: Skipped, *, own: bool) -> None:
-        self.messages, self.place, self.left, self.by_tripos = said, place, left, own
-        self.attached = as_dict(said.get("attachments"))
-        self.about = as_dict(said.get("metadata"))
+    def __init__(self, sample: dict[str, Any], place: str, skipped: Skipped, *, own: bool) -> None:
+        self.sample, self.place, self.skipped, self.by_tripos = sample, place, skipped, own
+        self.attached = as_dict(sample.get("attachments"))
+        self.about = as_dict(sample.get("metadata"))
 
     def item(self) -> LoggedItem:
         """Return the item of the sample. Content other than text becomes JSON."""
         turns = self._prompt_turns()
-        choices = [self._text(each) for each in as_list(self.messages.get("choices")) if isinstance(each, str)]
+        choices = [self._text(each) for each in as_list(self.sample.get("choices")) if isinstance(each, str)]
         if choices and turns:
             texts = [turns[-1][1], *(f"{chr(65 + number)}) {choice}" for number, choice in enumerate(choices))]
             turns[-1] = (turns[-1][0], "\n".join(texts))
         name = self.about.get("item_id") if self.by_tripos else None
-        return item_of(self.messages.get("id") if name is None else name, turns, self.messages.get("target"))
+        return item_of(self.sample.get("id") if name is None else name, turns, self.sample.get("target"))
 
     def _prompt_turns(self) -> list[Turn]:
-        given = self.messages.get("input")
+        given = self.sample.get("input")
         return [("user", self._text(given))] if isinstance(given, str) else self._turns(given)
 
     def _turns(self, messages: Any) -> list[Turn]:
@@ -334,24 +355,23 @@ class _SampleReader:
             if kind == "text":
                 parts.append(self._text(part.get("text") or ""))
             elif kind == "reasoning":
-                self.left.note("reasoning in messages", self.place)
+                self.skipped.note("reasoning in messages", self.place)
             else:
-                self.left.note(f"{kind} in messages", self.place)
+                self.skipped.note(f"{kind} in messages", self.place)
                 parts.append(f"[{kind}]")
         return "\n".join(parts)
 
     def columns(self, model: str) -> dict[str, Any]:
         """Return the facts about the reply as columns of `samples`."""
-        output = as_dict(self.messages.get("output"))
+        output = as_dict(self.sample.get("output"))
         choice = as_dict(next(iter(as_list(output.get("choices"))), None))
         message = as_dict(choice.get("message"))
-        error = self._error()
         reply = None
         if message:
             reply = self._message(message)
         elif text(output.get("completion")):
             reply = text(output.get("completion"))
-        turns = self._turns(self.messages.get("messages")) or self._prompt_turns()
+        turns = self._turns(self.sample.get("messages")) or self._prompt_turns()
         while turns and turns[-1][0] == "assistant":
             turns.pop()
         usage = self._usage(model)
@@ -360,7 +380,7 @@ class _SampleReader:
         stopped = text(choice.get("stop_reason"))
         return {
             "reply": reply,
-            "error": error if reply is None or error else None,
+            "error": self._error(),
             "refused": ending_of(stopped) is Ending.CONTENT_FILTER,
             "status": reply_status(self.about.get("status"), reply) if self.by_tripos else None,
             "messages": as_messages(turns),
@@ -377,23 +397,23 @@ class _SampleReader:
         """Return the token usage of the sample's own model. Usage by other models is recorded for the log as a
         whole.
         """
-        usage = as_dict(self.messages.get("model_usage"))
+        usage = as_dict(self.sample.get("model_usage"))
         if others := usage.keys() - {model}:
-            self.left.note("tokens of other models, by sample", self.place, len(others))
+            self.skipped.note("tokens of other models, by sample", self.place, len(others))
         return as_dict(usage.get(model))
 
     def _error(self) -> str | None:
-        error = text(as_dict(self.messages.get("error")).get("message"))
+        error = text(as_dict(self.sample.get("error")).get("message"))
         if self.by_tripos and error is None:
-            error = text(as_dict(self.messages.get("output")).get("error"))
-        limit = as_dict(self.messages.get("limit"))
+            error = text(as_dict(self.sample.get("output")).get("error"))
+        limit = as_dict(self.sample.get("limit"))
         if error is None and limit:
             return f"the limit of {text(limit.get('type')) or 'the sample'} was reached"
         return error
 
     def scores(self) -> Iterator[LoggedScore]:
         """Yield the scores, one for each part of a score with several parts."""
-        for key, said in as_dict(self.messages.get("scores")).items():
+        for key, said in as_dict(self.sample.get("scores")).items():
             scorer = key.removeprefix(f"{self.about.get('scenario')}: ") if self.by_tripos else key
             told = as_dict(said) if isinstance(said, dict) else {"value": said}
             value = told.get("value")
@@ -414,7 +434,7 @@ class _SampleReader:
                 if worth is None and status is None:
                     plain = part is None or (isinstance(part, float) and not math.isfinite(part))
                     kind = "without a value" if plain else "that is no number, or one past ±1e70"
-                    self.left.note(f"score of `{scorer}` {kind}", self.place)
+                    self.skipped.note(f"score of `{scorer}` {kind}", self.place)
                 failed = (status, error) if worth is None else (None, None)
                 yield LoggedScore(name, rater, worth, kept, reason, *failed)
 

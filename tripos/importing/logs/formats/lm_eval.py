@@ -1,7 +1,12 @@
-"""Logs of lm-eval: `results_TIME.json` and, in the same folder, a `samples_TASK_TIME.jsonl` for each task."""
+"""Logs of lm-eval: `results_TIME.json` and, in the same folder, a `samples_TASK_TIME.jsonl` for each task.
+
+Version 0.4.3 writes `samples_TASK_TIME.json`, and earlier ones `results.json` and `MODEL-ARGS_TASK.jsonl`, both with
+one list of samples.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -33,6 +38,10 @@ from tripos.source_files import SourceFile
 
 TOOL = "lm-eval"
 RESULTS, SAMPLES = "results", "samples_"
+SAMPLE_SUFFIXES = (".jsonl", ".json")
+"""Suffixes of files of samples. Version 0.4.3 writes `.json`."""
+UNSAFE = re.compile(r'["<>:/|\\?*\[\]]+')
+"""The characters that lm-eval replaces in a file name."""
 NO_FILTER = "none"
 MEAN, MEAN_NAMES = "mean", ("mean", "nanmean")
 SET_METRICS = frozenset(
@@ -53,11 +62,46 @@ STORED_SETTINGS = ("model", "model_args", "batch_size", "limit", "gen_kwargs", "
 
 
 def is_samples_file(file: SourceFile) -> bool:
-    """Return true if a file has samples, and the folder has the results for them: both names end in the same time."""
-    if file.path.suffix != ".jsonl" or not file.path.name.startswith(SAMPLES):
+    """Return true if a file has samples, and the folder has the results for them: both names end in the same time, or
+    the file has a name of versions before 0.4.3."""
+    if file.path.suffix not in SAMPLE_SUFFIXES:
         return False
+    if not file.path.name.startswith(SAMPLES):
+        return _is_early_samples_file(file)
     times = (path.stem.removeprefix(RESULTS) for path in file.path.parent.glob(f"{RESULTS}*.json"))
-    return any(file.path.stem.endswith(time) for time in times)
+    return any(file.path.stem.endswith(time) for time in times if time or file.path.suffix == ".jsonl")
+
+
+def _is_early_samples_file(file: SourceFile) -> bool:
+    results = file.sibling(f"{RESULTS}.json")
+    if file.path.suffix != ".jsonl" or not results.is_there:
+        return False
+    try:
+        head = as_dict(results.json())
+    except (OSError, ValueError):
+        return False
+    return is_lm_eval(head) and file.path.stem in {_early_stem(head, task) for task in as_dict(head["configs"])}
+
+
+def _early_stem(head: Mapping[str, Any], task: str) -> str:
+    """Return the name of a task's file of samples before 0.4.3."""
+    args = text(as_dict(head.get("config")).get("model_args")) or ""
+    return f"{re.sub(UNSAFE, '__', args)}_{task}"
+
+
+def find_samples_file(results: SourceFile, head: Mapping[str, Any], task: str) -> SourceFile | None:
+    """Return the file with the samples of a task, or None if there is none."""
+    stem = f"{SAMPLES}{task}{results.path.stem.removeprefix(RESULTS)}"
+    names = [*(f"{stem}{suffix}" for suffix in SAMPLE_SUFFIXES), f"{_early_stem(head, task)}.jsonl"]
+    return next((file for name in names if (file := results.sibling(name)).is_there), None)
+
+
+def sample_rows(file: SourceFile) -> Iterator[tuple[Any, str | None]]:
+    """Yield the value of each sample, or None and the reason why it cannot be read. Old versions write one list."""
+    if next(file.raw_lines(), b"").lstrip().startswith(b"["):
+        yield from ((row, None) for row in as_list(file.json()))
+    else:
+        yield from file.json_lines()
 
 
 def is_lm_eval(value: Any) -> bool:
@@ -71,7 +115,8 @@ def open_results(file: SourceFile, value: Any) -> list[Log]:
     if is_samples_file(file):
         return []
     head = as_dict(value)
-    within = {str(name): [str(each) for each in as_list(tasks)] for name, tasks in _groups(head)}
+    groups = as_dict(head.get("group_subtasks"))
+    within = {str(name): [str(each) for each in as_list(tasks)] for name, tasks in groups.items()}
     below = {task for tasks in within.values() for task in tasks}
     names = [str(name) for name in as_dict(head.get("configs"))]
     logs = {name: _tasks_of(name, within, names) for name in within if name not in below and within[name]}
@@ -79,10 +124,6 @@ def open_results(file: SourceFile, value: Any) -> list[Log]:
     logs |= {name: [name] for name in names if name not in grouped}
     model = _model(head)
     return [_log(file, head, name, tasks, model) for name, tasks in logs.items() if tasks]
-
-
-def _groups(head: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    yield from as_dict(head.get("group_subtasks")).items()
 
 
 def _tasks_of(group: str, within: Mapping[str, Sequence[str]], known: Sequence[str]) -> list[str]:
@@ -186,37 +227,59 @@ def _title(metric: str, filter_: str | None) -> str:
 
 
 def _samples(
-    results: SourceFile, head: Mapping[str, Any], tasks: Sequence[str], model: str, left: Skipped
+    results: SourceFile, head: Mapping[str, Any], tasks: Sequence[str], model: str, skipped: Skipped
 ) -> Iterator[LoggedSample]:
     own = are_own_results(head)
     for task in tasks:
-        name = f"{SAMPLES}{task}{results.path.stem.removeprefix(RESULTS)}.jsonl"
-        file = results.sibling(name)
-        if not file.is_there:
-            left.note("task without a file of samples", f"{task}: there is no {name}")
+        file = find_samples_file(results, head, task)
+        if file is None:
+            name = f"{SAMPLES}{task}{results.path.stem.removeprefix(RESULTS)}.jsonl"
+            skipped.note("task without a file of samples", f"{task}: there is no {name}")
             continue
         kind = text(as_dict(as_dict(head.get("configs")).get(task)).get("output_type"))
-        before: dict[str, set[str]] = {}
+        metrics = _metrics_by_filter(head, task)
+        before: dict[str, dict[str, None]] = {}
         """The filters seen for each item."""
-        for number, (said, reason) in enumerate(file.json_lines(), 1):
-            place = f"{name}, line {number}"
+        for number, (said, reason) in enumerate(sample_rows(file), 1):
+            place = f"{file.path.name}, line {number}"
             row = as_dict(said)
             if reason is not None or "doc_id" not in row:
-                left.note(f"line that is no sample{f': {reason}' if reason else ''}", place)
+                skipped.note(f"line that is no sample{f': {reason}' if reason else ''}", place)
                 continue
-            reader = _RowReader(row, kind, place, left, own=own)
-            filters = before.setdefault(to_json_text([row["doc_id"], row.get("doc_hash")]), set())
+            filters = before.setdefault(to_json_text([row["doc_id"], row.get("doc_hash")]), {})
+            reader = _RowReader(_with_filter(row, metrics, len(filters)), kind, place, skipped, own=own)
             yield from reader.samples(task, model, further=bool(filters) and reader.filter not in filters)
-            filters.add(reader.filter)
+            filters[reader.filter] = None
+
+
+def _metrics_by_filter(head: Mapping[str, Any], task: str) -> dict[str, dict[str, None]]:
+    """Return the metrics of a task by filter, in the order of its results."""
+    found: dict[str, dict[str, None]] = {}
+    for key in as_dict(as_dict(head.get("results")).get(task)):
+        metric, comma, filter_ = str(key).partition(",")
+        if comma and not metric.endswith("_stderr"):
+            found.setdefault(filter_, {})[metric] = None
+    return found
+
+
+def _with_filter(row: dict[str, Any], metrics: Mapping[str, Mapping[str, None]], seen: int) -> dict[str, Any]:
+    """Return a line with its filter and the names of its metrics. Old versions of lm-eval write neither, so such lines
+    are completed from the results: a line of an item for each filter, in their order. `seen` filters came before."""
+    filters = list(metrics) or [NO_FILTER]
+    filter_ = text(row.get("filter")) or filters[min(seen, len(filters) - 1)]
+    names = (
+        row["metrics"] if isinstance(row.get("metrics"), list) else [m for m in metrics.get(filter_, ()) if m in row]
+    )
+    return {**row, "filter": filter_, "metrics": names}
 
 
 class _RowReader:
     """Reader of one line: an item with its replies, and the scores of one filter. In a line that Tripos wrote
     (`by_tripos`), the last request has the reply, and `scores` has the statuses."""
 
-    def __init__(self, row: dict[str, Any], kind: str | None, place: str, left: Skipped, *, own: bool) -> None:
-        self.row, self.place, self.left, self.by_tripos = row, place, left, own
-        self.filter = text(row.get("filter")) or NO_FILTER
+    def __init__(self, row: dict[str, Any], kind: str | None, place: str, skipped: Skipped, *, own: bool) -> None:
+        self.row, self.place, self.skipped, self.by_tripos = row, place, skipped, own
+        self.filter: str = row["filter"]
         self.arguments = [_argument(each) for each in _listed(row.get("arguments"))]
         self.kind = kind or (CHOSEN if len(self.arguments) > 1 else None)
         told = map(as_dict, as_list(row.get("scores"))) if own else ()
@@ -229,7 +292,7 @@ class _RowReader:
         scores = list(self._scores(options))
         replies = self._replies(options)
         if len(replies) > 1 and not further:
-            self.left.note("scores of several replies together, kept with the first", self.place, len(scores))
+            self.skipped.note("scores of several replies together, kept with the first", self.place, len(scores))
         for number, reply in enumerate(replies if not further else replies[:1]):
             told = {
                 "reply": reply,
@@ -288,21 +351,21 @@ class _RowReader:
                 for option, (value, greedy) in zip(options, self._likelihoods(), strict=False)
             ]
             del kept["filtered"]
-        for metric in map(str, as_list(self.row.get("metrics"))):
+        for metric in map(str, self.row["metrics"]):
             value = self.row.get(metric)
             title = _title(metric, self.filter)
             said = to_json_text({"value": value, **kept})
             rater = f"{TOOL}/{title}"
             parts = value if isinstance(value, list | tuple) else None
             if parts and all(as_float(part) is not None for part in parts):
-                self.left.note(f"score of `{title}` that is several numbers, kept one by one", self.place)
+                self.skipped.note(f"score of `{title}` that is several numbers, kept one by one", self.place)
                 for number, part in enumerate(parts):
                     yield LoggedScore(f"{title}_{number}", rater, as_float(part), said)
                 continue
             status, error = self.statuses.get(metric, (None, None)) if as_float(value) is None else (None, None)
             if as_float(value) is None and status is None:
                 kind = "without a value" if value is None or isinstance(value, float) else "that is no number"
-                self.left.note(f"score of `{title}` {kind}", self.place)
+                self.skipped.note(f"score of `{title}` {kind}", self.place)
             yield LoggedScore(title, rater, as_float(value), said, None, status, error)
 
 

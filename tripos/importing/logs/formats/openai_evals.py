@@ -91,28 +91,28 @@ def _samples(
     others: int,
     task: str,
     model: str,
-    left: Skipped,
+    skipped: Skipped,
 ) -> Iterator[LoggedSample]:
     for number, reason in broken:
-        left.note(f"line that is no event: {reason}", f"line {number}")
+        skipped.note(f"line that is no event: {reason}", f"line {number}")
     if others:
-        left.note("events of no sample", "the whole log", others)
+        skipped.note("events of no sample", "the whole log", others)
     with source.opened() as file:
         for name, places in events.items():
             told = []
             for at in places:
                 file.seek(at)
                 told.append(as_dict(read_json(file.readline())))
-            yield from _sample(name, told, task, model, left)
+            yield from _sample(name, told, task, model, skipped)
 
 
-def _sample(name: str, events: list[dict[str, Any]], task: str, model: str, left: Skipped) -> Iterator[LoggedSample]:
+def _sample(name: str, events: list[dict[str, Any]], task: str, model: str, skipped: Skipped) -> Iterator[LoggedSample]:
     """Yield the reply of a sample, from its first sampling event, with all of its scores."""
     sampled = [as_dict(event.get("data")) for event in events if event.get("type") == SAMPLING]
     if len(sampled) > 1:
-        left.note("further calls for a sample, as of a model that grades", name, len(sampled) - 1)
+        skipped.note("further calls for a sample, as of a model that grades", name, len(sampled) - 1)
     first = sampled[0] if sampled else {}
-    scores = [score for event in events if event.get("type") != SAMPLING for score in _scores(event, name, left)]
+    scores = [score for event in events if event.get("type") != SAMPLING for score in _scores(event, name, skipped)]
     expected = next((data["expected"] for event in events if "expected" in (data := as_dict(event.get("data")))), None)
     usage = as_dict(first.get("usage"))
     turns = prompt_turns(first.get("prompt"))
@@ -134,7 +134,7 @@ def _error(events: list[dict[str, Any]]) -> str:
     return next((said for each in told if (said := text(each.get("message"))) is not None), "the log has no reply")
 
 
-def _scores(event: Mapping[str, Any], place: str, left: Skipped) -> Iterator[LoggedScore]:
+def _scores(event: Mapping[str, Any], place: str, skipped: Skipped) -> Iterator[LoggedScore]:
     kind, data = text(event.get("type")) or "event", as_dict(event.get("data"))
     said = to_json_text(data)
     if kind == "match":
@@ -144,9 +144,9 @@ def _scores(event: Mapping[str, Any], place: str, left: Skipped) -> Iterator[Log
             if (value := as_float(part)) is not None:
                 yield LoggedScore(str(name), f"{TOOL}/{name}", value, said)
             elif name not in ("sampled", "expected"):
-                left.note(f"metric `{name}` that is no number", place)
+                skipped.note(f"metric `{name}` that is no number", place)
     elif kind != ERROR:
-        left.note(f"event `{kind}`", place)
+        skipped.note(f"event `{kind}`", place)
 
 
 IMPORTER = Importer("OpenAI evals", open_openai_evals, has_value=is_openai_evals, suffixes=(".jsonl",))

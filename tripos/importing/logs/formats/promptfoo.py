@@ -141,17 +141,17 @@ def _figures(task: str, columns: Sequence[Any]) -> Iterator[LoggedFigure]:
             yield LoggedFigure(task, SCORED, "mean", sum(score or 0.0 for score in scores) / tests)
 
 
-def _samples(rows: Sequence[_TestResult], task: str, model: str, left: Skipped) -> Iterator[LoggedSample]:
+def _samples(rows: Sequence[_TestResult], task: str, model: str, skipped: Skipped) -> Iterator[LoggedSample]:
     for place, row, name, repeat in rows:
         if "prompt" not in row:
-            left.note("result that is none", place)
+            skipped.note("result that is none", place)
             continue
         turns = prompt_turns(as_dict(row["prompt"]).get("raw", row["prompt"]))
         test = as_dict(row.get("testCase"))
         wanted = [as_dict(each).get("value") for each in as_list(test.get("assert"))]
         target = next((each for each in wanted if isinstance(each, str)), None)
         item = item_of(name, turns, target)
-        yield LoggedSample(place, task, model, item, repeat, _columns(row, turns), list(_scores(row, place, left)))
+        yield LoggedSample(place, task, model, item, repeat, _columns(row, turns), list(_scores(row, place, skipped)))
 
 
 def _columns(row: Mapping[str, Any], turns: Sequence[tuple[str, str]]) -> dict[str, Any]:
@@ -173,7 +173,7 @@ def _columns(row: Mapping[str, Any], turns: Sequence[tuple[str, str]]) -> dict[s
     }
 
 
-def _scores(row: Mapping[str, Any], place: str, left: Skipped) -> Iterator[LoggedScore]:
+def _scores(row: Mapping[str, Any], place: str, skipped: Skipped) -> Iterator[LoggedScore]:
     """Yield whether the test passed, its score, and the score of each assertion, named by its metric or else its
     type.
     """
@@ -192,7 +192,7 @@ def _scores(row: Mapping[str, Any], place: str, left: Skipped) -> Iterator[Logge
         name = title if seen[title] == 1 else f"{title}_{seen[title]}"
         value = as_float(part.get("score"))
         if value is None:
-            left.note(f"score of `{title}` without a value", place)
+            skipped.note(f"score of `{title}` without a value", place)
         yield LoggedScore(name, f"{TOOL}/{kind}", value, to_json_text(part), text(part.get("reason")) or None)
     for title, said in as_dict(row.get("namedScores")).items():
         if title not in seen:

@@ -1,29 +1,46 @@
 /** Pictures as SVG, each with a text that says the same. */
-import { fixed } from "./quantities";
+import { fixed, type Scale } from "./quantities";
 import { visible } from "./ui";
 import { between, figure } from "./words";
 
 const CELL = 54;
 
-/** A value with its interval on a scale: a bar, a whisker and a dot. */
-export function Interval({ value, low, high, from, to, narrow }: {
-  value: number | null; low: number | null; high: number | null; from: number; to: number; narrow: boolean;
+/** A value with its interval, a point and a line, on an axis with a tick for each step. */
+export function Interval({ value, low, high, scale, narrow }: {
+  value: number | null; low: number | null; high: number | null; scale: Scale; narrow: boolean;
 }) {
-  if (value === null || !(to > from)) return <span class="nothing">—</span>;
+  if (value === null) return <span class="nothing">—</span>;
+  const { from, to, step } = scale;
   const x = (each: number) => `${(Math.min(Math.max((each - from) / (to - from), 0), 1) * 98 + 1).toFixed(2)}%`;
-  const told = low === null || high === null ? figure(value, narrow) : `${figure(value, narrow)} ${between(low, high, narrow)}`;
-  const start = from < 0 && to > 0 ? 0 : from;
+  const text = low === null || high === null ? figure(value, narrow) : `${figure(value, narrow)} ${between(low, high, narrow)}`;
+  const steps = Array.from({ length: Math.round((to - from) / step) + 1 }, (_, place) => from + place * step);
   return (
-    <svg class="interval" width="100%" height="18" role="img" aria-label={told}>
-      <line class="axis" x1={x(from)} x2={x(to)} y1="9" y2="9" />
-      <line class="bar" x1={x(start)} x2={x(value)} y1="9" y2="9" />
-      {low !== null && high !== null && <line class="whisker" x1={x(low)} x2={x(high)} y1="9" y2="9" />}
-      <circle class="dot" cx={x(value)} cy="9" r="4" />
-    </svg>
+    <span class="interval">
+      <svg width="100%" height="18" role="img" aria-label={text}>
+        <line class="axis" x1={x(from)} x2={x(to)} y1="9" y2="9" />
+        {steps.map((each) => <line class="axis" key={each} x1={x(each)} x2={x(each)} y1="5" y2="13" />)}
+        {low !== null && high !== null && <line class="whisker" x1={x(low)} x2={x(high)} y1="9" y2="9" />}
+        <circle class="dot" cx={x(value)} cy="9" r="4" />
+      </svg>
+      <Ends scale={scale} />
+    </span>
   );
 }
 
+/** The labels of an axis: above all rows of a table, and below each axis where rows are cards. */
+export function Ends({ scale }: { scale: Scale }) {
+  const places = Math.max(0, -Math.floor(Math.log10(scale.step) + 1e-9));
+  const end = (value: number) => fixed(value, Number.isInteger(scale.from) && Number.isInteger(scale.to) ? 0 : places).replace("-", "−");
+  return <span class="ends" aria-hidden="true"><span>{end(scale.from)}</span><span>{end(scale.to)}</span></span>;
+}
+
 const SHADES = 7;
+
+/** The shade of a score from 0 to 1. */
+export function shadeOf(score: number): string {
+  return `s${Math.min(SHADES - 1, Math.max(0, Math.floor(score * SHADES)))}`;
+}
+
 /** Scores that differ by less than this in all are one shade: a picture of noise would say more than they do. */
 const LEAST_RANGE = 0.05;
 /** As many columns have room on a phone; of more, each row is a card. */
@@ -44,7 +61,7 @@ export function HeatMap({ rows, columns, value, row, column, label, onPick, mark
   const [least, most] = [Math.min(...all), Math.max(...all)];
   const range = Math.max(most - least, LEAST_RANGE);
   const from = (least + most - range) / 2;
-  const shade = (score: number) => `shade s${Math.min(SHADES - 1, Math.max(0, Math.floor(((score - from) / range) * SHADES)))}`;
+  const shade = (score: number) => `shade ${shadeOf((score - from) / range)}`;
   return (
     <>
       <table class={`heat ${columns.length > FEW ? "wide" : ""}`} role="table" aria-label={label}>

@@ -131,6 +131,8 @@ export interface Board {
   same_items: boolean;
   left_out: Record<string, string[]>;
   partial: Record<string, string>;
+  /** What the differences of the models show, in words; not there before ranks are. */
+  verdict?: string[];
   notes: string[];
   people?: { evaluators: string[]; models: Pick<Standing, "model" | "value" | "low" | "high" | "items" | "n">[] };
 }

@@ -6,6 +6,7 @@ import { alone, json, onlyRun } from "./data";
 import { Boards, HistoryPage } from "./pages/boards";
 import { ComparePage } from "./pages/compare";
 import { GradePage } from "./pages/grade";
+import { GridPage } from "./pages/grid";
 import { ItemsPage } from "./pages/items";
 import { JudgesPage } from "./pages/judges";
 import { ReportPage } from "./pages/report";
@@ -107,7 +108,7 @@ function RunPage({ here, index, run }: { here: Place; index: Index; run: string 
   const listed = index.runs.find((each) => each.run_id === run);
   const [, , tab = "", row] = here.parts;
   const tables: [string, string][] = report.value?.about.tables?.length ? [["tables", t("tables")]] : [];
-  const tabs: [string, string][] = [["", t("report")], ...tables, ["samples", t("samples")], ["judges", t("judges")], ["items", t("items")], ["spec", t("spec")]];
+  const tabs: [string, string][] = [["", t("report")], ...tables, ["grid", t("gridTab")], ["samples", t("samples")], ["judges", t("judges")], ["items", t("items")], ["spec", t("spec")]];
   return (
     <>
       <nav class="tabs" aria-label={run}>
@@ -122,6 +123,7 @@ function RunPage({ here, index, run }: { here: Place; index: Index; run: string 
 
 function Tab({ tab, row, report, listed, query }: { tab: string; row: string | undefined; report: RunAbout; listed: ListedRun | undefined; query: URLSearchParams }) {
   if (tab === "samples") return <><Heading>{t("samples")}</Heading><Samples report={report} query={query} /></>;
+  if (tab === "grid") return <><Heading>{t("gridTab")}</Heading><GridPage report={report} query={query} /></>;
   if (tab === "sample") return <SamplePage report={report} row={Number(row ?? 0)} query={query} />;
   if (tab === "tables") return <><Heading>{t("tables")}</Heading><TablesPage report={report} /></>;
   if (tab === "judges") return <><Heading>{t("judges")}</Heading><JudgesPage report={report} /></>;

@@ -4,6 +4,8 @@ import type { ComponentChildren } from "preact";
 export interface Column<T> {
   title: string;
   kind?: "number" | "picture" | "head";
+  /** What stands below the title, such as the ends of the axis of pictures. */
+  below?: ComponentChildren;
   cell: (row: T, place: number) => ComponentChildren;
 }
 
@@ -13,7 +15,7 @@ export function List<T>({ label, columns, rows, name = "" }: { label: string; co
     <table class={`list ${name}`} role="table" aria-label={label}>
       <thead role="rowgroup">
         <tr role="row">
-          {columns.map((each) => <th role="columnheader" scope="col" class={each.kind} key={each.title}>{each.title}</th>)}
+          {columns.map((each) => <th role="columnheader" scope="col" class={each.kind} key={each.title}>{each.title}{each.below}</th>)}
         </tr>
       </thead>
       <tbody role="rowgroup">

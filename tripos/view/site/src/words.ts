@@ -72,6 +72,12 @@ const ENGLISH = {
   notAll: "Not all that was planned is here: this run is",
   colon: ": ",
   stop: ".",
+  inWords: "In words",
+  askedOf: "{items} items in {scenarios} were asked of {models}.",
+  oneScenario: "one scenario",
+  manyScenarios: "{n} scenarios",
+  gradedBy: "Graded by {evaluators}.",
+  gradedByRules: "Scored by the rules of the benchmark: nobody graded.",
   proves: "Models of this run stand in for real ones: the figures show that the pipeline works, nothing about a model.",
   below: "Not clear of a baseline",
   remarks: "Remarks",
@@ -80,6 +86,9 @@ const ENGLISH = {
   held: "held",
   notHeld: "not held",
   grid: "Scores by scenario and metric",
+  gridTab: "Side by side",
+  gridRows: "rows",
+  gridKeys: "Keys: j and k open the next and the previous row, h and l choose a model, Enter opens its reply, Esc closes the row. The address names the cell.",
   byAxis: "Scores by axis",
   byAxisMeans: "The mean of the scores in one metric, from 0 to 1 of its scale.",
   lower: " (lower is better)",
@@ -247,6 +256,12 @@ const CHINESE: Record<Word, string> = {
   notAll: "这里不是计划的全部：本次运行",
   colon: "：",
   stop: "。",
+  inWords: "文字说明",
+  askedOf: "在{scenarios}中，向 {models} 提出了 {items} 道题目。",
+  oneScenario: "一个场景",
+  manyScenarios: " {n} 个场景",
+  gradedBy: "由 {evaluators} 评分。",
+  gradedByRules: "按基准的规则计分，无人评分。",
   proves: "本次运行使用了模拟模型：数字只说明流程可用，不说明任何模型的水平。",
   below: "未明显优于基线",
   remarks: "说明",
@@ -255,6 +270,9 @@ const CHINESE: Record<Word, string> = {
   held: "满足",
   notHeld: "未满足",
   grid: "各场景各指标的分数",
+  gridTab: "并排对照",
+  gridRows: "行",
+  gridKeys: "按键：j、k 打开下一行或上一行，h、l 选择模型，Enter 打开回复，Esc 关闭该行。地址指明所选的一格。",
   byAxis: "按维度的分数",
   byAxisMeans: "单个指标的分数的平均值，按该指标的量表折算到 0–1。",
   lower: "（越低越好）",
@@ -457,6 +475,16 @@ export const when = (iso: string | null | undefined) =>
   iso ? new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" }).format(new Date(iso)) : "—";
 
 /** Return a figure with as many decimals as its scale wants: three on a scale of 1 or less, else two. */
+/** Return a text with its holes filled. */
+export function filled(word: Word, holes: Record<string, string>): string {
+  return t(word).replace(/\{(\w+)\}/g, (_, name: string) => holes[name] ?? "");
+}
+
+/** Return names as a list in words, the last after an "and". */
+export function together(names: string[]): string {
+  return new Intl.ListFormat(language, { type: "conjunction" }).format(names);
+}
+
 export function figure(value: number | null | undefined, narrow: boolean): string {
   if (value === null || value === undefined || Number.isNaN(value)) return "—";
   const text = fixed(value, narrow ? 3 : 2);

@@ -1,12 +1,13 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { HeatMap, Interval } from "../charts";
+import { Ends, HeatMap, Interval } from "../charts";
 import type { About, Behind, Board, Boards, Headline, ListedRun, Measure, MeasureRow, Report, RunAbout } from "../contract";
 import { json } from "../data";
 import { named } from "../names";
+import { type Scale, scaleOf } from "../quantities";
 import { type Column, List } from "../table";
 import { at, Panel, Scroll, Status, useLoaded, visible, Waiting } from "../ui";
-import { between, count, figure, heading, language, money, percent, sentence, t, title, titled, when } from "../words";
+import { between, count, figure, filled, heading, language, money, percent, sentence, t, title, titled, together, when } from "../words";
 import { BehindMeasure } from "./behind";
 
 /** Return what a value of a dimension is called: in the language of an item, else the reader's, else the benchmark's. */
@@ -53,6 +54,7 @@ export function ReportPage({ of, listed }: { of: RunAbout; listed: ListedRun | u
       </header>
       {listed && listed.status !== "finished" && <p class="caution">{t("notAll")} {named(listed.status)}{t("stop")}</p>}
       {report.value?.only_proves_the_pipeline && <p class="caution">{t("proves")}</p>}
+      {listed && <Opening of={of} listed={listed} boards={headline} />}
       {headline.map((board) => <BoardPanel key={board.measure} board={board} run={run.run_id} about={about} />)}
       {boards.error && <Waiting of={boards}>{() => null}</Waiting>}
       <Waiting of={report}>
@@ -67,6 +69,29 @@ export function ReportPage({ of, listed }: { of: RunAbout; listed: ListedRun | u
         )}
       </Waiting>
     </>
+  );
+}
+
+const MOST_NAMES = 8;
+
+/** What was asked of whom, who graded, and what the headline shows, in words. */
+function Opening({ of, listed, boards }: { of: RunAbout; listed: ListedRun; boards: Board[] }) {
+  const names = (all: string[]) => visible(all.length <= MOST_NAMES ? together(all) : `${all.slice(0, MOST_NAMES).join(", ")}, …`);
+  const { about, evaluators, run } = of;
+  const scenarios = about.scenarios.length === 1 ? t("oneScenario") : filled("manyScenarios", { n: count(about.scenarios.length) });
+  const asked = filled("askedOf", { items: count(listed.items), scenarios, models: names(run.models) });
+  const graded = evaluators.length > 0 ? filled("gradedBy", { evaluators: names(evaluators) }) : t("gradedByRules");
+  const verdicts = boards.filter((board) => board.verdict?.length);
+  return (
+    <Panel title={t("inWords")}>
+      <p>{asked} {graded}</p>
+      {verdicts.map((board) => (
+        <p key={board.measure}>
+          <strong>{visible(measured(about, board.measure))}</strong>{t("colon")}
+          {board.verdict!.map((each) => visible(sentence(each))).join("; ")}{t("stop")}
+        </p>
+      ))}
+    </Panel>
   );
 }
 
@@ -94,23 +119,33 @@ function keptBoards(listed: ListedRun, about: About): Board[] {
   }));
 }
 
-/** The ends of a picture: those of all values and intervals, and 0 where it is near. */
-function ends(rows: { value: number | null; low: number | null; high: number | null }[]): [number, number] {
-  const all = rows.flatMap((row) => [row.value, row.low, row.high]).filter((each): each is number => each !== null);
-  if (all.length === 0) return [0, 1];
-  const [least, most] = [Math.min(...all), Math.max(...all)];
-  if (least >= 0 && most <= 1) return [0, 1];
-  const from = least >= 0 && least < most * 0.6 ? 0 : least - (most - least || 1) * 0.1;
-  return [from, most + (most - least || 1) * 0.05];
+type Plotted = { value: number | null; low: number | null; high: number | null };
+
+/** The axis of all rows of a card. */
+function axisOf(rows: Plotted[]): Scale {
+  return scaleOf(rows.flatMap((row) => [row.value, row.low, row.high]).filter((each): each is number => each !== null));
 }
 
 export function isNarrow(rows: { value: number | null }[]): boolean {
   return rows.every((row) => row.value === null || Math.abs(row.value) <= 1);
 }
 
+/** The column of values with their intervals, all on one axis. */
+function plot<T extends Plotted>(scale: Scale, narrow: boolean, reason: (row: T) => string = () => "—"): Column<T> {
+  return {
+    title: t("interval"),
+    kind: "picture",
+    below: <Ends scale={scale} />,
+    cell: (row) => <>
+      <Interval value={row.value} low={row.low} high={row.high} scale={scale} narrow={narrow} />
+      <span class="small">{row.low !== null ? between(row.low, row.high, narrow) : reason(row)}</span>
+    </>,
+  };
+}
+
 export function BoardPanel({ board, run, about }: { board: Board; run?: string; about?: About }) {
-  const [from, to] = ends(board.models);
-  const narrow = isNarrow(board.models);
+  const plotted = [...board.models, ...(board.people?.models ?? [])];
+  const [scale, narrow] = [axisOf(plotted), isNarrow(plotted)];
   const lower = board.lower_is_better ? t("lower") : "";
   const name = (run ? `${t("headline")}${t("colon")}${visible(measured(about, board.measure))}` : `${board.benchmark} ${board.version}: ${board.measure}`) + lower;
   return (
@@ -119,10 +154,7 @@ export function BoardPanel({ board, run, about }: { board: Board; run?: string; 
         { title: t("rank"), kind: "number", cell: (each) => (each.rank === null ? "…" : `${each.rank}${each.tied ? "=" : ""}`) },
         { title: t("model"), kind: "head", cell: (each) => <bdi>{visible(each.model)}</bdi> },
         { title: t("value"), kind: "number", cell: (each) => <strong>{figure(each.value, narrow)}</strong> },
-        { title: t("interval"), kind: "picture", cell: (each) => <>
-          <Interval value={each.value} low={each.low} high={each.high} from={from} to={to} narrow={narrow} />
-          <span class="small">{between(each.low, each.high, narrow)}</span>
-        </> },
+        plot(scale, narrow),
         { title: t("items"), kind: "number", cell: (each) => (each.items === null ? "…" : count(each.items)) },
         { title: t("coverage"), kind: "number", cell: (each) => (each.coverage === null ? "—" : percent(each.coverage)) },
         { title: t("group"), cell: (each) => each.letters },
@@ -133,7 +165,7 @@ export function BoardPanel({ board, run, about }: { board: Board; run?: string; 
           <List label={`${name}: ${t("ofPeople")}`} rows={board.people.models} columns={[
             { title: t("model"), kind: "head", cell: (each) => <bdi>{visible(each.model)}</bdi> },
             { title: t("value"), kind: "number", cell: (each) => <strong>{figure(each.value, narrow)}</strong> },
-            { title: t("interval"), cell: (each) => between(each.low, each.high, narrow) },
+            plot(scale, narrow),
             { title: t("items"), kind: "number", cell: (each) => (each.items === null ? "—" : count(each.items)) },
             { title: "n", kind: "number", cell: (each) => (each.n === null ? "—" : count(each.n)) },
           ]} />
@@ -309,21 +341,24 @@ export function inOrder(found: string[], known: string[]): string[] {
 const MOST_ROWS = 60;
 
 function MeasurePanel({ measure, about, run, people, behind }: { measure: Measure; about: About; run: string; people: string[]; behind: Behind | undefined }) {
+  const plotted = [...(measure.rows ?? []), ...(measure.judge ?? []), ...(measure.people ?? [])];
+  const [scale, narrow] = [axisOf(plotted), isNarrow(plotted)];
+  const values = (rows: MeasureRow[], label: string) => <Values measure={measure} about={about} rows={rows} label={label} scale={scale} narrow={narrow} />;
   return (
     <Panel title={visible(measured(about, measure.name)) + (measure.corrected ? t("corrected") : "") + (measure.lower_is_better ? t("lower") : "")}>
       {measure.error && <p class="problem">{visible(measure.error)}</p>}
       {measure.reason && <p class="small">{visible(sentence(measure.reason))}</p>}
-      <Values measure={measure} about={about} rows={measure.rows ?? []} label={measure.name} />
+      {values(measure.rows ?? [], measure.name)}
       {measure.judge && measure.judge.length > 0 && (
         <>
           <h3>{t("ofJudge")}</h3>
-          <Values measure={measure} about={about} rows={measure.judge} label={`${measure.name}: ${t("ofJudge")}`} />
+          {values(measure.judge, `${measure.name}: ${t("ofJudge")}`)}
         </>
       )}
       {measure.people && (
         <>
           <h3>{t("ofPeople")}{t("colon")}<bdi>{visible(people.join(", "))}</bdi></h3>
-          <Values measure={measure} about={about} rows={measure.people} label={`${measure.name}: ${t("ofPeople")}`} />
+          {values(measure.people, `${measure.name}: ${t("ofPeople")}`)}
         </>
       )}
       {behind && <BehindMeasure behind={behind} measure={measure.name} />}
@@ -336,10 +371,8 @@ function MeasurePanel({ measure, about, run, people, behind }: { measure: Measur
   );
 }
 
-function Values({ measure, about, rows, label }: { measure: Measure; about: About; rows: MeasureRow[]; label: string }) {
+function Values({ measure, about, rows, label, scale, narrow }: { measure: Measure; about: About; rows: MeasureRow[]; label: string; scale: Scale; narrow: boolean }) {
   const [whole, show] = useState(false);
-  const [from, to] = ends(rows);
-  const narrow = isNarrow(rows);
   const shown = whole ? rows : rows.slice(0, MOST_ROWS);
   return (
     <>
@@ -351,10 +384,7 @@ function Values({ measure, about, rows, label }: { measure: Measure; about: Abou
             cell: (row) => (row[by] === null || row[by] === undefined ? "—" : visible(called(about, by, String(row[by])))),
           })),
           { title: t("value"), kind: "number", cell: (row) => (row.value === null ? <span title={sentence(row.reason ?? "")}>—</span> : <strong>{figure(row.value, narrow)}</strong>) },
-          { title: t("interval"), kind: "picture", cell: (row) => <>
-            <Interval value={row.value} low={row.low} high={row.high} from={from} to={to} narrow={narrow} />
-            <span class="small">{row.low !== null ? between(row.low, row.high, narrow) : visible(sentence(row.reason ?? "—"))}</span>
-          </> },
+          plot<MeasureRow>(scale, narrow, (row) => visible(sentence(row.reason ?? "—"))),
           { title: t("items"), kind: "number", cell: (row) => count(row.items) },
           { title: t("scored"), kind: "number", cell: (row) => `${count(row.n)} / ${count(row.total)}` },
         ]} />

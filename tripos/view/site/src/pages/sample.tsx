@@ -234,7 +234,7 @@ function withCalls(told: { text?: unknown; calls?: unknown } | null): string | n
 }
 
 /** The reply of a step with tools as people read it; any other as it is. */
-function shownReply(reply: string | null, messages: string | null): string | null {
+export function shownReply(reply: string | null, messages: string | null): string | null {
   if (reply === null || !messages?.includes('"role":"tool"')) return reply;
   return shown("calls", reply);
 }

@@ -1,13 +1,13 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { First, RunAbout } from "../contract";
-import type { Row } from "../data";
+import { questionsOf, textsOf } from "../excerpts";
 import { firstOf, type OpenRun, openRun } from "../run";
 import { BASE, selection, SORTS } from "../selection";
 import { at, go, Status, useLoaded, visible, Waiting } from "../ui";
 import { count, figure, money, t, within } from "../words";
 import { called, headingOf, inOrder } from "./report";
 
-const LINE = 76;
+const LINE = 98;
 
 /** The replies of a run: those that come first at once, and all as soon as their table is read. */
 export function Samples({ report, query }: { report: RunAbout; query: URLSearchParams }) {
@@ -18,7 +18,7 @@ export function Samples({ report, query }: { report: RunAbout; query: URLSearchP
     // Not before the first are there: a server does one after the other.
     await firstOf(run, stateOf(report)).catch(() => undefined);
     const open = await openRun(run, stateOf(report));
-    await open.samples.load([...open.dimensions, ...BASE]);
+    await open.samples.load([...open.dimensions, ...BASE, "item_at"]);
     return open;
   }, keys, true);
   const asked = query.toString();
@@ -42,7 +42,7 @@ interface Listed {
   number: (row: number, name: string) => number;
 }
 
-function listedIn({ samples, dimensions }: OpenRun): Listed {
+export function listedIn({ samples, dimensions }: OpenRun): Listed {
   return {
     dimensions,
     rows: samples.rows,
@@ -123,7 +123,7 @@ function List({ listed, open, rows: chosen, values, metric, report, query, excer
   );
 }
 
-function Filters({ listed, report, query, metric, change, clear }: {
+export function Filters({ listed, report, query, metric, change, clear }: {
   listed: Listed; report: RunAbout; query: URLSearchParams; metric: string | null; change: (name: string, values: string[]) => void; clear: () => void;
 }) {
   const { about } = report;
@@ -196,7 +196,7 @@ function Choice({ name, title, values, chosen, change, called, single = false }:
   );
 }
 
-function Search({ search }: { search: (text: string) => void }) {
+export function Search({ search }: { search: (text: string) => void }) {
   const [text, set] = useState("");
   return (
     <form role="search" onSubmit={(event) => { event.preventDefault(); search(text); }}>
@@ -212,7 +212,7 @@ function Search({ search }: { search: (text: string) => void }) {
 const PIECE = 4096;
 
 /** Replies with a text in them, found piece by piece: the wide table is not held in memory. */
-function useSearch(open: OpenRun | undefined, rows: Uint32Array): [Uint32Array | undefined, (text: string) => void] {
+export function useSearch(open: OpenRun | undefined, rows: Uint32Array): [Uint32Array | undefined, (text: string) => void] {
   const [text, search] = useState("");
   const [hits, set] = useState<Uint32Array | undefined>();
   useEffect(() => {
@@ -264,12 +264,15 @@ function Window({ rows, values, metric, listed, open, report, query, excerpts }:
   const to = Math.min(rows.length, Math.ceil((top + height) / LINE) + 4);
   const shown = useMemo(() => [...rows.subarray(from, to)], [rows, from, to]);
   const texts = useLoaded(() => textsOf(open, shown), [shown.join(), open], true);
+  const item = (row: number) => listed.number(row, "item_at");
+  const items = shown.map(item).filter((each) => !Number.isNaN(each));
+  const questions = useLoaded(() => questionsOf(open, items), [items.join(), open], true);
   return (
     <div class="window" ref={frame} tabIndex={0} role="region" aria-label={t("samples")} onScroll={(event) => scroll((event.target as HTMLElement).scrollTop)}>
       <ol class="lines" style={{ height: `${rows.length * LINE}px` }}>
         {shown.map((row, place) => (
           <li key={row} style={{ top: `${(from + place) * LINE}px` }}>
-            <Line row={row} place={from + place} score={values[row]!} metric={metric ?? listed.text(row, "metric")} listed={listed} report={report} query={query} text={texts.value?.get(row) ?? excerpts.get(row)} />
+            <Line row={row} place={from + place} score={values[row]!} metric={metric ?? listed.text(row, "metric")} listed={listed} report={report} query={query} text={texts.value?.get(row) ?? excerpts.get(row)} question={questions.value?.get(item(row))} />
           </li>
         ))}
       </ol>
@@ -277,24 +280,8 @@ function Window({ rows, values, metric, listed, open, report, query, excerpts }:
   );
 }
 
-async function textsOf(open: OpenRun | undefined, rows: number[]): Promise<Map<number, string>> {
-  const found = new Map<number, string>();
-  if (!open) return found;
-  const groups = new Map<number, number[]>();
-  for (const row of rows) groups.set(Math.floor(row / 64), [...(groups.get(Math.floor(row / 64)) ?? []), row]);
-  await Promise.all([...groups.values()].map(async (mine) => {
-    const [from, to] = [Math.min(...mine), Math.max(...mine) + 1];
-    const texts = await open.table("texts").rows(from, to, ["reply", "error"]);
-    for (const row of mine) {
-      const text: Row = texts[row - from] ?? {};
-      found.set(row, String(text["reply"] ?? text["error"] ?? "").slice(0, 400));
-    }
-  }));
-  return found;
-}
-
-function Line({ row, place, score, metric, listed, report, query, text }: {
-  row: number; place: number; score: number; metric: string; listed: Listed; report: RunAbout; query: URLSearchParams; text: string | undefined;
+function Line({ row, place, score, metric, listed, report, query, text, question }: {
+  row: number; place: number; score: number; metric: string; listed: Listed; report: RunAbout; query: URLSearchParams; text: string | undefined; question: string | undefined;
 }) {
   const { dimensions } = listed;
   const of = (name: string) => listed.text(row, name);
@@ -314,6 +301,7 @@ function Line({ row, place, score, metric, listed, report, query, text }: {
           {spread > 0 && <span class="tag apart">{t("apartBy")} {figure(spread, true)}</span>}
           {cost > 0 && <span class="tag">{money(cost)}</span>}
         </span>
+        <bdi class="question">{visible(question ?? "")}</bdi>
         <bdi class="excerpt">{visible(text ?? "").replace(/\s+/g, " ")}</bdi>
       </span>
     </a>

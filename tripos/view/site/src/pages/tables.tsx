@@ -51,7 +51,7 @@ function Rows({ of }: { of: ResultTable }) {
         {of.rows.map((row, place) => [
           ...rule(place),
           <tr key={place}>
-            {row.map((cell, column) => of.columns[column]!.is_text
+            {row.map((cell, column) => of.columns[column]!.is_text && cell.shown
               ? <th key={column} scope="row"><bdi>{visible(cell.shown)}</bdi></th>
               : <td key={column} class="number" title={cell.reason && visible(sentence(cell.reason))}><Figure of={cell} /></td>)}
           </tr>,

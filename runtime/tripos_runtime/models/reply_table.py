@@ -28,7 +28,8 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
-from functools import cached_property
+from functools import cache, cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -36,14 +37,15 @@ from tripos_compiler.errors import TriposError
 from tripos_compiler.plan import ToolCall, write_calls
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.models.base import FREE, Model, ModelError, Reply, Request, RequestOrigin
+from tripos_runtime.models.kinds import REPLIES
 from tripos_runtime.models.mocks import word_tokens
 
-PREFIX = "mock/replies:"
 REPLY, CALLS, FINISH = "reply", "calls", "finish_reason"
+PART = "contains"
 ITEM = "item."
 """The beginning of a column about a field of the item."""
 FACTS = (
-    "item", "scenario", "role", "ask", "scorer", "sample", "turn", "element", "prompt", "prompt_sha256", "contains",
+    "item", "scenario", "role", "ask", "scorer", "sample", "turn", "element", "prompt", "prompt_sha256", PART,
 )  # fmt: skip
 NUMBERS = ("sample", "turn")
 SHOWN = 16
@@ -58,21 +60,17 @@ def file_of(name: str) -> Path:
     >>> file_of("mock/replies:replies.csv").name
     'replies.csv'
     """
-    return Path(name.removeprefix(PREFIX)).expanduser()
+    return Path(name.removeprefix(REPLIES.prefix)).expanduser()
 
 
-def content_identity(name: str) -> str:
-    """Return the identity of a model `mock/replies:FILE`, which is the digest of its file; the name itself if there is
-    no such file."""
-    path = file_of(name)
-    if not path.is_file():
-        return name
+def table_identity(path: Path) -> str:
+    """Return the identity of the model that replies from a file: the digest of its content."""
     with path.open("rb") as file:
         return f"mock/replies @ sha256:{hashlib.file_digest(file, 'sha256').hexdigest()[:SHOWN]}"
 
 
 @dataclass(frozen=True)
-class ScriptedReply:
+class TableReply:
     """A row of the table: the number of the row, from 1, the facts that it gives about requests, and the reply."""
 
     number: int
@@ -82,7 +80,7 @@ class ScriptedReply:
     finish_reason: str = "stop"
 
 
-def read_replies(rows: Iterable[Mapping[str, Any]], shown: str) -> list[ScriptedReply]:
+def read_replies(rows: Iterable[Mapping[str, Any]], shown: str) -> list[TableReply]:
     """Return the replies of a table. `shown` is the name of the file in messages. Raises `TriposError` R0114 for a row
     that cannot be one, for two rows about the same requests, and for a table without rows.
 
@@ -93,7 +91,7 @@ def read_replies(rows: Iterable[Mapping[str, Any]], shown: str) -> list[Scripted
     tripos_compiler.errors.TriposError: R0114: row 1 of r.jsonl: there is no column `aks`
       help: did you mean `ask`?
     """
-    replies: list[ScriptedReply] = []
+    replies: list[TableReply] = []
     earlier: dict[tuple[tuple[str, str], ...], int] = {}
     for number, row in enumerate(rows, 1):
         reply = _read_row(number, row, f"row {number} of {shown}")
@@ -108,7 +106,7 @@ def read_replies(rows: Iterable[Mapping[str, Any]], shown: str) -> list[Scripted
     return replies
 
 
-def _read_row(number: int, row: Mapping[str, Any], where: str) -> ScriptedReply:
+def _read_row(number: int, row: Mapping[str, Any], where: str) -> TableReply:
     facts: dict[str, str] = {}
     for column, value in row.items():
         if column in (REPLY, CALLS, FINISH):
@@ -126,12 +124,12 @@ def _read_row(number: int, row: Mapping[str, Any], where: str) -> ScriptedReply:
         if column == "prompt_sha256" and not re.fullmatch(r"[0-9a-fA-F]{64}", text):
             raise TriposError("R0114", f"{where}: `{column}` is no SHA-256", "write its 64 hexadecimal digits")
         facts[column] = str(int(text)) if column in NUMBERS else text.lower() if column == "prompt_sha256" else text
-    said, calls = row.get(REPLY), row.get(CALLS)
-    if said is None and fact_text(calls) is None:
+    reply, calls = row.get(REPLY), row.get(CALLS)
+    if reply is None and fact_text(calls) is None:
         raise TriposError("R0114", f"{where} has no `reply`", 'write it; a model that says nothing replies ""')
-    text = said if isinstance(said, str) else "" if said is None else json.dumps(said, ensure_ascii=False)
+    text = reply if isinstance(reply, str) else "" if reply is None else json.dumps(reply, ensure_ascii=False)
     reason = fact_text(row.get(FINISH)) or "stop"
-    return ScriptedReply(number, facts, text, None if fact_text(calls) is None else _calls(calls, where), reason)
+    return TableReply(number, facts, text, None if fact_text(calls) is None else _calls(calls, where), reason)
 
 
 def _calls(value: Any, where: str) -> tuple[ToolCall, ...]:
@@ -158,18 +156,19 @@ def fact_text(value: Any) -> str | None:
 
 
 @dataclass
-class ScriptedModel(Model):
-    """Replies what a table says. `shown` is the name of its file in messages."""
+class ReplyTableModel(Model):
+    """A model that replies what a table says. `shown` is the name of its file in messages, `identity` the identity of
+    the content from which `replies` were read."""
 
     name: str
-    replies: Sequence[ScriptedReply]
+    replies: Sequence[TableReply]
     shown: str
+    identity: str
     used: set[int] = field(default_factory=set)
     """The numbers of the rows that replied."""
     errors: dict[str, None] = field(default_factory=dict)
     """The distinct messages of the requests without a reply."""
     structured = True
-    needs_origin = True
     price = FREE
 
     async def ask(self, request: Request) -> Reply:
@@ -185,52 +184,45 @@ class ScriptedModel(Model):
         tokens_in = sum(word_tokens(message.content) for message in request.messages)
         return Reply(text, self.name, row.finish_reason, tokens_in, word_tokens(text), 0.0)
 
-    def _text(self, row: ScriptedReply, request: Request) -> str:
+    def _text(self, row: TableReply, request: Request) -> str:
         """Return the reply of a row, with its calls if the request offers tools."""
         if request.tools:
             return write_calls(row.text, list(row.calls or ()))
         if row.calls is not None:
-            message = f"row {row.number} of {self.shown} calls functions, and {_told(request.origin)} offers none"
+            message = f"row {row.number} of {self.shown} calls functions, and {_place_of(request.origin)} offers none"
             raise ModelError("R0114", message, "take `calls` out of the row")
         return row.text
 
-    def _find(self, request: Request) -> ScriptedReply:
-        for messages in _readings(request):
-            fitting = [row for row in self._candidates(request.origin) if _fits(row, request, messages)]
+    def _find(self, request: Request) -> TableReply:
+        for text in _readings(request):
+            fitting = list(self._fitting(request.origin, text))
             if not fitting:
                 continue
             most = max(len(row.facts) for row in fitting)
             best = [row for row in fitting if len(row.facts) == most]
             if len(best) > 1:
-                rows = " and ".join(str(row.number) for row in best[:2])
-                message = f"rows {rows} of {self.shown} fit {_told(request.origin)} equally well"
+                rows = " and ".join(map(str, sorted(row.number for row in best)[:2]))
+                message = f"rows {rows} of {self.shown} fit {_place_of(request.origin)} equally well"
                 raise ModelError("R0114", message, "give one of them a further column, such as `scenario`")
             return best[0]
         hint = "add a row for it, or one with nothing but `reply`, which replies to whatever has no other"
-        raise ModelError("R0114", f"no row of {self.shown} is for {_told(request.origin)}", hint)
+        raise ModelError("R0114", f"no row of {self.shown} is for {_place_of(request.origin)}", hint)
 
-    def _candidates(self, origin: RequestOrigin | None) -> Iterable[ScriptedReply]:
-        """Return the rows that may fit, in the order of the file: those about the item, and those about none."""
-        keys = [None, *(() if origin is None else self._item_keys(origin))]
-        return [
-            self.replies[place] for place in sorted({place for key in keys for place in self._by_item.get(key, ())})
-        ]
-
-    def _item_keys(self, origin: RequestOrigin) -> Iterable[tuple[str, str | None]]:
-        return [(column, value) for column in self._item_columns for value in _item_values(column, origin)]
+    def _fitting(self, origin: RequestOrigin | None, message: str) -> Iterable[TableReply]:
+        """Yield the rows whose facts all hold of a request from `origin` with this message."""
+        values = cache(lambda column: _fact_values(column, origin, message))
+        for columns, rows_by_values in self._index.items():
+            for key in set(product(*map(values, columns))):
+                yield from (row for row in rows_by_values.get(key, ()) if row.facts.get(PART, "") in message)
 
     @cached_property
-    def _item_columns(self) -> frozenset[str]:
-        return frozenset(key[0] for key in self._by_item if key is not None)
-
-    @cached_property
-    def _by_item(self) -> Mapping[tuple[str, str | None] | None, list[int]]:
-        """The positions of the rows by their first fact about the item."""
-        found: dict[tuple[str, str | None] | None, list[int]] = {}
-        for place, row in enumerate(self.replies):
-            about = ((name, value) for name, value in row.facts.items() if name == "item" or name.startswith(ITEM))
-            found.setdefault(next(about, None), []).append(place)
-        return found
+    def _index(self) -> Mapping[tuple[str, ...], Mapping[tuple[str, ...], Sequence[TableReply]]]:
+        """The rows by the columns of their exact facts, which are all but `contains`, and by the values of these."""
+        index: dict[tuple[str, ...], dict[tuple[str, ...], list[TableReply]]] = {}
+        for row in self.replies:
+            exact = {name: _as_compared(name, value) for name, value in sorted(row.facts.items()) if name != PART}
+            index.setdefault(tuple(exact), {}).setdefault(tuple(exact.values()), []).append(row)
+        return index
 
     def end_notes(self, *, partial: bool) -> list[str]:
         """Return the first errors of requests without a row, and a note on the rows that replied to nothing,
@@ -253,33 +245,35 @@ def _readings(request: Request) -> list[str]:
     return [*contents[-1:], *(contents[-3:-2] if corrected else ())] or [""]
 
 
-def _fits(row: ScriptedReply, request: Request, message: str) -> bool:
-    return all(_holds(name, value, request, message) for name, value in row.facts.items())
+def _as_compared(column: str, value: str) -> str:
+    return value.strip() if column == "prompt" else value
 
 
-def _holds(name: str, value: str, request: Request, message: str) -> bool:
-    """Return true if a fact holds of a request, whose last message is `message`."""
-    match name:
+def _fact_values(column: str, origin: RequestOrigin | None, message: str) -> Sequence[str]:
+    """Return the values that a column has for a request from `origin` with this message: one, or none if the request
+    has no such fact; an item may have several names."""
+    match column:
         case "prompt":
-            return message.strip() == value.strip()
+            return [_as_compared(column, message)]
         case "prompt_sha256":
-            return hashlib.sha256(message.encode("utf-8", "replace")).hexdigest() == value
-        case "contains":
-            return value in message
-    origin = request.origin
+            return [hashlib.sha256(message.encode("utf-8", "replace")).hexdigest()]
     if origin is None:
-        return False
-    if name == "item" or name.startswith(ITEM):
-        return value in _item_values(name, origin)
-    return fact_text(origin.number if name == "sample" else getattr(origin, name)) == value
+        return []
+    value: Any
+    match column:
+        case "item":
+            return origin.item_names
+        case "sample":
+            value = origin.number
+        case _ if column.startswith(ITEM):
+            value = origin.values.get(column.removeprefix(ITEM))
+        case _:
+            value = getattr(origin, column)
+    text = fact_text(value)
+    return [] if text is None else [text]
 
 
-def _item_values(column: str, origin: RequestOrigin) -> tuple[str | None, ...]:
-    """Return the texts that a column about the item may have for a request."""
-    return origin.item_names if column == "item" else (fact_text(origin.values.get(column.removeprefix(ITEM))),)
-
-
-def _told(origin: RequestOrigin | None) -> str:
+def _place_of(origin: RequestOrigin | None) -> str:
     """Return a request in words, for messages."""
     if origin is None:
         return "this request"

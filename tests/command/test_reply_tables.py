@@ -14,6 +14,7 @@ import pytest
 
 from tests.conftest import Command
 from tests.lengths import spread
+from tripos.runs import preparation
 
 SPEC = """\
 benchmark script "1.0.0" { languages en }
@@ -322,3 +323,30 @@ def test_unused_rows_are_no_note_of_several_workers(folder: Path, tripos: Comman
     done = run(tripos, write("r.jsonl", [{"reply": "1"}, SURE, NEVER]), "mock/fair", "--workers", "2")
     assert done.code == 0, done.err
     assert "no request was for" not in done.err
+
+
+def test_identity_and_replies_are_those_of_one_read(
+    folder: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = write("r.jsonl", [{"reply": "1"}, SURE])
+    select = preparation.select_cases
+
+    def replaced(*args: Any) -> Any:
+        write("r.jsonl", [{"reply": "2"}, SURE])
+        return select(*args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(preparation, "select_cases", replaced)
+        assert run(tripos, model).code == 0
+    assert {reply for (_, step, _, _), reply in replies(tripos).items() if step == "reply"} == {"1"}
+    write("r.jsonl", [{"reply": "1"}, SURE])
+    assert run(tripos, model, "mock/fair", "--json").data["calls"]["asked"] == 0
+
+
+def test_a_recorded_run_is_replayed_without_its_table(folder: Path, tripos: Command) -> None:
+    done = run(tripos, write("r.jsonl", [{"reply": "1"}, SURE]))
+    assert done.code == 0, done.err
+    Path("r.jsonl").unlink()
+    done = tripos("run", "script.tripos", "--model", "replay/results", "--role", "judge=mock/fair", "--json",
+                  "--store", "again")  # fmt: skip
+    assert done.code == 0, done.err
