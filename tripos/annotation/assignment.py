@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from statistics import fmean, pvariance, variance
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tripos.annotation.batch import (
     AssignedElement,
@@ -173,6 +173,12 @@ class AssignmentOptions:
     """Whether a scenario and model with more varied grades (`spreads`) gets a larger share."""
     balance: tuple[str, ...] = ()
     """Axes, arms and columns whose values keep their proportions in the sample, within each scenario and model."""
+
+    @property
+    def recorded(self) -> dict[str, Any]:
+        """The options that were given, as the record of a batch has them."""
+        options = dataclasses.asdict(dataclasses.replace(self, items=None))
+        return {name: value for name, value in options.items() if value not in (None, (), {})}
 
     @property
     def is_representative(self) -> bool:
@@ -388,8 +394,6 @@ class AssignmentDesk:
         order = shuffled(drawn, choice.seed, self.name)
         rows = tuple(_row(reply, drawn[reply], choice.seed, self.name, sizes.get(_stratum(reply))) for reply in order)
         name = batch_name(self.run.run_id, self.role, self.name, choice.seed, rows)
-        told = dataclasses.asdict(dataclasses.replace(choice, items=None))
-        chosen = {key: value for key, value in told.items() if value not in (None, (), {})}
         batch = Batch(
             name,
             self.run.run_id,
@@ -398,7 +402,7 @@ class AssignmentDesk:
             self.name,
             choice.seed,
             now().isoformat(timespec="seconds"),
-            chosen,
+            choice.recorded,
             rows,
             self.round,
         )
