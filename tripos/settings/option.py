@@ -92,7 +92,7 @@ class Kind(Generic[T]):
         if not self.allows(value):
             return f"`{name}` cannot be `{value}`"
         if self.least is not None and value <= self.least and (self.above or value < self.least):
-            return f"`{name}` must be {'more than' if self.above else 'at least'} {self.least:g}{self.unit}"
+            return f"`{name}` must be {'more than' if self.above else 'at least'} {self.least:.16g}{self.unit}"
         if self.most is not None and value > self.most:
             return f"`{name}` must be at most {self.most:.16g}{self.unit}"
         if self.pattern and re.fullmatch(self.pattern, value) is None:

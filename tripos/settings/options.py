@@ -61,6 +61,7 @@ TABLE_FORMAT = choice("text", "md", "latex", "csv", "json", "html", short={"mark
 MARGIN_OF = Kind(_margin, "[NAME=]X", noun="number")
 LENGTH = Kind(length_pt, "LENGTH", noun="length such as 8.4cm")
 RATE = number(0, above=True)
+PORT = whole(0, 65_535)
 KUBERNETES_NAME = text("NAME", pattern=r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$")
 
 PLOTS = ("leaderboard", "runs", "heatmap", "radar", "gain", "judges", "calibration", "power", "cost")
@@ -554,7 +555,7 @@ class ViewParameters(Parameters):
     to = option(
         text("FOLDER", completes="folder"), "write the page to this folder, for any web server or to open from disk"
     )
-    port = option(whole(metavar=None), "serve on this port (default: any that is free)", default=0)
+    port = option(PORT, "serve on this port (default: any that is free)", default=0)
     open = flag("open the page in the browser")
     json = JSON.but("with --to: print a summary as JSON", needs=("to",))
     _one_of = Alternatives((to, port))
@@ -725,7 +726,7 @@ class AnnotateParameters(Parameters):
         short="o",
     )
     page = flag("grade on a page in the browser, served to this machine only")
-    port = option(whole(0, 65535), "with --page: port of the page (default: a free port)", needs=("page",))
+    port = option(PORT, "with --page: port of the page (default: a free port)", needs=("page",))
     sample = option(COUNT, "draw N replies in all, evenly over scenarios and models")
     overlap = option(
         number(0, 1, "SHARE"),
