@@ -28,7 +28,8 @@ class Kind(Generic[T]):
     `read` parses the text of the command line and raises `ValueError` if it cannot; `noun` names the notation in that
     message. `least` and `most` are the bounds of a number; with `above`, `least` itself is excluded. `completes` names
     what a shell suggests: `spec`, `folder`, `file`, `model`, `run`, `scenario` or `word`. `place` is `local` for a
-    folder or file of this machine, and `store` for one that may also be in a bucket. `choices` are the only allowed
+    folder or file of this machine, `written` for one that the command writes, and `store` for one that may also be in a
+    bucket. `choices` are the only allowed
     values, or the location `module:NAME` of a dictionary with these values as keys, which is imported on first use.
     """
 
