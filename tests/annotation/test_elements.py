@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from openpyxl import load_workbook
 
@@ -126,7 +127,7 @@ def test_agreement_holds_raters_against_each_other_element_by_element(claims: Pa
         "  gives  choice(SUPPORTED, REFUTED, UNKNOWN)", "  gives  choice(SUPPORTED: 1, REFUTED: 2, UNKNOWN: 3)"
     )
     Path("spec.tripos").write_text(counted, "utf-8")
-    run(tripos)
+    run(tripos, "mock/fair:a,mock/noisy:b")
     for name in ("anna", "ben"):  # who get the claims in different orders, and label them alike
         assert tripos("annotate", "--name", name).code == 0
         fill(f"{name}.xlsx")
@@ -134,6 +135,18 @@ def test_agreement_holds_raters_against_each_other_element_by_element(claims: Pa
     of_people = "evaluator_a = 'human/anna' and evaluator_b = 'human/ben'"
     (row,) = ask(f"select n, exact, correlation from claims.agreement() where {of_people}")
     assert (row["n"], row["exact"], row["correlation"]) == (len(CLAIMS), 1.0, pytest.approx(1.0))
+    ranges = """select item_id, sample_id, element_place, (max(value) - min(value)) / 2 as apart from claims.scores
+      where {} group by all having count(distinct evaluator) > 1"""
+    of_judges = ranges.format("starts_with(evaluator, 'mock/')")
+    of_items = ask(f"select item_id, avg(apart) as apart from ({of_judges}) group by all order by all")
+    assert len(of_items) == 5
+    assert ask("select item_id, apart from claims.item_analysis() where apart is not null order by all") == of_items
+    widest = ask(f"select sample_id, max(apart) as apart from ({ranges.format('true')}) group by all order by all")
+    assert tripos("view", "--to", "site").code == 0
+    last = tripos("list", "--json").data[0]["run_id"]
+    (shown,) = Path("site").glob(f"runs/{last}/*/samples.parquet")
+    rows = sorted(pq.read_table(shown, columns=["sample_id", "spread"]).to_pylist(), key=lambda row: row["sample_id"])
+    assert [row["spread"] for row in rows] == pytest.approx([row["apart"] for row in widest])
     picture = make_picture("judges", Store.open("results", create=False))
     of_anna = [row["scores"] for row in picture.rows if row["human"] == "human/anna"]
     assert sum(of_anna) == len(CLAIMS) * len({row["judge"] for row in picture.rows})

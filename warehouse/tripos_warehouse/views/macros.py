@@ -100,10 +100,11 @@ _GIVEN_OF_SUMS = """
 _TOTALS = """
   select given.scenario, given.metric, given.model, sum(given.value) as total, count(*) as items
   from given group by all"""
-# A row for each scenario, metric and item: the mean range of several judges' scores of a reply, by the scale.
+# A row for each scenario, metric and item: the mean range of several judges' scores of a reply, or of an element of it, by
+# the scale.
 _SPLIT = """
   select judged.scenario, judged.metric, judged.item_id, avg(judged.apart) as apart from (
-    select score.scenario, score.metric, score.item_id, score.sample_id,
+    select score.scenario, score.metric, score.item_id, score.sample_id, score.element_place,
       (max(score.value) - min(score.value)) / nullif(any_value(score.high) - any_value(score.low), 0) as apart
     from {schema}.scores as score
     where score.value is not null and score.evaluator is not null and GRADED and CHOSEN
