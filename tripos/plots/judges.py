@@ -174,9 +174,6 @@ def _evaluator(source: PictureSource) -> str | None:
     wanted = source.options.against
     if wanted is None:
         return None
-    from tripos_warehouse import sql
-    from tripos_warehouse.store.schemas import HUMAN
-
     schema = sql.name(source.plan.benchmark.name)
     names = {
         name for (name,) in source.connection.execute(f"select distinct evaluator from {schema}.scores").fetchall()

@@ -330,8 +330,9 @@ class RunTables:
         text = [
             f"cast(shown.{sql.name(dimension)} as varchar) as {sql.name(dimension)}" for dimension in self.dimensions
         ]
-        # A row for each reply: its case, its score (of its first scaled metric), the largest spread between evaluators on
-        # a metric of the reply or of one of its elements, and the start and number of its rows in the tables of scores, judgements and turns.
+        # A row for each reply: its case, its score (of its first scaled metric), the largest spread between evaluators
+        # of the reply or one of its elements, and the start and number of its rows in the tables of scores, judgements
+        # and turns.
         return f"""
             with by_metric as (
               select shown.n, row.metric, count(*) as many,
@@ -363,7 +364,8 @@ class RunTables:
               coalesce(graded.scores, 0) as scores, graded.scores_at, coalesce(judged.judgements, 0) as judgements,
               judged.judgements_at, coalesce(said.turns, 0) as turns, said.turns_at,
               placed.item_at::integer as item_at
-            from {replies} as shown left join graded using (n) left join apart using (n) left join judged using (n) left join said using (n)
+            from {replies} as shown left join graded using (n) left join apart using (n)
+              left join judged using (n) left join said using (n)
               left join placed on shown.scenario = placed.scenario and shown.item_id = placed.item_id
             order by n"""
 

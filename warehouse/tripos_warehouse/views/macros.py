@@ -100,8 +100,8 @@ _GIVEN_OF_SUMS = """
 _TOTALS = """
   select given.scenario, given.metric, given.model, sum(given.value) as total, count(*) as items
   from given group by all"""
-# A row for each scenario, metric and item: the mean range of several judges' scores of a reply, or of an element of it, by
-# the scale.
+# A row for each scenario, metric and item: the mean range of several judges' scores of a reply, or of an element of it,
+# by the scale.
 _SPLIT = """
   select judged.scenario, judged.metric, judged.item_id, avg(judged.apart) as apart from (
     select score.scenario, score.metric, score.item_id, score.sample_id, score.element_place,
