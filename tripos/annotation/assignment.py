@@ -330,6 +330,16 @@ def round_robin(queues: Sequence[Sequence[GradableReply]]) -> Iterator[GradableR
 
 # Assignments
 NAME = re.compile(r"[^\W_][\w.-]{0,62}")
+MOST_NAME_BYTES = 200
+"""The maximum length of a person's name in UTF-8, since it is also used as a file name."""
+
+
+def check_name(name: str) -> None:
+    """Raise `TriposError` S0702 for a text that cannot be the name of a person."""
+    if not NAME.fullmatch(name) or len(name.encode()) > MOST_NAME_BYTES:
+        shown = name if len(name) <= 40 else f"{name[:40]}…"
+        example = f"letters, digits, `.`, `_` and `-`, at most 63, such as {AnnotateParameters.name} anna"
+        raise TriposError("S0702", f"`{shown}` cannot be the name of a person here", example)
 
 
 @dataclass(frozen=True)
@@ -360,12 +370,7 @@ class AssignmentDesk:
 
     def __post_init__(self) -> None:
         """Raise `TriposError` S0701 for a role that grades nothing, and S0702 for an invalid name."""
-        if not NAME.fullmatch(self.name):
-            raise TriposError(
-                "S0702",
-                f"`{self.name}` cannot be the name of a person here",
-                f"letters, digits, `.`, `_` and `-`, such as {AnnotateParameters.name} anna",
-            )
+        check_name(self.name)
         grading_role(self.plan, self.role, self.run.compared_role)
 
     @property

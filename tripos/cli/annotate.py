@@ -10,7 +10,7 @@ from pathlib import Path
 
 import orjson
 
-from tripos.annotation.assignment import Assignment, AssignmentDesk, AssignmentOptions, expected_gains
+from tripos.annotation.assignment import Assignment, AssignmentDesk, AssignmentOptions, check_name, expected_gains
 from tripos.annotation.batch import Batch, GradeError, IngestedGrades, ReturnedGrades, check_grades, get_batch
 from tripos.annotation.carry_over import carry_to_other_runs
 from tripos.annotation.page import GradingPage
@@ -34,8 +34,6 @@ from tripos_warehouse.views.runs import find_run, get_selected, known_in_run, ma
 
 SHEET = ".xlsx"
 MOST_FAULTS = 40
-LONGEST_NAME = 200
-"""The maximum length of a person's name in bytes. It is also used as a file name."""
 
 
 def main(context: Context) -> Outcome:
@@ -105,11 +103,7 @@ def _output(options: Namespace) -> Path:
             "the name of the person is missing",
             f"give {AnnotateParameters.name} NAME; the scores will say human/NAME",
         )
-    if len(options.name.encode("utf-8", "surrogatepass")) > LONGEST_NAME:
-        fault = f"the name of the person has {len(options.name):,} characters, which no file name can hold"
-        raise TriposError("R0202", fault, f"write a shorter one, such as {AnnotateParameters.name} anna")
-    if options.port is not None and not options.page:
-        raise TriposError("R0202", f"`{AnnotateParameters.port}` is for a page", f"give {AnnotateParameters.page} too")
+    check_name(options.name)
     later = "" if _round(options) is None else f"-round{options.round}"
     path = Path(options.output or f"{options.name}{later}{'.jsonl' if options.page else SHEET}")
     if options.page:
