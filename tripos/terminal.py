@@ -175,8 +175,8 @@ def show_json(text: str) -> None:
 
 
 def show_output(text: str) -> None:
-    """Print the input of another program, such as CSV, on standard output: unchanged and in UTF-8, except on a
-    terminal."""
+    """Print a text for another program, such as CSV, on standard output: unchanged and in UTF-8, except on a
+    terminal, where control characters are escaped."""
     terminal = sys.stdout.isatty()
     if not terminal and isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from openpyxl import load_workbook
 
@@ -15,6 +16,7 @@ from tests.annotation.test_page import AT, PATH, TOKEN, got, posted
 from tests.conftest import Command
 from tripos.annotation.assignment import AssignmentDesk, AssignmentOptions
 from tripos.annotation.sheet import GradesFile
+from tripos.plots.plot import make_picture
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect_run
 from tripos_warehouse.views.runs import get_plan
@@ -117,6 +119,41 @@ def test_a_person_labels_each_element_and_no_figure_of_models_moves(claims: Path
     assert tripos("annotate", "--name", "anna").code != 0  # all of it is graded
     assert figures(tripos) == after
     assert tripos("store", "check").code == 0
+
+
+def test_agreement_holds_raters_against_each_other_element_by_element(claims: Path, tripos: Command, ask: Rows) -> None:
+    counted = SPEC[: SPEC.index("  measure macro")] + "  measure level = mean(verdict)\n}\n"
+    counted = counted.replace(
+        "  gives  choice(SUPPORTED, REFUTED, UNKNOWN)", "  gives  choice(SUPPORTED: 1, REFUTED: 2, UNKNOWN: 3)"
+    )
+    Path("spec.tripos").write_text(counted, "utf-8")
+    run(tripos, "mock/fair:a,mock/noisy:b")
+    for name in ("anna", "ben"):  # who get the claims in different orders, and label them alike
+        assert tripos("annotate", "--name", name).code == 0
+        fill(f"{name}.xlsx")
+        assert tripos("annotate", "--take", f"{name}.xlsx").code == 0
+    of_people = "evaluator_a = 'human/anna' and evaluator_b = 'human/ben'"
+    (row,) = ask(f"select n, exact, correlation from claims.agreement() where {of_people}")
+    assert (row["n"], row["exact"], row["correlation"]) == (len(CLAIMS), 1.0, pytest.approx(1.0))
+    ranges = """select item_id, sample_id, element_place, (max(value) - min(value)) / 2 as apart from claims.scores
+      where {} group by all having count(distinct evaluator) > 1"""
+    of_judges = ranges.format("starts_with(evaluator, 'mock/')")
+    of_items = ask(f"select item_id, avg(apart) as apart from ({of_judges}) group by all order by all")
+    assert len(of_items) == 5
+    assert ask("select item_id, apart from claims.item_analysis() where apart is not null order by all") == of_items
+    widest = ask(f"select sample_id, max(apart) as apart from ({ranges.format('true')}) group by all order by all")
+    assert tripos("view", "--to", "site").code == 0
+    last = tripos("list", "--json").data[0]["run_id"]
+    (shown,) = Path("site").glob(f"runs/{last}/*/samples.parquet")
+    rows = sorted(pq.read_table(shown, columns=["sample_id", "spread"]).to_pylist(), key=lambda row: row["sample_id"])
+    assert [row["spread"] for row in rows] == pytest.approx([row["apart"] for row in widest])
+    picture = make_picture("judges", Store.open("results", create=False))
+    of_anna = [row["scores"] for row in picture.rows if row["human"] == "human/anna"]
+    assert sum(of_anna) == len(CLAIMS) * len({row["judge"] for row in picture.rows})
+    apart = ask("select element_place, given from claims.disagreements(n := 100)")
+    assert apart and all(row["element_place"] is not None for row in apart)
+    same = [dict(part.rsplit(" ", 1) for part in row["given"].split(", ")) for row in apart]
+    assert all(grades["human/anna"] == grades["human/ben"] for grades in same)
 
 
 def test_people_beside_the_models_agree_by_element(claims: Path, tripos: Command, ask: Rows) -> None:

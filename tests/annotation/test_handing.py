@@ -106,7 +106,7 @@ def test_of_an_overlap_that_share_was_handed_to_others_and_the_rest_to_nobody(ra
     anna, ben = ({row["sample_id"] for row in rows_of(name)} for name in ("anna", "ben"))
     assert len(ben) == 4
     assert len(anna & ben) == 2
-    assert "2 replies of these somebody else was handed too" in done.out
+    assert "2 replies that somebody else was assigned too" in done.out
 
 
 def test_with_an_overlap_nobody_is_handed_a_reply_twice(ran: Path, tripos: Command) -> None:
@@ -118,7 +118,7 @@ def test_with_an_overlap_nobody_is_handed_a_reply_twice(ran: Path, tripos: Comma
 
 
 def test_a_person_is_told_where_there_are_fewer_than_asked_for(ran: Path, tripos: Command) -> None:
-    assert "2 fewer than asked for: there are no more" in tripos("annotate", "--name", "anna", "--sample", "12").out
+    assert "2 fewer than `--sample`: there are no more" in tripos("annotate", "--name", "anna", "--sample", "12").out
 
 
 def test_only_a_scenario_and_a_limit_of_items_can_be_asked_for(ran: Path, tripos: Command) -> None:
@@ -137,14 +137,15 @@ def test_only_a_scenario_and_a_limit_of_items_can_be_asked_for(ran: Path, tripos
         ([], ["error[R0202]", "give --name NAME"]),
         (["--name", "anna", "--overlap", "0.5"], ["error[R0202]", "--sample N"]),
         (["--name", "anna", "--overlap", "1.5"], ["error[R0202]", "`--overlap` must be at most 1"]),
-        (["--name", "a" * 300], ["error[R0202]", "300 characters", "write a shorter one"]),
+        (["--name", "a" * 300], ["error[S0702]", "aaaa…` cannot be", "at most 63"]),
+        (["--name", "𐌰" * 60], ["error[S0702]"]),
         (["--name", "anna", "--port", "80"], ["error[R0202]", "--page"]),
         (["--name", "anna", "-o", "a.csv"], ["error[R0202]", ".xlsx"]),
         (["--name", "anna", "--page", "-o", "a.xlsx"], ["error[R0202]", "JSON Lines"]),
         (["--name", "anna", "--scenario", "sum"], ["error[R0202]", "did you mean `sums`?"]),
         (["none", "--name", "anna"], ["error[S0301]"]),
         (["--name", "anna", "--partial"], ["error[R0202]", "--take FILE"]),
-        (["--take", "a.xlsx", "--name", "anna"], ["error[R0202]", "`--name` says nothing"]),
+        (["--take", "a.xlsx", "--name", "anna"], ["error[R0202]", "`--name` is for drawing replies"]),
     ],
 )
 def test_a_wrong_command_says_how_it_is_right(

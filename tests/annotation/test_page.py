@@ -209,6 +209,19 @@ def test_half_a_line_that_a_crash_left_is_not_read_and_not_built_on(hand: Assign
     assert [entry.value for entry in read_grades(PATH).entries] == [8.0]
 
 
+def test_a_last_line_without_a_line_end_counts(hand: Assignment, grades: GradesFile) -> None:
+    row = hand.batch.rows[0].row
+    posted(hand, grades, {"row": row, "metric": "CLEAR", "value": 3})
+    grades.close()
+    PATH.write_bytes(PATH.read_bytes().rstrip())
+    assert [entry.value for entry in read_grades(PATH).entries] == [3.0]
+    again = GradesFile(PATH, hand.batch, AT.isoformat())
+    again.explain(row, "why", AT.isoformat())
+    again.close()
+    found = read_grades(PATH)
+    assert [entry.value for entry in found.entries] == [3.0] and found.rationales == {row: "why"}
+
+
 def test_a_grade_can_be_taken_away_again(hand: Assignment, grades: GradesFile) -> None:
     row = hand.batch.rows[0].row
     posted(hand, grades, {"row": row, "metric": "CLEAR", "value": 3}, {"row": row, "metric": "CLEAR", "value": None})
@@ -222,6 +235,17 @@ def test_the_file_of_another_batch_is_left_alone(hand: Assignment, grades: Grade
     done = tripos("annotate", "--name", "ben", "--page", "-o", str(PATH))
     assert done.code == 2 and "error[S0703]" in done.err
     assert PATH.read_bytes() == before
+
+
+def test_options_that_a_begun_page_does_not_take_are_named(
+    ran: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tripos.view.server.serve", lambda *args: None)
+    assert "goes on with the replies" not in tripos("annotate", "--name", "anna", "--page", "--sample", "2").out
+    assert "goes on with the replies" not in tripos("annotate", "--name", "anna", "--page", "--sample", "2").out
+    assert "goes on with the replies" not in tripos("annotate", "--name", "anna", "--page").out
+    told = tripos("annotate", "--name", "anna", "--page", "--sample", "5", "--seed", "0").out
+    assert "anna.jsonl goes on with the replies that it has, without `--sample`;" in told
 
 
 def test_a_port_that_is_taken_is_told(hand: Assignment, grades: GradesFile) -> None:

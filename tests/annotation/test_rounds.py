@@ -66,7 +66,7 @@ def test_a_later_run_of_the_same_replies_has_both_rounds(twice: Path, tripos: Co
 def test_a_file_that_is_taken_back_knows_its_round(twice: Path, tripos: Command) -> None:
     done = tripos("annotate", "--take", "anna.xlsx", "--round", "2")
     assert done.code == 2
-    assert "`--round` says nothing about a file that is taken back" in done.err
+    assert "`--round` is for drawing replies, and `--take` imports the grades of a file" in done.err
 
 
 LABELLED = """benchmark labelled "1.0.0" { languages en }

@@ -66,6 +66,10 @@ def test_only_grades_of_allocated_metrics_and_rationales_are_unlocked(book: Work
     assert opened == {*both, ("mark:RIGHT", "Sums")}
 
 
+def test_a_rationale_stays_the_text_that_is_typed(book: Workbook) -> None:
+    assert {cell.number_format for cell in cells(grades_sheet(book), "rationale")} == {"@"}
+
+
 def test_headings_stay_in_sight_and_names_out_of_it(book: Workbook) -> None:
     sheet = grades_sheet(book)
     assert sheet.freeze_panes == "B3"

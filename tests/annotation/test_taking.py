@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from datetime import date
+from io import FileIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from openpyxl import Workbook, load_workbook
@@ -65,9 +68,7 @@ def test_what_a_person_has_graded_is_not_handed_out_again(handed: Path, tripos: 
     models = "mock/careful,mock/careful:b,mock/careful:c"
     assert once("run", "quiz.tripos", "--model", models, "--role", f"judge={JUDGE}", "--json").code == 0
     done = tripos("annotate", "--name", "anna", "-o", "more.xlsx")
-    assert (
-        done.out.startswith("5 replies of run") and "not handed out again: 10 replies that anna has graded" in done.out
-    )
+    assert done.out.startswith("5 replies of run") and "not assigned again: 10 replies that anna has graded" in done.out
 
 
 def test_a_sheet_of_which_whole_columns_were_formatted_is_read(handed: Path, tripos: Command) -> None:
@@ -124,6 +125,8 @@ def test_the_store_is_whole_after_people(handed: Path, tripos: Command) -> None:
             ("good", "`good` is no number"),
             (True, "`True` is no number"),
             ("nan", "`nan` is no number"),
+            ("1_0", "`1_0` is no number"),
+            (date(2026, 4, 3), "`2026-04-03 00:00:00` is no number"),
             (None, "no grade for `CLEAR`"),
         ],
         4,
@@ -164,6 +167,17 @@ def test_replies_that_nobody_got_to_are_left_out_where_that_is_asked_for(
     assert len({row["value"] for row in ask(HUMAN)}) == 1
 
 
+def test_a_grade_that_was_removed_is_said_to_be_kept(handed: Path, tripos: Command) -> None:
+    fill("anna.xlsx")
+    tripos("annotate", "--take", "anna.xlsx")
+    fill("anna.xlsx", E4=None)
+    done = tripos("annotate", "--take", "anna.xlsx", "--partial")
+    assert done.out.splitlines() == [
+        "human/anna: 0 replies graded, 0 changed, 9 as before, 1 not graded yet",
+        "1 of the 1 not graded yet keep the grades of an earlier file",
+    ]
+
+
 def test_a_row_that_was_copied_is_refused(handed: Path, tripos: Command) -> None:
     fill("anna.xlsx", H4=None)
     book = load_workbook("anna.xlsx")
@@ -171,7 +185,7 @@ def test_a_row_that_was_copied_is_refused(handed: Path, tripos: Command) -> None
     sheet["H4"] = sheet["H3"].value
     book.save("anna.xlsx")
     done = tripos("annotate", "--take", "anna.xlsx")
-    assert done.code == 1 and "Grades!4" in done.out and "this reply stands at Grades!3 already" in done.out
+    assert done.code == 1 and "Grades!4" in done.out and "this reply is at Grades!3 already" in done.out
 
 
 def test_a_row_of_another_batch_is_refused(handed: Path, tripos: Command) -> None:
@@ -191,6 +205,62 @@ def test_rows_may_be_sorted_otherwise(handed: Path, tripos: Command, ask: Rows) 
     book.save("anna.xlsx")
     assert tripos("annotate", "--take", "anna.xlsx").code == 0
     assert len(ask(HUMAN)) == 16
+
+
+def test_a_file_whose_visible_columns_were_sorted_without_the_hidden_one_is_refused(
+    handed: Path, tripos: Command, ask: Rows
+) -> None:
+    fill("anna.xlsx")
+    book = load_workbook("anna.xlsx")
+    sheet = grades_sheet(book)
+    lines = [[cell.value for cell in line][:-1] for line in sheet.iter_rows(min_row=3)]
+    for place, line in enumerate(reversed(lines), 3):
+        for column, value in enumerate(line, 1):
+            sheet.cell(place, column).value = value
+    book.save("anna.xlsx")
+    done = tripos("annotate", "--take", "anna.xlsx", "--partial")
+    assert done.code == 1 and "numbered 10, but its hidden name is that of reply 1" in " ".join(done.out.split())
+    assert ask("select count(*) as n from main.scores where evaluator = 'human/anna'") == [{"n": 0}]
+
+
+def test_two_columns_of_one_metric_are_refused(handed: Path, tripos: Command) -> None:
+    fill("anna.xlsx", I1="mark:CLEAR", I3=2)
+    done = tripos("annotate", "--take", "anna.xlsx")
+    assert done.code == 1 and "Grades!E1" in done.out and "same hidden name, `mark:CLEAR`" in done.out
+
+
+@pytest.mark.parametrize("change", ["removed", "moved"])
+def test_a_sheet_without_the_row_of_hidden_names_is_refused(handed: Path, tripos: Command, change: str) -> None:
+    fill("anna.xlsx")
+    book = load_workbook("anna.xlsx")
+    sheet = grades_sheet(book)
+    if change == "removed":
+        sheet.delete_rows(1)
+    else:
+        sheet.insert_rows(1)
+    book.save("anna.xlsx")
+    done = tripos("annotate", "--take", "anna.xlsx", "--partial")
+    assert done.code == 1 and "Grades" in done.out and "the hidden first row" in done.out
+
+
+def test_a_sheet_that_cannot_be_written_whole_leaves_no_file(
+    ran: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = Path.open
+
+    def refuse(path: Path, mode: str = "r", *args: Any, **options: Any) -> Any:
+        return FullDisk(path, mode) if mode == "xb" else opened(path, mode, *args, **options)
+
+    monkeypatch.setattr(Path, "open", refuse)
+    assert "error[S0703]" in tripos("annotate", "--name", "anna").err
+    assert not Path("anna.xlsx").exists()
+
+
+class FullDisk(FileIO):
+    """A file on a full disk."""
+
+    def write(self, content: object, /) -> int:
+        raise OSError(28, "No space left on device")
 
 
 def test_a_file_that_is_none_of_ours_is_refused(handed: Path, tripos: Command) -> None:

@@ -113,6 +113,8 @@ def test_cases_are_chosen_by_keyword(quiz: Path) -> None:
     spec = tripos.compile("quiz.tripos")
     assert spec.plan(scenarios=["words"], limit=1).items == {"words": 1}
     assert spec.plan(only={"language": "en"}).items == {"sums": 3, "words": 2}
+    nothing = {"roles": None, "only": None, "scenarios": None, "limit": None, "subset": None}
+    assert spec.plan(None, **nothing).items == spec.plan().items  # type: ignore[arg-type]
     with pytest.raises(tripos.RunError, match="axis `language` has no value `de`"):
         spec.plan(only={"language": "de"})
     with pytest.raises(tripos.RunError) as caught:

@@ -65,6 +65,26 @@ def test_every_option_of_a_folder_or_a_file_refuses_an_address(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("name", ["quiz.tripos", "tripos.toml", ".env"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("export", "distillation", "-o"),
+        ("run", "quiz.tripos", "--events"),
+        ("report", "--junit"),
+        ("lock", "quiz.tripos", "-o"),
+    ],
+)
+def test_what_people_wrote_is_not_written_over(
+    words: tuple[str, ...], name: str, quiz: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(quiz)
+    before = (quiz / "quiz.tripos").read_bytes()
+    result = tripos(*words, name)
+    assert result.code == ExitCode.USAGE and f"{name}` would write over a spec or settings" in result.err
+    assert (quiz / "quiz.tripos").read_bytes() == before
+
+
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_a_run_into_an_address_asks_nothing_and_writes_nothing(
     address: str, quiz: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch

@@ -36,6 +36,7 @@ def test_a_figure_is_marked_has_no_rank_and_changes_none(store: Path, tripos: Co
     (line,) = [line for line in text.splitlines() if "Ann-1" in line]
     assert line.split() == ["—", "Ann-1", "0.990", "—", "—", "published"]
     assert "published: a paper; what was not run here is not ranked" in text
+    assert "published figures on no board: quiz other" in tripos("leaderboard", "--published", "figures.csv").err
     markdown = tripos("leaderboard", "--format", "markdown", "--published", "figures.csv").out
     assert "| — | Ann-1 | 0.990 | — | — | published |" in markdown
     rows = list(csv.DictReader(tripos("leaderboard", "--format", "csv", "--published", "figures.csv").out.splitlines()))

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import QUIZ, Command
+from tripos.cli.context import Outcome
+from tripos_compiler.errors import ExitCode
 
 OTHER = """\
 benchmark other "1.0.0" { languages en }
@@ -83,6 +85,15 @@ def test_an_expectation_that_does_not_hold_is_the_exit_code_of_all(both: Path, t
 
 
 @pytest.mark.long
+def test_batches_that_are_under_way_are_the_exit_code_of_all(
+    both: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    codes = iter([ExitCode.SUBMITTED, ExitCode.SOME_FAILED])
+    monkeypatch.setattr("tripos.cli.run.run_compiled", lambda *args, **options: Outcome(exit_code=next(codes)))
+    done = tripos("run", "quiz.tripos", "other.tripos", *MODEL, *JUDGE, "--batch", "--detach")
+    assert done.code == 75 and "quiz.tripos   batches are under way" in done.err
+
+
 def test_what_holds_no_benchmark_is_passed_over(both: Path, tripos: Command) -> None:
     done = tripos("run", *sorted(path.name for path in both.iterdir()), *MODEL, *JUDGE)
     assert done.code == 0, done.err

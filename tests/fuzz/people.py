@@ -24,7 +24,7 @@ from tests.fuzz.mutators import mutated_text, written
 from tests.fuzz.stores import say
 from tests.fuzz.trying import BrokenRule, Refused
 from tripos.annotation.assignment import Assignment
-from tripos.annotation.batch import Answers, AssignedReply, Batch, RequestedGrade, check
+from tripos.annotation.batch import AssignedReply, Batch, RequestedGrade, ReturnedGrades, check_grades
 from tripos.annotation.page import GradingPage
 from tripos.annotation.replies import GradableReply, ShownReply, ShownScale
 from tripos.annotation.sheet import FORMAT, GradesFile, read_grades, read_sheet, sheet_bytes
@@ -88,9 +88,9 @@ def take_sheet(data: bytes) -> None:
     _take(read_sheet(put("anna.xlsx", data)))
 
 
-def _take(answers: Answers) -> None:
+def _take(answers: ReturnedGrades) -> None:
     for partial in (False, True):
-        found = check(_batch(), answers, partial=partial)
+        found = check_grades(_batch(), answers, partial=partial)
         for fault in found.faults:
             if not fault.reason.strip() or not fault.address.strip():
                 raise BrokenRule(f"a fault without a place or a reason: {fault}")

@@ -42,9 +42,16 @@ def test_a_folder_with_something_else_is_left_alone(ran: Path, tripos: Command) 
 
 def test_a_folder_that_is_a_view_is_written_anew(ran: Path, tripos: Command) -> None:
     assert tripos("view", "--to", "site").code == 0
-    Path("site/old.json").write_text("{}")
+    Path("site/runs/old.json").write_text("{}")
+    Path("site/CNAME").write_text("bench.example.org")
     assert tripos("view", "--to", "site").code == 0
-    assert not Path("site/old.json").exists()
+    assert not Path("site/runs/old.json").exists()
+    assert Path("site/CNAME").read_text() == "bench.example.org"  # which people put beside a published page
+
+
+def test_a_port_that_no_machine_has_is_refused(ran: Path, tripos: Command) -> None:
+    done = tripos("view", "--port", "99999")
+    assert done.code == 2 and "`--port` must be at most 65535" in done.err
 
 
 def test_a_folder_of_one_run_has_no_other(ran: Path, tripos: Command) -> None:

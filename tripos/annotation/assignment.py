@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from statistics import fmean, pvariance, variance
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tripos.annotation.batch import (
     AssignedElement,
@@ -175,6 +175,12 @@ class AssignmentOptions:
     """Axes, arms and columns whose values keep their proportions in the sample, within each scenario and model."""
 
     @property
+    def recorded(self) -> dict[str, Any]:
+        """The options that were given, as the record of a batch has them."""
+        options = dataclasses.asdict(dataclasses.replace(self, items=None))
+        return {name: value for name, value in options.items() if value not in (None, (), {})}
+
+    @property
     def is_representative(self) -> bool:
         """True if every reply of the scenarios could be sampled, so that the sample represents all of them."""
         return self.limit is None and self.items is None and not self.only
@@ -324,6 +330,16 @@ def round_robin(queues: Sequence[Sequence[GradableReply]]) -> Iterator[GradableR
 
 # Assignments
 NAME = re.compile(r"[^\W_][\w.-]{0,62}")
+MOST_NAME_BYTES = 200
+"""The maximum length of a person's name in UTF-8, since it is also used as a file name."""
+
+
+def check_name(name: str) -> None:
+    """Raise `TriposError` S0702 for a text that cannot be the name of a person."""
+    if not NAME.fullmatch(name) or len(name.encode()) > MOST_NAME_BYTES:
+        shown = name if len(name) <= 40 else f"{name[:40]}…"
+        example = f"letters, digits, `.`, `_` and `-`, at most 63, such as {AnnotateParameters.name} anna"
+        raise TriposError("S0702", f"`{shown}` cannot be the name of a person here", example)
 
 
 @dataclass(frozen=True)
@@ -354,12 +370,7 @@ class AssignmentDesk:
 
     def __post_init__(self) -> None:
         """Raise `TriposError` S0701 for a role that grades nothing, and S0702 for an invalid name."""
-        if not NAME.fullmatch(self.name):
-            raise TriposError(
-                "S0702",
-                f"`{self.name}` cannot be the name of a person here",
-                f"letters, digits, `.`, `_` and `-`, such as {AnnotateParameters.name} anna",
-            )
+        check_name(self.name)
         grading_role(self.plan, self.role, self.run.compared_role)
 
     @property
@@ -388,8 +399,6 @@ class AssignmentDesk:
         order = shuffled(drawn, choice.seed, self.name)
         rows = tuple(_row(reply, drawn[reply], choice.seed, self.name, sizes.get(_stratum(reply))) for reply in order)
         name = batch_name(self.run.run_id, self.role, self.name, choice.seed, rows)
-        told = dataclasses.asdict(dataclasses.replace(choice, items=None))
-        chosen = {key: value for key, value in told.items() if value not in (None, (), {})}
         batch = Batch(
             name,
             self.run.run_id,
@@ -398,7 +407,7 @@ class AssignmentDesk:
             self.name,
             choice.seed,
             now().isoformat(timespec="seconds"),
-            chosen,
+            choice.recorded,
             rows,
             self.round,
         )

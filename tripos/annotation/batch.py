@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from tripos.importing.rows import cell_text
 from tripos.settings.options import STORE
 from tripos_compiler.errors import TriposError
 from tripos_compiler.plan import digest
@@ -34,14 +35,25 @@ class EnteredGrade:
 
 
 @dataclass(frozen=True)
-class Answers:
-    """A returned file. `rows` has the address of each row, and `twice` the address and message of each repeated row."""
+class GradeError:
+    """An invalid entry: its address, and the reason."""
+
+    address: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class ReturnedGrades:
+    """The content of a returned file: the address of each row, the grades, and the rationale of each row. `numbers` has
+    the visible number of each row, if the file has one. `faults` are what makes the file unreadable in part, such as a
+    repeated row."""
 
     batch: str
     rows: dict[str, str]
     entries: tuple[EnteredGrade, ...]
     rationales: dict[str, str]
-    duplicates: tuple[tuple[str, str], ...] = ()
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+    faults: tuple[GradeError, ...] = ()
 
 
 FORMAT = "tripos.annotation/1"
@@ -267,38 +279,32 @@ def copy_batches(source: Store, target: Store) -> None:
 
 # Grades that come back
 @dataclass(frozen=True)
-class GradeError:
-    """An invalid entry: its address, and the reason."""
-
-    address: str
-    reason: str
-
-
-@dataclass(frozen=True)
 class IngestedGrades:
-    """The scores of a file, its errors, and the number of assigned replies without all grades."""
+    """The scores of a file, its errors, and the assigned replies without all grades."""
 
     scores: tuple[ImportedScore, ...]
     faults: tuple[GradeError, ...]
-    open: int
+    unfinished: tuple[AssignedReply, ...]
 
 
-def check(batch: Batch, answers: Answers, *, partial: bool) -> IngestedGrades:
+def check_grades(batch: Batch, answers: ReturnedGrades, *, partial: bool) -> IngestedGrades:
     """Return the grades of a file. Each reply needs a value for every metric; with `partial`, replies without one are
     skipped. Scores are returned only if there are no errors. Errors are in file order."""
-    handed = {row.row: row for row in batch.rows}
-    faults = [GradeError(address, reason) for address, reason in answers.duplicates]
-    faults += [
-        GradeError(address, f"`{name}` is no reply of this batch")
-        for name, address in answers.rows.items()
-        if name not in handed
-    ]
+    numbers = {row.row: number for number, row in enumerate(batch.rows, 1)}
+    faults = list(answers.faults)
+    for name, address in answers.rows.items():
+        shown = answers.numbers.get(name)
+        if name not in numbers:
+            faults.append(GradeError(address, f"`{name}` is no reply of this batch"))
+        elif shown is not None and cell_text(shown) != str(numbers[name]):
+            moved = f"this row is numbered {cell_text(shown)}, but its hidden name is that of reply {numbers[name]}"
+            faults.append(GradeError(address, f"{moved}: sort whole rows, with the hidden column"))
     entries: dict[str, list[EnteredGrade]] = {}
     for entry in answers.entries:
         entries.setdefault(entry.row, []).append(entry)
     places = {name: place for place, name in enumerate(answers.rows)}
     scores: list[ImportedScore] = []
-    still_open = 0
+    unfinished: list[AssignedReply] = []
     for number, row in sorted(enumerate(batch.rows, 1), key=lambda pair: places.get(pair[1].row, len(places))):
         address = answers.rows.get(row.row, f"reply {number}")
         imported_scores, wrong = _read(batch, row, entries.get(row.row, ()), answers.rationales.get(row.row))
@@ -308,12 +314,12 @@ def check(batch: Batch, answers: Answers, *, partial: bool) -> IngestedGrades:
         if not missing:
             scores += imported_scores
             continue
-        still_open += 1
+        unfinished.append(row)
         if not partial:
             names = ", ".join(f"`{each}`" for each in missing)
             begun = entered or row.row in answers.rationales
             faults.append(GradeError(address, f"no grade for {names}" if begun else "nothing is graded"))
-    return IngestedGrades(() if faults else tuple(scores), tuple(faults), still_open)
+    return IngestedGrades(() if faults else tuple(scores), tuple(faults), tuple(unfinished))
 
 
 def _read(
@@ -354,15 +360,18 @@ def read_value(mark: RequestedGrade, value: Any) -> float | str:
     elif isinstance(value, str) and not mark.has_numbers_as_names:
         number = _as_number(value)
     if number is None or not math.isfinite(number):
-        text = " ".join((str(value) if isinstance(value, str | int | float) else type(value).__name__).split())
+        is_nested = isinstance(value, list | dict)  # perhaps too deep to be printed
+        text = " ".join((type(value).__name__ if is_nested else str(value)).split())
         text = f"`{text if len(text) <= 40 else text[:39] + '…'}`"
         return f"{text} is not on the scale: {mark.scale}" if mark.choices else f"{text} is no number"
     if not mark.allows(number):
-        return f"{number:g} is not on the scale: {mark.scale}"
+        return f"{cell_text(number)} is not on the scale: {mark.scale}"
     return number
 
 
 def _as_number(text: str) -> float | None:
+    if "_" in text:  # Python reads `1_0` as 10
+        return None
     try:
         return float(unicodedata.normalize("NFKC", text).strip())
     except ValueError:

@@ -35,7 +35,7 @@ from tripos_warehouse.views.connect import connect, connect_run
 from tripos_warehouse.views.runs import RunRecord, get_plan
 
 
-class _GivenJudgement(NamedTuple):
+class _ImportedJudgement(NamedTuple):
     """A judgement by a person or a file. `parsed` has its values by the key of each score."""
 
     judgement_id: str
@@ -50,12 +50,12 @@ class _GivenJudgement(NamedTuple):
 def carry_over_scores(store: Store, plan: Plan, run_id: str) -> int:
     """Write the scores of a run's replies that follow from judgements by people and files, if the store lacks them or
     has other values. Return their number. Raises `StoreError` as `connect_run` and `append` do."""
-    prints = {step.judgement for step in _grades(plan)}
-    if not _any_given(store, prints):
+    fingerprints = {step.judgement for step in _grades(plan)}
+    if not _any_imported(store, fingerprints):
         return 0
     connection, run = connect_run(store, run_id)
     with connection:
-        judgements = _given_judgements(connection, prints)
+        judgements = _imported_judgements(connection, fingerprints)
         scores = [*_by_people(connection, plan, run, judgements), *_imported(connection, plan, run, judgements)]
     changes = compare_with_store(store, scores)
     if changes.fresh:  # the judgements stay unchanged
@@ -63,12 +63,12 @@ def carry_over_scores(store: Store, plan: Plan, run_id: str) -> int:
     return len(changes.fresh)
 
 
-def carry_to_other_runs(store: Store, given: Sequence[ImportedScore]) -> None:
+def carry_to_other_runs(store: Store, imported: Sequence[ImportedScore]) -> None:
     """Write the scores that follow from new judgements to other runs with the same replies."""
-    if not given:
+    if not imported:
         return
     judgements, fingerprints, bindings = (
-        sorted({getattr(score, name) for score in given}) for name in ("judgement", "fingerprint", "said_of")
+        sorted({getattr(score, name) for score in imported}) for name in ("judgement", "fingerprint", "said_of")
     )
     connection = connect(store)
     with connection:
@@ -94,30 +94,30 @@ def _grades(plan: Plan) -> Iterator[Grade]:
             yield from (step for step in treatment.steps if isinstance(step, Grade))
 
 
-def _any_given(store: Store, prints: set[str]) -> bool:
+def _any_imported(store: Store, fingerprints: set[str]) -> bool:
     """Return true if a store has a judgement by people or files for these fingerprints, without opening all of it."""
     try:
-        return bool(prints) and has_imported(store.parts(JUDGEMENTS.name), prints)
+        return bool(fingerprints) and has_imported(store.parts(JUDGEMENTS.name), fingerprints)
     except StoreError:  # opening the store reports the error
         return True
 
 
-def _given_judgements(connection: Connection, prints: Iterable[str]) -> list[_GivenJudgement]:
+def _imported_judgements(connection: Connection, fingerprints: Iterable[str]) -> list[_ImportedJudgement]:
     rows = connection.execute(
         f"""select judgement_id, sample_id, fingerprint, binding, evaluator, round, parsed from main.judgements
-        where {imported_condition("evaluator", "round")} and list_contains($prints, fingerprint)
+        where {imported_condition("evaluator", "round")} and list_contains($fingerprints, fingerprint)
           and sample_id is not null
         order by judgement_id""",
-        {"prints": sorted(prints)},
+        {"fingerprints": sorted(fingerprints)},
     ).fetchall()
     return [
-        _GivenJudgement(name, sample, fingerprint, binding, evaluator, round_, orjson.loads(parsed or "{}"))
+        _ImportedJudgement(name, sample, fingerprint, binding, evaluator, round_, orjson.loads(parsed or "{}"))
         for name, sample, fingerprint, binding, evaluator, round_, parsed in rows
     ]
 
 
 def _by_people(
-    connection: Connection, plan: Plan, run: RunRecord, every: Sequence[_GivenJudgement]
+    connection: Connection, plan: Plan, run: RunRecord, every: Sequence[_ImportedJudgement]
 ) -> Iterator[ImportedScore]:
     """Yield the scores from people's judgements of replies that could be assigned to them."""
     judgements = {judgement.judgement_id: judgement for judgement in every if judgement.round is None}
@@ -136,7 +136,7 @@ def _by_people(
                 about |= {"scenario": reply.scenario, "item_id": reply.unit.case.item_id}
                 about |= {"model": reply.model, "binding": reply.binding}
                 for mark in reply.marks:
-                    value, reason = _part(judgements[reply.judgement_id], mark.key)
+                    value, reason = _value_and_reason(judgements[reply.judgement_id], mark.key)
                     worth, name = dict(mark.choices), None
                     if mark.choices and value in worth:
                         value, name = worth[str(value)], str(value)
@@ -159,14 +159,15 @@ def _by_people(
 
 
 def _imported(
-    connection: Connection, plan: Plan, run: RunRecord, every: Sequence[_GivenJudgement]
+    connection: Connection, plan: Plan, run: RunRecord, every: Sequence[_ImportedJudgement]
 ) -> Iterator[ImportedScore]:
     """Yield the scores from imported ratings, as far as they are on the plan's scales."""
-    said: dict[tuple[str, str, str], list[_GivenJudgement]] = {}
+    by_reply: dict[tuple[str, str, str], list[tuple[int, _ImportedJudgement]]] = {}
     for judgement in every:
         if judgement.round is not None:
-            said.setdefault((judgement.sample_id, judgement.fingerprint, judgement.binding), []).append(judgement)
-    if not said:
+            key = judgement.sample_id, judgement.fingerprint, judgement.binding
+            by_reply.setdefault(key, []).append((judgement.round, judgement))
+    if not by_reply:
         return
     places = gradable(plan)
     bindings = imported_bindings(plan, RoleBinding(run.roles, run.compared_role, run.identities))
@@ -177,33 +178,32 @@ def _imported(
                 for step in graded_metric.steps:
                     binding = bindings[step.fingerprint, reply.sample["binding"]]
                     sample = {**reply.sample, "binding": binding}
-                    for judgement in said.get((reply.sample["sample_id"], step.judgement, binding), ()):
-                        value, reason = _part(judgement, metric)
-                        if judgement.round is None:
-                            continue
+                    for round_, judgement in by_reply.get((reply.sample["sample_id"], step.judgement, binding), ()):
+                        value, reason = _value_and_reason(judgement, metric)
                         if (failed := _failure(judgement, metric)) is not None:
                             yield imported_score(
-                                sample, step, metric, judgement.evaluator, judgement.round, None, reason, **failed
+                                sample, step, metric, judgement.evaluator, round_, None, reason, **failed
                             )
                         if value is None:
                             continue
                         try:
-                            placed, name = graded_metric.scale.read(value), graded_metric.scale.chosen(value)
+                            on_scale, name = graded_metric.scale.read(value), graded_metric.scale.chosen(value)
                         except InvalidValue:
                             continue
                         number = value if isinstance(value, float | int) else None
-                        about = (judgement.evaluator, judgement.round, placed, reason, number)
+                        about = (judgement.evaluator, round_, on_scale, reason, number)
                         yield imported_score(sample, step, metric, *about, name=name)
 
 
-def _failure(said: _GivenJudgement, key: str) -> dict[str, Any] | None:
-    """Return the status and the error of a score without a value, if they were given."""
-    part = said.parsed.get(key)
-    told = part if isinstance(part, dict) else {}
-    return {name: told.get(name) for name in ("status", "error")} if told.get("status") else None
+def _failure(judgement: _ImportedJudgement, key: str) -> dict[str, Any] | None:
+    """Return the status and the error of a score without a value, or None if the file had none."""
+    part = judgement.parsed.get(key)
+    if not isinstance(part, dict) or not part.get("status"):
+        return None
+    return {name: part.get(name) for name in ("status", "error")}
 
 
-def _part(said: _GivenJudgement, key: str) -> tuple[float | str | None, str | None]:
+def _value_and_reason(judgement: _ImportedJudgement, key: str) -> tuple[float | str | None, str | None]:
     """Return the value or choice, and the reason, of one score of a judgement."""
-    part = said.parsed.get(key)
+    part = judgement.parsed.get(key)
     return (part.get("choice", part.get("score")), part.get("reason")) if isinstance(part, dict) else (None, None)

@@ -29,7 +29,7 @@ class GradingPage:
     grades: GradesFile
     now: Callable[[], datetime]
     medium: Callable[[str], bytes | None] = lambda sha256: None
-    """Returns the content of an image or another file, by digest."""
+    """A function that returns the content of an image or another file by its digest, or None."""
 
     def json(self, path: str) -> bytes | None:
         """Return the replies to grade, the only JSON file of the page."""
@@ -60,17 +60,17 @@ class GradingPage:
     def take(self, body: bytes) -> bytes:
         """Store a grade or a rationale, and return the number of graded replies. Raises `ValueError` for a value off
         the scale or an unknown reply, and `OSError`."""
-        said = orjson.loads(body)
+        message = orjson.loads(body)
         try:
-            row = next(row for row in self.assignment.batch.rows if row.row == said["row"])
+            row = next(row for row in self.assignment.batch.rows if row.row == message["row"])
             at = self.now().isoformat(timespec="seconds")
-            if "rationale" in said:
-                if not isinstance(said["rationale"], str):
+            if "rationale" in message:
+                if not isinstance(message["rationale"], str):
                     raise TypeError("a rationale is a text")
-                text = said["rationale"].encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+                text = message["rationale"].encode("utf-16", "surrogatepass").decode("utf-16", "replace")
                 self.grades.explain(row.row, text[:LONGEST_RATIONALE], at)
             else:
-                self.grades.grade(row.row, said["metric"], _value(row, said), at)
+                self.grades.grade(row.row, message["metric"], _value(row, message), at)
         except (KeyError, TypeError, StopIteration) as error:
             raise ValueError(f"no grade: {error}") from error
         return orjson.dumps({"done": self.done})
@@ -82,13 +82,15 @@ class GradingPage:
         return sum(all(mark.metric in values[row.row] for mark in row.marks) for row in self.assignment.batch.rows)
 
 
-def _value(row: AssignedReply, said: Mapping[str, Any]) -> float | None:
-    mark = row.mark(said["metric"])
+def _value(row: AssignedReply, message: Mapping[str, Any]) -> float | None:
+    """Return the grade in a message, or None if it removes one. Raises `KeyError` for an unknown metric, and
+    `ValueError` for a value off the scale."""
+    mark = row.mark(message["metric"])
     if mark is None:
-        raise KeyError(said["metric"])
-    if said["value"] is None:
+        raise KeyError(message["metric"])
+    if message["value"] is None:
         return None
-    found = read_value(mark, said["value"])
-    if isinstance(found, str):
-        raise ValueError(found)
-    return found
+    value = read_value(mark, message["value"])
+    if isinstance(value, str):  # the reason why it is refused
+        raise ValueError(value)
+    return value

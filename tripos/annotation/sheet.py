@@ -30,7 +30,7 @@ from openpyxl.worksheet.datavalidation import DataValidation
 from openpyxl.worksheet.hyperlink import Hyperlink
 from openpyxl.worksheet.worksheet import Worksheet
 
-from tripos.annotation.batch import Answers, AssignedReply, Batch, EnteredGrade
+from tripos.annotation.batch import AssignedReply, Batch, EnteredGrade, GradeError, ReturnedGrades
 from tripos.annotation.i18n import words_for
 from tripos.annotation.replies import ShownReply, ShownScale
 from tripos.files import MOST_DATA_BYTES, read_untrusted
@@ -47,10 +47,10 @@ FORMAT = "tripos.grades/1"
 CHECK_PATH = f"check the path: `tripos annotate {AnnotateParameters.name} NAME` writes the file, and says where"
 
 
-def read_grades(path: Path) -> Answers:
+def read_grades(path: Path) -> ReturnedGrades:
     """Read the page's file. Raises `TriposError` S0706 if it is unreadable or another file."""
     try:
-        lines = read_untrusted(path, MOST_DATA_BYTES).split(b"\n")[:-1]
+        lines = complete_lines(read_untrusted(path, MOST_DATA_BYTES))
     except OSError as error:
         raise TriposError("S0706", f"`{path}` cannot be read ({error.strerror})", CHECK_PATH) from error
     try:
@@ -60,7 +60,7 @@ def read_grades(path: Path) -> Answers:
         batch = str(head["batch"])
     except (IndexError, ValueError, KeyError, TypeError) as error:
         raise TriposError(
-            "S0706", f"`{path}` is no file of `tripos annotate`", "give the file that it wrote"
+            "S0706", f"`{path}` is no file of `tripos annotate`", "give the file that it wrote; a sheet ends in .xlsx"
         ) from error
     rows: dict[str, str] = {}
     entries: dict[tuple[str, str], EnteredGrade] = {}
@@ -81,7 +81,20 @@ def read_grades(path: Path) -> Answers:
             ) from error
         rows.setdefault(row, f"line {number}")
     grades = tuple(entry for entry in entries.values() if entry.value is not None)
-    return Answers(batch, rows, grades, {row: text for row, text in rationales.items() if text})
+    return ReturnedGrades(batch, rows, grades, {row: text for row, text in rationales.items() if text})
+
+
+def complete_lines(content: bytes) -> list[bytes]:
+    """Return the lines of the page's file. A last line without a line end counts if it is whole.
+
+    >>> complete_lines(b'{"a": 1}\\n{"b": 2}'), complete_lines(b'{"a": 1}\\n{"b":')
+    ([b'{"a": 1}', b'{"b": 2}'], [b'{"a": 1}'])
+    """
+    *lines, last = content.split(b"\n")
+    try:
+        return [*lines, last] if isinstance(orjson.loads(last), dict) else lines
+    except ValueError:
+        return lines
 
 
 class GradesFile:
@@ -102,8 +115,11 @@ class GradesFile:
                 head = {"format": FORMAT, "batch": batch.batch, "run": batch.run_id, "role": batch.role}
                 self._append({**head, "name": batch.name, "at": now})
                 return
-            whole = path.read_bytes().rfind(b"\n") + 1
-            self._file.truncate(whole)
+            content = path.read_bytes()
+            whole = b"\n".join(complete_lines(content)) + b"\n"
+            self._file.truncate(min(len(content), len(whole)))
+            if len(content) < len(whole):
+                self._write(b"\n")
         except OSError as error:
             raise TriposError("S0703", f"cannot write `{path}`: {error.strerror}", "name another with `-o`") from error
         for entry in answers.entries:
@@ -127,8 +143,10 @@ class GradesFile:
         self._file.close()
 
     def _append(self, said: Mapping[str, Any]) -> None:
+        self._write(orjson.dumps(said) + b"\n")
+
+    def _write(self, line: bytes) -> None:
         place = self._file.seek(0, os.SEEK_END)
-        line = orjson.dumps(said) + b"\n"
         try:
             if self._file.write(line) != len(line):
                 raise OSError(28, "the disk is full")
@@ -139,7 +157,7 @@ class GradesFile:
 
 
 # Spreadsheets, read
-def read_sheet(path: Path) -> Answers:
+def read_sheet(path: Path) -> ReturnedGrades:
     """Read a spreadsheet. Empty cells are skipped.
 
     Raises `TriposError` S0706 if it is unreadable or not from `tripos annotate`.
@@ -170,7 +188,7 @@ LONGEST_REASON = 300
 """Maximum characters of a library's message about a damaged file, since it may quote the file."""
 
 
-def _read(path: Path, book: Workbook) -> Answers:
+def _read(path: Path, book: Workbook) -> ReturnedGrades:
     about = list(book[ABOUT].iter_rows(max_row=1, max_col=2, values_only=True)) if ABOUT in book.sheetnames else []
     if not about or about[0][0] != SHEET_FORMAT or len(about[0]) < 2:
         raise TriposError(
@@ -181,12 +199,24 @@ def _read(path: Path, book: Workbook) -> Answers:
     rows: dict[str, str] = {}
     entries: list[EnteredGrade] = []
     rationales: dict[str, str] = {}
-    wrong: list[tuple[str, str]] = []
+    numbers: dict[str, Any] = {}
+    faults: list[GradeError] = []
     for sheet in book.worksheets:
-        lines = sheet.iter_rows(values_only=True)
-        keys = {_text(value): column for column, value in enumerate(next(lines, ())) if _text(value)}
-        if sheet.title == ABOUT or ROW_KEY not in keys:
+        if sheet.title == ABOUT:
             continue
+        lines = sheet.iter_rows(values_only=True)
+        columns = [(_text(value), column) for column, value in enumerate(next(lines, ())) if _text(value)]
+        keys = dict(columns)
+        if ROW_KEY not in keys or not any(key.startswith(MARK_KEY) for key in keys):
+            if ROW_KEY in keys or any(ROW_KEY in line[LEAST_COLUMNS - 1 :] for line in lines):
+                lost = "the hidden first row, which names the columns, was moved or removed: put it back"
+                faults.append(GradeError(sheet.title, lost))
+            continue
+        for key, column in columns:
+            if keys[key] != column:
+                address = f"{sheet.title}!{get_column_letter(column + 1)}{KEYS_ROW}"
+                again = f"column {get_column_letter(keys[key] + 1)} has the same hidden name"
+                faults.append(GradeError(address, f"{again}, `{key}`: remove one of them"))
         for place, line in enumerate(lines, KEYS_ROW + 1):
             if place < FIRST_ROW:
                 continue
@@ -194,10 +224,10 @@ def _read(path: Path, book: Workbook) -> Answers:
             name = _text(found[ROW_KEY])
             if not name:
                 if any(_filled(found)):
-                    wrong.append((f"{sheet.title}!{place}", "grades on a row that has lost its name"))
+                    faults.append(GradeError(f"{sheet.title}!{place}", "grades on a row that has lost its name"))
                 continue
             if name in rows:
-                wrong.append((f"{sheet.title}!{place}", f"this reply stands at {rows[name]} already"))
+                faults.append(GradeError(f"{sheet.title}!{place}", f"this reply is at {rows[name]} already"))
                 continue
             rows[name] = f"{sheet.title}!{place}"
             for key, value in found.items():
@@ -207,8 +237,10 @@ def _read(path: Path, book: Workbook) -> Answers:
                     grade = cell_text(value) if isinstance(value, int | float) else value
                     entries.append(EnteredGrade(name, key.removeprefix(MARK_KEY), grade, address))
                 elif key == RATIONALE_KEY and not _empty(value):
-                    rationales[name] = unescape(str(value)).strip()
-    return Answers(_text(about[0][1]), rows, tuple(entries), rationales, tuple(wrong))
+                    rationales[name] = unescape(cell_text(value)).strip()
+                elif key == NUMBER_KEY and not _empty(value):
+                    numbers[name] = value
+    return ReturnedGrades(_text(about[0][1]), rows, tuple(entries), rationales, numbers, tuple(faults))
 
 
 def _filled(found: dict[str, Any]) -> Iterator[bool]:
@@ -228,7 +260,9 @@ SHEET_FORMAT = "tripos.sheet/1"
 ABOUT = "tripos"
 """The hidden sheet with the name of the batch."""
 KEYS_ROW, HEADINGS_ROW, FIRST_ROW = 1, 2, 3
-ROW_KEY, RATIONALE_KEY, MARK_KEY = "row", "rationale", SHEET_MARK
+ROW_KEY, RATIONALE_KEY, MARK_KEY, NUMBER_KEY = "row", "rationale", SHEET_MARK, "number"
+LEAST_COLUMNS = 5
+"""Minimum columns of a sheet with grades: number, scenario, a grade, rationale, row. Sheets of texts have fewer."""
 MAX_CELL_CHARS = 32_000
 """Maximum characters of text in a cell; the format allows 32,767."""
 MAX_ROW_HEIGHT = 400.0
@@ -296,7 +330,7 @@ class _Grades:
         self.labels = list(dict.fromkeys(label for reply in replies for label, _ in reply.texts))
         self.scales = _common_scales(scale for reply in replies for scale in reply.scales)
         self.open_rows: dict[ShownScale, list[int]] = {}
-        self.keys = ["", "", *[""] * len(self.labels), *(MARK_KEY + name for name in self.scales)]
+        self.keys = [NUMBER_KEY, "", *[""] * len(self.labels), *(MARK_KEY + name for name in self.scales)]
         self.keys += [RATIONALE_KEY, ROW_KEY]
 
     def write(self) -> None:
@@ -354,6 +388,7 @@ class _Grades:
                 cell.fill = _LOCKED
         _grade_cell(cells[-2])
         cells[-2].alignment = _TOP
+        cells[-2].number_format = TEXT_FORMAT  # otherwise a rationale such as `- vague` would be a formula
         put_sheet_text(cells[-1], row.row)
         for cell in cells:
             cell.border = _BORDER

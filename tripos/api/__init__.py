@@ -3,10 +3,11 @@
 | module | content |
 | --- | --- |
 | `spec` | `compile` and `Spec`; keywords of a run |
-| `job`, `run` | a running job; `Run` for its results, `Progress` for a callback |
+| `run` | `Run`, which makes the calls and has the results; `Progress` for a callback |
 | `workers` | a run in several processes |
 | `results`, `releases` | `Results` of a store; `release` and `verify` |
-| `errors` | `TriposError` and its subclasses |
+| `errors` | `SpecError`, `RunError` and `ReleaseError` |
 
-The package `tripos` exports the public names. Compilation, preparation and forecasts are in `tripos.runs`.
+The package `tripos` exports the public names. Compilation, preparation, the calls of a run and forecasts are in
+`tripos.runs`.
 """

@@ -325,9 +325,9 @@ def request_of_keywords(
             raise TriposError("R0202", fault, f"give another `{option.keyword}`, or leave it out")
     choices = RunRequest(
         models=_names(models),
-        roles={role: _names(each) for role, each in roles.items()},
+        roles={role: _names(each) for role, each in (roles or {}).items()},
         scenario=_names(options.get("scenarios", ())),
-        only=tuple(f"{axis}={','.join(_names(each))}" for axis, each in options.get("only", {}).items()),
+        only=tuple(f"{axis}={','.join(_names(each))}" for axis, each in (options.get("only") or {}).items()),
         subset=options.get("subset"),
         limit=options.get("limit"),
         seed=options.get("seed"),
@@ -355,8 +355,9 @@ def _with_options(config: Config, store: str | Path | None, given: Mapping[Optio
     return allowing_programs(with_values(config, values), *programs)
 
 
-def _names(given: Names) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
+def _names(given: Names | None) -> tuple[str, ...]:
+    """Return names as a tuple; none for None, as for a keyword that is left out."""
+    return (given,) if isinstance(given, str) else tuple(given or ())
 
 
 def _check_known(options: Mapping[str, Any], known: Collection[str]) -> None:

@@ -8,8 +8,10 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tripos.annotation.assignment import Assignment, AssignmentDesk, AssignmentOptions, expected_gains
-from tripos.annotation.batch import Answers, Batch, GradeError, IngestedGrades, check, get_batch
+import orjson
+
+from tripos.annotation.assignment import Assignment, AssignmentDesk, AssignmentOptions, check_name, expected_gains
+from tripos.annotation.batch import Batch, GradeError, IngestedGrades, ReturnedGrades, check_grades, get_batch
 from tripos.annotation.carry_over import carry_to_other_runs
 from tripos.annotation.page import GradingPage
 from tripos.annotation.replies import grading_role
@@ -19,10 +21,12 @@ from tripos.runs.records import media_store
 from tripos.runs.selection import chosen_scenarios, chosen_subset, parse_filters
 from tripos.settings.options import STORE, SUBSET, AnnotateParameters
 from tripos.terminal import escape_controls, message, show_message, terminal_width
+from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.diagnostics.text_format import counted
 from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.language.contexts import Drawn, select_treatments
 from tripos_warehouse.ledger.imported_scores import KeptCounts, store_scores
+from tripos_warehouse.store.schemas import JUDGEMENTS
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.tables.text import fold, pad
 from tripos_warehouse.views.connect import connect, connect_run
@@ -30,8 +34,6 @@ from tripos_warehouse.views.runs import find_run, get_selected, known_in_run, ma
 
 SHEET = ".xlsx"
 MOST_FAULTS = 40
-LONGEST_NAME = 200
-"""The maximum length of a person's name in bytes. It is also used as a file name."""
 
 
 def main(context: Context) -> Outcome:
@@ -44,11 +46,11 @@ def _check(options: Namespace) -> None:
     """Raise `TriposError` R0202 if options for assigning and for importing are combined."""
     if options.take is None:
         return
-    kept = ("take", "partial", "json", "store", "profile")
+    of_import = ("take", "partial", "json", "store", "profile")
     for option in AnnotateParameters.options:
-        if option.name not in kept and option.is_in(options):
-            fault = f"`{option}` says nothing about a file that is taken back"
-            raise TriposError("R0202", fault, "the file knows it: leave it out")
+        if option.name not in of_import and option.is_in(options):
+            fault = f"`{option}` is for drawing replies, and `{AnnotateParameters.take}` imports the grades of a file"
+            raise TriposError("R0202", fault, "leave it out: the file has the person, the run and the replies")
 
 
 # Assignment
@@ -66,13 +68,17 @@ def _assign(context: Context) -> Outcome:
         desk = AssignmentDesk(store, connection, plan, run, role, options.name, _round(options))
         choice = _choice(options, desk)
         if options.page:
-            hand = desk.again(_resumed(desk, path)) if path.exists() else desk.assign(choice, _now)
+            begun = path.exists() and path.stat().st_size > 0
+            hand = desk.again(_resumed(desk, path)) if begun else desk.assign(choice, _now)
         else:
             hand = desk.assign(choice, _now)
             _write_sheet(path, hand)
         gains = tuple(expected_gains(connection, plan, hand.batch))
         of = None if choice.items is None else known_in_run(connection, run.run_id, options.subset, len(choice.items))
     texts = _assignment_texts(hand, path, options)
+    if options.page and begun and (ignored := _differing(choice, hand.batch, options)):
+        names = ", ".join(f"`{name}`" for name in ignored)
+        texts.append(f"{path} goes on with the replies that it has, without {names}; another file of `-o` draws anew")
     for each in gains:
         now = f"{each.measure} of {each.model}: ±{each.now:.3g} with {each.items:,} graded items"
         texts.append(f"{now}, about ±{each.then:.3g} with {each.items_then:,}")
@@ -97,11 +103,7 @@ def _output(options: Namespace) -> Path:
             "the name of the person is missing",
             f"give {AnnotateParameters.name} NAME; the scores will say human/NAME",
         )
-    if len(options.name.encode("utf-8", "surrogatepass")) > LONGEST_NAME:
-        fault = f"the name of the person has {len(options.name):,} characters, which no file name can hold"
-        raise TriposError("R0202", fault, f"write a shorter one, such as {AnnotateParameters.name} anna")
-    if options.port is not None and not options.page:
-        raise TriposError("R0202", f"`{AnnotateParameters.port}` is for a page", f"give {AnnotateParameters.page} too")
+    check_name(options.name)
     later = "" if _round(options) is None else f"-round{options.round}"
     path = Path(options.output or f"{options.name}{later}{'.jsonl' if options.page else SHEET}")
     if options.page:
@@ -137,6 +139,18 @@ def _choice(options: Namespace, desk: AssignmentDesk) -> AssignmentOptions:
     )
 
 
+def _differing(choice: AssignmentOptions, batch: Batch, options: Namespace) -> list[str]:
+    """Return the options of the draw that were given, and are not those that the batch was drawn with."""
+    drawn = orjson.loads(orjson.dumps(choice.recorded))
+    fields = {"scenarios": "scenario"}
+    given = {option.name: str(option) for option in AnnotateParameters.options if option.is_in(options)}
+    return [
+        given[option]
+        for name, value in drawn.items()
+        if (option := fields.get(name, name)) in given and batch.chosen.get(name) != value
+    ]
+
+
 def _items(name: str | None, desk: AssignmentDesk) -> Drawn | None:
     """Return the items that the run has marked as those of a subset. Raises `TriposError` R0202 if there are none."""
     if name is None:
@@ -167,7 +181,11 @@ def _write_sheet(path: Path, hand: Assignment) -> None:
     content = sheet_bytes(hand.batch, hand.views, datetime.fromisoformat(hand.batch.made_at))
     try:
         with path.open("xb") as file:
-            file.write(content)
+            try:
+                file.write(content)
+            except OSError:  # half a sheet would be in the way of the next try
+                path.unlink(missing_ok=True)
+                raise
     except OSError as error:
         raise TriposError("S0703", f"cannot write `{path}`: {error.strerror}", "name another file with `-o`") from error
 
@@ -182,11 +200,11 @@ def _assignment_texts(hand: Assignment, path: Path, options: Namespace) -> list[
     )
     texts = [summary if batch.round is None else f"{summary}, round {batch.round}"]
     if hand.shared is not None:
-        texts.append(f"{counted(hand.shared, 'reply', 'replies')} of these somebody else was handed too")
+        texts.append(f"{counted(hand.shared, 'reply', 'replies')} that somebody else was assigned too")
     if hand.graded:
-        texts.append(f"not handed out again: {counted(hand.graded, 'reply', 'replies')} that {batch.name} has graded")
+        texts.append(f"not assigned again: {counted(hand.graded, 'reply', 'replies')} that {batch.name} has graded")
     if hand.lacking:
-        texts.append(f"{hand.lacking:,} fewer than asked for: there are no more")
+        texts.append(f"{hand.lacking:,} fewer than `{AnnotateParameters.sample}`: there are no more")
     texts.append(f"batch {batch.batch}, seed {batch.seed}: the store has the order")
     if not options.page:
         texts.append(f"written to {path}; when it is filled in: {_import_command(path, options)}")
@@ -231,12 +249,12 @@ def _import_grades(context: Context) -> Outcome:
     answers = _read(path)
     store = context.store(writes=True)
     batch = get_batch(store, answers.batch)
-    taken = check(batch, answers, partial=partial)
+    taken = check_grades(batch, answers, partial=partial)
     kept = KeptCounts() if taken.faults else _store_grades(store, batch, taken)
     failure = None
     if taken.faults:
         hint = "fix it and take it again" + (
-            f"; `{AnnotateParameters.partial}` leaves out unfinished replies" if taken.open else ""
+            f"; `{AnnotateParameters.partial}` leaves out unfinished replies" if taken.unfinished else ""
         )
         fault = f"{counted(len(taken.faults), 'thing')} in `{path}` cannot be taken, so nothing was"
         failure = TriposError("S0705", fault, hint, ExitCode.SOME_FAILED)
@@ -247,15 +265,15 @@ def _import_grades(context: Context) -> Outcome:
             "new": kept.new,
             "changed": kept.changed,
             "same": kept.same,
-            "open": taken.open,
+            "open": len(taken.unfinished),
             "faults": [{"address": each.address, "reason": each.reason} for each in taken.faults],
         },
-        _fault_lines(taken.faults) if taken.faults else [_import_line(batch, taken, kept)],
+        _fault_lines(taken.faults) if taken.faults else _import_lines(store, batch, taken, kept),
         failure=failure,
     )
 
 
-def _read(path: Path) -> Answers:
+def _read(path: Path) -> ReturnedGrades:
     if path.suffix.lower() == SHEET:
         from tripos.annotation.sheet import read_sheet
 
@@ -272,11 +290,14 @@ def _store_grades(store: Store, batch: Batch, taken: IngestedGrades) -> KeptCoun
     return kept
 
 
-def _import_line(batch: Batch, taken: IngestedGrades, kept: KeptCounts) -> str:
-    return message(
+def _import_lines(store: Store, batch: Batch, taken: IngestedGrades, kept: KeptCounts) -> Iterator[str]:
+    unfinished = {row.judgement_id for row in taken.unfinished}
+    yield message(
         f"{batch.evaluator}: {counted(kept.new, 'reply', 'replies')} graded, {kept.changed} changed,"
-        f" {kept.same} as before" + (f", {taken.open} not graded yet" if taken.open else "")
+        f" {kept.same} as before" + (f", {len(unfinished)} not graded yet" if unfinished else "")
     )
+    if earlier := len(store.rows(JUDGEMENTS.name, unfinished, ("judgement_id",))):
+        yield message(f"{earlier} of the {len(unfinished)} not graded yet keep the grades of an earlier file")
 
 
 def _fault_lines(faults: Sequence[GradeError]) -> Iterator[str]:
@@ -286,7 +307,7 @@ def _fault_lines(faults: Sequence[GradeError]) -> Iterator[str]:
     shown = faults[:MOST_FAULTS]
     wide = min(max(cell_len(escape_controls(each.address)) for each in shown), 24)
     for each in shown:
-        first, *rest = fold(escape_controls(" ".join(each.reason.split())), room - wide - 2)
+        first, *rest = fold(escape_controls(localized(" ".join(each.reason.split()))), room - wide - 2)
         yield f"{pad(escape_controls(each.address), wide)}  {first}"
         yield from (f"{'':<{wide}}  {line}" for line in rest)
     if len(faults) > MOST_FAULTS:

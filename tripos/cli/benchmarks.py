@@ -24,7 +24,13 @@ from tripos_compiler.source.data_classes import dataclass
 
 Action = Callable[[CompiledSpec, RunRequest, ChosenSettings], Outcome]
 """The action for one compiled benchmark, with the models and cases to run and the settings. It raises `TriposError`."""
-EXIT_CODE_PRECEDENCE = (ExitCode.INTERRUPTED, ExitCode.USAGE, ExitCode.SOME_FAILED, ExitCode.EXPECTATION_FAILED)
+EXIT_CODE_PRECEDENCE = (
+    ExitCode.INTERRUPTED,
+    ExitCode.USAGE,
+    ExitCode.SUBMITTED,
+    ExitCode.SOME_FAILED,
+    ExitCode.EXPECTATION_FAILED,
+)
 """Exit codes by precedence. The exit code of several runs is the first of these that any run has."""
 
 
@@ -56,8 +62,8 @@ class _LoadedBenchmark:
 
 
 def main(context: Context) -> Outcome:
-    """Run every benchmark that was named. The exit code is that of `run.run_one`; for several benchmarks the worst of
-    130, 2, 1, 100.
+    """Run every benchmark that was named. The exit code is that of `run.run_one`; for several benchmarks the first of
+    `EXIT_CODE_PRECEDENCE` that one of them has.
 
     Raises `TriposError` if only one benchmark was named and it cannot be run.
     """
@@ -171,6 +177,7 @@ def _outcome_lines(benchmarks: Sequence[_LoadedBenchmark], codes: Sequence[ExitC
         ExitCode.SOME_FAILED: "something failed",
         ExitCode.EXPECTATION_FAILED: "an `expect` did not hold",
         ExitCode.USAGE: "not run",
+        ExitCode.SUBMITTED: "batches are under way",
         ExitCode.INTERRUPTED: "interrupted",
     }
     width = max(cell_len(benchmark.path) for benchmark in benchmarks)

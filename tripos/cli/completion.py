@@ -1,4 +1,8 @@
-"""Shell completion: the scripts for each shell, with what completes the value of an option."""
+"""`tripos completion`: the script that completes commands in a shell.
+
+shtab generates the script from the parser, for all four shells. It is static: a key press starts no Python. The shell
+itself reads the names of runs, scenarios and models from the store, the specs and `tripos.toml`.
+"""
 
 from __future__ import annotations
 

@@ -226,8 +226,8 @@ def _hint(name: str, known: Iterable[str]) -> str:
 
 
 def _described(source: CaseSource, datasets: Sequence[Dataset], options: Namespace) -> DatasetStatistics:
-    partses = [parts_of(dataset.fields) for dataset in datasets]
-    parts = [part for part in partses[0] if all(part in field_parts for field_parts in partses[1:])]
+    parts_by_dataset = [parts_of(dataset.fields) for dataset in datasets]
+    parts = [part for part in parts_by_dataset[0] if all(part in field_parts for field_parts in parts_by_dataset[1:])]
     name = " + ".join(dataset.name for dataset in datasets)
     if not parts:
         raise TriposError(
@@ -235,8 +235,8 @@ def _described(source: CaseSource, datasets: Sequence[Dataset], options: Namespa
             f"the data sets {name} have no field in common",
             f"describe them without `{DescribeParameters.together}`",
         )
-    by = [_part(name, parts, listed_name) for listed_name in listed_names(options.by)]
-    chosen = [_part(name, parts, listed_name) for listed_name in _field_figures(options.field)] or parts
+    by = [_part(name, parts, name_) for name_ in listed_names(options.by)]
+    chosen = [_part(name, parts, name_) for name_ in _field_figures(options.field)] or parts
     rows = (row.values for dataset in datasets for row in source.sources.stream(dataset))
     groups = describe(rows, chosen, by, options.unit, _parse_groups(options.group))
     files = tuple((file.path, file.rows) for dataset in datasets for file in dataset.every_file)
@@ -308,11 +308,11 @@ def _lines(described: DatasetStatistics, figure: str, of_fields: Mapping[str, st
         return
     if not described.by:
         (of,) = described.groups.values()
-        statisticses = [of[part.name] for part in described.parts]
+        statistics_by_field = [of[part.name] for part in described.parts]
         columns = (
             Column("field", tuple(part.name for part in described.parts)),
-            *(_figure_column(name, name, statisticses) for name in FIGURES[1:]),
-            Column("of", tuple(localized(field_statistics.unit) for field_statistics in statisticses)),
+            *(_figure_column(name, name, statistics_by_field) for name in FIGURES[1:]),
+            Column("of", tuple(localized(field_statistics.unit) for field_statistics in statistics_by_field)),
         )
         yield from table_lines(Table(columns), table_width())
         return
@@ -358,19 +358,19 @@ def _to_data(plan: Plan, described: Sequence[DatasetStatistics]) -> dict[str, ob
         "version": plan.benchmark.version,
         "datasets": [
             {
-                "dataset": dataset_statistics.name,
-                "rows": dataset_statistics.rows,
-                "files": [{"path": path, "rows": rows} for path, rows in dataset_statistics.files],
+                "dataset": each.name,
+                "rows": each.rows,
+                "files": [{"path": path, "rows": rows} for path, rows in each.files],
                 "groups": [
                     {
-                        "by": dict(zip(dataset_statistics.by, group, strict=True)),
+                        "by": dict(zip(each.by, group, strict=True)),
                         "rows": next(iter(of.values())).rows,
                         "fields": {name: asdict(figures) for name, figures in of.items()},
                     }
-                    for group, of in dataset_statistics.groups.items()
+                    for group, of in each.groups.items()
                 ],
             }
-            for dataset_statistics in described
+            for each in described
         ],
     }
 
@@ -379,9 +379,9 @@ def _to_csv(described: Sequence[DatasetStatistics]) -> str:
     """Return all statistics as CSV, one line for each field of each group."""
     headings = ["dataset", *described[0].by, "field", *FIGURES, "unit"]
     rows = [
-        [dataset_statistics.name, *group, name, *(getattr(figures, figure) for figure in FIGURES), figures.unit]
-        for dataset_statistics in described
-        for group, of in dataset_statistics.groups.items()
+        [each.name, *group, name, *(getattr(figures, figure) for figure in FIGURES), figures.unit]
+        for each in described
+        for group, of in each.groups.items()
         for name, figures in of.items()
     ]
     return csv_text(headings, rows)

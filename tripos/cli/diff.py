@@ -1,6 +1,6 @@
 """`tripos diff`: the changes between two versions of a benchmark, and their effect on scores.
 
-With `--comment` the changes are printed as a comment on a pull request, with figures from a store.
+With `--format github` the changes are printed as a comment on a pull request, with figures from a store.
 """
 
 from __future__ import annotations

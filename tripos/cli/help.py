@@ -1,8 +1,4 @@
-"""`tripos explain`, `docs`, `completion` and `lsp`: pages on codes and words, documentation, shell completion, editors.
-
-shtab generates the completion script from the parser, for all four shells. The script is static: a key press starts no
-Python. The shell itself reads the names of runs, scenarios and models from the store, the specs and `tripos.toml`.
-"""
+"""`tripos explain`, `docs` and `lsp`: pages on codes and words, the documentation, and the language server."""
 
 from __future__ import annotations
 

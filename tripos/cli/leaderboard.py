@@ -17,7 +17,7 @@ from tripos.cli.context import Context, Outcome, Styled
 from tripos.cli.tables import printed_lines
 from tripos.settings.option import listed_names
 from tripos.settings.options import LeaderboardParameters, PromoteParameters
-from tripos.terminal import escape_controls, message, table_width, terminal_width
+from tripos.terminal import escape_controls, message, show_message, table_width, terminal_width
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.diagnostics.text_format import not_utf8
 from tripos_compiler.errors import TriposError
@@ -105,6 +105,8 @@ def sources_of(figures: Sequence[Published]) -> str:
 
 RATES = "mean win rate: the share of other models that rank below, shared ranks one half; mean over benchmarks"
 LETTERS = "ranks: = is shared; models that share a letter are not distinguished (Holm, 5 %)"
+MOST_UNSHOWN = 6
+"""The maximum number of measures that are named, of published figures on no board."""
 NOTE_SEPARATOR = " | "
 """The separator of notes in a CSV cell."""
 WIDEST_TITLE, WIDEST_OF_MANY = 34, 18
@@ -130,12 +132,24 @@ def main(context: Context) -> Outcome:
         boards = stored_leaderboard(store, measures, **selection)
     else:
         boards = named_board(store, options.board, measures, **selection)
+    _remark_unshown(published, boards)
     return Outcome(
         lambda: _data(boards, published),
         (line.rstrip() for line in _text(boards, terminal_width(), published)),
         {"csv": lambda: to_csv([_board_rows(boards, published)])},
         lambda: [table for board in boards for table in _tables_of(board, published)],
     )
+
+
+def _remark_unshown(published: Sequence[Published], boards: Sequence[Board]) -> None:
+    """Say on standard error which published figures are on none of the boards, for example because of a misspelt
+    name."""
+    shown = {(board.benchmark, board.measure.name) for board in boards}
+    measures = {(figure.benchmark, figure.measure): None for figure in published}
+    unshown = [f"{benchmark} {measure}" for benchmark, measure in measures if (benchmark, measure) not in shown]
+    if unshown:
+        more = f" and {len(unshown) - MOST_UNSHOWN:,} more" if len(unshown) > MOST_UNSHOWN else ""
+        show_message(f"published figures on no board: {', '.join(unshown[:MOST_UNSHOWN])}{more}", stderr=True)
 
 
 def _data(boards: Sequence[Board], published: Sequence[Published]) -> dict[str, Any]:

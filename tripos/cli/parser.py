@@ -6,6 +6,7 @@ import argparse
 import importlib
 import re
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from tripos.settings.option import Option, Parameters, Refusal
@@ -107,6 +108,8 @@ GROUPS = {
 COMMANDS = {name: verb for group in GROUPS.values() for name, verb in group.items()}
 
 
+HAND_WRITTEN = ("tripos.toml", ".env")
+"""Names of files that people write, and no command may write over."""
 MISSING_ARGUMENTS = re.compile(r"the following arguments are required: (.*)")
 START_HINT = "`tripos --help` lists the commands; `tripos init` begins a benchmark that runs at once"
 """The hint for a user who looks for a way to begin."""
@@ -169,8 +172,8 @@ class Parser(argparse.ArgumentParser):
         return found, rest
 
     def _check_places(self, namespace: argparse.Namespace) -> None:
-        """Raise `TriposError` S0106 for an address in place of a local folder or file. Only a release may have an
-        address."""
+        """Raise `TriposError` S0106 for an address in place of a local folder or file, since only a release may have an
+        address, and R0202 for a spec or settings in place of a file that the command writes."""
         for option in self.parameters.options if self.parameters is not None else ():
             given = getattr(namespace, option.name, None) if option.kind.place else None
             places = [each for each in (given if isinstance(given, list) else [given]) if isinstance(each, str)]
@@ -179,6 +182,9 @@ class Parser(argparse.ArgumentParser):
             from tripos_warehouse.store.paths import address_of, why_no_folder  # not needed for --help
 
             for place in places:
+                if option.kind.place == "written" and (place.endswith(".tripos") or Path(place).name in HAND_WRITTEN):
+                    message = f"`{option} {place}` would write over a spec or settings"
+                    raise TriposError("R0202", message, f"give another file to `{option}`")
                 foreign = why_no_folder(place)
                 if foreign is not None and not (option.kind.place == "store" and address_of(place)):
                     raise TriposError("S0106", *foreign)

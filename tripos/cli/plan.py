@@ -339,16 +339,16 @@ def _lines(
     plan: Plan, planned: Sequence[PlannedStepCalls], items: dict[str, int], slots: dict[str, int]
 ) -> Iterator[PlanLine]:
     for dataset in plan.made:
-        callses = tuple(calls for calls in planned if calls.place == dataset.name)
+        step_calls = tuple(calls for calls in planned if calls.place == dataset.name)
         if dataset.name in slots:
-            yield PlanLine(localized(f"data set {dataset.name}"), "", f"≤ {slots[dataset.name]:,}", callses)
+            yield PlanLine(localized(f"data set {dataset.name}"), "", f"≤ {slots[dataset.name]:,}", step_calls)
     scenarios = [scenario for scenario in plan.scenarios if scenario.name in items]
     for scenario in scenarios:
-        callses = tuple(calls for calls in planned if calls.place == scenario.name)
+        step_calls = tuple(calls for calls in planned if calls.place == scenario.name)
         numbers = (scenario.cells, items[scenario.name])
-        groups = _by_arms(callses, scenario)
+        groups = _by_arms(step_calls, scenario)
         if len(groups) == 1:
-            yield PlanLine(scenario.name, *numbers, callses)
+            yield PlanLine(scenario.name, *numbers, step_calls)
             continue
         yield PlanLine(scenario.name, *numbers)
         for label, steps in groups.items():
@@ -389,8 +389,8 @@ def _counts(lines: Sequence[PlanLine]) -> list[Column]:
 
 def _span(steps: Sequence[PlannedStepCalls] | None, role: str) -> str:
     """Return the calls of a role as a number, or as a range from the least to the greatest."""
-    callses = [step for step in steps or () if step.role == role]
-    least, most = sum(calls.least for calls in callses), sum(calls.most for calls in callses)
+    step_calls = [step for step in steps or () if step.role == role]
+    least, most = sum(calls.least for calls in step_calls), sum(calls.most for calls in step_calls)
     if not role:
         return ""
     return f"{most:,}" if least == most else f"{least:,}{RANGE_SEPARATOR}{most:,}"

@@ -237,7 +237,7 @@ class _TraceText:
             )
             folded = [*folded[:most], *fold(told, room)]
         if cell_len(label) >= LABEL:
-            yield from (f"{indent}{chop_cell}" for chop_cell in chop_cells(label, self.width - len(indent)))
+            yield from (f"{indent}{piece}" for piece in chop_cells(label, self.width - len(indent)))
             label = ""
         pad = " " * (LABEL - cell_len(label))
         yield f"{indent}{label}{pad}{folded[0]}".rstrip()

@@ -78,7 +78,7 @@ class Cursor:
     string: int | None = None
     hole: int | None = None
     owners: tuple[tuple[Token, ...], ...] = ()
-    """The has_statement of the enclosing statements, outermost first."""
+    """The heads of the enclosing statements, outermost first."""
     row: str | None = None
     """The text of the current row of a table, from its first bar; None outside tables."""
 

@@ -123,9 +123,8 @@ def radar_picture(source: PictureSource) -> Picture:
     measure = _radar_measure(source)
     [name] = measure.by
     table, words = source.evaluate(measure), source.words
-    spokes = list(
-        dict.fromkeys(str(row.by[0]) for row in sorted(table.rows, key=lambda row: _place(source, name, row.by[0])))
-    )
+    place = dimension_place(source.plan, name)
+    spokes = list(dict.fromkeys(str(row.by[0]) for row in sorted(table.rows, key=lambda row: place(row.by[0]))))
     if len(spokes) < MIN_SPOKES:
         raise nothing_to_draw(
             f"`{measure.name}` has {len(spokes)} cells, and a radar needs three", f"choose {PlotParameters.measure}"
@@ -196,12 +195,6 @@ def _ends(source: PictureSource, measure: Measure, value: str) -> tuple[float, f
         text = f"the scale of `{measure.name}` has no ends, so nothing has a place on it"
         raise nothing_to_draw(text, f"choose a measure whose scores have a scale: {PlotParameters.measure}")
     return float(low), float(high)
-
-
-def _place(source: PictureSource, name: str, value: object) -> tuple[int, str]:
-    from tripos_warehouse.views.dimensions import dimension_place
-
-    return dimension_place(source.plan, name)(value)
 
 
 def _spoke_point(place: float, spoke: float, many: int) -> dict[str, float]:

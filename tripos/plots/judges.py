@@ -105,16 +105,17 @@ def _people(source: PictureSource, names: set[str]) -> set[str]:
 
 
 def _counts(source: PictureSource, human: str, judge: str, metric: str) -> list[dict[str, Any]]:
-    """Return the number of replies for each pair of grades on a metric, over the rows that `agreement` counts. Of
-    several rounds of an evaluator, the last counts."""
+    """Return the number of replies, or of their elements, for each pair of grades on a metric, over the rows that
+    `agreement` counts. Of several rounds of an evaluator, the last counts."""
     found = source.connection.execute(
         f"""with given as (
-          select score.sample_id, score.scorer, score.metric, score.evaluator,
+          select score.sample_id, score.element_place, score.scorer, score.metric, score.evaluator,
             arg_max(score.value, coalesce(score.round, 0)) as value
           from {sql.name(source.plan.benchmark.name)}.scores as score
           where score.value is not null and score.evaluator in (?, ?) and score.metric = ? group by all)
         select a.value, b.value, count(*) from given as a join given as b using (sample_id, scorer, metric)
-        where a.evaluator = ? and b.evaluator = ? group by all order by all""",
+        where a.element_place is not distinct from b.element_place and a.evaluator = ? and b.evaluator = ?
+        group by all order by all""",
         [human, judge, metric, human, judge],
     ).fetchall()
     return [{"given": a, "judged": b, "scores": n} for a, b, n in found]
@@ -173,9 +174,6 @@ def _evaluator(source: PictureSource) -> str | None:
     wanted = source.options.against
     if wanted is None:
         return None
-    from tripos_warehouse import sql
-    from tripos_warehouse.store.schemas import HUMAN
-
     schema = sql.name(source.plan.benchmark.name)
     names = {
         name for (name,) in source.connection.execute(f"select distinct evaluator from {schema}.scores").fetchall()

@@ -302,9 +302,9 @@ def power_picture(source: PictureSource) -> Picture:
         raise nothing_to_draw(f"two models never differ in `{measure.name}`", "choose a measure in which models differ")
     span = None if measure.low is None or measure.high is None else measure.high - measure.low
     differences = [
-        fromkey
-        for fromkey in dict.fromkeys(_rounded(least * times) for times in TIMES)
-        if span is None or fromkey < span
+        difference
+        for difference in dict.fromkeys(_rounded(least * times) for times in TIMES)
+        if span is None or difference < span
     ]
     most = max(design.items * 2, 20)
     counts = sorted({max(2, round(most * at / POINTS)) for at in range(1, POINTS + 1)} | {design.items})

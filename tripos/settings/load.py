@@ -233,11 +233,11 @@ def value_fault(error: Any) -> str:
         case "missing":
             return "is missing"
         case "greater_than_equal":
-            return f"must be at least {bounds['ge']:g}"
+            return f"must be at least {bounds['ge']:.16g}"
         case "greater_than":
-            return f"must be more than {bounds['gt']:g}"
+            return f"must be more than {bounds['gt']:.16g}"
         case "less_than_equal":
-            return f"must be at most {bounds['le']:g}"
+            return f"must be at most {bounds['le']:.16g}"
         case "int_type" | "int_parsing" | "int_from_float":
             return "must be a whole number"
         case "float_type" | "float_parsing" | "finite_number":

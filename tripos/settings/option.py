@@ -28,7 +28,8 @@ class Kind(Generic[T]):
     `read` parses the text of the command line and raises `ValueError` if it cannot; `noun` names the notation in that
     message. `least` and `most` are the bounds of a number; with `above`, `least` itself is excluded. `completes` names
     what a shell suggests: `spec`, `folder`, `file`, `model`, `run`, `scenario` or `word`. `place` is `local` for a
-    folder or file of this machine, and `store` for one that may also be in a bucket. `choices` are the only allowed
+    folder or file of this machine, `written` for one that the command writes, and `store` for one that may also be in a
+    bucket. `choices` are the only allowed
     values, or the location `module:NAME` of a dictionary with these values as keys, which is imported on first use.
     """
 
@@ -92,7 +93,7 @@ class Kind(Generic[T]):
         if not self.allows(value):
             return f"`{name}` cannot be `{value}`"
         if self.least is not None and value <= self.least and (self.above or value < self.least):
-            return f"`{name}` must be {'more than' if self.above else 'at least'} {self.least:g}{self.unit}"
+            return f"`{name}` must be {'more than' if self.above else 'at least'} {self.least:.16g}{self.unit}"
         if self.most is not None and value > self.most:
             return f"`{name}` must be at most {self.most:.16g}{self.unit}"
         if self.pattern and re.fullmatch(self.pattern, value) is None:

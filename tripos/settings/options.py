@@ -51,6 +51,7 @@ def _margin(given: str) -> tuple[str | None, float]:
 COUNT = whole(1)
 FOLDER = text("DIR", completes="folder", place="local")
 FILE_PATH = text("FILE", completes="file", place="local")
+OUTPUT_FILE = text("FILE", completes="file", place="written")
 SPEC_PATH = text("PATH", completes="spec")
 STORE_PLACE = text("DIR", completes="folder", place="store")
 OTHER_STORE = text("STORE", place="store")
@@ -61,6 +62,7 @@ TABLE_FORMAT = choice("text", "md", "latex", "csv", "json", "html", short={"mark
 MARGIN_OF = Kind(_margin, "[NAME=]X", noun="number")
 LENGTH = Kind(length_pt, "LENGTH", noun="length such as 8.4cm")
 RATE = number(0, above=True)
+PORT = whole(0, 65_535)
 KUBERNETES_NAME = text("NAME", pattern=r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$")
 
 PLOTS = ("leaderboard", "runs", "heatmap", "radar", "gain", "judges", "calibration", "power", "cost")
@@ -261,8 +263,8 @@ IMAGE = option(
 )
 
 # Output
-EVENTS = option(FILE_PATH, "write the progress of the run as JSON Lines to a file, or to standard output for `-`")
-JUNIT = option(FILE_PATH, "write the result of every `expect` to a file, as JUnit XML for CI")
+EVENTS = option(OUTPUT_FILE, "write the progress of the run as JSON Lines to a file, or to standard output for `-`")
+JUNIT = option(OUTPUT_FILE, "write the result of every `expect` to a file, as JUnit XML for CI")
 VERBOSE = flag("show every endpoint too: running calls, waiting calls and retries", short="v")
 SQL = flag("print the SQL of the headline too")
 JSON = flag("print a summary as JSON")
@@ -284,7 +286,7 @@ COLUMN = repeated(text("FIELD=COLUMN"), "map a field to a column, such as value=
 SET = repeated(text("FIELD=VALUE"), "set a field to the same value in every row, such as language=en; may be repeated")
 EACH = option(text("COLUMN"), "make a row of every entry of the lists in this column")
 MAPPING = option(text("TOML", completes="file", place="local"), "read the mapping from a file")
-REJECTED = option(FILE_PATH, "write the rejected rows to a file, as .jsonl or .csv")
+REJECTED = option(OUTPUT_FILE, "write the rejected rows to a file, as .jsonl or .csv")
 SKIP_REJECTED = flag("import the valid rows without the rejected ones")
 REPLACE = flag("replace scores in the store that changed")
 DEVICE = option(choice("auto", "cpu", "cuda"), "device (default: a GPU if there is one)", default="auto")
@@ -496,7 +498,7 @@ class RunParameters(Parameters):
         forwarded=False,
     )
     submit = flag("with --on: hand the script to sbatch or kubectl", needs=("on",), forwarded=False)
-    write = option(FILE_PATH, "with --on: write the script to a file", needs=("on",), forwarded=False)
+    write = option(OUTPUT_FILE, "with --on: write the script to a file", needs=("on",), forwarded=False)
     shards = SHARDS
     time_limit = TIME_LIMIT
     image = IMAGE
@@ -542,7 +544,7 @@ class ReportParameters(Parameters):
     table = repeated(text("NAME"), "print this table of the benchmark, and nothing else; may be repeated")
     tables = flag("print all tables of the benchmark, and nothing else")
     json = JSON.but("print the report as JSON")
-    html = option(FILE_PATH, "write the report as one page that needs no server")
+    html = option(OUTPUT_FILE, "write the report as one page that needs no server")
     _one_of = Alternatives((table, tables))
 
 
@@ -554,7 +556,7 @@ class ViewParameters(Parameters):
     to = option(
         text("FOLDER", completes="folder"), "write the page to this folder, for any web server or to open from disk"
     )
-    port = option(whole(metavar=None), "serve on this port (default: any that is free)", default=0)
+    port = option(PORT, "serve on this port (default: any that is free)", default=0)
     open = flag("open the page in the browser")
     json = JSON.but("with --to: print a summary as JSON", needs=("to",))
     _one_of = Alternatives((to, port))
@@ -641,7 +643,7 @@ class PlotParameters(Parameters):
         ),
     )
     store, profile = STORE, PROFILE
-    out = option(FILE_PATH, "write the picture to this file: .svg, .png, .pdf or .vl.json (Vega-Lite)", required=True)
+    out = option(OUTPUT_FILE, "write the picture to this file: .svg, .png, .pdf or .vl.json (Vega-Lite)", required=True)
     measure = option(
         text("NAME"),
         "draw this measure (default: the headline, or the first that fits)",
@@ -675,11 +677,11 @@ class SqlParameters(Parameters):
     query = possible(text("QUERY"), "DuckDB SQL")
     store, profile = STORE, PROFILE
     run = option(RUN_ID, "show this run in the benchmark's views (default: the latest state)")
-    output = option(FILE_PATH, "write the answer to a file: .csv, .parquet, .json or .jsonl", short="o")
+    output = option(OUTPUT_FILE, "write the answer to a file: .csv, .parquet, .json or .jsonl", short="o")
     format = FORMAT
     json = JSON.but("print JSON, like --format json")
     snippet = flag("print SQL that creates the same views and macros in any DuckDB")
-    duckdb = option(FILE_PATH, "write a DuckDB database with the same views and macros")
+    duckdb = option(OUTPUT_FILE, "write a DuckDB database with the same views and macros")
 
 
 class ListParameters(Parameters):
@@ -720,12 +722,12 @@ class AnnotateParameters(Parameters):
     role = option(text("ROLE"), "role of the person (default: the role that grades)")
     name = option(text("NAME"), "name of the person; the evaluator is human/NAME")
     output = option(
-        FILE_PATH,
+        OUTPUT_FILE,
         "spreadsheet to write, or with --page the file for the grades (default: NAME.xlsx, NAME.jsonl)",
         short="o",
     )
     page = flag("grade on a page in the browser, served to this machine only")
-    port = option(whole(0, 65535), "with --page: port of the page (default: a free port)", needs=("page",))
+    port = option(PORT, "with --page: port of the page (default: a free port)", needs=("page",))
     sample = option(COUNT, "draw N replies in all, evenly over scenarios and models")
     overlap = option(
         number(0, 1, "SHARE"),
@@ -800,7 +802,7 @@ class ImportTreeParameters(Parameters):
     file = possible(
         FILE_PATH, "an outline: one point per line, indented, numbered or with bullets; `-` reads standard input"
     )
-    output = option(FILE_PATH, ".yaml or .json (default: YAML on standard output)", short="o")
+    output = option(OUTPUT_FILE, ".yaml or .json (default: YAML on standard output)", short="o")
     top = option(text("NAME"), "put everything below a branch of this name")
     run = option(RUN_ID, "instead of a file: the run with the drafts, or a prefix of its name; '' means the last run")
     step = option(text("NAME"), "with --run: the step whose replies are the outlines", needs=("run",))
@@ -844,7 +846,7 @@ class ImportDatasetParameters(Parameters):
     path, data = IN_SPEC, DATA
     split = option(text("NAME"), "on the Hub: the files of this split or configuration")
     query = option(text("SQL"), "of a database: the rows (default: its only table)")
-    output = option(FILE_PATH, "of a database: file for the rows (default: NAME.jsonl beside the spec)", short="o")
+    output = option(OUTPUT_FILE, "of a database: file for the rows (default: NAME.jsonl beside the spec)", short="o")
     replace = REPLACE.but("overwrite an existing file")
     json = JSON.but("print the proposal as JSON")
     untrusted, allow_outside, allow_private, signed = UNTRUSTED, READ_OUTSIDE, ALLOW_PRIVATE, SIGNED
@@ -868,7 +870,7 @@ class ExportParameters(Parameters):
     )
     run = RUN
     output = option(
-        text("PATH", completes="file", place="local"),
+        text("PATH", completes="file", place="written"),
         "the file, or the folder, to write",
         short="o",
     )
@@ -1101,7 +1103,7 @@ class AttestParameters(Parameters):
     """Options of `tripos attest`."""
 
     run, store, profile = RUN, STORE, PROFILE
-    output = option(FILE_PATH, "the file (default: BENCHMARK-RUN.result.json)", short="o")
+    output = option(OUTPUT_FILE, "the file (default: BENCHMARK-RUN.result.json)", short="o")
     lock = option(FILE_PATH, "put the digest of this lock file into the statement")
     sign_key = option(
         FILE_PATH, "sign it with this secret key of minisign or SSH; TRIPOS_KEY_PASSWORD has its password"
@@ -1115,7 +1117,7 @@ class LockParameters(Parameters):
     path, data, releases, allow_outside, untrusted = PATH, DATA, RELEASES, ALLOW_OUTSIDE, UNTRUSTED
     allow_private, signed, deny, model, role, store = ALLOW_PRIVATE, SIGNED, DENY, MODEL, ROLE, STORE
     profile = PROFILE
-    output = option(FILE_PATH, "the file to write (default: tripos.lock)", short="o", default="tripos.lock")
+    output = option(OUTPUT_FILE, "the file to write (default: tripos.lock)", short="o", default="tripos.lock")
     json = JSON
 
 

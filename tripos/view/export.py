@@ -28,17 +28,19 @@ MOST_COMPARED = 6
 """Maximum models of one run that are compared in pairs."""
 MARK = "tripos-view.json"
 """The file that marks a folder as a view, so that it may be replaced."""
+ENTRIES = (MARK, *PAGE, "index.json", "index.json.js", "benchmarks", "runs", "compare", "media")
+"""What a view has at the top of its folder."""
 
 
 def write_folder(view: ViewFiles, target: Path, runs: Iterable[str] = ()) -> list[str]:
     """Write the page and all files of a view to `target`, and return remarks on its limits. `runs` are the ids of runs
-    to include; empty means all.
+    to include; empty means all. Files that others put beside an earlier view stay.
 
     Raises `TriposError` S0703 if the folder has other content, S0102 if it cannot be written, and what `ViewFiles`
     raises.
     """
     wanted = set(runs)
-    with _new_folder(target):
+    with _view_folder(target):
         for name in PAGE:
             (target / name).write_bytes(page_part(name))
         for path, content in _files(view, wanted):
@@ -55,19 +57,23 @@ def write_page(page: str, target: Path) -> None:
     """Write a self-contained page to the folder `target`, for a static host. Raises `TriposError` as `write_folder`
     does.
     """
-    with _new_folder(target):
+    with _view_folder(target):
         (target / "index.html").write_text(page, "utf-8")
 
 
 @contextmanager
-def _new_folder(target: Path) -> Iterator[None]:
-    """Create an empty folder for a view, replacing an earlier view."""
+def _view_folder(target: Path) -> Iterator[None]:
+    """Provide a folder for a view, without the files of an earlier view."""
     if target.exists() and (not target.is_dir() or (any(target.iterdir()) and not (target / MARK).is_file())):
         raise TriposError("S0703", f"`{target}` is not empty and not a view", "name a new folder")
     try:
-        if target.exists():
-            shutil.rmtree(target)
-        target.mkdir(parents=True)
+        target.mkdir(parents=True, exist_ok=True)
+        for entry in ENTRIES:  # and nothing else: it may be a working tree with a `CNAME` and a `.git`
+            path = target / entry
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
         (target / MARK).write_text('{"format": "tripos.view/1"}\n', "utf-8")
         yield
     except OSError as error:

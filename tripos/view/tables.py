@@ -330,21 +330,23 @@ class RunTables:
         text = [
             f"cast(shown.{sql.name(dimension)} as varchar) as {sql.name(dimension)}" for dimension in self.dimensions
         ]
-        # A row for each reply: its case, its score (of its first scaled metric), the largest spread between evaluators,
-        # and the start and number of its rows in the tables of scores, judgements and turns.
+        # A row for each reply: its case, its score (of its first scaled metric), the largest spread between evaluators
+        # of the reply or one of its elements, and the start and number of its rows in the tables of scores, judgements
+        # and turns.
         return f"""
             with by_metric as (
               select shown.n, row.metric, count(*) as many,
                 count(*) filter (row.value is null and row.choice is null) as lacking,
-                avg({self._place}) filter ({self._in_figures}) as place,
-                case when count(distinct row.evaluator) > 1 then
-                  (max(row.value) filter (row.evaluator is not null)
-                    - min(row.value) filter (row.evaluator is not null))
-                  / nullif(max(row.high) filter (row.evaluator is not null)
-                    - max(row.low) filter (row.evaluator is not null), 0) end as spread
+                avg({self._place}) filter ({self._in_figures}) as place
               from {self._joined("scores", replies)} group by all),
+            by_element as (
+              select shown.n, row.metric, row.element_place,
+                (max(row.value) - min(row.value)) / nullif(max(row.high) - max(row.low), 0) as spread
+              from {self._joined("scores", replies)} where row.evaluator is not null
+              group by all having count(distinct row.evaluator) > 1),
+            apart as (select n, max(spread)::float as spread from by_element group by n),
             graded as (
-              select n, sum(many)::integer as scores, sum(lacking)::integer as without, max(spread)::float as spread,
+              select n, sum(many)::integer as scores, sum(lacking)::integer as without,
                 arg_min_null(place, {self._order})::float as score,
                 arg_min(metric::varchar, {self._order}) as metric,
                 (sum(sum(many)) over (order by n) - sum(many))::integer as scores_at
@@ -356,13 +358,14 @@ class RunTables:
               from {self._schema}.items)
             select {", ".join(text)}, shown.role = {sql.text(self._role)} as compared, shown.role, shown.step,
               shown.model, shown.sample_number::integer as sample_number, shown.status, graded.score, graded.metric,
-              graded.spread,
+              apart.spread,
               coalesce(graded.without, 0) as without, shown.finish_reason, shown.tokens_out::integer as tokens_out,
               shown.cost_usd, shown.latency_s::float as latency_s, shown.item_id, shown.sample_id,
               coalesce(graded.scores, 0) as scores, graded.scores_at, coalesce(judged.judgements, 0) as judgements,
               judged.judgements_at, coalesce(said.turns, 0) as turns, said.turns_at,
               placed.item_at::integer as item_at
-            from {replies} as shown left join graded using (n) left join judged using (n) left join said using (n)
+            from {replies} as shown left join graded using (n) left join apart using (n)
+              left join judged using (n) left join said using (n)
               left join placed on shown.scenario = placed.scenario and shown.item_id = placed.item_id
             order by n"""
 

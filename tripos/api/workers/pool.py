@@ -39,6 +39,7 @@ from tripos_runtime.drivers.engine import part_size
 from tripos_runtime.models.catalog import file_variables
 from tripos_runtime.scheduling.endpoint import Snapshot
 from tripos_runtime.scheduling.limits import Limits
+from tripos_warehouse.store.paths import address_of
 
 MOST_DEATHS = 3
 """The maximum number of consecutive deaths of workers without an answered call in between. After that no worker is
@@ -289,7 +290,7 @@ class WorkerPool:
 def worker_pool(spec: CompiledSpec, choices: RunRequest, config: Config, workers: int) -> WorkerPool | None:
     """Return a pool with this number of workers, or None for one, as the run then needs no other process. Raises
     `TriposError` R0202 for several workers if the store is on a bucket."""
-    if workers > 1 and "://" in str(config.store):
+    if workers > 1 and address_of(config.store):
         message = f"`{RunParameters.workers}` shares a store in a folder, and `{config.store}` is on a bucket"
         raise TriposError("R0202", message, "run the same command several times instead: each is a worker of its own")
     return WorkerPool(spec, choices, config, workers) if workers > 1 else None

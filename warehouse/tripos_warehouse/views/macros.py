@@ -100,10 +100,11 @@ _GIVEN_OF_SUMS = """
 _TOTALS = """
   select given.scenario, given.metric, given.model, sum(given.value) as total, count(*) as items
   from given group by all"""
-# A row for each scenario, metric and item: the mean range of several judges' scores of a reply, by the scale.
+# A row for each scenario, metric and item: the mean range of several judges' scores of a reply, or of an element of it,
+# by the scale.
 _SPLIT = """
   select judged.scenario, judged.metric, judged.item_id, avg(judged.apart) as apart from (
-    select score.scenario, score.metric, score.item_id, score.sample_id,
+    select score.scenario, score.metric, score.item_id, score.sample_id, score.element_place,
       (max(score.value) - min(score.value)) / nullif(any_value(score.high) - any_value(score.low), 0) as apart
     from {schema}.scores as score
     where score.value is not null and score.evaluator is not null and GRADED and CHOSEN
@@ -391,37 +392,37 @@ from lowest left join (
   on given.judgement_id = lowest.judgement_id
 order by lowest.value, lowest.metric, lowest.score_id"""
 
-# The `n` pairs of a reply and a metric on which evaluators differ most, with all of their scores.
+# The `n` pairs of a reply, or an element of it, and a metric on which evaluators differ most, with all of their scores.
 _DISAGREEMENTS = """
 macro {schema}.disagreements(n := 20, metric := NULL, scenario := NULL, model := NULL, least := 0) as table
 with apart as (
   select max(score.value) - min(score.value) as apart, score.metric, score.scenario, score.model, score.sample_id,
-    score.item_id
+    score.item_id, score.element_place
   from {schema}.scores as score
   where score.value is not null and score.evaluator is not null and (metric is null or score.metric = metric)
     and (scenario is null or score.scenario = scenario) and (model is null or score.model = model)
   group by all
   having min(score.evaluator) <> max(score.evaluator) and max(score.value) - min(score.value) > least
-  order by apart desc, score.metric, score.sample_id, score.model limit n),
+  order by apart desc, score.metric, score.sample_id, score.element_place, score.model limit n),
 given as (
-  select distinct score.sample_id, score.metric, score.evaluator, score.value
-  from main.scores as score
-  where score.sample_id in (select apart.sample_id from apart) and score.value is not null
-    and score.score_id in (select shown.score_id from {schema}.scores as shown
-      where shown.sample_id in (select apart.sample_id from apart)))
+  select distinct score.sample_id, score.metric, score.element_place, score.evaluator, score.value
+  from {schema}.scores as score
+  where score.sample_id in (select apart.sample_id from apart) and score.value is not null)
 select apart.apart, apart.metric, apart.scenario, apart.model,
   string_agg(given.evaluator || ' ' || format('{{:g}}', given.value), ', ' order by given.value, given.evaluator)
     as given,
-  apart.item_id, apart.sample_id
-from apart join given on given.sample_id = apart.sample_id and given.metric = apart.metric::varchar
-group by apart.apart, apart.metric, apart.scenario, apart.model, apart.item_id, apart.sample_id
-order by apart.apart desc, apart.metric, apart.sample_id, apart.model"""
+  apart.item_id, apart.sample_id, apart.element_place
+from apart join given on given.sample_id = apart.sample_id and given.metric = apart.metric
+  and given.element_place is not distinct from apart.element_place
+group by apart.apart, apart.metric, apart.scenario, apart.model, apart.item_id, apart.sample_id, apart.element_place
+order by apart.apart desc, apart.metric, apart.sample_id, apart.element_place, apart.model"""
 
-# A row for each group, metric and pair of evaluators.
+# A row for each group, metric and pair of evaluators, who are held against each other on each reply, or on each element
+# of it.
 _AGREEMENT = """
 macro {schema}.agreement(per := NULL, metric := NULL, scenario := NULL) as table
 with given as (
-  select {per}, score.sample_id, score.scorer, score.metric, score.evaluator,
+  select {per}, score.sample_id, score.element_place, score.scorer, score.metric, score.evaluator,
     arg_max(score.value, coalesce(score.round, 0)) as value
   from {schema}.scores as score
   where score.value is not null and score.evaluator is not null and (metric is null or score.metric = metric)
@@ -433,7 +434,7 @@ select a.part, a.metric, a.evaluator as evaluator_a, b.evaluator as evaluator_b,
   case when stddev_pop(a.value) > 0 and stddev_pop(b.value) > 0 then corr(a.value, b.value) end as correlation
 from given as a join given as b
   on a.sample_id = b.sample_id and a.metric = b.metric and a.scorer = b.scorer and a.part is not distinct from b.part
-    and a.evaluator < b.evaluator
+    and a.element_place is not distinct from b.element_place and a.evaluator < b.evaluator
 group by a.part, a.place, a.metric, a.evaluator, b.evaluator
 order by a.place, a.part, a.metric, evaluator_a, evaluator_b"""
 
