@@ -271,14 +271,16 @@ def test_a_document_that_does_not_fit_is_refused_and_says_where() -> None:
         (("csv", "-o", "a.csv"), "S0202", "4 tables do not fit into `a.csv`"),
         (("xlsx", "-o", "a.csv"), "S0202", "end the name in `.xlsx`"),
         (("csv", "--table", "score", "-o", "out"), "R0202", "did you mean `scores`?"),
-        (("parquet", "-o", "quiz.tripos"), "S0604", "is a file"),
-        (("eee", "-o", "quiz.tripos"), "S0604", "is a file"),
+        (("parquet", "-o", "taken"), "S0604", "is a file"),
+        (("eee", "-o", "taken"), "S0604", "is a file"),
+        (("eee", "-o", "quiz.tripos"), "R0202", "would write over a spec"),
         (("parquet", "--raw", "-o", "out"), "R0202", "`--raw` has no meaning for `parquet`"),
     ],
 )
 def test_what_cannot_be_written_is_said(
     ran: str, tripos: Command, arguments: tuple[str, ...], code: str, said: str
 ) -> None:
+    Path("taken").write_text("", "utf-8")
     done = tripos("export", *arguments)
     assert done.code == 2
     assert code in done.err and said in done.err
