@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from hypothesis.internal.conjecture import providers
 from tests.lengths import ALL, MARKED, MINUTES, sized
 from tests.long_tests import ROOT, is_long
 from tripos.cli.main import run_command
+from tripos.runs import job
 from tripos.settings import env_file
 from tripos_runtime.models.catalog import set_file_variables
 from tripos_warehouse.query.connection import SMALL
@@ -94,6 +96,22 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _heap_stays_frozen() -> Iterator[None]:
+    """Keep runs from collecting and thawing the heap. Before its first call a run collects what its process has made,
+    which here is pytest and all tests, and afterwards it undoes `pytest_collection_finish`."""
+
+    def nothing(*_: object) -> None:
+        pass
+
+    unused = dict.fromkeys(("collect", "freeze", "unfreeze", "set_threshold"), nothing)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(gc, "freeze", nothing)
+        patched.setattr(gc, "unfreeze", nothing)
+        patched.setattr(job, "gc", SimpleNamespace(get_threshold=gc.get_threshold, **unused))
+        yield
 
 
 SHARED_DATA = Path(__file__).parent.parent.parent / "shared" / "data"
@@ -188,11 +206,9 @@ def tripos(capsys: pytest.CaptureFixture[str]) -> Command:
 
     def run(*arguments: str) -> Outcome:
         capsys.readouterr()
-        gc.freeze()  # a run collects what was made before its first call: in this process, that is pytest and all tests
         try:
             code = run_command(arguments)
         finally:
-            gc.unfreeze()
             set_file_variables(())  # in a process of its own it would go with it
             env_file._warned.clear()
         printed = capsys.readouterr()

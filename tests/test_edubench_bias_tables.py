@@ -16,12 +16,12 @@ needs_data = pytest.mark.skipif(not (SHARED_DATA / "edubench").is_dir(), reason=
 
 
 @pytest.fixture
-def judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command) -> Command:
+def judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command, once: Command) -> Command:
     """Return the command in a folder with a run over the published items."""
     monkeypatch.chdir(tmp_path)
     roles = ("--role", f"judge={','.join(MODELS)}", "--role", "reasoner=mock/noisy")
     run = ("run", str(SPEC), "--data", str(SHARED_DATA), "--limit", "3", "--model", ",".join(MODELS), *roles)
-    assert tripos(*run, "--json").code == 0
+    assert once(*run, "--json").code == 0
     return tripos
 
 

@@ -7,16 +7,15 @@ name is compared, matched, an element of a collection of such names, or a key of
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from tests import sources
 from tests.each import each
 from tripos.exporting import EMITTERS, EXPORTERS
 from tripos.importing.logs.opening import IMPORTERS
 from tripos_runtime.models.catalog import PROVIDERS
 
-ROOT = Path(__file__).parent.parent
-LEGS = ("compiler/tripos_compiler", "runtime/tripos_runtime", "warehouse/tripos_warehouse", "tripos")
 DECLARED = (
     "tripos/importing/logs/formats",
     "tripos/exporting/exporters",
@@ -46,17 +45,16 @@ OTHER_WORDS = {
 
 
 def modules() -> Iterator[Path]:
-    """Yield the modules of the product that declare no format, relative to the root."""
-    for leg in LEGS:
-        for path in sorted((ROOT / leg).rglob("*.py")):
-            module = path.relative_to(ROOT)
-            if "node_modules" not in module.parts and not any(module.is_relative_to(each) for each in DECLARED):
-                yield module
+    """Yield the modules of the product that declare no format."""
+    for path in sources.modules():
+        module = path.relative_to(sources.ROOT)
+        if "node_modules" not in module.parts and not any(module.is_relative_to(each) for each in DECLARED):
+            yield path
 
 
-def decisions(text: str) -> Iterator[tuple[int, str]]:
+def decisions(nodes: Iterable[ast.AST]) -> Iterator[tuple[int, str]]:
     """Yield the line and the name wherever the name of a format or provider decides."""
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes:
         match node:
             case ast.Compare(left=left, comparators=others):
                 yield from names_in(left, *others)
@@ -93,16 +91,16 @@ def names_in(*nodes: ast.expr) -> Iterator[tuple[int, str]]:
     ],
 )
 def test_a_name_that_decides_is_seen(text: str) -> None:
-    assert list(decisions(text))
+    assert list(decisions(ast.walk(ast.parse(text))))
 
 
 @each("text", ['x = row["csv"]', 'x = "csv"', 'f("inspect")', 'x = ["csv", "of a table"]'])
 def test_a_word_that_decides_nothing_is_let_be(text: str) -> None:
-    assert not list(decisions(text))
+    assert not list(decisions(ast.walk(ast.parse(text))))
 
 
 def test_no_module_decides_by_the_name_of_a_format_or_provider() -> None:
-    found = {(str(path), name) for path in modules() for _, name in decisions((ROOT / path).read_text("utf-8"))}
+    found = {(sources.name_of(path), name) for path in modules() for _, name in decisions(sources.nodes_of(path))}
     others = {(path, name) for path, (_, *names) in OTHER_WORDS.items() for name in names}
     assert sorted(found - others) == []
     assert sorted(others - found) == [], "no module says these any more"

@@ -3,7 +3,8 @@
     python tests/bench/cjeval.py --data ../shared/data [--rounds 3] [--most 60]
 
 Beside it stands the time that this machine takes to find the twenty concepts nearest to every question. The ratio of
-the two is what to quote; seconds are printed, by the clock and of CPU time. More than `--most` seconds by the clock are
+the two is what to quote; seconds are printed, by the clock and of CPU time. So are those of the export of the four
+tasks' supervised examples, in proportion to the same. More than `--most` seconds by the clock are
 an exit code of 1; on a machine that others use meanwhile the clock says nothing, and CPU time on two cores counts.
 """
 
@@ -23,6 +24,7 @@ ROOT = Path(__file__).parents[2]
 SPEC = ROOT / "specs" / "cjeval"
 REPLIES, LEAST_JUDGED = 19_260, 1_494
 """Of one model, to all that is asked; and of the judge, whatever is replied."""
+EXPORTS = "kct_explained,qdp_explained,qa_explained,qg_explained"
 IDLE = 0.5
 """A load of less, before it begins, is a machine that nobody else uses."""
 
@@ -43,6 +45,8 @@ def main() -> None:
     calls, beside = runs[0][2], statistics.median(nearest)
     print(f"four tasks: {clock:.1f} s by the clock, {cpu:.1f} s of CPU time for {calls:,} calls, the report included")
     print(f"retrieval of {REPLIES // 6:,} questions alone: {beside:.1f} s of CPU time; ratio {cpu / beside:.1f}")
+    used, examples = export(options.data)
+    print(f"four exports: {used:.1f} s of CPU time for {examples:,} examples; ratio {used / beside:.1f}")
     if busy > IDLE:
         print(f"{busy:.1f} processes were at work before it began: by the clock it says nothing")
     sys.exit((cpu / 2 if busy > IDLE else clock) > options.most)
@@ -63,6 +67,25 @@ def run(data: str) -> tuple[float, float, int]:
     if asked < REPLIES + LEAST_JUDGED:
         sys.exit(f"the run did not make {REPLIES:,} calls and more: {done.stdout[:500]}{done.stderr[-500:]}")
     return took_s, used_s, asked
+
+
+def export(data: str) -> tuple[float, int]:
+    """Return the seconds of CPU time to export the supervised examples of all four tasks, and their number. Where the
+    data has no train, valid is in its place."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "cjeval").mkdir()
+        for split in ("test", "valid", "train"):
+            there = Path(data).resolve() / "cjeval" / split
+            (folder / "cjeval" / split).symlink_to(there if there.is_dir() else there.with_name("valid"))
+        command = [sys.executable, "-m", "tripos", "export", EXPORTS, "--spec", str(SPEC), "--data", name]
+        before = os.times()
+        done = subprocess.run([*command, "-o", str(folder / "all.jsonl"), "--json"], capture_output=True, check=False)
+        after = os.times()
+    if done.returncode != 0:
+        sys.exit(f"the export failed: {done.stderr.decode()[-500:]}")
+    used_s = after.children_user + after.children_system - before.children_user - before.children_system
+    return used_s, json.loads(done.stdout)["examples"]
 
 
 def retrieval_alone(data: str) -> float:

@@ -497,8 +497,15 @@ measure size = mean(size)DIRECTION
     ],
 )
 def test_a_comparison_is_a_gate(
-    direction: str, arguments: tuple[str, ...], code: int, failed: list[str], tmp_path: Path, tripos: Command
+    direction: str,
+    arguments: tuple[str, ...],
+    code: int,
+    failed: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    tripos: Command,
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     rows = ({"question": f"Say {'a' * number}", "answer": f"word {number}"} for number in range(20))
     Path("sure.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
     Path("sure.tripos").write_text(SURE.replace("DIRECTION", direction), "utf-8")

@@ -95,8 +95,8 @@ def _faults(path: Path) -> Iterator[str]:
     for node in nodes_of(path):
         if isinstance(node, ast.Tuple | ast.List | ast.Compare | ast.IfExp):
             parts = [each for each in ast.iter_child_nodes(node) if not isinstance(each, ast.Call)]
-            named = any(ast.unparse(each).startswith("ExitCode.") for each in parts)
-            if named and any(isinstance(each, ast.Constant) and isinstance(each.value, int) for each in parts):
+            bare = any(isinstance(each, ast.Constant) and isinstance(each.value, int) for each in parts)
+            if bare and any(ast.unparse(each).startswith("ExitCode.") for each in parts):
                 yield f"{path}:{node.lineno} has a bare exit code: {ast.unparse(node)}"
 
 
@@ -106,15 +106,14 @@ def test_no_error_is_copied_into_another_and_no_exit_code_is_bare() -> None:
 
 def test_only_one_class_has_the_fields_of_an_error() -> None:
     def own_fields(node: ast.ClassDef) -> bool:
-        fields = {ast.unparse(each) for each in ast.walk(node) if isinstance(each, ast.Attribute)}
         stored = {
             ast.unparse(target)
             for each in ast.walk(node)
             if isinstance(each, ast.Assign)
             for target in each.targets
-            if ast.unparse(target).startswith("self.")
+            if isinstance(target, ast.Attribute) and target.attr in ("message", "hint")
         }
-        return {"self.message", "self.hint"} <= stored & fields
+        return {"self.message", "self.hint"} <= stored
 
     classes = (
         (path.name, node.name)

@@ -13,6 +13,7 @@ from typing import NoReturn
 import pytest
 
 import tripos.cli
+from tests.sources import nodes_of
 from tripos.cli.context import Context, Outcome, Output, Remark, Styled
 from tripos.cli.main import run_command
 from tripos_compiler.errors import ExitCode, TriposError
@@ -127,7 +128,7 @@ def test_json_is_printed_in_one_place() -> None:
     using = {
         path.stem
         for path in MODULES
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for node in nodes_of(path)
         if isinstance(node, ast.Name) and node.id == "show_json"
     }
     assert using == {"context", "benchmarks"}

@@ -13,6 +13,7 @@ from mutants import Spec, case_specs
 from tests.compiler.stand_in_releases import StandInReleases
 from tests.each import each
 from tests.lengths import sized
+from tests.sources import modules, nodes_of
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.diagnostics.diagnostic import Diagnostics
 from tripos_compiler.plan import ListType
@@ -176,14 +177,13 @@ def alternatives(annotation: ast.expr) -> set[str]:
 
 
 def test_no_lowering_gives_false_or_nothing_for_what_is_wrong() -> None:
-    folder = ROOT / "compiler" / "tripos_compiler"
-    modules = [path for room in ("lowering", "typecheck") for path in (folder / room).rglob("*.py")]
+    found_in = modules("compiler/tripos_compiler/lowering", "compiler/tripos_compiler/typecheck")
     found = [
         f"{path.name}:{node.lineno} {node.name}"
-        for path in modules
+        for path in found_in
         if path.name not in THREE_VALUED
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for node in nodes_of(path)
         if isinstance(node, ast.FunctionDef) and node.returns is not None
         if {"bool", "None"} <= alternatives(node.returns)
     ]
-    assert len(modules) > 20 and found == []
+    assert len(found_in) > 20 and found == []

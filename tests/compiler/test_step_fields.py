@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from pydantic import create_model
 
-from tests import changed_fields
-from tests.compiler.compiling import ROOT, compile_files, plan_of
+from tests import changed_fields, sources
+from tests.compiler.compiling import compile_files, plan_of
 from tests.compiler.test_canonical_form import prints_of
 from tripos_compiler.language.plan_diff import reply_changes, step_changes
 from tripos_compiler.language.references import (
@@ -174,12 +174,12 @@ def lists_of_texts(tree: ast.Module) -> Iterator[tuple[int, set[str]]]:
 
 
 def test_no_list_of_fields_of_a_step_stands_outside_of_their_declaration() -> None:
-    paths = [path for leg in ("compiler", "runtime") for path in sorted((ROOT / leg).rglob("*.py"))]
+    paths = sources.modules("compiler", "runtime")
     found = [
-        f"{path.relative_to(ROOT)}:{line} {sorted(texts)}"
+        f"{sources.name_of(path)}:{line} {sorted(texts)}"
         for path in paths
         if path.parent.name != "plan"
-        for line, texts in lists_of_texts(ast.parse(path.read_text("utf-8")))
+        for line, texts in lists_of_texts(sources.tree_of(path))
         if any(texts <= fields for fields in FIELDS)
     ]
     assert len(paths) > 150 and found == []

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
 
-from tripos_compiler.library.functions.similarity import bm25_score, similarity
+from tripos_compiler.library.functions.similarity import SATURATION, bm25_score, similarity
 from tripos_compiler.library.functions.texts import terms_of
 from tripos_compiler.plan import Ref
 from tripos_runtime.program import retrieval
@@ -36,6 +37,18 @@ def test_the_index_of_terms_is_bm25_with_the_weights_of_lucene(query: str) -> No
     asked = [term for term in terms_of(query) if term in having]
     wanted = [bm25_score(asked, own, rarity, average) for own in terms]
     assert TermIndex.of(TEXTS).values(query).tolist() == pytest.approx(wanted, rel=1e-5)
+
+
+def test_terms_are_added_as_bm25s_adds_them() -> None:
+    """To the last bit: the order of equal texts stands on it."""
+    dice = Random(7)
+    texts = ["".join(dice.choices("一元二次方程函数图象平行四边形 abc", k=dice.randint(0, 30))) for _ in range(200)]
+    index, bm25s = TermIndex.of(texts), retrieval._bm25()
+    bm25s.scores = index.scores
+    for query in texts[:50]:
+        known = list(dict.fromkeys(index.vocabulary[term] for term in terms_of(query)))
+        wanted = bm25s.get_scores_from_ids(known) * np.float32(SATURATION + 1)
+        assert index.values(query).tobytes() == wanted.tobytes()
 
 
 @pytest.mark.parametrize("kind", [TermIndex, GramIndex])

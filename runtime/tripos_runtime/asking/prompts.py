@@ -82,10 +82,10 @@ def chosen_rows(
     rows = _ordered_rows(shots, _candidate_positions(shots, where, names, sources), names, sources)
     offset = begin % len(rows) if rows else 0
     for row in chain(islice(rows, offset, None), islice(rows, offset)):
+        if row.origin == case.origin or row.item_id == case.item_id:
+            continue
         row_names[shots.alias] = row.values
         if not all(_part_holds(where, position, row_names, fixed_values) for position in range(len(where.rest))):
-            continue
-        if row.origin == case.origin or row.item_id == case.item_id:
             continue
         if own_key is NO_KEY or _group_key(shots.dataset, row.values, sources) != own_key:
             yield row

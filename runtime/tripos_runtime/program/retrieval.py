@@ -93,10 +93,13 @@ class TermIndex:
         known = [self.vocabulary[term] for term in dict.fromkeys(terms_of(query)) if term in self.vocabulary]
         if not known:
             return np.zeros(self.scores["num_docs"], np.float32)
-        bm25 = _bm25()
-        bm25.scores = self.scores
-        scores: Values = bm25.get_scores_from_ids(known) * np.float32(SATURATION + 1)
-        return scores
+        # As bm25s adds them, in the order of the terms, but in one call: it makes one for each term.
+        codes, ends = np.asarray(known, np.int64), self.scores["indptr"]
+        starts, lengths = ends[codes], ends[codes + 1] - ends[codes]
+        at = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
+        scores = np.zeros(self.scores["num_docs"], np.float32)
+        np.add.at(scores, self.scores["indices"][at], self.scores["data"][at])
+        return scores * np.float32(SATURATION + 1)
 
     def to_bytes(self) -> bytes:
         """Return the index as the bytes of an `.npz` file."""
@@ -292,10 +295,12 @@ class Collection:
     _absent: dict[str, npt.NDArray[np.int64]] = field(default_factory=dict)
     _indexes: dict[tuple[str, str], TextIndex] = field(default_factory=dict)
     _places: dict[str, dict[Any, list[int]] | None] = field(default_factory=dict)
+    _keys: dict[int, tuple[Expr, str]] = field(default_factory=dict)
+    """The expressions by `id()`, which identifies them since they are kept alive here, with their keys."""
 
     def texts(self, expr: Expr, names: Mapping[str, Any]) -> tuple[str | None, ...]:
         """Return the text of every element under an expression; None if it has none."""
-        key = serialized_form(expr).model_dump_json()
+        key = self._key(expr)
         if key not in self._texts:
             values = self._values(expr, names)
             self._texts[key] = tuple(value if isinstance(value, str) else None for value in values)
@@ -303,7 +308,7 @@ class Collection:
 
     def absent(self, expr: Expr, names: Mapping[str, Any]) -> npt.NDArray[np.int64]:
         """Return the positions of the elements without such a text."""
-        key = serialized_form(expr).model_dump_json()
+        key = self._key(expr)
         if key not in self._absent:
             absent = [place for place, text in enumerate(self.texts(expr, names)) if text is None]
             self._absent[key] = np.asarray(absent, np.int64)
@@ -311,18 +316,24 @@ class Collection:
 
     def index(self, kind: str, expr: Expr, names: Mapping[str, Any]) -> TextIndex:
         """Return the index of those texts, computed or read from the store on first use."""
-        key = (kind, serialized_form(expr).model_dump_json())
+        key = (kind, self._key(expr))
         if key not in self._indexes:
             self._indexes[key] = self._index_of(kind, [text or "" for text in self.texts(expr, names)])
         return self._indexes[key]
 
     def places(self, expr: Expr, value: Any, names: Mapping[str, Any]) -> list[int] | None:
         """Return the positions of the elements with this value of an expression; None if this cannot be indexed."""
-        key = serialized_form(expr).model_dump_json()
+        key = self._key(expr)
         if key not in self._places:
             self._places[key] = places_by_value(self._values(expr, names))
         known = self._places[key]
         return None if known is None or isinstance(value, list | dict | set | frozenset) else known.get(value, [])
+
+    def _key(self, expr: Expr) -> str:
+        """Return the key of an expression, which equal expressions share."""
+        if id(expr) not in self._keys:
+            self._keys[id(expr)] = (expr, serialized_form(expr).model_dump_json())
+        return self._keys[id(expr)][1]
 
     def _values(self, expr: Expr, names: Mapping[str, Any]) -> list[Any]:
         """Return the value of an expression for every element; None if it has none."""

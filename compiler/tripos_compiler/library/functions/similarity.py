@@ -7,6 +7,8 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
+from itertools import chain
+from operator import add
 from typing import Any
 
 from tripos_compiler.library.functions.texts import caseless, is_unspaced, separated, terms_of, tokens_of
@@ -245,7 +247,8 @@ def grams_of(text: str) -> Counter[str]:
     if not plain:
         return Counter()
     padded = f" {plain} "
-    return Counter([padded[start : start + n] for n in GRAMS for start in range(len(padded) - n + 1)])
+    pairs = list(map(add, padded, padded[1:]))
+    return Counter(chain(pairs, map(add, pairs, padded[2:])))
 
 
 def _square(counts: Mapping[str, int]) -> int:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence, Set as AbstractSet
 from functools import cache
 from itertools import count, islice, product
+from operator import add
 from typing import Any
 
 from tripos_compiler.library.functions.regular_expressions import NotLinearError, PatternMatch, finder, searcher
@@ -32,7 +33,12 @@ def words_of(text: str) -> list[str]:
     >>> words_of("It’s 3.5 well-known words: 两个字。")
     ["It's", '3.5', 'well-known', 'words', '两', '个', '字']
     """
-    found: list[str] = _word_pattern().findall(comparable(text))
+    return _words_in(comparable(text))
+
+
+def _words_in(text: str) -> list[str]:
+    """Return the words of a text in the form of `comparable`."""
+    found: list[str] = _word_pattern().findall(text)
     return found
 
 
@@ -89,8 +95,9 @@ def terms_of(text: str) -> list[str]:
     >>> terms_of("一次函数 y=kx")
     ['一', '次', '函', '数', 'y', 'kx', '一次', '次函', '函数']
     """
-    pairs = [run[i : i + 2] for run in _runs().findall(comparable(text)) for i in range(len(run) - 1)]
-    return tokens_of(text) + pairs
+    plain = comparable(text)
+    pairs = [pair for run in _runs().findall(plain) for pair in map(add, run, run[1:])]
+    return [word.casefold() for word in _words_in(plain)] + pairs
 
 
 @cache
