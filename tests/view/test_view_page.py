@@ -6,6 +6,7 @@ Without Chromium these tests are left out; without the packages of `tripos/view/
 from __future__ import annotations
 
 import asyncio
+import base64
 import itertools
 import json
 import os
@@ -300,6 +301,27 @@ def test_the_score_of_a_metric_and_the_text_of_replies_are_filters(view: ViewFil
             await page.until("document.querySelector('.bar')?.innerText.startsWith('6 of 10')")
             await page.open(f"{where}#/run/{run}/samples?evaluator=mock%2Ffair&metric=CLEAR&model=mock%2Fcareful")
             await page.until("document.querySelector('.bar')?.innerText.startsWith('5 of 10')")
+        assert page.problems == []
+
+    shown(go)
+
+
+def test_a_report_prints_on_two_pages_without_controls(view: ViewFiles, tmp_path: Path) -> None:
+    run = run_of(view)
+    path = tmp_path / "report.html"
+    path.write_text(write_report(view, run), "utf-8")
+    seen = "[...document.querySelectorAll('select, button, details, .tabs, .top')].filter(each => each.checkVisibility()).length"
+
+    async def go(page: Page) -> None:
+        await page.open(f"{path.as_uri()}#/run/{run}", dark=True)
+        await page.until("document.querySelectorAll('.interval').length > 3")
+        printed = await page.call("Page.printToPDF", paperWidth=8.27, paperHeight=11.69, preferCSSPageSize=True)
+        assert len(re.findall(rb"/Type\s*/Page\b", base64.b64decode(printed["data"]))) <= 2
+        assert await page.evaluate(seen) > 0
+        await page.call("Emulation.setEmulatedMedia", media="print")
+        assert await page.evaluate(seen) == 0
+        assert await page.evaluate("getComputedStyle(document.body).color") == "rgb(26, 31, 43)"
+        await page.call("Emulation.setEmulatedMedia", media="")
         assert page.problems == []
 
     shown(go)

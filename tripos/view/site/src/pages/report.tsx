@@ -362,7 +362,7 @@ function MeasurePanel({ measure, about, run, people, behind }: { measure: Measur
         </>
       )}
       {behind && <BehindMeasure behind={behind} measure={measure.name} />}
-      <p class="small"><a href={at(`run/${run}/spec`, { measure: measure.name })}>{t("whatItMeans")}</a></p>
+      <p class="small on-screen"><a href={at(`run/${run}/spec`, { measure: measure.name })}>{t("whatItMeans")}</a></p>
       <details>
         <summary>{t("meaning")}</summary>
         <pre tabIndex={0}>{measure.sql}</pre>
