@@ -94,7 +94,7 @@ def test_progress_tells_of_each_role_and_scenario_and_endpoint() -> None:
     table = progress_table(ProgressSnapshot(a_tally(), Pace(), 1.0, (ENDPOINT,)))
     counts = {"done": 1, "planned": 4, "asked": 1, "reused": 0, "skipped": 0, "failed": 0, "left": 3}
     assert table["lanes"] == [{"role": "candidate", "scenario": "sums", **counts}]
-    state = {"state": "ready", "in_flight": 2, "limit": 16, "waiting": 3, "retries": 1}
+    state = {"state": "ready", "in_flight": 2, "limit": 16, "waiting": 3, "retries": 1, "wait_s": 0.0}
     assert table["endpoints"] == [{"models": ["x/y"], **state}]
 
 

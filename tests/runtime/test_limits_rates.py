@@ -186,7 +186,8 @@ def test_a_snapshot_says_that_calls_are_held_back() -> None:
         callers = callers_of(model)
         call = asyncio.create_task(callers[model.name].call(REQUEST))
         await asyncio.sleep(10)
-        assert (snapshot(callers)[0].state, snapshot(callers)[0].waiting) == ("held back", 1)
+        [state] = snapshot(callers)
+        assert (state.state, state.waiting, state.wait_s) == ("held back", 1, pytest.approx(20))
         await call
         assert snapshot(callers)[0].state == "ready"
 

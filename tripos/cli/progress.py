@@ -323,14 +323,26 @@ def endpoint_line(endpoint: Snapshot) -> str:
 
     >>> endpoint_line(Snapshot("https://x/v1 X_KEY", ("x/a", "x/b"), 4, 16, 2, 1, "silent"))
     'x/a, x/b: silent; 4 of at most 16 calls under way, 2 waiting, 1 made again'
+    >>> endpoint_line(Snapshot("https://x/v1 X_KEY", ("x/a",), 4, 16, 12, 0, "held back", wait_s=40.0))
+    'x/a: held back; 4 of at most 16 calls under way, 12 calls wait 40 s, as the server asked'
     """
     parts = [f"{endpoint.in_flight:,} of at most {endpoint.limit:,} calls under way"]
-    if endpoint.waiting:
+    if wait := wait_text(endpoint):
+        parts.append(wait)
+    elif endpoint.waiting:
         parts.append(f"{endpoint.waiting:,} waiting")
     if endpoint.retries:
         parts.append(f"{endpoint.retries:,} made again")
     told = localized(", ").join(map(localized, parts))
     return f"{', '.join(endpoint.models)}{localized(': ')}{localized(endpoint.state)}{localized('; ')}{told}"
+
+
+def wait_text(endpoint: Snapshot) -> str | None:
+    """Return how long calls of an endpoint wait because it asked for that; None if it did not."""
+    if endpoint.state != "held back" or not endpoint.waiting:
+        return None
+    waits = "calls wait" if endpoint.waiting > 1 else "call waits"
+    return f"{endpoint.waiting:,} {waits} {duration(endpoint.wait_s)}, as the server asked"
 
 
 def format_failures(tally: RunProgress) -> str:
@@ -490,6 +502,7 @@ def progress_table(moment: ProgressSnapshot) -> dict[str, Any]:
                 "limit": each.limit,
                 "waiting": each.waiting,
                 "retries": each.retries,
+                "wait_s": round(each.wait_s, 1),
             }
             for each in moment.endpoints or ()
         ],
@@ -903,5 +916,6 @@ def status_line(moment: ProgressSnapshot) -> str:
         parts.append(localized(f"{duration(left_s)} left"))
     if tally.errors:
         parts.append(format_failures(tally))
+    parts += [localized(wait) for endpoint in moment.endpoints or () if (wait := wait_text(endpoint))]
     done = localized(f"{tally.done:,} of {tally.total:,} calls")
     return f"{done}{share}{localized(': ')}{localized(', ').join(parts)}"

@@ -11,6 +11,7 @@ import heapq
 import math
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable, Sequence
+from dataclasses import field
 from datetime import datetime
 from itertools import count
 from operator import itemgetter
@@ -255,7 +256,7 @@ it. `given up`: it has been silent for too long, and its calls fail."""
 @dataclass(frozen=True)
 class Snapshot:
     """The state of one endpoint: `limit` is the number of concurrent calls allowed now, `waiting` the number of waiting
-    calls, `retries` the number of retries so far."""
+    calls, `retries` the number of retries so far, `wait_s` the seconds that the endpoint still asks clients to wait."""
 
     endpoint: str
     models: tuple[str, ...]
@@ -264,6 +265,7 @@ class Snapshot:
     waiting: int
     retries: int
     state: State
+    wait_s: float = field(default=0.0, compare=False)
 
     def combined_with(self, other: Snapshot) -> Snapshot:
         """Return the combined state of an endpoint that another process calls too; the worse state counts."""
@@ -275,6 +277,7 @@ class Snapshot:
             self.waiting + other.waiting,
             self.retries + other.retries,
             max(self.state, other.state, key=get_args(State).index),
+            max(self.wait_s, other.wait_s),
         )
 
 
@@ -375,7 +378,10 @@ class Gate:
         if self.silent:
             state = "given up" if now >= self.circuit.give_up_at else "silent"
         waiting = len(self._lanes)
-        return Snapshot(self.endpoint, self.models, self.in_flight, self.window.allowed, waiting, self.retries, state)
+        return Snapshot(
+            *(self.endpoint, self.models, self.in_flight, self.window.allowed, waiting, self.retries, state),
+            wait_s=max(0.0, self._wait_until - now),
+        )
 
     def try_enter(self, shares: Shares, tokens: int) -> int | None:
         """Return the epoch of a call that may go at once; None if it has to wait."""
