@@ -69,7 +69,7 @@ MOST_ROUNDS = 5
 TEXT_SUFFIXES = frozenset({"", ".txt", ".md", ".json", ".csv", ".html", ".xml"})
 """Suffixes of files whose content is the value of a variable."""
 EXPANSION = ("disableVarExpansion",)
-"""The option of a test by which a list is the value of a variable. Otherwise each entry of a list of texts is a test."""
+"""The option of a test by which a list of texts is the value of a variable. Otherwise each of its entries is a test."""
 MAX_TESTS = 1_000_000
 """Maximum tests after the lists of variables are expanded."""
 MAX_CHARACTERS = 256 * 2**20
