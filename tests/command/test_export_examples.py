@@ -88,6 +88,17 @@ def test_a_question_inside_of_a_value_is_left_out_too(kind: str, folder: Path, t
     assert said["left_out"] == {"asked, or nearly so": 1}
 
 
+def test_a_list_that_only_begins_like_a_dialogue_is_a_list(folder: Path, tripos: Callable[..., Any]) -> None:
+    (folder / "s.tripos").write_text(SPEC.replace("question text", "question text, notes json?"), "utf-8")
+    turn = {"speaker": "Ann", "text": NEAR["question"]}
+    notes: list[Any] = [None, [turn, "and so on"], [turn, {"speaker": "Ben"}], [{**turn, "text": None}, turn]]
+    rows = [{"question": OTHER["question"], "answer": str(number), "notes": at} for number, at in enumerate(notes)]
+    (folder / "worked.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    lines, said = exported(folder, tripos)
+    assert [line["messages"][-1]["content"] for line in lines] == ["0"]
+    assert said["left_out"] == {"asked, or nearly so": 3}
+
+
 def test_rows_that_are_asked_are_refused(folder: Path, tripos: Callable[..., Any]) -> None:
     (folder / "s.tripos").write_text(
         SPEC.replace("worked", "item").replace('dataset item from "item.jsonl" like item\n', "")

@@ -138,9 +138,17 @@ tests:
         "a variable that is a list or a mapping", "a template that is more than names of variables",
         "option suffix of a test",
     }  # fmt: skip
-    many = "prompts: a\ntests: [{vars: {" + ", ".join(f"v{n}: [1, 2]" for n in range(30)) + "}}]"
+    many = "prompts: a\ntests: [{vars: {" + ", ".join(f"v{n}: [a, b]" for n in range(30)) + "}}]"
     with pytest.raises(TriposError, match="more than 1,000,000 tests"):
         promptfoo_spec(config(tmp_path, many))
+
+
+def test_a_list_that_does_not_begin_with_a_text_is_one_value(tmp_path: Path) -> None:
+    text = "prompts: '{{q}} {{of}}'\ntests:\n"
+    text += "".join(f"  - vars: {{q: a, of: {of}}}\n" for of in ("[]", "[1, 2]", "[{role: user}]", "[b, c]"))
+    assert [row["of"] for row in rows_of(tmp_path, text)] == ["[]", "[1, 2]", '[{"role": "user"}]', "b", "c"]
+    made = promptfoo_spec(tmp_path / "promptfooconfig.yaml")
+    assert [each.part for each in made.notes if each.how == "not"] == ["a variable that is a list or a mapping"]
 
 
 def test_variables_and_prompts_are_read_from_their_files(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import given, settings, strategies as st
 
 from tests.lengths import sized
 from tripos_compiler.diagnostics.i18n import localized
+from tripos_compiler.language.contexts import Clustering
 from tripos_warehouse.report.leaderboard import LEVEL, Board, BoardEntry, board_verdict
 from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.multiple_tests import compare_paired, rank_groups
@@ -88,6 +90,23 @@ def test_nothing_is_said_where_nothing_is_compared(board: Board) -> None:
     unlike = {pair: Estimate.undefined("others graded it") for pair in two.differences}
     assert board_verdict(Board(*(getattr(two, name) for name in ("benchmark", "version", "measure", "entries")),
                                differences=unlike)) == []  # fmt: skip
+
+
+def test_clusters_are_not_called_items() -> None:
+    board = board_of([0.4, 0.5], 12, 0.8, 5)
+    assert "items would show it; there are 12" in board_verdict(board)[1]
+    clustered = replace(board, clusterings=(Clustering("`passage`", ("quiz",), 12, 120, True),))
+    assert "clusters would show it; there are 12" in board_verdict(clustered)[1]
+    assert not re.search("[a-z]{3}", re.sub(r"lab/m\d", "", localized(board_verdict(clustered)[1], "zh")))
+
+
+def test_a_model_that_another_one_beats_on_their_common_items_is_not_compared_in_words() -> None:
+    board = board_of([0.2, 0.9], 40, 0.01, 1)
+    first, second = board.entries
+    entries = replace(second, rank=2), replace(first, rank=1)
+    [difference] = board.differences.values()
+    back = replace(difference, value=-(difference.value or 0.0))
+    assert board_verdict(replace(board, entries=entries, differences={(second.model, first.model): back})) == []
 
 
 def test_a_chinese_reader_reads_it_in_chinese(monkeypatch: pytest.MonkeyPatch) -> None:

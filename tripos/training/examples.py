@@ -418,8 +418,8 @@ def _every_text(value: Any) -> Iterator[str]:
         case Mapping():
             for inner in value.values():
                 yield from _every_text(inner)
-        case [{"speaker": _, "text": _}, *_]:
-            yield "\n".join(str(turn["text"]) for turn in value)
+        case [_, *_] if all(isinstance(turn, Mapping) and {"speaker", "text"} <= turn.keys() for turn in value):
+            yield "\n".join(turn["text"] for turn in value if isinstance(turn["text"], str))
         case list() | tuple():
             yield from (text for inner in value for text in _every_text(inner) if is_long(text))
 

@@ -69,7 +69,7 @@ MOST_ROUNDS = 5
 TEXT_SUFFIXES = frozenset({"", ".txt", ".md", ".json", ".csv", ".html", ".xml"})
 """Suffixes of files whose content is the value of a variable."""
 EXPANSION = ("disableVarExpansion",)
-"""The option of a test by which a list is the value of a variable. Otherwise each of its entries is a test."""
+"""The option of a test by which a list of texts is the value of a variable. Otherwise each of its entries is a test."""
 MAX_TESTS = 1_000_000
 """Maximum tests after the lists of variables are expanded."""
 MAX_CHARACTERS = 256 * 2**20
@@ -246,17 +246,22 @@ def _tests(config: PromptfooConfig, path: Path, folder: SourceFolder) -> list[Pr
 
 
 def _expanded(test: PromptfooTest, most: int) -> list[PromptfooTest]:
-    """Return a test for each combination of the entries of its lists. Raises `TriposError` R0246 if there are more than
-    `most`."""
+    """Return a test for each combination of the entries of its lists of texts. Any other list is one value, as in
+    promptfoo. Raises `TriposError` R0246 if there are more than `most`."""
     variables = test.vars or {}
     if any((test.options or {}).get(name) for name in EXPANSION):
         return [test]
-    values = [value if isinstance(value, list) else [value] for value in variables.values()]
+    values = [value if _is_list_of_texts(value) else [value] for value in variables.values()]
     if math.prod(map(len, values)) > most:
         message = f"the lists of variables make more than {MAX_TESTS:,} tests"
         raise TriposError(CODE, message, "import fewer tests at a time")
     combinations = itertools.product(*values)
     return [test.model_copy(update={"vars": dict(zip(variables, each, strict=True))}) for each in combinations]
+
+
+def _is_list_of_texts(value: Any) -> bool:
+    """Return true if a list begins with a text, by which promptfoo knows lists of texts."""
+    return isinstance(value, list) and bool(value) and isinstance(value[0], str)
 
 
 def _from_file(place: str, path: Path, folder: SourceFolder) -> list[Any]:

@@ -638,10 +638,13 @@ def board_verdict(board: Board) -> list[str]:
     """Return in words what the differences between the best model and the others show, and how many items would show
     the nearest one that is not shown.
 
-    Empty if nothing is compared: for fewer than two models, or if the best model and another were not graded alike.
+    Empty for fewer than two models, if two were not graded alike, and if the model with the best value is not the best
+    one, since another is better on the items that both have.
     """
     differences = board.differences.values()
     if len(board.entries) < 2 or not differences or any(difference.value is None for difference in differences):
+        return []
+    if board.entries[0].rank != 1:
         return []
     best, *others = (entry.model for entry in board.entries)
     sign = -1 if board.measure.lower_is_better else 1
@@ -670,7 +673,8 @@ def _named(models: Sequence[str]) -> str:
 
 
 def _needed(first: str, second: str, board: Board) -> Iterator[str]:
-    """Yield how many items would show the difference of two models with a power of 80 %, if it is what it seems."""
+    """Yield how many items, or clusters of items, would show the difference of two models with a power of 80 %, if it
+    is what it seems."""
     difference = board.differences[first, second]
     error, items = difference.standard_error, difference.clusters or difference.n
     if not difference.value or not error or not items:
@@ -680,7 +684,9 @@ def _needed(first: str, second: str, board: Board) -> Iterator[str]:
     if needed is None or needed > MOST_ITEMS:
         yield f"a difference of {shown} between {first} and {second} is too small to be shown by any number of items"
     elif needed > items:
-        yield f"if {first} and {second} differ by {shown}, about {needed:,.0f} items would show it; there are {items:,}"
+        unit = "clusters" if board.clusterings else "items"
+        about = f"about {needed:,.0f} {unit} would show it; there are {items:,}"
+        yield f"if {first} and {second} differ by {shown}, {about}"
 
 
 def _unread_notes(board: Board) -> Iterable[BoardNote]:
