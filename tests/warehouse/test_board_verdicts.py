@@ -48,7 +48,15 @@ def board_of(means: list[float], items: int, noise: float, seed: int, *, lower: 
                        clusters=each.clusters, p=ranking.differences[pair].p)
         for pair, each in differences.items()
     }  # fmt: skip
-    return Board("quiz", "1.0.0", measure, entries, differences=corrected)
+    return Board("quiz", "1.0.0", measure, entries, differences=nested(corrected))
+
+
+def nested(differences: dict[tuple[str, str], Estimate]) -> dict[str, dict[str, Estimate]]:
+    """Return differences by the first model of a pair, and then by the second."""
+    found: dict[str, dict[str, Estimate]] = {}
+    for (first, second), difference in differences.items():
+        found.setdefault(first, {})[second] = difference
+    return found
 
 
 @settings(max_examples=sized(60, 1500), deadline=None)
@@ -65,7 +73,7 @@ def test_a_verdict_claims_what_the_tests_show_and_no_more(
     board = board_of(means, items, noise, seed, lower=lower)
     best, *others = board.entries
     verdict = board_verdict(board)
-    shown = [each for each in others if (board.differences[best.model, each.model].p or 1) < LEVEL]
+    shown = [each for each in others if (board.differences[best.model][each.model].p or 1) < LEVEL]
     first, *rest = verdict
     assert ("is better than" in first) == bool(shown)
     assert ("no difference" in first) == (len(shown) < len(others))
@@ -87,7 +95,9 @@ def test_a_verdict_claims_what_the_tests_show_and_no_more(
 def test_nothing_is_said_where_nothing_is_compared(board: Board) -> None:
     assert board_verdict(board) == []
     two = board_of([0.2, 0.9], 20, 0.01, 1)
-    unlike = {pair: Estimate.undefined("others graded it") for pair in two.differences}
+    unlike = {
+        first: dict.fromkeys(below, Estimate.undefined("others graded it")) for first, below in two.differences.items()
+    }
     assert board_verdict(Board(*(getattr(two, name) for name in ("benchmark", "version", "measure", "entries")),
                                differences=unlike)) == []  # fmt: skip
 
@@ -104,9 +114,9 @@ def test_a_model_that_another_one_beats_on_their_common_items_is_not_compared_in
     board = board_of([0.2, 0.9], 40, 0.01, 1)
     first, second = board.entries
     entries = replace(second, rank=2), replace(first, rank=1)
-    [difference] = board.differences.values()
+    [[difference]] = [below.values() for below in board.differences.values()]
     back = replace(difference, value=-(difference.value or 0.0))
-    assert board_verdict(replace(board, entries=entries, differences={(second.model, first.model): back})) == []
+    assert board_verdict(replace(board, entries=entries, differences={second.model: {first.model: back}})) == []
 
 
 def test_a_chinese_reader_reads_it_in_chinese(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -305,8 +305,8 @@ class Board:
     """The clusters of its intervals, if items were drawn together."""
     stopped: tuple[str, ...] = ()
     """Models that did not see all items, since their run stopped as soon as it was settled."""
-    differences: Mapping[tuple[str, str], Estimate] = field(default_factory=dict)
-    """By pair of models, the better one first; `p` is adjusted by Holm."""
+    differences: Mapping[str, Mapping[str, Estimate]] = field(default_factory=dict)
+    """The difference of each model from each one below it; `p` is adjusted by Holm."""
 
     @property
     def has_other_partners(self) -> bool:
@@ -498,7 +498,10 @@ def _board(
             for entry in entries
             if any(entry.model in run.stopped_models for run in followed.get(entry.model, ()))
         ),
-        differences=ranking.differences,
+        differences={
+            rank.model: {other: each for (better, other), each in ranking.differences.items() if better == rank.model}
+            for rank in ranks
+        },
     )
 
 
@@ -641,14 +644,14 @@ def board_verdict(board: Board) -> list[str]:
     Empty for fewer than two models, if two were not graded alike, and if the model with the best value is not the best
     one, since another is better on the items that both have.
     """
-    differences = board.differences.values()
+    differences = [difference for below in board.differences.values() for difference in below.values()]
     if len(board.entries) < 2 or not differences or any(difference.value is None for difference in differences):
         return []
     if board.entries[0].rank != 1:
         return []
     best, *others = (entry.model for entry in board.entries)
     sign = -1 if board.measure.lower_is_better else 1
-    beaten = [model for model in others if _is_shown(board.differences[best, model], sign)]
+    beaten = [model for model in others if _is_shown(board.differences[best][model], sign)]
     equal = [model for model in others if model not in beaten]
     if len(others) > 1 and all(entry.rank == 1 for entry in board.entries):
         sentences = [f"no difference between the {len(board.entries)} models is shown"]
@@ -675,7 +678,7 @@ def _named(models: Sequence[str]) -> str:
 def _needed(first: str, second: str, board: Board) -> Iterator[str]:
     """Yield how many items, or clusters of items, would show the difference of two models with a power of 80 %, if it
     is what it seems."""
-    difference = board.differences[first, second]
+    difference = board.differences[first][second]
     error, items = difference.standard_error, difference.clusters or difference.n
     if not difference.value or not error or not items:
         return
