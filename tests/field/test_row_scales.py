@@ -147,6 +147,28 @@ def test_a_share_of_the_points_lies_between_0_and_1(tmp_path: Path, tripos: Comm
         assert ends == {"answers.marks": (0, high), "answers.rate": (0, 1), "answers.parts": (0, 1)}
 
 
+def ends_of(tmp_path: Path, tripos: Command, spec: str) -> dict[str, tuple[float | None, float | None]]:
+    (tmp_path / "exam.jsonl").write_text("".join(json.dumps(row) + "\n" for row in judged_rows()), "utf-8")
+    (tmp_path / "exam.tripos").write_text(spec, "utf-8")
+    plan = json.loads(tripos("plan", str(tmp_path / "exam.tripos"), "--json").out)
+    return {each["name"]: (each.get("low"), each.get("high")) for each in plan["measures"]}
+
+
+@pytest.mark.parametrize(("points", "high"), [("integer", 5), ("1..10", 1)])
+def test_points_below_0_count_for_the_end_of_a_share(points: str, high: float, tmp_path: Path, tripos: Command) -> None:
+    spec = JUDGED.replace("text text, points integer, parts", f"text text, points {points}, parts")
+    ends = ends_of(tmp_path, tripos, spec.replace("gives  0..points in", "gives  -5..points in"))
+    assert ends["answers.rate"] == (-5, high)
+
+
+def test_the_points_of_another_element_are_no_end_of_a_mark(tmp_path: Path, tripos: Command) -> None:
+    scored = "part(d.says, reply.text, d.points) / c.points each d in q.parts"
+    more = f"  score most = default(max([{scored}]), 0) each c in q.parts\n  measure most = mean(most)\n}}\n"
+    ends = ends_of(tmp_path, tripos, JUDGED.removesuffix("}\n") + more)
+    assert ends["answers.parts"] == (0, 1)
+    assert ends["answers.most"][1] is None
+
+
 def test_the_form_of_the_reply_has_the_points_of_its_row(tmp_path: Path, tripos: Command) -> None:
     (tmp_path / "exam.jsonl").write_text("".join(json.dumps(row) + "\n" for row in judged_rows()), "utf-8")
     (tmp_path / "exam.tripos").write_text(JUDGED.replace(' in "Score: {}"', ""), "utf-8")

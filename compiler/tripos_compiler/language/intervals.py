@@ -125,7 +125,8 @@ class Ranges:
             case Binary(operator="/", left=left, right=right) if (
                 low := self._marked_from(scenario, left, right)
             ) is not None:
-                return Interval(float(min(low, 0)), 1.0)
+                high = -low if low < 0 and self.of(scenario, right).low < 0 else 1  # -5 of -1 points is 5
+                return Interval(float(min(low, 0)), float(high))
             case Binary(operator="+" | "-" | "*" | "/" as sign, left=left, right=right):
                 return COMPUTED[sign](self.of(scenario, left), self.of(scenario, right))
             case Call():
@@ -137,13 +138,16 @@ class Ranges:
         return self.scorers[scorer].gives if scorer in self.scorers else None
 
     def _marked_from(self, scenario: Scenario, marked: Expr, maximum: Expr) -> int | None:
-        """Return the least mark of a verdict whose scale ends at `maximum`, the same in each row; None for others."""
-        verdict = marked.of if isinstance(marked, AtElement) else marked
+        """Return the least mark of a verdict whose scale ends at `maximum`, the same in each row; None for others, such
+        as a verdict on another element than that of `maximum`."""
+        verdict, aliases = (marked.of, marked.loops) if isinstance(marked, AtElement) else (marked, ())
         steps = [step for step in scenario.steps if isinstance(step, Verdict) and verdict == Ref(path=(step.name,))]
         lows = set[int | None]()
         for step in steps:
             match self.scorers.get(step.scorer):
-                case Scorer(maximum=Ref(path=(param,)), gives=IntegerType(low=low)) if step.args[param] == maximum:
+                case Scorer(maximum=Ref(path=(param,)), gives=IntegerType(low=low)) if (
+                    step.args[param] == maximum and tuple(loop.alias for loop in step.loops) == aliases
+                ):
                     lows.add(low)
                 case _:
                     return None

@@ -170,6 +170,11 @@ _NEXT_LISTED_OPTION = late_pattern(
     r"(?:选项|[Oo]ption )?\(?(?P<letter>[A-H])(?=[.、:)]|\s?\()"
 )
 """Text of a listed option and the letter of the next one: `A. Paris; C. Rome`, `A (x) and C (y)`, or a line below."""
+_CLAUSE_OF_OPTION = late_pattern(
+    r"[^,;。\n]{0,80}?(?:\b(?:is|isn't|was|it|because|since|as|but|not|does|doesn't|would|that)\b|因为|由于|但|不|[在是])",
+    re.IGNORECASE,
+)
+"""Beginning of a sentence about an option, which is no text of one in a line: `A (Paris), B (London) is in England`."""
 _FINAL_ASIDE = late_pattern(r"\s?\([^()]{0,200}\)\s?\Z")
 _ADJACENT_BOXES = late_pattern(
     r"(\\boxed\s{0,9}\{[^{}]{1,40})\}\s?\$?\s{0,3}(?:[,、;；，和与]|and\b)?\s{0,3}\$?\s?"
@@ -187,8 +192,11 @@ _LINE_VERDICT = late_pattern(
     re.IGNORECASE,
 )
 """Verdict in the line of an option."""
-_FITS_QUESTION = late_pattern(r"(?<![A-Za-z])([A-H])(?![A-Za-z])[^;。\nA-H]{0,40}?(?P<denied>不)?(?:符合题意|合题意)")
-"""Option that fits what the question asks for, or not: `C项错误，符合题意`."""
+_FITS_QUESTION = late_pattern(
+    r"(?<![A-Za-z])(?P<letters>[A-H](?:项?[、,和与及]?[A-H]){0,7})(?![A-Za-z])[^;。\nA-H]{0,40}?"
+    r"(?P<denied>不|不太|不完全|没有|未)?(?:符合题意|合题意)"
+)
+"""Options that fit what the question asks for, or not: `C项错误，符合题意`, `A、B不符合题意`."""
 _NEXT_IN_LIST = late_pattern(
     r"[\s\"')\]]{0,3}(?:,|、|/|&|\b(?:and|or)\b|和|与|或者?|及)\s?(?:or |and )?[\"'(\[]{0,2}[A-Za-z](?![A-Za-z'])"
 )
@@ -274,8 +282,9 @@ def _forms(number_of_options: int, small_letters: int = ALPHABET) -> _Forms:
     one = rf"(?:{pair}(?!{PRONOUN})[A-Za-{small}])" if last == "Z" else rf"(?:(?!{PRONOUN})[A-{last}a-{small}])"
     more = (  # an article and a noun, as in `A decrease`, are no option
         rf"(?:(?:选?项)?[{_INLINE_QUOTES}]{{0,9}}(?:(?![,，]){_CONJUNCTION}[{_INLINE_QUOTES}]{{0,9}}{one}"
-        rf"(?! (?!and |or |und |oder |et |ou )[a-z]{{2}})|[,，;；][{_INLINE_QUOTES}]{{0,9}}(?:and "
+        rf"(?! (?!and |or |und |oder |et |ou )[a-z]{{2}})|[,，][{_INLINE_QUOTES}]{{0,9}}(?:and "
         rf"|or )?{one}(?={_END_OF_LIST})"
+        rf"|[;；][{_INLINE_QUOTES}]{{0,9}}(?:and )?{one}(?=[\"')\]]{{0,3}}\s{{0,3}}(?:[;；.。!)]|[;；]?\n|\Z))"
         rf"|(?![A-Z] (?!are\b|both\b|all\b){_NOUN_AFTER_ARTICLE})[A-{last}]{{1,8}}"
         r"|(?<=[a-h]) [a-h](?! [a-z]{2}))(?![A-Za-z']))"
     )
@@ -426,6 +435,8 @@ class _Options:
             span, below = listed.span("letter"), listed["line"] is not None
             if below and (not own_line or listed["letter"] <= (letters or text[start:end])[-1].upper()):
                 break
+            if not below and any(_CLAUSE_OF_OPTION.match(text, after) for after in (end + 1, span[1] + 1)):
+                break
             if _has_denying_verdict(text, span[1]) or not is_affirmed(text, *span):
                 break
             letters, end = letters + listed["letter"], span[1]
@@ -453,7 +464,11 @@ class _Options:
     def with_verdicts(self, text: str) -> str | None:
         """Return the options that a line-by-line list of all options affirms, as in `B. hydrogen – correct`; those that
         fit the question, if the text says so, since a question may ask for the wrong ones."""
-        fitting = {match[1]: match["denied"] is None for match in _FITS_QUESTION.finditer(text)}
+        fitting = {
+            letter: match["denied"] is None
+            for match in _FITS_QUESTION.finditer(text)
+            for letter in re.findall("[A-H]", match["letters"])
+        }
         if len(set(fitting.values())) > 1:
             return self.choice_of(letter for letter, fits in fitting.items() if fits) or ""
         lines = [(line, opening) for line in lines_of(text) if (opening := _LEADING_LETTER.match(line)) is not None]

@@ -332,7 +332,7 @@ def number_text(text: str, locale: str) -> str:
         text = _MANY_SPACES.sub(" ", _SPACE.sub(lambda match: "\n" if match[0] == "\\\\" else " ", text))
     if "°" in text:
         text = _DEGREES.sub("°", text)
-    return plain_numbers(_EMPHASIS.sub("", text), locale)
+    return plain_numbers(_EMPHASIS.sub("", _BASE_TEN.sub("", text)), locale)
 
 
 # The scanner
@@ -378,6 +378,12 @@ _BASE = (
     r"|\s?\(?(?:in )?base[ -](?:\d{1,2}|two|three|eight|sixteen)\b\)?)"
 )
 """Base of a number, as in `101_{2}`, `(101)₂` and `101 (base 2)`: it is another number than its digits say."""
+_BASE_TEN = late_pattern(
+    r"(?<=[\d)])(?:\s?_\s?\{\s?(?:10|ten)\s?\}|\s?₁₀(?![₀-₉])|\s?\((?:in )?base[ -](?:10|ten)\)"
+    r"|\s(?:in )?base[ -](?:10|ten)\b)",
+    re.I,
+)
+"""Base ten, in which the digits say the number."""
 _TOKEN = late_pattern(
     r"(?P<date>(?<!\d)(?:\d{4}-\d{1,2}-\d{1,2}|\d{1,4}/\d{1,2}/\d{1,4}"
     r"|\d{1,2}:\d{2}(?::\d{2})?)(?!\d)"

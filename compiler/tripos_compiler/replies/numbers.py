@@ -532,11 +532,13 @@ _NEGATOR = late_pattern(
     re.I,
 )
 _DENIED_BEHIND = late_pattern(
-    r"[*\s\"']{0,4}(?:(?:is|are|was|were|would be)(?:n't| not)\b(?! (?:it|only|just))"
+    r"[* \"']{0,4}(?:(?:is|are|was|were|would be)(?:n't| not)(?: (?:the|my|our|a)\b(?: \w+)?)?"
+    r" (?:answers?|results?|solutions?|correct|right|true|valid|possible|enough|sufficient|accurate)\b"
     r"|(?:is|was) (?:wrong|incorrect|false)\b"
-    r"|(?:是)?(?:不对|错误?的|不正确))",
+    r"|是?(?:不对|错误?的|不正确)(?![\u3400-\u9fff]))",
     re.I,
 )
+"""Denial directly behind a number; `15 is not prime` and `错误的有 3 个` deny no number."""
 _IS_NOT = late_pattern(
     r"(?:(?:answer|result|solution)\b[^.!?\n]{0,12}(?:\bnot|n't|\bcannot)(?: be)?|(?:答案|结果)(?:并?不|绝不|不可能"
     r"|不会)(?:是|为|等于)|anything but)\W{0,3}\Z",

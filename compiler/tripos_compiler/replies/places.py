@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from tripos_compiler.replies.text import ReplyText, late_pattern
@@ -42,7 +42,7 @@ def boxed(text: str) -> str | None:
     return None if last is None else text[last.inside : last.end - 1].strip()
 
 
-_FENCE = late_pattern(r"([ \t]*)(`{3,}|~{3,})[^`]*")
+_FENCE = late_pattern(r"([ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?)(`{3,}|~{3,})[^`]*")
 _QUOTES = late_pattern(r"\"{3}|'{3}")
 _MARKDOWN_INDENT = 3
 """Spaces that may stand before a fence outside of a list, and before one that closes a block more than at its start."""
@@ -67,14 +67,16 @@ def code_block(text: str) -> str:
         found = _FENCE.fullmatch(line)
         if fence:
             if found is not None and _closes(found, indent, fence):
-                fence = ""
+                blocks[-1], fence = _without_indent(blocks[-1], indent), ""
             else:
-                blocks[-1].append(_without_indent(line, indent))
+                blocks[-1].append(line)
         elif found is not None and not (is_quoted and _width(found[1]) > _MARKDOWN_INDENT):
             indent, fence = found[1], found[2]
             blocks.append([])
         elif len(_QUOTES.findall(line)) % 2:
             is_quoted = not is_quoted  # in the docstring of a reply that is code as a whole
+    if fence:
+        blocks[-1] = _without_indent(blocks[-1], indent)
     written = ["\n".join(block) for block in blocks]
     return max(written, key=len) if written else answer.strip()
 
@@ -85,7 +87,15 @@ def _closes(found: re.Match[str], indent: str, fence: str) -> bool:
     return bare and _width(found[1]) <= _width(indent) + _MARKDOWN_INDENT
 
 
-def _without_indent(line: str, indent: str) -> str:
+def _without_indent(lines: Sequence[str], indent: str) -> list[str]:
+    """Return lines without the indent of their fence; without that of the first line with code, if this is smaller."""
+    first = next((line for line in lines if line.strip()), "")
+    own = first[: len(first) - len(first.lstrip(" \t"))]
+    indent = min(own, indent, key=_width)
+    return [_without_indent_in_line(line, indent) for line in lines]
+
+
+def _without_indent_in_line(line: str, indent: str) -> str:
     """Return a line without an indent, or without as much of it as it has."""
     if line.startswith(indent):
         return line[len(indent) :]

@@ -90,7 +90,7 @@ _PARTLY = late_pattern(
     r"(?:正确|对|准确|(?:true|correct|right|accurate)\b)",
     re.IGNORECASE,
 )
-"""Restriction of a truth: `Yes, but it is only partly correct`."""
+"""Restriction of a yes, as in `Yes, but it is only partly correct`; a no stays a no."""
 _OTHERS_LABEL = late_pattern(
     r"(?:\b(?:student|user|candidate|response|their|his|her|wrong|expected|reference|given|long|longer)(?:'s)?|学生的?"
     r"|用户的?|参考|标准)\s{0,2}\Z",
@@ -170,12 +170,12 @@ _CORRECTED = late_pattern(
 
 
 _WHOLE = late_pattern(rf"[\W_]*{_WORD}[\W_]*\Z", re.IGNORECASE)
-_BETWEEN = r"[^\w?]*(?:[^\w?]|and|or|versus|vs|[和或])[^\w?]*"
+_BETWEEN = r"[^\w?:]*(?:[^\w?:]|and|or|versus|vs|[和或])[^\w?:]*"
 _ONLY_BOTH = late_pattern(
     rf"[^\w?]*(?:(?:{_YES}){_BETWEEN}(?:{_NO})|(?:{_NO}){_BETWEEN}(?:{_YES}))[^\w?]*\Z",
     re.IGNORECASE,
 )
-"""Both words and nothing else, as in `yes, no` or `True | False`."""
+"""Both words and nothing else, as in `yes, no` or `True | False`; in `Correct: no` the first is a label."""
 
 
 def read_truth(text: str) -> bool | None:
@@ -226,8 +226,14 @@ def _read(text: str) -> bool | None:
     announced = _announced(text)
     if announced is not None:
         return announced
-    if len({_value(part) for part in _HEADED.finditer(text)}) > 1 or _PARTLY.search(text) is not None:
+    if len({_value(part) for part in _HEADED.finditer(text)}) > 1:
         return None
+    found = _unannounced(text)
+    return None if found and _PARTLY.search(text) is not None else found
+
+
+def _unannounced(text: str) -> bool | None:
+    """Return the truth that a text without a label opens with, ends with or mentions; None if it says neither."""
     flat, questions = without_questions(text)
     if not flat:
         return None
