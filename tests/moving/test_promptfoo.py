@@ -175,6 +175,23 @@ def test_assertions_of_a_table_that_have_no_translation_are_holes_and_no_texts(t
     }  # fmt: skip
 
 
+def test_keys_of_providers_are_neither_shown_nor_written(tmp_path: Path, tripos: Command) -> None:
+    provider = "{id: 'openai:a', config: {apiKey: k-private-1, headers: {X-Api-Key: k-private-2}, temperature: 0.5}}"
+    text = f"""
+prompts: ["{{{{q}}}}"]
+providers: [{provider}]
+tests:
+  - vars: {{q: hi}}
+    options: {{provider: {provider}}}
+    assert: [{{type: llm-rubric, value: a, provider: {provider}}}]
+"""
+    for form in ([], ["--json"]):
+        done = tripos("import", "task", str(config(tmp_path, text)), "-o", str(tmp_path / f"out{len(form)}"), *form)
+        assert "private" not in done.out + done.err and "0.5" in done.out
+    written = "".join(path.read_text("utf-8") for path in tmp_path.glob("out*/*"))
+    assert "private" not in written and written.count("(hidden)") == 8
+
+
 def test_settings_of_providers_and_columns_that_change_a_test_are_noted(tmp_path: Path) -> None:
     (tmp_path / "tests.csv").write_text("n,__expected,__prefix,__threshold,__metric\n1,1,Sure: ,0.5,m\n", "utf-8")
     providers = "[{id: 'openai:a', config: {temperature: 0}}, 'openai:b', {'openai:c': {prompts: [x]}}]"
