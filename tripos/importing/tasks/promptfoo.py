@@ -309,7 +309,8 @@ def _from_cell(text: str) -> dict[str, Any]:
     value: Any = (match[4] or "").strip()
     if kind in SEVERAL_TEXTS:
         value = [part.strip() for part in value.split(",")]
-    return {"type": f"{match[1] or ''}{kind}", "value": value}
+    threshold = {} if match[3] is None else {"threshold": match[3].strip("()")}
+    return {"type": f"{match[1] or ''}{kind}", "value": value, **threshold}
 
 
 def _columns(tests: Sequence[PromptfooTest]) -> dict[str, str]:
@@ -408,7 +409,9 @@ def _check(check: PromptfooAssertion, variables: Mapping[str, Any], filling: Fil
     if plain not in KINDS or check.type == f"not-{RUBRIC}":
         raise NotTranslatable(f"assertion {check.type}")
     if check.is_own:
-        raise NotTranslatable(f"assertion {check.type} with a transform, a provider or a prompt of its own")
+        raise NotTranslatable(
+            f"assertion {check.type} with a threshold, a transform, a provider or a prompt of its own"
+        )
     if check.weight != 1:
         raise NotTranslatable(f"assertion {check.type} with a weight")
     value = check.value
