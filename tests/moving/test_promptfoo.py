@@ -163,16 +163,42 @@ def test_variables_and_prompts_are_read_from_their_files(tmp_path: Path) -> None
 
 
 def test_assertions_of_a_table_that_have_no_translation_are_holes_and_no_texts(tmp_path: Path) -> None:
-    cells = "fn: output.length > 2", "similar(0.8):Hello", "is-json", "grade: It is short.", "Note: a", "contains: b"
+    cells = (
+        "fn: output.length > 2",
+        "similar(0.8):Hello",
+        "is-json",
+        "grade: It is short.",
+        "Note: a",
+        "contains: b",
+        "llm-rubric(0.5): It is kind.",
+    )
     lines = [f'{number},"{cell}"' for number, cell in enumerate(cells)]
     (tmp_path / "tests.csv").write_text("\n".join(["n,__expected", *lines]), "utf-8")
     made = promptfoo_spec(config(tmp_path, "prompts: '{{n}}'\ntests: file://tests.csv\n"))
     rows = [json.loads(line) for line in made.files["tests.jsonl"].splitlines()]
-    assert [row["to_equals"] for row in rows] == [[], [], [], [], ["Note: a"], []]
-    assert rows[3]["rubrics"] == ["It is short."] and rows[5]["to_contains"] == ["b"]
+    assert [row["to_equals"] for row in rows] == [[], [], [], [], ["Note: a"], [], []]
+    assert rows[3]["rubrics"] == ["It is short."] and not rows[6]["rubrics"] and rows[5]["to_contains"] == ["b"]
     assert {each.part for each in made.notes if each.how == "not"} == {
         "assertion javascript", "assertion similar", "assertion is-json",
+        "assertion llm-rubric with a threshold, a transform, a provider or a prompt of its own",
     }  # fmt: skip
+
+
+def test_keys_of_providers_are_neither_shown_nor_written(tmp_path: Path, tripos: Command) -> None:
+    provider = "{id: 'openai:a', config: {apiKey: k-private-1, headers: {X-Api-Key: k-private-2}, temperature: 0.5}}"
+    text = f"""
+prompts: ["{{{{q}}}}"]
+providers: [{provider}]
+tests:
+  - vars: {{q: hi}}
+    options: {{provider: {provider}}}
+    assert: [{{type: llm-rubric, value: a, provider: {provider}}}]
+"""
+    for form in ([], ["--json"]):
+        done = tripos("import", "task", str(config(tmp_path, text)), "-o", str(tmp_path / f"out{len(form)}"), *form)
+        assert "private" not in done.out + done.err and "0.5" in done.out
+    written = "".join(path.read_text("utf-8") for path in tmp_path.glob("out*/*"))
+    assert "private" not in written and written.count("(hidden)") == 8
 
 
 def test_settings_of_providers_and_columns_that_change_a_test_are_noted(tmp_path: Path) -> None:

@@ -44,9 +44,13 @@ def test_a_folder_that_is_a_view_is_written_anew(ran: Path, tripos: Command) -> 
     assert tripos("view", "--to", "site").code == 0
     Path("site/runs/old.json").write_text("{}")
     Path("site/CNAME").write_text("bench.example.org")
+    Path("site/.git").mkdir()
+    for own in ("site/own.json", "site/.git/own.json"):
+        Path(own).write_text("{}")
     assert tripos("view", "--to", "site").code == 0
     assert not Path("site/runs/old.json").exists()
     assert Path("site/CNAME").read_text() == "bench.example.org"  # which people put beside a published page
+    assert not [*Path("site").rglob("own.json.js")]
 
 
 def test_a_port_that_no_machine_has_is_refused(ran: Path, tripos: Command) -> None:

@@ -125,3 +125,20 @@ def table_without_keys(value: Any, values: Iterable[str] = ()) -> Any:
     if isinstance(value, Mapping):
         return {name: table_without_keys(each, values) for name, each in value.items()}
     return [table_without_keys(each, values) for each in value] if isinstance(value, list) else value
+
+
+def settings_without_keys(value: Any, name: str = "") -> Any:
+    """Return settings of another tool with keys replaced: texts under the name of a key, also in camel case or of a
+    header, and texts in the form of a key.
+
+    >>> settings_without_keys({"apiKey": "abc", "headers": {"X-Api-Key": "d"}, "maxTokens": 5, "effort": "high"})
+    {'apiKey': '(hidden)', 'headers': {'X-Api-Key': '(hidden)'}, 'maxTokens': 5, 'effort': 'high'}
+    """
+    if isinstance(value, Mapping):
+        return {key: settings_without_keys(each, str(key)) for key, each in value.items()}
+    if isinstance(value, list):
+        return [settings_without_keys(each, name) for each in value]
+    if not isinstance(value, str):
+        return value
+    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).replace("-", "_")
+    return HIDDEN if KEY_NAME.search(snake) and not NO_KEY_NAME.search(snake) else without_keys(value)

@@ -43,14 +43,16 @@ def write_folder(view: ViewFiles, target: Path, runs: Iterable[str] = ()) -> lis
     with _view_folder(target):
         for name in PAGE:
             (target / name).write_bytes(page_part(name))
+        written = []
         for path, content in _files(view, wanted):
+            written.append(path)
             place = target / path
             place.parent.mkdir(parents=True, exist_ok=True)
             if isinstance(content, Path):
                 shutil.copyfile(content, place)
             else:
                 place.write_bytes(content)
-        return _write_twins(target)
+        return _write_twins(target, written)
 
 
 def write_page(page: str, target: Path) -> None:
@@ -120,9 +122,9 @@ def _pairs(runs: list[dict[str, object]]) -> Iterator[tuple[str, str]]:
         before[run["benchmark"]] = run
 
 
-def _write_twins(target: Path) -> list[str]:
-    """Write a script for every data file: a page opened from disk can load only scripts."""
-    files = sorted(path for path in target.rglob("*") if path.suffix in (".json", ".parquet") and path.name != MARK)
+def _write_twins(target: Path, written: Iterable[str]) -> list[str]:
+    """Write a script for every data file among the written ones: a page opened from disk can load only scripts."""
+    files = sorted(path for path in map(target.joinpath, written) if path.suffix in (".json", ".parquet"))
     size = sum(path.stat().st_size for path in files)
     if size > MOST_FOR_DISK:
         return [f"{size / 2**20:.0f} MiB are too much to open from disk: serve the folder by any web server"]

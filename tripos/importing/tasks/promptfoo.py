@@ -27,6 +27,7 @@ from tripos.importing.spec_text import (
     title,
 )
 from tripos.importing.tasks.shapes import AS_LIST, CODE, as_list, kind, validate_shape
+from tripos.settings.secrets import settings_without_keys
 from tripos.source_files import SourceFile, SourceFolder, read_exact_json
 from tripos_compiler.errors import TriposError
 
@@ -308,7 +309,8 @@ def _from_cell(text: str) -> dict[str, Any]:
     value: Any = (match[4] or "").strip()
     if kind in SEVERAL_TEXTS:
         value = [part.strip() for part in value.split(",")]
-    return {"type": f"{match[1] or ''}{kind}", "value": value}
+    threshold = {} if match[3] is None else {"threshold": match[3].strip("()")}
+    return {"type": f"{match[1] or ''}{kind}", "value": value, **threshold}
 
 
 def _columns(tests: Sequence[PromptfooTest]) -> dict[str, str]:
@@ -356,7 +358,7 @@ def _rows(
         remarks += [_REGEX_NOTE] if any(kind.endswith("regex") for kind in kinds) else []
         notes.append(Note("assertions", "approximately" if remarks else "exactly", "; ".join([text, *remarks])))
     notes += [Note(part, "not", f"{len(some):,} times in {len(tests):,} tests") for part, some in lost.items()]
-    return rows, kinds, [f"{part}: {_text(some[0])}" for part, some in lost.items()]
+    return rows, kinds, [f"{part}: {_text(settings_without_keys(some[0]))}" for part, some in lost.items()]
 
 
 _RUBRIC_NOTE = "rubrics are judged with a prompt of Tripos, apart from what passes"
@@ -407,7 +409,9 @@ def _check(check: PromptfooAssertion, variables: Mapping[str, Any], filling: Fil
     if plain not in KINDS or check.type == f"not-{RUBRIC}":
         raise NotTranslatable(f"assertion {check.type}")
     if check.is_own:
-        raise NotTranslatable(f"assertion {check.type} with a transform, a provider or a prompt of its own")
+        raise NotTranslatable(
+            f"assertion {check.type} with a threshold, a transform, a provider or a prompt of its own"
+        )
     if check.weight != 1:
         raise NotTranslatable(f"assertion {check.type} with a weight")
     value = check.value
@@ -472,11 +476,12 @@ def _text(value: Any) -> str:
 
 
 def _provider_notes(providers: Any) -> list[Note]:
-    """Return a note for each setting of providers, which a run sets for its models."""
+    """Return a note for each setting of providers, which a run sets for its models. Keys are hidden."""
     configured = [
         each for provider in as_list(providers) if isinstance(provider, Mapping) for each in _settings(provider)
     ]
-    return [Note(f"setting {name} of a provider", "not", json.dumps(value)) for name, value in dict(configured).items()]
+    shown = settings_without_keys(dict(configured))
+    return [Note(f"setting {name} of a provider", "not", json.dumps(value)) for name, value in shown.items()]
 
 
 def _settings(provider: Mapping[str, Any]) -> list[tuple[str, Any]]:
