@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import random
+from pathlib import Path
 
 import pytest
 
 from tests.compiler.compiling import compile_text, plan_of
+from tests.conftest import Command
 from tests.lengths import sized
 from tests.warehouse.synthetic import Results
 from tripos_warehouse.report.run_report import report
@@ -65,3 +68,42 @@ def test_a_quotient_is_named_if_one_of_its_sums_lacks_more(store: Store, seed: i
     [share] = next(table.rows for table in found.measures if table.measure.name == "share")
     assert share.value == pytest.approx(sum(present("points", "easy", "hard")) / sum(present("most", "easy", "hard")))
     assert (share.coverage == 1) == (counts == dict.fromkeys(counts, ITEMS))
+
+
+EXAM = """
+benchmark exam "1.0.0" { languages en }
+role candidate compared
+role judge panel
+dataset item from "exam.jsonl" {
+  question text
+  points integer
+}
+scorer mark(question: text, points: integer, reply: text) by judge {
+  prompt "{{ question }} {{ reply }} Give 0 to {{ points }} points."
+  gives 0..points
+}
+scenario paper {
+  over item
+  ask reply by candidate { prompt "{{ item.question }}" }
+  score marks = mark(item.question, item.points, reply.text)
+  score share = mark(item.question, item.points, reply.text) / item.points
+}
+measure total = sum(paper.marks)
+measure rate  = mean(paper.share)
+measure each  = sum(paper.marks) by evaluator
+"""
+
+
+@pytest.mark.parametrize("judges", [("mock/fair",), ("mock/fair", "mock/severe")])
+def test_a_sum_that_counts_each_judge_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command, judges: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("exam.tripos").write_text(EXAM, "utf-8")
+    rows = [{"question": f"What is {n} + {n}?", "points": n} for n in (2, 4)]
+    Path("exam.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    roles = (part for judge in judges for part in ("--role", f"judge={judge}"))
+    assert tripos("run", "exam.tripos", "--model", "mock/careful", *roles).code == 0
+    remarks = json.loads(tripos("report", "--json").out)["remarks"]
+    named = [each["text"].split("`")[1] for each in remarks if each["kind"] == "sums_over_judges"]
+    assert named == (["total"] if len(judges) > 1 else [])

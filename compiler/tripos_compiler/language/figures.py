@@ -58,7 +58,7 @@ def quotients_of_sums(figure: Figure, measures: Mapping[str, Measure]) -> Iterat
         return
     if figure.operator == "/":
         above, below = (_unsliced(value, measures) for value in figure.values)
-        if _is_sum_of_scores(above) and _is_sum_of_scores(below):
+        if is_sum_of_scores(above) and is_sum_of_scores(below):
             yield above, below
     for value in figure.values:
         yield from quotients_of_sums(value, measures)
@@ -71,7 +71,8 @@ def _unsliced(figure: Figure, measures: Mapping[str, Measure]) -> Figure:
     return figure
 
 
-def _is_sum_of_scores(figure: Figure) -> TypeGuard[Aggregate]:
+def is_sum_of_scores(figure: Figure) -> TypeGuard[Aggregate]:
+    """Return true for an aggregate that adds scores up, as opposed to one that averages or counts them."""
     if not isinstance(figure, Aggregate) or figure.of is not None:
         return False
     declared = declared_aggregate(figure.function)

@@ -83,6 +83,7 @@ Kind = Literal[
     "tries",
     "single_items",
     "uneven_sums",
+    "sums_over_judges",
     "uneven",
     "one_value",
     "one_grade",

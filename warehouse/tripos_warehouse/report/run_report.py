@@ -18,7 +18,13 @@ from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.diagnostics.text_format import usd
 from tripos_compiler.language.aggregates import declared_aggregate
 from tripos_compiler.language.contexts import ArmSelection, Clustering
-from tripos_compiler.language.figures import aggregates_of, means_of_cells, measures_of, quotients_of_sums
+from tripos_compiler.language.figures import (
+    aggregates_of,
+    is_sum_of_scores,
+    means_of_cells,
+    measures_of,
+    quotients_of_sums,
+)
 from tripos_compiler.plan import Aggregate, GeneratedDataset, Measure, Plan
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse import sql
@@ -36,7 +42,7 @@ from tripos_warehouse.measures.measure_rows import (
 from tripos_warehouse.measures.study_design import DesignAdvice, find_design_advice
 from tripos_warehouse.measures.unread import with_unread
 from tripos_warehouse.query.connection import Connection
-from tripos_warehouse.report.leaderboard import headlines
+from tripos_warehouse.report.leaderboard import graders_of, headlines
 from tripos_warehouse.report.remarks import STAND_IN_NOTE, Remark, cut_remarks, find_remarks, unread_remarks
 from tripos_warehouse.store.schemas import HUMAN
 from tripos_warehouse.tables.values import NULL_TEXT
@@ -391,6 +397,7 @@ def _report(connection: Connection, plan: Plan, run: RunRecord, only: ArmSelecti
             *_too_few_tries(tables),
             *single_items,
             *uneven_sums,
+            *_sums_over_judges(connection, plan),
             *_judges_alone(plan, by_people),
         ),
         design_advice=tuple(find_design_advice(connection, plan, measure) for measure in headlines(plan)),
@@ -501,6 +508,19 @@ def _uneven_sums(connection: Connection, plan: Plan, shared: Mapping[str, str]) 
             text = f"`{measure.name}` divides a sum over {n:,} of {total:,} scores by one over"
             text += f" {other_n:,} of {other_total:,}"
             yield Remark("uneven_sums", f"{text} ({cells}); a missing score counts as 0 in its sum")
+
+
+def _sums_over_judges(connection: Connection, plan: Plan) -> Iterator[Remark]:
+    """Yield the measures with a sum of scores that several judges gave: a sum counts each judge of a reply, a mean
+    does not depend on their number."""
+    measures = measures_of(plan)
+    for measure in plan.measures:
+        if not any(is_sum_of_scores(each) for each in aggregates_of(measure.figure, measures)):
+            continue
+        judges = max(graders_of(connection, plan, measure).values(), key=len, default=())
+        if len(judges) > 1 and "evaluator" not in measure.by:
+            text = f"`{measure.name}` sums the scores of each of {len(judges)} judges ({', '.join(judges)})"
+            yield Remark("sums_over_judges", f"{text}: a reply that two of them graded counts twice")
 
 
 def _judges_alone(plan: Plan, by_people: Mapping[str, object]) -> Iterator[Remark]:
