@@ -52,6 +52,13 @@ NEEDS_ROW = 'mean({}, where: item.kind == "sum")'
             'score it there: `score NAME = … when item.kind == "sum"`; a judge is asked once for both scores',
         ),
         (
+            GRADER,
+            "score marks = marks(reply.text)\n  measure m = mean(right, where: marks == 5)",
+            "",
+            "`where` chooses among the values of `right` itself, or of the row and the reply",
+            "score it there: `score NAME = … when marks == 5`; a judge is asked once for both scores",
+        ),
+        (
             "",
             "score short = right and words(reply.text) < 9",
             "",

@@ -237,6 +237,11 @@ IMPURE = {
         'TABLE = {"a": "b"}\ndef g(self, table):\n    table[len(table)] = "x"\n    return len(table)\n'
         'def f(t: str) -> int:\n    return type("T", (), {"translate": g})().translate(TABLE)\n'
     ),
+    "a translation by a computed attribute": (
+        'TABLE = {"a": "b"}\ndef g(table):\n    table[len(table)] = 1\n    return len(table)\n'
+        "class T:\n    def __getattr__(self, name):\n        return g\n"
+        "def f(t: str) -> int:\n    return T().translate(TABLE)\n"
+    ),
     "a translation by a named tuple": (
         'from collections import namedtuple\nTABLE = {"a": "b"}\nT = namedtuple("T", ["translate"])\n'
         'def g(table):\n    table[len(table)] = "x"\n    return len(table)\n'

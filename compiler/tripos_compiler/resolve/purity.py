@@ -88,6 +88,8 @@ NON_MUTATING_METHODS = frozenset(
 """Methods of a list, set or dictionary that do not modify it."""
 MUTABLE_RESULTS = frozenset({"split", "rsplit", "splitlines", "maketrans"})
 """Methods of a text that return a list or dictionary."""
+COMPUTED_ATTRIBUTES = frozenset({"__getattr__", "__getattribute__"})
+"""Methods of a class that may return any attribute."""
 CLASS_FACTORIES = frozenset({"type", "namedtuple", "NamedTuple"})
 """Calls that create a class whose attributes are named by texts."""
 Called = str | tuple[str, str] | None
@@ -253,7 +255,7 @@ class _Package:
 
     def check_translations(self) -> None:
         """Raise `_Impure` if a mutable value is passed to a method `translate` that may not be that of a text."""
-        if self.translations and self.attributes & {"translate", *CLASS_FACTORIES}:
+        if self.translations and self.attributes & {"translate", *COMPUTED_ATTRIBUTES, *CLASS_FACTORIES}:
             raise self.translations[0]
 
 

@@ -769,14 +769,17 @@ def find_among(
 
 def _where_of_another(reading: FigureContext, where: Syntax, operand: Operand, *, is_own: bool) -> tuple[str, str]:
     """Return the message and the help for a `where:` that is no condition on the choices of the operand alone."""
-    if is_own:
-        message = f"`where` chooses among the values of {operand.shown} itself, or of the row and the reply"
-        return message, f"write `where: {operand.name} != NAME`, or take the aggregate of what the scenario computes"
-    if reading.scenario is None and _is_computed(operand):
+    computed = _is_computed(operand)
+    if computed and not is_own and reading.scenario is None:
         named = " and ".join(f"`{scenario.name}`" for scenario in operand.scenarios)
         message = f"outside of a scenario, `where` chooses among the values of {operand.shown} alone"
         return message, f"write this measure in the scenario {named}, which knows the row and the reply"
-    message = f"`where` chooses among the values of {operand.shown} alone, as a judge gave it"
+    if is_own or computed:
+        message = f"`where` chooses among the values of {operand.shown} itself, or of the row and the reply"
+    else:
+        message = f"`where` chooses among the values of {operand.shown} alone, as a judge gave it"
+    if is_own:
+        return message, f"write `where: {operand.name} != NAME`, or take the aggregate of what the scenario computes"
     return message, _instead_of_where(reading, where, operand)
 
 
