@@ -210,8 +210,9 @@ def _columns(row: Mapping[str, Any]) -> dict[str, Any]:
     said = as_dict(row.get("output")).get("raw")
     replies = [each for each in (said if isinstance(said, list) else [said]) if isinstance(each, str)]
     turns = _transcript(row)
-    if not replies and turns and turns[-1][0] == "assistant":
-        replies = [turns.pop()[1]]
+    last = turns.pop()[1] if turns else None  # the reply, also of a line that has it as its output
+    if not replies and last is not None:
+        replies = [last]
     status = text(as_dict(row.get("metadata")).get("status"))
     failed = status == "provider_error" or not replies
     latency = as_amount(as_dict(row.get("performance")).get("latency_ms"))
