@@ -137,6 +137,10 @@ def test_lower_is_better_with_every_filter_and_in_its_own_task(folder: Path, tri
     }
 
 
+EARLY_NAMES = {"0.4.1": "pretrained__a__b", "0.4.2": "pretrained=a__b"}
+"""How early versions of lm-eval begin the names of files of samples, by version."""
+
+
 def without_new_keys(folder: Path, version: str) -> None:
     """Write the logs as old versions of lm-eval wrote them: samples without the names of their filter and metrics,
     those of one filter after those of another, as the figures of the results are."""
@@ -145,7 +149,7 @@ def without_new_keys(folder: Path, version: str) -> None:
         if path.suffix != ".jsonl":
             head = json.loads(path.read_text("utf-8"))
             head["config"]["model_args"] = "pretrained=a/b"
-            name = "results.json" if version == "0.4.2" else path.name
+            name = "results.json" if version in EARLY_NAMES else path.name
             (folder / name).write_text(json.dumps(head), "utf-8")
             continue
         lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
@@ -153,15 +157,15 @@ def without_new_keys(folder: Path, version: str) -> None:
         kept = [{name: value for name, value in line.items() if name not in ("filter", "metrics")} for line in lines]
         task = path.stem.removeprefix("samples_").removesuffix(time)
         match version:
-            case "0.4.2":
-                (folder / f"pretrained=a__b_{task}.jsonl").write_text(json.dumps(kept, indent=2), "utf-8")
+            case "0.4.1" | "0.4.2":
+                (folder / f"{EARLY_NAMES[version]}_{task}.jsonl").write_text(json.dumps(kept, indent=2), "utf-8")
             case "0.4.3":
                 (folder / f"{path.stem}.json").write_text(json.dumps(kept, indent=2), "utf-8")
             case _:
                 (folder / path.name).write_text("".join(json.dumps(line) + "\n" for line in kept), "utf-8")
 
 
-@pytest.mark.parametrize("version", ["0.4.2", "0.4.3", "0.4.4"])
+@pytest.mark.parametrize("version", [*EARLY_NAMES, "0.4.3", "0.4.4"])
 def test_logs_of_old_versions_have_their_metrics_and_filters(version: str, folder: Path, tripos: Command) -> None:
     (folder / "old").mkdir()
     without_new_keys(folder / "old", version)

@@ -204,6 +204,9 @@ def test_a_table_of_results_agrees_with_comparisons_boards_and_bold_values(store
         boards = leaderboard.leaderboard(connection, [run], names, comparable=are_comparable)
         reported = report(connection, plan, run)
         bold = best_values.best_values(connection, reported)
+        tests = {
+            table.measure.name: best_values.model_tests(connection, plan, run, table) for table in reported.measures
+        }
         tables = filled_tables(connection, reported, plan.tables, None)
         compared = {}
         for pair in combinations(MODELS, 2):
@@ -253,8 +256,31 @@ def test_a_table_of_results_agrees_with_comparisons_boards_and_bold_values(store
             assert not from_best[key].is_significant(of_models[best])
             if (measure.measure.name, cell, best) in bold:
                 assert all(others), (key, best)
-            elif has_direction(plan, measure.measure):
-                assert not all(others), (key, best)
+            elif has_direction(plan, measure.measure) and all(others):  # it is worse on the items that both have
+                found = [tests[measure.measure.name].difference(cell, best, model) for model in rows if model != best]
+                assert any((each.value or 0.0) < 0 for each in found if each is not None), (key, best)
+
+
+def test_a_value_is_not_bold_if_its_model_is_worse_on_the_items_that_both_have(store: Store) -> None:
+    plan = plan_of(compile_text(SPEC))
+    results = Results(plan, models=("a", "b"))
+    for number in range(100):  # `a` leaves out the forty items that are hard
+        item = f"sums{number:02}"
+        results.item("sums", item, axes={"level": "easy"})
+        for model, value in (("a", None if number >= 60 else float(number >= 8)), ("b", float(number < 60))):
+            results.add("sums", "right", item, value, model=model, arms={"hint": "none"})
+    results.write(store)
+    connection, run = connect_run(store)
+    with connection:
+        reported = report(connection, plan, run)
+        values = {
+            row.model: row.value for table in reported.measures if table.measure.name == "right" for row in table.rows
+        }
+        assert (values["a"] or 0.0) > (values["b"] or 0.0)
+        [board] = leaderboard.leaderboard(connection, [run], {"demo": ["right"]}, comparable=are_comparable)
+        assert {entry.model: entry.rank for entry in board.entries} == {"a": 2, "b": 1}
+        assert leaderboard.board_verdict(board) == []
+        assert "right" not in {name for name, _, _ in best_values.best_values(connection, reported)}
 
 
 SLICED = {

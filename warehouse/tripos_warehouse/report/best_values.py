@@ -24,9 +24,10 @@ from tripos_warehouse.views.runs import RunRecord
 
 
 def best_values(connection: Connection, report: Report) -> frozenset[BestValue]:
-    """Return the best value of every cell in which it differs significantly from those of all other models, at 5 %
+    """Return the best value of every cell in which it is significantly better than those of all other models, at 5 %
     after Holm's correction over the pairs and cells of its measure. Two models are compared over the items that both
-    have, as in `leaderboard`. A measure without a direction has no best values."""
+    have, as in `leaderboard`, where the one with the worse value may be the better one. A measure without a direction
+    has no best values."""
     return frozenset(
         (table.measure.name, cell, model)
         for table in report.measures
@@ -49,8 +50,7 @@ def _best(connection: Connection, plan: Plan, run: RunRecord, table: MeasureTabl
         if len(measure_rows) < 2:
             continue
         best = max(measure_rows, key=lambda row: sign * (row.value or 0.0))
-        p_values = [tests.p_value(cell, best.model, row.model) for row in measure_rows if row is not best]
-        if all(p is not None and p < LEVEL for p in p_values):
+        if all(tests.shows_better(cell, best.model, row.model, sign) for row in measure_rows if row is not best):
             best_cells.append((cell, best.model))
     return best_cells
 
@@ -75,6 +75,11 @@ class ModelTests:
     def p_value(self, cell: Cell, first: str, second: str) -> float | None:
         """Return the corrected p-value of two models in a cell; None if nothing distinguishes them."""
         return self.p_values.get((tuple(map(text_of, cell)), frozenset((first, second))))
+
+    def shows_better(self, cell: Cell, first: str, second: str, sign: float) -> bool:
+        """Return true if the first model is significantly better; `sign` is -1 if lower is better."""
+        p, difference = self.p_value(cell, first, second), self.difference(cell, first, second)
+        return p is not None and p < LEVEL and difference is not None and sign * (difference.value or 0.0) > 0
 
 
 def model_tests(

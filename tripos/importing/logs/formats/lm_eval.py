@@ -40,8 +40,8 @@ TOOL = "lm-eval"
 RESULTS, SAMPLES = "results", "samples_"
 SAMPLE_SUFFIXES = (".jsonl", ".json")
 """Suffixes of files of samples. Version 0.4.3 writes `.json`."""
-UNSAFE = re.compile(r'["<>:/|\\?*\[\]]+')
-"""The characters that lm-eval replaces in a file name."""
+UNSAFE = tuple(map(re.compile, (r'["<>:/|\\?*\[\]]+', "[/=]", "/")))
+"""The characters that versions of lm-eval before 0.4.3 replace in the name of a file."""
 NO_FILTER = "none"
 MEAN, MEAN_NAMES = "mean", ("mean", "nanmean")
 SET_METRICS = frozenset(
@@ -80,19 +80,24 @@ def _is_early_samples_file(file: SourceFile) -> bool:
         head = as_dict(results.json())
     except (OSError, ValueError):
         return False
-    return is_lm_eval(head) and file.path.stem in {_early_stem(head, task) for task in as_dict(head["configs"])}
+    return is_lm_eval(head) and any(file.path.stem in _early_stems(head, task) for task in as_dict(head["configs"]))
 
 
-def _early_stem(head: Mapping[str, Any], task: str) -> str:
-    """Return the name of a task's file of samples before 0.4.3."""
+def _early_stems(head: Mapping[str, Any], task: str) -> list[str]:
+    """Return the names that a task's file of samples has before 0.4.3.
+
+    >>> _early_stems({"config": {"model_args": "pretrained=a/b"}}, "quiz")
+    ['pretrained=a__b_quiz', 'pretrained__a__b_quiz']
+    """
     args = text(as_dict(head.get("config")).get("model_args")) or ""
-    return f"{re.sub(UNSAFE, '__', args)}_{task}"
+    return list(dict.fromkeys(f"{pattern.sub('__', args)}_{task}" for pattern in UNSAFE))
 
 
 def find_samples_file(results: SourceFile, head: Mapping[str, Any], task: str) -> SourceFile | None:
     """Return the file with the samples of a task, or None if there is none."""
     stem = f"{SAMPLES}{task}{results.path.stem.removeprefix(RESULTS)}"
-    names = [*(f"{stem}{suffix}" for suffix in SAMPLE_SUFFIXES), f"{_early_stem(head, task)}.jsonl"]
+    names = [f"{stem}{suffix}" for suffix in SAMPLE_SUFFIXES]
+    names += [f"{early}.jsonl" for early in _early_stems(head, task)]
     return next((file for name in names if (file := results.sibling(name)).is_there), None)
 
 
