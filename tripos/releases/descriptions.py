@@ -25,7 +25,7 @@ from tripos.releases.manifest import (
     ReleasedItems,
     ReleaseToml,
 )
-from tripos.settings.options import DATA, MODEL, ReportParameters
+from tripos.settings.options import DATA, MODEL, ROLE, ReportParameters
 from tripos_compiler.errors import TriposError
 from tripos_compiler.plan import Plan, Scenario
 from tripos_warehouse.report.result_tables import empty_table
@@ -251,7 +251,8 @@ def _body(
     benchmark = plan.benchmark
     yield from (f"# {benchmark.title} {benchmark.version}", "", describe_measures(plan, about), "")
     yield from ("```console", f"$ tripos verify {benchmark.name}-{benchmark.version}")
-    yield from (f"$ tripos run {benchmark.name}-{benchmark.version} {MODEL} PROVIDER/MODEL", "```", "")
+    roles = "".join(f" {ROLE} {role.name}=PROVIDER/MODEL" for role in plan.roles if role.kind != "compared")
+    yield from (f"$ tripos run {benchmark.name}-{benchmark.version} {MODEL} PROVIDER/MODEL{roles}", "```", "")
     yield from ("## Items", "")
     titles = {scenario.name: _scenario_title(plan, scenario) for scenario in plan.scenarios}
     columns = (

@@ -550,7 +550,9 @@ class _Merge:
             if key in there and (key[1] is not None or added.construct in once):
                 earlier = next((each for other, each in self.kept if other == key), self.base)
                 message = f"{self._title} has {_shown(key)} already"
-                help_ = "write it outside of `add`, where it replaces the other, or rename it"
+                help_ = "write it outside of `add`, where it replaces the other"
+                if key[1] is not None:
+                    help_ = "write it outside of `add`, where it replaces the other, or rename it"
                 self.program.diagnostics.error(
                     "E0202", message, added.head, Label(earlier.head, "inherited"), help=help_
                 )

@@ -347,7 +347,9 @@ def several_values(argument: Argument, help_: str) -> tuple[str, Span, str]:
     """Return what is wrong with an argument of several values, its place, and how to fix it."""
     for element in argument.elements:
         if isinstance(element, SymbolExpr) and element.text == "=":
-            return "`=` compares nothing", element.span, "write `==`"
+            named = argument.elements[0]
+            help_ = f"write `==`, or `{named.text}: …` to name an argument" if isinstance(named, Name) else "write `==`"
+            return "`=` compares nothing", element.span, help_
     return "this argument is more than one value; is a comma missing?", argument.span, help_
 
 
