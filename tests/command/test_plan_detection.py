@@ -98,6 +98,23 @@ def test_items_of_many_elements_and_clusters_of_many_items_cost(folder: Path, tr
     assert "Clusters of 1 to 40 items: the mean is as sure as that of 11 of one size would be." in told
 
 
+def test_one_item_in_all_is_told_without_a_cell(folder: Path, tripos: Command) -> None:
+    spec = """\
+benchmark uneven "1.0.0" { languages en }
+role candidate compared
+dataset item from "items.jsonl" { id text, text text, key id }
+scenario answer {
+  over item as item
+  ask reply by candidate { prompt "{{ item.text }}" }
+  score right = contains(reply.text, "4")
+  measure plain = mean(right)
+}
+"""
+    (folder / "uneven.tripos").write_text(spec, "utf-8")
+    (folder / "items.jsonl").write_text('{"id": "a", "text": "?"}\n', "utf-8")
+    assert "No test tells two models apart in `answer.plain`: it has one item." in planned(tripos)
+
+
 def test_a_cell_of_one_item_is_told_before_anything_is_asked(folder: Path, tripos: Command) -> None:
     write(folder, "macro", {"a": 1, "b": 30})
     told = planned(tripos)

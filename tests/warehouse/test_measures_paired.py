@@ -167,6 +167,36 @@ def test_more_tries_than_follow_one_conversation_are_refused(tmp_path: Path) -> 
     ]
 
 
+def test_tries_with_several_values_are_refused(tmp_path: Path) -> None:
+    text = """\
+benchmark demo "1.0.0" { languages en }
+role candidate compared
+role pupil
+dataset item from "items.jsonl" { question text }
+scenario all {
+  over item as item
+  ask taught by candidate {
+    prompt  "Teach {{ item.question }}"
+    samples 2
+    temperature 1
+  }
+  ask sitting by pupil {
+    prompt  "{{ taught }} {{ item.question }}"
+    samples 2 after each taught
+    temperature 1
+  }
+  score right = contains(sitting.text, "4")
+}
+measure some = pass_at(2, all.right)
+"""
+    row = '{"question": "?"}\n'
+    found = compile_files(tmp_path, {"spec.tripos": text, "items.jsonl": row})
+    message = "a reply of `taught` has several values of `right`, one for each reply of `sitting`"
+    assert [(each.code, each.message) for each in found.diagnostics] == [("E0622", message)]
+    paired = text.replace(" after each taught", "")
+    assert not compile_files(tmp_path, {"spec.tripos": paired, "items.jsonl": row}).diagnostics
+
+
 def test_there_is_nothing_to_pair_without_an_arm(tmp_path: Path) -> None:
     text = """
 benchmark demo "1.0.0" { languages en }

@@ -196,6 +196,8 @@ class Detection:
         counted = "cluster" if self.clustered else "item"
         if design.mean.single:
             cell, cells = design.cell(design.mean.single[0]), len(design.mean.single)
+            if not cell:
+                return [f"No test tells two models apart in `{self.measure}`: it has one {counted}."]
             if cells == 1:
                 return [f"No test tells two models apart in `{self.measure}`: its cell `{cell}` has one {counted}."]
             named = f"No test tells two models apart in `{self.measure}`"

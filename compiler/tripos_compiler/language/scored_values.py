@@ -285,6 +285,20 @@ def most_tries(scored: ScoredStep) -> int:
     return max(most)
 
 
+def values_of_a_reply(scored: ScoredStep) -> tuple[Ask, Ask] | None:
+    """Return the ask whose replies have several values each, and the later ask with a value for each of its replies;
+    None if every reply has one value."""
+    for scenario in scored.scenarios:
+        for treatment in scenario.treatments:
+            asks = {step.name: step for step in treatment.steps if isinstance(step, Ask)}
+            for step in scored.steps:
+                of, needs = asks.get(step.of), (asks[need] for need in step.needs if need in asks)
+                later = next((ask for ask in needs if of is not None and ask.samples > of.samples), None)
+                if of is not None and later is not None and of.name in step.needs:
+                    return of, later
+    return None
+
+
 def _asks_after_conversations(treatment: Treatment, names: frozenset[str]) -> Iterator[tuple[Ask, list[Converse]]]:
     """Yield every ask with one of these names, and the conversations among which its replies are divided."""
     steps = {step.name: step for step in treatment.steps}

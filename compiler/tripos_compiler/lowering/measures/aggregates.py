@@ -14,7 +14,13 @@ from tripos_compiler.diagnostics.diagnostic import nearest, suggest
 from tripos_compiler.diagnostics.habits import suggest_notation
 from tripos_compiler.language.aggregates import AGGREGATES, MEAN, AggregateFunction, AggregateParameter, Bounds as Ends
 from tripos_compiler.language.intervals import Scale, scale_of
-from tripos_compiler.language.scored_values import conversations_before, lists_of, most_tries, repeated_conversations
+from tripos_compiler.language.scored_values import (
+    conversations_before,
+    lists_of,
+    most_tries,
+    repeated_conversations,
+    values_of_a_reply,
+)
 from tripos_compiler.library.ranges import SHARE, Interval
 from tripos_compiler.library.types import PLAIN, fits, type_notation, without_optional
 from tripos_compiler.lowering.measures.dimensions import element_names
@@ -273,6 +279,13 @@ def is_fitting(
         talks = repeated_conversations(first)
         wanted = f"{tried} after each {min(talks)}" if len(talks) == 1 else f"{tried * several}"
         reading.error("E0622", message, arguments.places["k"], f"ask for `samples {wanted}`, or try fewer")
+        return False
+    several_of = values_of_a_reply(first) if tries else None
+    if several_of is not None:
+        asked, later = several_of
+        message = f"a reply of `{asked.name}` has several values of {first.shown}, one for each reply of `{later.name}`"
+        help_ = f"a try has one value: write `samples {asked.samples}` in `{later.name}`, or take a mean"
+        reading.error("E0622", message, call.span, help_)
         return False
     if not _is_better_than_chance(reading, call, arguments):
         return False
