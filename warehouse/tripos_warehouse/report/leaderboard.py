@@ -654,7 +654,7 @@ def board_verdict(board: Board) -> list[str]:
     beaten = [model for model in others if _is_shown(board.differences[best][model], sign)]
     equal = [model for model in others if model not in beaten]
     if len(others) > 1 and all(entry.rank == 1 for entry in board.entries):
-        sentences = [f"no difference between the {len(board.entries)} models is shown"]
+        sentences = [f"no difference between the {len(board.entries):,} models is shown"]
     elif not beaten:
         sentences = [f"no difference between {best} and {_named(equal)} is shown"]
     elif not equal:
@@ -672,7 +672,7 @@ def _is_shown(difference: Estimate, sign: int) -> bool:
 
 
 def _named(models: Sequence[str]) -> str:
-    return ", ".join(models) if len(models) <= MOST_NAMED else f"{len(models)} others"
+    return ", ".join(models) if len(models) <= MOST_NAMED else f"{len(models):,} others"
 
 
 def _needed(first: str, second: str, board: Board) -> Iterator[str]:
@@ -687,9 +687,12 @@ def _needed(first: str, second: str, board: Board) -> Iterator[str]:
     if needed is None or needed > MOST_ITEMS:
         yield f"a difference of {shown} between {first} and {second} is too small to be shown by any number of items"
     elif needed > items:
-        unit = "clusters" if board.clusterings else "items"
-        about = f"about {needed:,.0f} {unit} would show it; there are {items:,}"
-        yield f"if {first} and {second} differ by {shown}, {about}"
+        more = f"{needed:,.0f}"
+        yield (
+            f"if {first} and {second} differ by {shown}, about {more} clusters would show it; there are {items:,}"
+            if board.clusterings
+            else f"if {first} and {second} differ by {shown}, about {more} items would show it; there are {items:,}"
+        )
 
 
 def _unread_notes(board: Board) -> Iterable[BoardNote]:

@@ -505,9 +505,11 @@ def _uneven_sums(connection: Connection, plan: Plan, shared: Mapping[str, str]) 
                 continue
             (first, (n, total), (other_n, other_total)), *more = uneven
             cells = ", ".join([*map(str, first), *("…" for _ in more[:1])])
-            text = f"`{measure.name}` divides a sum over {n:,} of {total:,} scores by one over"
-            text += f" {other_n:,} of {other_total:,}"
-            yield Remark("uneven_sums", f"{text} ({cells}); a missing score counts as 0 in its sum")
+            text = (
+                f"`{measure.name}` divides a sum over {n:,} of {total:,} scores by one over {other_n:,} of"
+                f" {other_total:,} ({cells}); a missing score counts as 0 in its sum"
+            )
+            yield Remark("uneven_sums", text)
 
 
 def _sums_over_judges(connection: Connection, plan: Plan) -> Iterator[Remark]:
@@ -519,8 +521,11 @@ def _sums_over_judges(connection: Connection, plan: Plan) -> Iterator[Remark]:
             continue
         judges = max(graders_of(connection, plan, measure).values(), key=len, default=())
         if len(judges) > 1 and "evaluator" not in measure.by:
-            text = f"`{measure.name}` sums the scores of each of {len(judges)} judges ({', '.join(judges)})"
-            yield Remark("sums_over_judges", f"{text}: a reply that two of them graded counts twice")
+            text = (
+                f"`{measure.name}` sums the scores of each of {len(judges):,} judges ({', '.join(judges)}): a reply"
+                " that two of them graded counts twice"
+            )
+            yield Remark("sums_over_judges", text)
 
 
 def _judges_alone(plan: Plan, by_people: Mapping[str, object]) -> Iterator[Remark]:
