@@ -634,7 +634,7 @@ def board_notes(board: Board) -> list[BoardNote]:
 MOST_NAMED = 3
 """The largest number of models that a sentence of a verdict names."""
 MOST_ITEMS = 1_000_000
-"""More items than this are in nobody's reach."""
+"""A verdict counts the items that would show a difference up to this number."""
 
 
 def board_verdict(board: Board) -> list[str]:
@@ -685,7 +685,8 @@ def _needed(first: str, second: str, board: Board) -> Iterator[str]:
     shown = f"{abs(difference.value):.{decimals_of([difference.value, error])}f}"
     needed = items_needed(difference.value, items * error**2).value
     if needed is None or needed > MOST_ITEMS:
-        yield f"a difference of {shown} between {first} and {second} is too small to be shown by any number of items"
+        pair = f"{first} and {second}"
+        yield f"it would take more than {MOST_ITEMS:,} items to show a difference of {shown} between {pair}"
     elif needed > items:
         more = f"{needed:,.0f}"
         yield (

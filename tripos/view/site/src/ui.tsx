@@ -1,6 +1,6 @@
 /** Parts that several pages share. */
-import type { ComponentChildren } from "preact";
-import { useEffect, useId, useState } from "preact/hooks";
+import type { ComponentChildren, RefObject } from "preact";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { Missing } from "./data";
 import { named } from "./names";
 import { count, t } from "./words";
@@ -18,6 +18,25 @@ export function go(address: string, replace = false) {
   if (replace) history.replaceState(null, "", address);
   else history.pushState(null, "", address);
   window.dispatchEvent(new HashChangeEvent("hashchange"));
+}
+
+/** Return the parameters of a query, as `at` takes them. */
+export function parameters(query: URLSearchParams): Record<string, string[]> {
+  return Object.fromEntries([...new Set(query.keys())].map((name) => [name, query.getAll(name)]));
+}
+
+/** A frame that scrolls, its height, and how far it is scrolled: of long lists only what is in sight is made. */
+export function useFrame(): { frame: RefObject<HTMLDivElement | null>; top: number; height: number; onScroll: (event: Event) => void } {
+  const frame = useRef<HTMLDivElement>(null);
+  const [top, scroll] = useState(0);
+  const [height, size] = useState(600);
+  useEffect(() => {
+    const measure = () => size(frame.current?.clientHeight ?? 600);
+    measure();
+    window.addEventListener("resize", measure);
+    return () => window.removeEventListener("resize", measure);
+  }, []);
+  return { frame, top, height, onScroll: (event) => scroll((event.target as HTMLElement).scrollTop) };
 }
 
 export type Loaded<T> = { value?: T; error?: Error };

@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import { shadeOf } from "../charts";
 import type { RunAbout } from "../contract";
 import type { Row } from "../data";
@@ -6,7 +6,7 @@ import { questionsOf, textsOf, TEXT_COLUMNS } from "../excerpts";
 import { grouped, ORDERS, type ReplyGroup } from "../groups";
 import { type OpenRun, openRun } from "../run";
 import { BASE, selection } from "../selection";
-import { at, go, Status, Text, useLoaded, visible, Waiting } from "../ui";
+import { at, go, parameters, Status, Text, useFrame, useLoaded, visible, Waiting } from "../ui";
 import { count, figure, t, within } from "../words";
 import { called } from "./report";
 import { Messages, shownReply } from "./sample";
@@ -62,23 +62,11 @@ function Grid({ open, rows: chosen, values, metric, report, query }: {
   );
 }
 
-function parameters(query: URLSearchParams): Record<string, string[]> {
-  return Object.fromEntries([...new Set(query.keys())].map((name) => [name, query.getAll(name)]));
-}
-
 /** Rows of items, of which only those in sight are made. One may be open: it shows its prompt and its replies whole. */
 function Lines({ open, models, groups, place, focused, values, metric, report, query }: {
   open: OpenRun; models: string[]; groups: ReplyGroup[]; place: number; focused: number | null; values: Float64Array; metric: string | null; report: RunAbout; query: URLSearchParams;
 }) {
-  const frame = useRef<HTMLDivElement>(null);
-  const [top, scroll] = useState(0);
-  const [height, size] = useState(600);
-  useEffect(() => {
-    const measure = () => size(frame.current?.clientHeight ?? 600);
-    measure();
-    window.addEventListener("resize", measure);
-    return () => window.removeEventListener("resize", measure);
-  }, []);
+  const { frame, top, height, onScroll } = useFrame();
   useEffect(() => {
     // A row that was opened by a link or by a key is brought into sight.
     const held = frame.current;
@@ -121,7 +109,7 @@ function Lines({ open, models, groups, place, focused, values, metric, report, q
   });
   const columns = `minmax(13rem, 1fr) repeat(${models.length}, minmax(15rem, 1fr))`;
   return (
-    <div class="window grid" ref={frame} tabIndex={0} role="region" aria-label={t("grid")} onScroll={(event) => scroll((event.target as HTMLElement).scrollTop)}>
+    <div class="window grid" ref={frame} tabIndex={0} role="region" aria-label={t("gridTab")} onScroll={onScroll}>
       <div class="grid-table" role="table" aria-label={t("gridTab")} aria-rowcount={groups.length + 1} style={{ minWidth: `${13 + 15 * models.length}rem` }}>
         <div role="rowgroup" class="grid-head">
           <div role="row" style={{ gridTemplateColumns: columns }}>

@@ -5,7 +5,7 @@ import { fixed } from "../quantities";
 import { type OpenRun, openRun } from "../run";
 import { selection } from "../selection";
 import { type Column, List } from "../table";
-import { at, go, Panel, Status, Text, useLoaded, visible, Waiting } from "../ui";
+import { at, go, Panel, parameters, Status, Text, useLoaded, visible, Waiting } from "../ui";
 import { count, figure, money, t } from "../words";
 import { called } from "./report";
 import { stateOf } from "./samples";
@@ -107,7 +107,7 @@ function Steps({ report, open, row, query }: { report: RunAbout; open: OpenRun; 
   const place = rows ? rows.indexOf(row) : -1;
   const target = (step: number) => {
     const next = rows && place >= 0 ? rows[place + step] : undefined;
-    return next === undefined ? undefined : at(`run/${report.run.run_id}/sample/${next}`, Object.fromEntries([...new Set(asked.keys())].map((key) => [key, asked.getAll(key)])));
+    return next === undefined ? undefined : at(`run/${report.run.run_id}/sample/${next}`, parameters(asked));
   };
   const [previous, next] = [target(-1), target(1)];
   useEffect(() => {

@@ -1,9 +1,9 @@
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import type { First, RunAbout } from "../contract";
 import { questionsOf, textsOf } from "../excerpts";
 import { firstOf, type OpenRun, openRun } from "../run";
 import { BASE, selection, SORTS } from "../selection";
-import { at, go, Status, useLoaded, visible, Waiting } from "../ui";
+import { at, go, parameters, Status, useFrame, useLoaded, visible, Waiting } from "../ui";
 import { count, figure, money, t, within } from "../words";
 import { called, headingOf, inOrder } from "./report";
 
@@ -95,10 +95,7 @@ function List({ listed, open, rows: chosen, values, metric, report, query, excer
     if (open) void (async () => { for (const name of ["marks", "scores", "judgements"] as const) await open.table(name).prepare(); })().catch(() => undefined);
   }, [open]);
   const change = (name: string, values: string[]) => {
-    const next: Record<string, string[]> = {};
-    for (const key of new Set(query.keys())) next[key] = query.getAll(key);
-    next[name] = values;
-    go(at(`run/${run}/samples`, next), true);
+    go(at(`run/${run}/samples`, { ...parameters(query), [name]: values }), true);
   };
   return (
     <div class="samples">
@@ -248,15 +245,7 @@ export function useSearch(open: OpenRun | undefined, rows: Uint32Array): [Uint32
 function Window({ rows, values, metric, listed, open, report, query, excerpts }: {
   rows: Uint32Array; values: Float64Array; metric: string | null; listed: Listed; open: OpenRun | undefined; report: RunAbout; query: URLSearchParams; excerpts: Map<number, string>;
 }) {
-  const frame = useRef<HTMLDivElement>(null);
-  const [top, scroll] = useState(0);
-  const [height, size] = useState(600);
-  useEffect(() => {
-    const measure = () => size(frame.current?.clientHeight ?? 600);
-    measure();
-    window.addEventListener("resize", measure);
-    return () => window.removeEventListener("resize", measure);
-  }, []);
+  const { frame, top, height, onScroll } = useFrame();
   useEffect(() => {
     if (frame.current) frame.current.scrollTop = 0;
   }, [query.toString()]);
@@ -268,7 +257,7 @@ function Window({ rows, values, metric, listed, open, report, query, excerpts }:
   const items = shown.map(item).filter((each) => !Number.isNaN(each));
   const questions = useLoaded(() => questionsOf(open, items), [items.join(), open], true);
   return (
-    <div class="window" ref={frame} tabIndex={0} role="region" aria-label={t("samples")} onScroll={(event) => scroll((event.target as HTMLElement).scrollTop)}>
+    <div class="window" ref={frame} tabIndex={0} role="region" aria-label={t("samples")} onScroll={onScroll}>
       <ol class="lines" style={{ height: `${rows.length * LINE}px` }}>
         {shown.map((row, place) => (
           <li key={row} style={{ top: `${(from + place) * LINE}px` }}>
@@ -286,11 +275,10 @@ function Line({ row, place, score, metric, listed, report, query, text, question
   const { dimensions } = listed;
   const of = (name: string) => listed.text(row, name);
   const number = (name: string) => listed.number(row, name);
-  const asked = Object.fromEntries([...new Set(query.keys())].map((key) => [key, query.getAll(key)]));
   const spread = number("spread");
   const cost = number("cost_usd");
   return (
-    <a class="line" href={at(`run/${report.run.run_id}/sample/${row}`, { ...asked, at: String(place) })}>
+    <a class="line" href={at(`run/${report.run.run_id}/sample/${row}`, { ...parameters(query), at: String(place) })}>
       <span class="score">{figure(score, true)}</span>
       <span class="what">
         <span class="where">
