@@ -1,4 +1,4 @@
-"""What the models of generated benchmarks reply: a pure function of what is sent to them.
+"""The replies of models of generated benchmarks: a pure function of what is sent to them.
 
 A reply is the same in every run, in any order, in process or behind a server. It is a text with the reason why it
 ended, or the `ModelError` of a model that declines (`R0108`). Some replies that should be JSON are none; of these some
@@ -24,7 +24,7 @@ AGAIN = "That reply could not be used"
 
 @dataclass(frozen=True)
 class Said:
-    """What a model replies, and why the reply ended."""
+    """The reply of a model, and why it ended."""
 
     text: str
     finish_reason: str = "stop"

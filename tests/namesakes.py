@@ -53,7 +53,7 @@ class Value:
     each: str = ""
 
     def of_row(self, unit: Unit) -> bool:
-        """Whether the row alone is why there is no value."""
+        """True if the row alone is why there is no value."""
         return "/ item.number" in self.spec and unit.row["number"] == 0
 
 

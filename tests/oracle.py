@@ -48,7 +48,7 @@ class NotApplicable(Exception):
 
 @dataclass(frozen=True)
 class Said:
-    """What a model replies: a text; `refused`, or `cut` off."""
+    """The reply of a model: a text; `refused`, or `cut` off."""
 
     text: str
     refused: bool = False
@@ -134,7 +134,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Figure:
-    """What a measure comes to in one of its cells."""
+    """The value of a measure in one of its cells."""
 
     value: float | None
     n: int
@@ -200,7 +200,7 @@ class Benchmark:
 
     @property
     def asks_judges(self) -> bool:
-        """Whether a judge grades replies."""
+        """True if a judge grades replies."""
         return any("good(" in score.line() for score in self.scores)
 
 

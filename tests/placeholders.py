@@ -14,11 +14,13 @@ ROOT = Path(__file__).parents[1]
 PUBLISHED = (
     "pyproject.toml",
     "README.md",
+    "README.zh.md",
     "SECURITY.md",
     "CODE_OF_CONDUCT.md",
     "CITATION.cff",
     ".github/ISSUE_TEMPLATE/config.yml",
     "docs/contributing/releasing.md",
+    "docs/how-to/install.md",
 )
 """Files that name the repository or a contact. Pages on what a user writes keep `OWNER` as a word of theirs."""
 PLACEHOLDER = re.compile(r"\bOWNER/tripos\b|\b[A-Z]+-CONTACT\b")

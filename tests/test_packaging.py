@@ -101,6 +101,19 @@ def test_every_action_is_pinned_by_the_hash_of_a_commit() -> None:
     assert not [line for line in uses if not re.search(r"uses: [\w.-]+/[\w./-]+@[0-9a-f]{40} # v[\d.]+$", line)]
 
 
+def test_links_of_the_page_of_the_package_lead_to_files_of_the_repository() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    local = re.findall(r"\]\((?!https?:|#)([^)#]+)", text)
+    for rule in PROJECT["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]["substitutions"]:
+        text = re.sub(rule["pattern"], rule["replacement"], text)
+    targets = re.findall(r"\]\(([^)]+)\)", text)
+    linked = [target.split("/main/")[1].split("#")[0] for target in targets if "OWNER/tripos" in target]
+    assert all(target.startswith("https://") for target in targets)
+    assert sorted(linked) == sorted(local)
+    assert len(linked) > 10
+    assert [name for name in linked if not (ROOT / name).exists()] == []
+
+
 def test_a_release_is_refused_while_a_placeholder_is_left(tmp_path: Path) -> None:
     steps = commands("build")
     assert steps.index("python -m tests.placeholders") < steps.index("make LOCKED=1 test")

@@ -19,7 +19,7 @@ NOTHING = "differs in no world"
 
 @dataclass
 class Tried:
-    """What came of some seeds. `leaks` are those that are accepted and differ, `wrong` those with another mistake."""
+    """The outcome of some seeds. `leaks` are those that are accepted and differ, `wrong` those with another mistake."""
 
     accepted: int = 0
     refused: int = 0

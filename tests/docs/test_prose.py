@@ -11,11 +11,11 @@ from tripos.cli.parser import build_parser
 ROOT = Path(__file__).parents[2]
 MOST_IN_MESSAGES = 0
 MOST_IN_DOCSTRINGS = {
-    "compiler/tripos_compiler": 1,
-    "runtime/tripos_runtime": 6,
-    "warehouse/tripos_warehouse": 3,
-    "tripos": 6,
-    "tests": 68,
+    "compiler/tripos_compiler": 0,
+    "runtime/tripos_runtime": 0,
+    "warehouse/tripos_warehouse": 0,
+    "tripos": 0,
+    "tests": 58,
 }
 """The largest allowed numbers; lower them when you fix some."""
 GENERATED_PAGES = {"gallery", "commands", "functions"}

@@ -66,7 +66,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of an input: `code` of a refusal, empty where it was taken; `sign` is the same for inputs that were
+    """The outcome of an input: `code` of a refusal, empty where it was taken; `sign` is the same for inputs that were
     refused alike."""
 
     code: str

@@ -14,7 +14,7 @@ from xml.sax.saxutils import escape
 
 @dataclass
 class Bucket:
-    """What the stand-in holds, by key. After `most` puts it takes no more."""
+    """The objects of the stand-in, by key. After `most` puts it takes no more."""
 
     address: str = ""
     objects: dict[str, bytes] = field(default_factory=dict)

@@ -40,7 +40,7 @@ class Repo:
 
 @dataclass
 class Hub:
-    """What the stand-in holds. `broken` says which requests fail: a part of `METHOD PATH`, and the status."""
+    """The content of the stand-in. `broken` says which requests fail: a part of `METHOD PATH`, and the status."""
 
     address: str = ""
     repos: dict[str, Repo] = field(default_factory=dict)

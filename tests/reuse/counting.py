@@ -132,7 +132,7 @@ class CountingMock(CountingEmbedder):
 
 @dataclass(frozen=True)
 class Ran:
-    """What a run did: what was sent, what had been foreseen, and what was counted."""
+    """The calls of a run: what was sent, what had been foreseen, and what was counted."""
 
     sent: Counter[str]
     foreseen: Forecast

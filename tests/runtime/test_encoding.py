@@ -47,7 +47,7 @@ class Kept(EmptyLedger):
 
 @dataclass
 class Called:
-    """What a call came to."""
+    """The outcome of a call."""
 
     reply: Reply
     attempts: int = 1

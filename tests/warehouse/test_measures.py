@@ -1,4 +1,4 @@
-"""What measures come to on result sets with a known truth, against the same worked out in numpy."""
+"""Measures of result sets with a known truth, against numpy."""
 
 from __future__ import annotations
 

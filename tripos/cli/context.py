@@ -62,7 +62,7 @@ class Remark(str):
 
 
 class Outcome(NamedTuple):
-    """What a command returns. Only the form that the user asked for is made and printed.
+    """The result of a command. Only the form that the user asked for is made and printed.
 
     `data` returns the value for `--json`, or a text that is JSON already. `lines` are the text for a terminal.
     `formats` returns the text of other values of `--format`, and `tables` what the formats for papers and pages show.

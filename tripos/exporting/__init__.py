@@ -42,7 +42,7 @@ class OpenRun:
 
 @dataclass(frozen=True)
 class Written:
-    """What was exported: a summary for `--json`, and the same as lines for people."""
+    """The result of an export: a summary for `--json`, and the same as lines for people."""
 
     summary: Mapping[str, Any]
     lines: tuple[str, ...]

@@ -651,7 +651,7 @@ class ProposedDataset:
 
     @property
     def secrets(self) -> list[str]:
-        """Names of the fields that are hidden from the models under test."""
+        """Fields that are hidden from the models under test."""
         return [field.name for field in self.fields if field.secret]
 
     @property

@@ -146,7 +146,7 @@ class Chats:
 
     @property
     def grouped_by(self) -> str:
-        """What keeps lines together in a split: `item` or `prompt`."""
+        """The unit that a split keeps together: `item` or `prompt`."""
         return "item" if self.provenance is not None else "prompt"
 
 

@@ -1,4 +1,4 @@
-"""What is written in a spec for words and signs of Python, SQL, scikit-learn, Inspect and the LM Evaluation Harness.
+"""Words and signs of specs for those of Python, SQL, scikit-learn, Inspect and the LM Evaluation Harness.
 
 An author who writes `len(x)` or `str` means something that has another name here. Spelling would lead some of these
 words to a name with another meaning: `str` is close to `set`, and `balanced_accuracy` to `accuracy`. So the tables come

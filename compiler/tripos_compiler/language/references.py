@@ -297,7 +297,7 @@ class ExpressionUse(NamedTuple):
 
     @property
     def use(self) -> Use:
-        """What the step does with the expression."""
+        """The use that the step makes of the expression."""
         return self.mark.use
 
 

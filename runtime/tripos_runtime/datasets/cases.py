@@ -109,7 +109,7 @@ class CaseSource:
 
     @property
     def trust(self) -> Trust:
-        """What the benchmark may do on this machine, and how much of its files is read."""
+        """The permissions of the benchmark on this machine, and the limits of its files."""
         return self.reader.trust
 
     def cases(self, selection: Selection) -> Iterator[Case]:

@@ -202,8 +202,9 @@ class Outside(OSError):
 
 @dataclass(frozen=True)
 class FileAccess:
-    """What a benchmark with the spec `main` may read: the files in the folders `roots`, which are paths without links,
-    or `anything`. A link counts as its target, unless it is below a folder in `followed`: then it may lead anywhere.
+    """The files that a benchmark with the spec `main` may read: those in the folders `roots`, or `anything`.
+
+    The folders are paths without links. A link counts as its target, unless it is below a folder in `followed`: then it may lead anywhere.
 
     `trust` says how much is read, and what the benchmark may do."""
 
@@ -357,7 +358,7 @@ class DataFolders:
 
     @property
     def trust(self) -> Trust:
-        """What the benchmark may do, and how much of it is read."""
+        """The permissions of the benchmark, and the limits of its files."""
         return TRUSTED if self.access is None else self.access.trust
 
     def find(self, source: str, near: str) -> list[ResolvedFile]:

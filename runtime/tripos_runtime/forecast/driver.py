@@ -88,7 +88,7 @@ class Statuses(Protocol):
 
 @dataclass(frozen=True)
 class VectorNeeds:
-    """What one row needs from an embedding model.
+    """The calls of an embedding model that one row needs.
 
     `stored` is the number of kept vectors that no earlier row needed, `texts` the texts to embed by the names of their
     vectors, `waiting` the number of texts that are not known yet. `again` are names that an earlier row needed."""

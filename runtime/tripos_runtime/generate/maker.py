@@ -410,7 +410,7 @@ class Maker:
 
     @property
     def _about(self) -> str:
-        """What distinguishes the claims of cells from those of other data sets."""
+        """The key that separates the claims of cells from those of other data sets."""
         return self.attempts.asks[0].fingerprint if self.attempts.asks else self.dataset.name
 
 

@@ -126,7 +126,7 @@ class SignIn:
 
 @dataclass(frozen=True)
 class LitellmProvider:
-    """What litellm's calls of one provider need, and whether tests ask it."""
+    """The needs of litellm's calls of one provider, and whether tests ask it."""
 
     keys: tuple[str, ...] = ()
     """The environment variables that may hold the key; one of them must be set."""

@@ -28,7 +28,7 @@ class SeenUnit(NamedTuple):
 
 
 class SeenRequest(NamedTuple):
-    """What distinguishes a request in a unit: the arms, the sample, the step, the `turn`, which numbers the requests of
+    """The key of a request in a unit: the arms, the sample, the step, the `turn`, which numbers the requests of
     a step, and the model."""
 
     arms: tuple[tuple[str, str], ...]

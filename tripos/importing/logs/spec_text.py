@@ -71,7 +71,7 @@ class LogSpec:
 
     @property
     def numbers(self) -> set[str]:
-        """Scores that are numbers in any task; all others are booleans."""
+        """Numeric scores: a number in any task. The others are booleans."""
         return {score for task in self.tasks.values() for score in task.numbers}
 
     @property

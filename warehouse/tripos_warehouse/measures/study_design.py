@@ -1,4 +1,4 @@
-"""What more data would gain: variance components of a measure, and the precision per cost of items, samples and labels.
+"""The gain of more data: variance components of a measure, and the precision per cost of items, samples and labels.
 
 A measure that is a mean of scores has variance components: the parts of the variance of a difference of two models that
 are due to items, samples and judges. Scores of a reply on several metrics, and of an item in several scenarios and
