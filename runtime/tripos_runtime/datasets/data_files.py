@@ -204,7 +204,8 @@ class Outside(OSError):
 class FileAccess:
     """The files that a benchmark with the spec `main` may read: those in the folders `roots`, or `anything`.
 
-    The folders are paths without links. A link counts as its target, unless it is below a folder in `followed`: then it may lead anywhere.
+    The folders are paths without links. A link counts as its target, unless it is below a folder in `followed`: then it
+    may lead anywhere.
 
     `trust` says how much is read, and what the benchmark may do."""
 
