@@ -557,7 +557,7 @@ async def _check_models(
 def _open(name: str, roles: tuple[str, ...], config: Config) -> Opened:
     try:
         if kind_of(name).table:
-            from tripos.runs.reply_tables import open_reply_table
+            from tripos.runs.selection import open_reply_table
 
             return Opened(name, roles, open_reply_table(name))
         model = open_model(name, endpoints_of(config), prices=prices_of(config), timeout_s=ASK_TIMEOUT_S)

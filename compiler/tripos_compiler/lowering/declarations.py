@@ -1,4 +1,5 @@
-"""Lowering of the small declarations: benchmark, titles, roles, axes, arms, metrics, tools and trees.
+"""Lowering of the small declarations: benchmark, titles, roles, axes, arms, metrics, tools and trees;
+and the order of declarations that build on each other.
 
 A draft of a tree is a file `NAME.draft.yaml` or `.json`. Approving it creates `NAME.yaml` and next to it
 `NAME.approved.json`, with the SHA-256 of the approved text and the person who approved it. A tree written by a person
@@ -8,7 +9,8 @@ needs neither.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -742,3 +744,45 @@ def _read(program: Program, path: Text, file: ResolvedFile) -> ParsedTree | None
 def _where(file: ResolvedFile, fault: TreeFault) -> str:
     line = "" if fault.line is None else f", line {fault.line}"
     return f"{file.path}{line}: {fault.message}"
+
+
+def in_order(needs: Mapping[str, Collection[str]]) -> tuple[list[str], list[list[str]]]:
+    """Return the names, each after those that it needs and otherwise as given, and the cycles.
+
+    A cycle begins with the name that is given first, and each name needs the next. Cycles have no name in common. A
+    need without an entry is ignored.
+
+    >>> in_order({"a": ["c"], "b": [], "c": []})
+    (['c', 'a', 'b'], [])
+    >>> in_order({"a": ["b"], "b": ["c"], "c": ["b"]})
+    (['b', 'a', 'c'], [['b', 'c']])
+    """
+    left = {name: [need for need in wanted if need in needs] for name, wanted in needs.items()}
+    cycles: list[list[str]] = []
+    while (cycle := _cycle(left)) is not None:
+        start = cycle.index(min(cycle, key=list(needs).index))
+        cycles.append([*cycle[start:], *cycle[:start]])
+        left |= {name: [] for name in cycle}
+    return _sorted(left), cycles
+
+
+def _cycle(needs: Mapping[str, Collection[str]]) -> list[str] | None:
+    try:
+        TopologicalSorter(needs).prepare()
+    except CycleError as error:
+        # graphlib repeats the first name at the end, and puts each name before its user.
+        cycle: list[str] = error.args[1][:0:-1]
+        return cycle
+    return None
+
+
+def _sorted(needs: Mapping[str, Collection[str]]) -> list[str]:
+    found: dict[str, None] = {}
+    waiting = list(needs)[::-1]
+    while waiting:
+        missing = [need for need in needs[waiting[-1]] if need not in found]
+        if missing:
+            waiting += reversed(missing)
+        else:
+            found[waiting.pop()] = None
+    return list(found)

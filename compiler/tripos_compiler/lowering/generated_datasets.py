@@ -18,7 +18,7 @@ from tripos_compiler.language.references import (
 from tripos_compiler.library.types import element_type, type_notation, without_optional
 from tripos_compiler.lowering.call_counts import may_be_undefined
 from tripos_compiler.lowering.datasets import check_key, lower_file, lower_like
-from tripos_compiler.lowering.dependency_order import in_order
+from tripos_compiler.lowering.declarations import in_order
 from tripos_compiler.lowering.generation_sources import (
     GenerationLowering,
     GenerationStep,

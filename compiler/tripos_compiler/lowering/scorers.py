@@ -23,7 +23,7 @@ from tripos_compiler.library.functions import texts
 from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.library.types import fits, type_notation
-from tripos_compiler.lowering.dependency_order import in_order
+from tripos_compiler.lowering.declarations import in_order
 from tripos_compiler.lowering.reply_forms import warn_of_two_forms
 from tripos_compiler.lowering.requests import fields_read_alike, lower_request, lower_samples
 from tripos_compiler.plan import (

@@ -6,7 +6,6 @@ so equal plans have equal digests on every machine.
 """
 
 from tripos_compiler.plan.base import Canonical, Named, Part, canonical, digest, named
-from tripos_compiler.plan.builders import Comparison, all_of, any_of, compare, lit, negated
 from tripos_compiler.plan.expressions import (
     EXPRESSIONS,
     LEAVES,
@@ -18,6 +17,7 @@ from tripos_compiler.plan.expressions import (
     Branches,
     Call,
     ChoiceType,
+    Comparison,
     Data,
     DialogueType,
     Each,
@@ -51,8 +51,13 @@ from tripos_compiler.plan.expressions import (
     TreeType,
     Type,
     Unary,
+    all_of,
+    any_of,
+    compare,
     expand_shared,
+    lit,
     map_parts,
+    negated,
     parts_of,
     serialized_form,
     serialized_parts,

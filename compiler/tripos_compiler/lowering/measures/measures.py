@@ -23,7 +23,7 @@ from tripos_compiler.language.scored_values import ScoredValues, why_no_headline
 from tripos_compiler.language.sequential_stopping import sequential_figure
 from tripos_compiler.library.ranges import Interval
 from tripos_compiler.lowering.datasets import known_data
-from tripos_compiler.lowering.dependency_order import in_order
+from tripos_compiler.lowering.declarations import in_order
 from tripos_compiler.lowering.measures.aggregates import find_measure, grader_of, graders_of
 from tripos_compiler.lowering.measures.dimensions import check_names
 from tripos_compiler.lowering.measures.figures import difference_of, read_difference, read_figure, read_whole
