@@ -379,13 +379,15 @@ def _unknown(
     diagnostics: Diagnostics,
 ) -> None:
     """Report an entry that begins no statement of a body."""
-    here = _place(body)
+    own_place = _place(body)
     if isinstance(first, TableRow):
-        diagnostics.error("E0107", f"a table row means nothing {here}", first.span, help="tables belong in `allocate`")
+        diagnostics.error(
+            "E0107", f"a table row means nothing {own_place}", first.span, help="tables belong in `allocate`"
+        )
         return
     if keyword is None:
         message = f"a statement cannot begin with {describe_syntax(first)}"
-        help_ = f"{here} a statement begins with a word"
+        help_ = f"{own_place} a statement begins with a word"
         match first:
             case BinaryExpr(operator="-", left=Name(text=left), right=Name(text=right)):  # as an option is written
                 joined = "_".join((left, right))
@@ -402,18 +404,18 @@ def _unknown(
             diagnostics.lose(Span(source, 0, len(source.text)), _names(entry))
         where = " or ".join(_place(place) for place in places)
         if (misplaced := MISPLACED.get((body, keyword))) is not None:
-            help_ = f"{here} it is written `{misplaced}`"
+            help_ = f"{own_place} it is written `{misplaced}`"
         elif notation is not None:
-            help_ = f"{here} it is written `{notation}`; `{keyword}` stands {where}"
+            help_ = f"{own_place} it is written `{notation}`; `{keyword}` stands {where}"
         else:
             help_ = f"it stands {where}"
-        diagnostics.error("E0107", f"`{keyword}` does not belong {here}", first.span, help=help_)
+        diagnostics.error("E0107", f"`{keyword}` does not belong {own_place}", first.span, help=help_)
         return
     if keyword in PROVIDER_FIELDS and "provider" in table:
         help_ = f"write it as a field of the provider: `provider {{ {keyword} … }}`"
         diagnostics.error("E0204", f"there is no statement `{keyword}`", first.span, help=help_)
         return
     words = sorted(word for word in table if word)
-    otherwise = f"{here} there can be {', '.join(f'`{word}`' for word in words)}"
+    otherwise = f"{own_place} there can be {', '.join(f'`{word}`' for word in words)}"
     help_ = f"here it is written `{notation}`" if notation is not None else suggest(keyword, words, otherwise)
     diagnostics.error("E0204", f"there is no statement `{keyword}`", first.span, help=help_)

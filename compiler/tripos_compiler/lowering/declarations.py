@@ -206,7 +206,7 @@ def _default_role(program: Program, statement: Statement) -> str | None:
     written = statement.find_name("role")
     if written is None or not program.is_declared("role", written):
         return None
-    other = next(each for each in program.of("role") if each.name().text == written.text)
+    other = next(role for role in program.of("role") if role.name().text == written.text)
     name = statement.name().text
     message = help_ = ""
     if statement.has("compared"):
@@ -525,11 +525,11 @@ def _lower_function(program: Program, statement: Statement, tool: Tool) -> None:
         elif of[own.text].kind == "optional" and own.text not in python.optional:
             help_ = f"write `{own.text}=None` there, or a type without `?` here"
             differs(f"`{plugin.function}` must be given `{own.text}`, which may be left out", own.span, help_)
-    for missing in [each for each in taken if each not in of and each not in python.optional]:
+    for missing in [name for name in taken if name not in of and name not in python.optional]:
         message = f"`{plugin.function}` needs `{missing}`, which `{tool.name}` does not take"
         differs(message, statement.name().span, f"add `{missing}` to the tool")
     own_ = {"name": name, "parameters": of, "returns": JsonType(), "external": "tool"}
-    optional = tuple(each for each, type_ in of.items() if type_.kind == "optional")
+    optional = tuple(name for name, type_ in of.items() if type_.kind == "optional")
     program.plugins[name] = plugin.model_copy(update={**own_, "optional": optional})
 
 
@@ -612,15 +612,15 @@ def approved_name(path: str) -> str | None:
     return own.with_name(f"{own.stem.removesuffix(DRAFT)}{own.suffix}").as_posix()
 
 
-def tree_files(program: Program, path: Text, found: Sequence[ResolvedFile]) -> tuple[TreeFile, ...]:
+def tree_files(program: Program, path: Text, resolved: Sequence[ResolvedFile]) -> tuple[TreeFile, ...]:
     """Return the files of a tree with their approvals. Reports files that are not approved.
 
     Skips approvals, and drafts whose approved file is also there. Raises `DataError` if no file is left or an approval
     cannot be read.
     """
-    names = {file.path for file in found}
+    names = {file.path for file in resolved}
     files: list[TreeFile] = []
-    for file in found:
+    for file in resolved:
         if PurePosixPath(file.path).stem.endswith(APPROVED) or approved_name(file.path) in names:
             continue
         if approved_name(file.path) is not None:
@@ -652,8 +652,8 @@ def _approval(program: Program, path: Text, file: ResolvedFile) -> tuple[str, st
         (resolved_file,) = program.data.find(approval_name(own), path.span.source.path)
     except (DataError, ValueError):
         return None
-    said = program.data.document(resolved_file)
-    match said:
+    approval = program.data.document(resolved_file)
+    match approval:
         case {"sha256": str(sha256), "approved_by": str(by)}:
             return sha256, by
     raise DataError(f"{resolved_file.path} is no approval", "remove it, or approve the tree again: `tripos approve`")
@@ -679,7 +679,7 @@ def branches_of(program: Program, name: str) -> Mapping[str, Any] | None:
     Few data sets are made from a tree, and trees are small, so nothing is cached.
     """
     tree = program.trees.get(name)
-    statement = next((each for each in program.of("tree") if each.name().text == name), None)
+    statement = next((declared for declared in program.of("tree") if declared.name().text == name), None)
     if tree is None or statement is None:
         return None
     try:
@@ -777,12 +777,12 @@ def _cycle(needs: Mapping[str, Collection[str]]) -> list[str] | None:
 
 
 def _sorted(needs: Mapping[str, Collection[str]]) -> list[str]:
-    found: dict[str, None] = {}
+    ordered: dict[str, None] = {}
     waiting = list(needs)[::-1]
     while waiting:
-        missing = [need for need in needs[waiting[-1]] if need not in found]
+        missing = [need for need in needs[waiting[-1]] if need not in ordered]
         if missing:
             waiting += reversed(missing)
         else:
-            found[waiting.pop()] = None
-    return list(found)
+            ordered[waiting.pop()] = None
+    return list(ordered)

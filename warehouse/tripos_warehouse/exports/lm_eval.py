@@ -196,9 +196,9 @@ class _ResultsWriter:
         if options:
             text = "".join(message["content"] for message in messages if message["role"] != "option")
             space = text[len(text.rstrip()) :]
-            found = json.loads(reply["reply"])["options"] if reply["status"] == "ok" else [None] * len(options)
-            said = [None if each is None else [str(each["logprob"]), str(each["greedy"])] for each in found]
-            return [(text.rstrip(), space + option, one) for option, one in zip(options, said, strict=True)]
+            answers = json.loads(reply["reply"])["options"] if reply["status"] == "ok" else [None] * len(options)
+            pairs = [None if answer is None else [str(answer["logprob"]), str(answer["greedy"])] for answer in answers]
+            return [(text.rstrip(), space + option, one) for option, one in zip(options, pairs, strict=True)]
         chat = chat_of(reply)
         single = len(chat.messages) == 1 and chat.messages[0].role in ("user", "text")
         sent = chat.messages[0].content if single else json.dumps(as_openai(chat.messages), ensure_ascii=False)
@@ -261,7 +261,7 @@ class _ResultsWriter:
         }
 
     def _config(self, task: _Task, metrics: Mapping[str, bool]) -> dict[str, Any]:
-        settings = [given for given in self.settings[task.scenario].values() if given]
+        settings = [declared for declared in self.settings[task.scenario].values() if declared]
         return {
             "task": task.name,
             "task_alias": task.name,

@@ -225,11 +225,11 @@ def _reading(
     declared: Mapping[str, MeasureDeclaration],
     known: Mapping[str, LoweredMeasure],
     scopes: Mapping[Span, Mapping[str, Any]],
-    each: MeasureDeclaration,
+    declaration: MeasureDeclaration,
 ) -> FigureContext:
-    nodes = tuple(each.statement.many("dims"))
-    across = each.statement.find_name("role")
-    return FigureContext(program, scores, declared, known, scopes, each.scenario, each.key, nodes, across)
+    nodes = tuple(declaration.statement.many("dims"))
+    across = declaration.statement.find_name("role")
+    return FigureContext(program, scores, declared, known, scopes, declaration.scenario, declaration.key, nodes, across)
 
 
 def _declared(program: Program) -> Iterator[MeasureDeclaration]:
@@ -291,9 +291,9 @@ def _measures_in_order(
     return [key for key in order if key not in circular]
 
 
-def _measure(program: Program, reading: FigureContext, each: MeasureDeclaration) -> LoweredMeasure | None:
+def _measure(program: Program, reading: FigureContext, declaration: MeasureDeclaration) -> LoweredMeasure | None:
     """Lower a measure; None if it is wrong."""
-    attempt, statement = program.diagnostics.attempt(), each.statement
+    attempt, statement = program.diagnostics.attempt(), declaration.statement
     role_known = reading.across is None or program.is_declared("role", reading.across)
     figured = read_whole(reading, statement.syntax("value"))
     if figured is None:
@@ -334,11 +334,13 @@ def _measure(program: Program, reading: FigureContext, each: MeasureDeclaration)
     better = better_direction(statement, figured)
     missing: Missing = reading.missing or "skip"
     low, high = bounds_of(figured)
-    owner = f"scenario {each.scenario}" if each.scenario is not None else ""
-    program.index.define("measure", each.name.text, each.name.span, owner, _detail(by, low, high, corrected))
+    owner = f"scenario {declaration.scenario}" if declaration.scenario is not None else ""
+    program.index.define(
+        "measure", declaration.name.text, declaration.name.span, owner, _detail(by, low, high, corrected)
+    )
     measure = Measure(
-        name=each.key,
-        scenario=each.scenario,
+        name=declaration.key,
+        scenario=declaration.scenario,
         by=by,
         low=low,
         high=high,
@@ -362,8 +364,8 @@ def better_direction(statement: Statement, figured: TypedFigure) -> Direction | 
         return "lower"
     if statement.has("higher"):
         return "higher"
-    better, said = directions_of(figured.direction_form)
-    if not said:
+    better, explicit = directions_of(figured.direction_form)
+    if not explicit:
         return None
     return next(iter(better)) if len(better) == 1 else False
 
@@ -373,7 +375,7 @@ def check_directions(program: Program) -> None:
 
     It is an error if models are ranked by the measure, otherwise a warning. Call it after the exports are lowered.
     """
-    if not any(each.directed for each in program.measures.values()):
+    if not any(measure.directed for measure in program.measures.values()):
         return
     best = {
         export.measure for export in program.exports.values() if isinstance(export, Export) and export.kind == "best"
@@ -454,9 +456,9 @@ def is_expected_of_people(reading: FigureContext, value: Syntax, figured: TypedF
 
 
 def _check_correctable(reading: FigureContext, span: Span, figured: TypedFigure) -> None:
-    told = _why_not(reading, figured)
-    if told is not None:
-        reading.error(CODE, f"people cannot correct this: {told[0]}", span, told[1])
+    reason = _why_not(reading, figured)
+    if reason is not None:
+        reading.error(CODE, f"people cannot correct this: {reason[0]}", span, reason[1])
 
 
 def _why_not(reading: FigureContext, figured: TypedFigure) -> tuple[str, str] | None:
@@ -559,8 +561,8 @@ def lower_headline(program: Program) -> None:
         if name in names:
             program.diagnostics.error("E0202", f"`{name}` is named twice", syntax.span, help="remove one")
         elif why is not None:
-            those = [key for key, each in measures.items() if why_no_headline(each, measures) is None]
-            some = ", ".join(f"`{each}`" for each in those[:8])
+            those = [key for key, measure in measures.items() if why_no_headline(measure, measures) is None]
+            some = ", ".join(f"`{name}`" for name in those[:8])
             help_ = f"these do: {some}" if those else "declare one, such as the mean over what this goes by"
             message = f"`{name}` does not come to one value for each model: it {why}"
             program.diagnostics.error("E0630", message, syntax.span, help=help_)
@@ -587,8 +589,8 @@ def lower_expectations(program: Program) -> None:
         expectation = _expectation(reading, statement.syntax("cond"))
         if expectation is not None:
             until = StoppingCriterion() if statement.has("until") else None
-            told = {"until": until, "coverage": _coverage(reading, statement)}
-            program.expectations.append(expectation.model_copy(update=told))
+            settings = {"until": until, "coverage": _coverage(reading, statement)}
+            program.expectations.append(expectation.model_copy(update=settings))
 
 
 def _coverage(reading: FigureContext, statement: Statement) -> float | None:
@@ -615,29 +617,28 @@ def _statements(program: Program) -> Iterator[tuple[str | None, Statement]]:
 def check_settling(program: Program, plan: Plan) -> None:
     """Report `until` clauses that continuing a run cannot satisfy. Call it after everything is lowered."""
     measures = measures_of(plan)
-    said: list[tuple[str, Measure | Expectation, StoppingCriterion, Span]] = []
+    claims: list[tuple[str, Measure | Expectation, StoppingCriterion, Span]] = []
     for statement in program.of("benchmark"):
         settling, headline = statement.one_of("settling"), statement.one_of("headline")
         if settling is not None and headline is None:
             message = "a run goes on until the models are distinguished in the headline, and there is none"
             program.diagnostics.error("E0625", message, settling.head, help="name it: `headline MEASURE`")
         elif settling is not None and plan.benchmark.until is not None:
-            said += [(name, measures[name], plan.benchmark.until, settling.head) for name in plan.benchmark.headline]
+            claims += [(name, measures[name], plan.benchmark.until, settling.head) for name in plan.benchmark.headline]
     for key, span in declared_settling(program):
         if key in measures and (until := measures[key].until) is not None:
-            said.append((key, measures[key], until, span))
+            claims.append((key, measures[key], until, span))
     for (_, statement), expectation in zip(_statements(program), plan.expectations, strict=True):
         if expectation.until is not None:
-            said.append((expectation.shown, expectation, expectation.until, statement.head))
-    for name, of, until, span in said:
-        found = sequential_figure(plan, of)
-        if isinstance(found, str):
+            claims.append((expectation.shown, expectation, expectation.until, statement.head))
+    for name, of, until, span in claims:
+        figure = sequential_figure(plan, of)
+        if isinstance(figure, str):
             help_ = "leave `until settled` out here, and say it of a mean of scores"
-            program.diagnostics.error("E0625", f"runs cannot settle `{name}`: it {found}", span, help=help_)
-        elif until.within is not None and not 0 < 2 * until.within < found.ends[1] - found.ends[0]:
-            message = (
-                f"`{name}` runs from {format_bounds(Interval(*found.ends))}: `within` is above 0 and below half of that"
-            )
+            program.diagnostics.error("E0625", f"runs cannot settle `{name}`: it {figure}", span, help=help_)
+        elif until.within is not None and not 0 < 2 * until.within < figure.ends[1] - figure.ends[0]:
+            ends = format_bounds(Interval(*figure.ends))
+            message = f"`{name}` runs from {ends}: `within` is above 0 and below half of that"
             program.diagnostics.error("E0625", message, span, help="write another number")
 
 
@@ -713,7 +714,7 @@ def _compared_end(
         left, right, operator = right, left, MIRRORED[operator]
     call = interval_end(left)
     assert call is not None and isinstance(call.function, Name)
-    end = next(each for each in INTERVAL_ENDS if each == call.function.text)
+    end = next(candidate for candidate in INTERVAL_ENDS if candidate == call.function.text)
     if len(call.arguments) != 1 or call.arguments[0].name is not None or len(call.arguments[0].elements) != 1:
         reading.error("E0303", f"`{end}` takes one figure", call.span, f"it is `{end_signature(end)}`")
         return None
