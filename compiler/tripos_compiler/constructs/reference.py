@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
 from tripos_compiler.constructs.signature import Item, Maybe, Slot
-from tripos_compiler.constructs.table import CONSTRUCTS, FILE, LIKE_ANOTHER, REPEATED, Construct
+from tripos_compiler.constructs.table import CONSTRUCTS, FILE, LIKE_ANOTHER, REPEATED, Construct, place_of
 from tripos_compiler.diagnostics.codes import CODES, find_page
 from tripos_compiler.diagnostics.habits import NOTATIONS
 from tripos_compiler.language.aggregates import AGGREGATES, AggregateFunction
@@ -114,16 +114,6 @@ SLOTS: dict[str, str] = {
     "AXIS": "the name of an axis",
 }
 """Description of each upper-case word in signatures."""
-
-PLACES = {
-    FILE: "at the top of a file",
-    "axis group": "in a `group` of an `axis`",
-    "made": "in a `dataset` that is [made](made.md)",
-    "record": "in a record",
-    "gives": "in the record that a judge `gives`",
-    "extra": "in a record of `provider`",
-}
-"""Description of bodies that are not named after their construct."""
 
 FAMILIES = {
     "E01": "syntax",
@@ -362,10 +352,10 @@ def _construct(name: str) -> Construct:
 
 
 def _place(body: str) -> str:
-    if body in PLACES:
-        return PLACES[body]
-    page = page_of(next(construct for construct in CONSTRUCTS if construct.body == body))
-    return f"in {'an' if body[0] in 'aeiou' else 'a'} [`{body}`]({page}.md)"
+    """Return the place of the statements of a body, with a link to the page that describes it."""
+    place = place_of(body)
+    page = next((page_of(construct) for construct in CONSTRUCTS if construct.body == body), None)
+    return place if page is None else re.sub(r"(?<=^in )(an? |the )?(.+)", rf"\1[\2]({page}.md)", place)
 
 
 def _linked(construct: Construct, page: str) -> str:

@@ -17,6 +17,7 @@ from tripos_compiler.constructs.table import (
     REPEATED,
     Construct,
     constructs_in,
+    place_of,
     places_of,
 )
 from tripos_compiler.diagnostics.diagnostic import Diagnostics, Label, nearest, suggest
@@ -152,17 +153,6 @@ def _is_names(entry: Entry, table: dict[str, list[Construct]]) -> bool:
 # Reading of blocks
 
 TYPES = frozenset({"text", "integer", "number", "bool", "dialogue", "path", "json", "choice", *MEDIA})
-PLACES = {
-    "file": "at the top of a file",
-    "axis group": "in a `group` of an axis",
-    "made": "in a `dataset` that is made",
-    "record": "in a record",
-    "speaker": "in the block of a role that talks",
-    "table values": "in `values` of a table",
-    "use release": "in a `use release`",
-    "gives": "in a record of `gives`",
-    "extra": "in a record of `provider`",
-}
 
 
 def read_statements(
@@ -366,10 +356,6 @@ def _notation_for_clause(construct: Construct, word: str) -> str | None:
     return notation_for(kind, word) if "VALUE" in construct.shape.text else None
 
 
-def _place(body: str) -> str:
-    return PLACES.get(body, f"in {'an' if body[0] in 'aeiou' else 'a'} `{body}`")
-
-
 def _unknown(
     entry: Entry,
     first: Syntax,
@@ -379,7 +365,7 @@ def _unknown(
     diagnostics: Diagnostics,
 ) -> None:
     """Report an entry that begins no statement of a body."""
-    own_place = _place(body)
+    own_place = place_of(body)
     if isinstance(first, TableRow):
         diagnostics.error(
             "E0107", f"a table row means nothing {own_place}", first.span, help="tables belong in `allocate`"
@@ -402,7 +388,7 @@ def _unknown(
         if FILE in places:  # it may declare what others use
             source = entry.span.source
             diagnostics.lose(Span(source, 0, len(source.text)), _names(entry))
-        where = " or ".join(_place(place) for place in places)
+        where = " or ".join(place_of(place) for place in places)
         if (misplaced := MISPLACED.get((body, keyword))) is not None:
             help_ = f"{own_place} it is written `{misplaced}`"
         elif notation is not None:

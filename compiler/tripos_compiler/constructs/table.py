@@ -843,3 +843,26 @@ def constructs_in(body: str) -> dict[str, list[Construct]]:
 def places_of(keyword: str) -> list[str]:
     """Return the bodies in which a keyword may stand."""
     return sorted({place for construct in CONSTRUCTS if construct.starts_with == keyword for place in construct.inside})
+
+
+PLACES = {
+    FILE: "at the top of a file",
+    "axis group": "in a `group` of an axis",
+    "made": "in a `dataset` that is made",
+    "record": "in a record",
+    "speaker": "in the block of a role that talks",
+    "table values": "in `values` of a table",
+    "use release": "in a `use release`",
+    "gives": "in a record of `gives`",
+    "extra": "in a record of `provider`",
+}
+"""The place of statements whose body is not named after their construct."""
+
+
+def place_of(body: str) -> str:
+    """Return the place of the statements of a body in words.
+
+    >>> place_of("scenario")
+    'in a `scenario`'
+    """
+    return PLACES.get(body, f"in {'an' if body[0] in 'aeiou' else 'a'} `{body}`")

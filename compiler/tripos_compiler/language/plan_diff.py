@@ -21,6 +21,7 @@ from tripos_compiler.diagnostics.diagnostic import Diagnostics
 from tripos_compiler.language.contexts import allowed_cells
 from tripos_compiler.language.references import external_input_changes, row_identity
 from tripos_compiler.plan import (
+    MIRRORED,
     Aggregate,
     AtElement,
     Axis,
@@ -69,7 +70,7 @@ BINDING = {
     "-": 5,
     "*": 6,
     "/": 6,
-    **dict.fromkeys(("==", "!=", "<", "<=", ">", ">="), 4),
+    **dict.fromkeys(MIRRORED, 4),
 }
 """Precedence of operators; `not` is between `and` and comparisons."""
 NOT, NEGATION, ALONE = 3, 7, 8

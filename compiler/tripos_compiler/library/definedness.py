@@ -20,10 +20,11 @@ from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.library.rules import length_of
 from tripos_compiler.library.types import is_of_paths, without_optional
 from tripos_compiler.plan import (
+    MIRRORED,
+    NEGATED,
     AtElement,
     Binary,
     Call,
-    Comparison,
     Data,
     Each,
     Expr,
@@ -37,8 +38,6 @@ from tripos_compiler.plan import (
 )
 from tripos_compiler.source.data_classes import dataclass
 
-NEGATED: Final[Mapping[str, Comparison]] = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
-TURNED: Final[Mapping[str, Comparison]] = {"==": "==", "!=": "!=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 HOLDS: Final[Mapping[str, Callable[[float, float], bool]]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
@@ -286,7 +285,7 @@ def _each_fact(condition: Expr, held: bool, facts: Callable[[Expr, bool], tuple[
         case Binary(operator="==" | "!=" | "<" | "<=" | ">" | ">=" as sign, left=left, right=right):
             meant = sign if held else NEGATED[sign]
             yield compare(meant, left, right)
-            yield compare(TURNED[meant], right, left)
+            yield compare(MIRRORED[meant], right, left)
         case _ if held:
             yield condition
 

@@ -8,7 +8,7 @@ content, not by identity, so an expression that is written out by hand is shared
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
@@ -617,6 +617,10 @@ def _forget(place: int, gone: ref[Expr]) -> None:
 
 
 Comparison = Literal["==", "!=", "<", "<=", ">", ">="]
+MIRRORED: Final[Mapping[str, Comparison]] = {"==": "==", "!=": "!=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
+"""The comparison operators, each with its equivalent for exchanged sides."""
+NEGATED: Final[Mapping[str, Comparison]] = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+"""The comparison operators, each with the one that holds if it does not."""
 
 
 def lit(value: str | float | bool | None) -> Literal_:

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from tripos_compiler.diagnostics.diagnostic import Label
-from tripos_compiler.plan import Binary, Expr, Items, Literal_, Ref, Unary
+from tripos_compiler.plan import MIRRORED, NEGATED, Binary, Expr, Items, Literal_, Ref, Unary
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.text import Span
 
@@ -25,10 +25,7 @@ from tripos_compiler.source.text import Span
 
 Value = str | int | float | bool | None
 Operator = Literal["==", "!=", "<", "<=", ">", ">=", "in", "not in"]
-SWAPPED: dict[str, Operator] = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-NEGATED: dict[str, Operator] = {
-    "==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<", "in": "not in", "not in": "in",
-}  # fmt: skip
+OPPOSITE: Mapping[str, Operator] = {**NEGATED, "in": "not in", "not in": "in"}
 
 
 @dataclass(frozen=True)
@@ -99,11 +96,11 @@ def _conditions(expr: Expr, column: Columns, holds: bool) -> Iterator[Condition]
             if (joint == "and") == holds:
                 yield from _conditions(left, column, holds)
                 yield from _conditions(right, column, holds)
-        case Binary(operator=written, left=left, right=right) if written in NEGATED:
-            operator = NEGATED[NEGATED[written] if holds else written]
+        case Binary(operator=written, left=left, right=right) if written in OPPOSITE:
+            operator = OPPOSITE[OPPOSITE[written] if holds else written]
             yield from _comparison(left, operator, right, column)
-            if operator in SWAPPED:
-                yield from _comparison(right, SWAPPED[operator], left, column)
+            if operator in MIRRORED:
+                yield from _comparison(right, MIRRORED[operator], left, column)
         case Ref():
             own_column = column(expr)
             if own_column is not None and not own_column[1]:

@@ -20,6 +20,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Any
 
+from tripos_compiler.files import ZIP_EPOCH
 from tripos_compiler.plan import REFUSED, Ask, Ending, Plan, ending_of
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports.units import (
@@ -41,7 +42,7 @@ from tripos_warehouse.exports.units import (
 )
 from tripos_warehouse.files import export_path
 from tripos_warehouse.query.connection import Connection
-from tripos_warehouse.views.runs import RunRecord
+from tripos_warehouse.views.runs import RunRecord, tool_version
 
 # Samples
 LONGEST = 1000
@@ -340,8 +341,6 @@ def _thin(metadata: Mapping[str, Any]) -> dict[str, Any]:
 # Logs
 VERSION = 2
 """The version of the log format, which Inspect AI 0.3 reads."""
-EPOCH_OF_ZIP = (1980, 1, 1, 0, 0, 0)
-"""The time of every zip entry, so that the same run gives the same bytes."""
 ENDS = {"finished": "success", "failed": "error", "stopped": "cancelled"}
 """Inspect's status for the end of a run; a run without an end counts as cancelled."""
 
@@ -370,11 +369,11 @@ def write_inspect(
     single = path.suffix == ".eval"
     if single and len(run.models) > 1:
         raise StoreError("S0202", f"{len(run.models)} logs do not fit into `{path}`", "name a folder")
-    tool = connection.execute("select tool_version from main.runs where run_id = ?", [run.run_id]).fetchall()[0][0]
+    tool = tool_version(connection, run.run_id)
     logs = [
         log
         for model in run.models
-        if (log := _InspectWriter(connection, plan, run, model, secrets, str(tool)).write(path, single)) is not None
+        if (log := _InspectWriter(connection, plan, run, model, secrets, tool).write(path, single)) is not None
     ]
     if not logs:
         raise StoreError("S0603", "nothing to export: the run has no replies", "`tripos report` says why")
@@ -411,7 +410,7 @@ class _InspectWriter:
             start = {name: header[name] for name in ("version", "eval", "plan")}
             _put(archive, "_journal/start.json", _json(start))
             summaries.seek(0)
-            info = zipfile.ZipInfo("summaries.json", EPOCH_OF_ZIP)
+            info = zipfile.ZipInfo("summaries.json", ZIP_EPOCH)
             info.compress_type = zipfile.ZIP_DEFLATED
             with archive.open(info, "w") as file:
                 file.write(b"[")
@@ -553,7 +552,7 @@ def moment(of: datetime) -> str:
 
 
 def _put(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
-    info = zipfile.ZipInfo(name, EPOCH_OF_ZIP)
+    info = zipfile.ZipInfo(name, ZIP_EPOCH)
     info.compress_type = zipfile.ZIP_DEFLATED
     archive.writestr(info, content)
 

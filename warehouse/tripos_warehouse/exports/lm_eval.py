@@ -35,7 +35,7 @@ from tripos_warehouse.exports.units import (
 )
 from tripos_warehouse.files import export_path
 from tripos_warehouse.query.connection import Connection
-from tripos_warehouse.views.runs import RunRecord
+from tripos_warehouse.views.runs import RunRecord, tool_version
 
 FILTER = "none"
 """The filter name of every figure: replies are parsed by the spec, not by a filter of lm-eval."""
@@ -87,10 +87,10 @@ def write_lm_eval(
     """
     if folder.exists() and not folder.is_dir():
         raise StoreError("S0604", f"`{folder}` is a file, and several are to be written", "name a folder")
-    tool = connection.execute("select tool_version from main.runs where run_id = ?", [run.run_id]).fetchall()[0][0]
+    tool = tool_version(connection, run.run_id)
     resultses = []
     for model in run.models:
-        writer = _ResultsWriter(connection, plan, run, model, secrets, str(tool))
+        writer = _ResultsWriter(connection, plan, run, model, secrets, tool)
         if (results := writer.write(folder)) is not None:
             resultses.append(results)
     if not resultses:

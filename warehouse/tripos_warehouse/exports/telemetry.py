@@ -19,7 +19,7 @@ from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports.units import ChatMessage, RunUnit, UnitScore, chat_of, left_out, read_units
 from tripos_warehouse.query.connection import Connection
-from tripos_warehouse.views.runs import RunRecord
+from tripos_warehouse.views.runs import RunRecord, tool_version
 
 if TYPE_CHECKING:
     from opentelemetry.sdk._logs import ReadableLogRecord
@@ -64,8 +64,8 @@ def send_telemetry(
     """
     if not endpoint.startswith(("http://", "https://")):
         raise StoreError("S0202", f"`{endpoint}` is no address", "write --to http://HOST:4318")
-    tool = connection.execute("select tool_version from main.runs where run_id = ?", [run.run_id]).fetchall()[0][0]
-    sender = _Sender(endpoint, str(tool), run)
+    tool = tool_version(connection, run.run_id)
+    sender = _Sender(endpoint, tool, run)
     traces = 0
     for model in run.models:
         for unit in read_units(connection, plan, run, model, content and secrets):

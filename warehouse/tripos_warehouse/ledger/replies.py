@@ -23,7 +23,7 @@ import orjson
 import pyarrow as pa
 
 from tripos_compiler.plan import Ending, finish_reasons_of
-from tripos_warehouse.errors import StoreError
+from tripos_warehouse.errors import FIND_DAMAGE, StoreError
 from tripos_warehouse.store.index import (
     RESULT_TABLES,
     RETRIED_STATUSES,
@@ -416,7 +416,7 @@ class _OtherStore:
             problem = content_problem(table, content) or _reply_problem(row)
         if problem is not None:
             message = f"a row of `{table}` in `{self.place}`: {problem}"
-            self._store.leave_out(StoreError("S0103", message, "find the damaged file with `tripos store check`"))
+            self._store.leave_out(StoreError("S0103", message, FIND_DAMAGE))
         return problem is None
 
 

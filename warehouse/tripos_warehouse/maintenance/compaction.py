@@ -29,7 +29,7 @@ from obstore.exceptions import BaseError
 
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse import sql
-from tripos_warehouse.errors import StoreError, store_write_error
+from tripos_warehouse.errors import StoreError, store_write_error, unreadable_table_error
 from tripos_warehouse.ledger.ledger import RUN_CACHE_SUFFIX, read_summary
 from tripos_warehouse.maintenance.media import collect_media, unneeded_media
 from tripos_warehouse.query.connection import as_relation, duckdb
@@ -88,8 +88,7 @@ def superseded_rows(
     try:
         superseded: Any = as_relation(database, query).to_arrow_table()
     except duckdb.Error as error:
-        message = f"the table `{table.name}` cannot be read: {' '.join(str(error).split())}"
-        raise StoreError("S0103", message, "find the damaged file with `tripos store check`") from error
+        raise unreadable_table_error(table.name, error) from error
     parts: Numbers = superseded["file_index"].to_numpy().astype(np.int64)
     rows: Numbers = superseded["file_row_number"].to_numpy().astype(np.int64)
     return {paths[part]: rows[parts == part] for part in np.unique(parts).tolist()}

@@ -31,7 +31,7 @@ from obstore.exceptions import BaseError
 
 from tripos_compiler.plan import digest
 from tripos_warehouse import sql
-from tripos_warehouse.errors import StoreError, store_write_error
+from tripos_warehouse.errors import StoreError, store_write_error, unreadable_table_error
 from tripos_warehouse.ledger.imported_scores import imported_condition
 from tripos_warehouse.maintenance.compaction import (
     BIG_BYTES,
@@ -132,8 +132,7 @@ def read_row_copies(
             query.replace("{key}", key).replace("{source}", source).replace("{store}", store)
         ).fetchall()
     except duckdb.Error as error:
-        message = f"the table `{table}` cannot be read: {' '.join(str(error).split())}"
-        raise StoreError("S0103", message, "find the damaged file with `tripos store check`") from error
+        raise unreadable_table_error(table, error) from error
     rows = []
     for part, number, name, version_, content_, status_, given_, at_, *values in result:
         place = Place(numbers[paths[part]], Path(paths[part]), number)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import get_args
 
 from tripos_compiler.diagnostics.diagnostic import nearest, suggest
 from tripos_compiler.diagnostics.habits import suggest_notation
@@ -74,7 +75,7 @@ from tripos_compiler.typecheck.calls import several_values
 
 # Arguments
 
-MISSING: tuple[Missing, ...] = ("skip", "zero", "fail", "paired")
+MISSING: tuple[Missing, ...] = get_args(Missing)
 
 
 @dataclass

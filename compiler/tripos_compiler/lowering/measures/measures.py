@@ -51,8 +51,10 @@ from tripos_compiler.lowering.measures.typed_figures import (
 )
 from tripos_compiler.lowering.scores import computed_score, depends_on_reply, lower_column
 from tripos_compiler.plan import (
+    MIRRORED,
     Aggregate,
     ChoiceType,
+    Comparison,
     Expectation,
     Export,
     JudgedStep,
@@ -573,11 +575,6 @@ def lower_headline(program: Program) -> None:
 
 # Expectations and settling
 
-Operator = Literal["<", "<=", ">", ">=", "==", "!="]
-
-MIRRORED: dict[str, Operator] = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
-"""The comparison operators, each with its equivalent for exchanged sides."""
-
 
 def lower_expectations(program: Program) -> None:
     """Lower every `expect`; those of a scenario in its context."""
@@ -660,7 +657,7 @@ def _expectation(reading: FigureContext, condition: Syntax) -> Expectation | Non
 
 
 def _compared(
-    reading: FigureContext, condition: Syntax, operator: Operator, left: Syntax, right: Syntax
+    reading: FigureContext, condition: Syntax, operator: Comparison, left: Syntax, right: Syntax
 ) -> Expectation | None:
     if interval_end(left) is not None or interval_end(right) is not None:
         return _compared_end(reading, condition, operator, left, right)
@@ -679,7 +676,7 @@ def _compared(
 
 
 def _compared_figures(
-    reading: FigureContext, condition: Syntax, operator: Operator, left: Syntax, right: Syntax
+    reading: FigureContext, condition: Syntax, operator: Comparison, left: Syntax, right: Syntax
 ) -> Expectation | None:
     """Return the expectation of two figures: `a >= b - 0.02` becomes `a - b >= -0.02`."""
     (one, ours), (other, theirs) = without_numbers(left), without_numbers(right)
@@ -707,7 +704,7 @@ def _sum_of(reading: FigureContext, numbers: Sequence[tuple[int, Syntax]]) -> fl
 
 
 def _compared_end(
-    reading: FigureContext, condition: Syntax, operator: Operator, left: Syntax, right: Syntax
+    reading: FigureContext, condition: Syntax, operator: Comparison, left: Syntax, right: Syntax
 ) -> Expectation | None:
     """Return the expectation of an end of an interval: `lower(a - b) >= -0.02`."""
     if interval_end(left) is None:
@@ -743,7 +740,7 @@ def _compared_end(
 
 
 def _lowered(
-    reading: FigureContext, condition: Syntax, figured: TypedFigure, operator: Operator, value: float
+    reading: FigureContext, condition: Syntax, figured: TypedFigure, operator: Comparison, value: float
 ) -> Expectation | None:
     """Return the expectation of a figure and a number; None if it is wrong."""
     attempt = reading.program.diagnostics.attempt()
@@ -773,7 +770,7 @@ def _lowered(
 
 
 def _can_tell(
-    reading: FigureContext, condition: Syntax, figured: TypedFigure, operator: Operator, value: float
+    reading: FigureContext, condition: Syntax, figured: TypedFigure, operator: Comparison, value: float
 ) -> bool:
     """Return true unless an expectation always holds or always fails, as far as the scale of the figure is known;
     otherwise report it. An end of the scale is accepted: `accuracy >= 0` asks only for a value.
