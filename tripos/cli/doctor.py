@@ -21,7 +21,8 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from tripos.cli.context import Context, Outcome, Styled
-from tripos.exporting import EMITTERS, EXPORTERS
+from tripos.exporting import EMITTERS
+from tripos.exporting.exporters import EXPORTERS
 from tripos.importing.logs.opening import IMPORTERS
 from tripos.runs.records import REPLAY_PREFIX as RECORDED, open_recording
 from tripos.runs.selection import parse_roles
