@@ -12,13 +12,14 @@ from pathlib import Path
 
 from tests import sources
 from tests.each import each
-from tripos.exporting import EMITTERS, EXPORTERS
+from tripos.exporting import EMITTERS
+from tripos.exporting.exporters import EXPORTERS
 from tripos.importing.logs.opening import IMPORTERS
 from tripos_runtime.models.catalog import PROVIDERS
 
 DECLARED = (
     "tripos/importing/logs/formats",
-    "tripos/exporting/exporters",
+    "tripos/exporting/exporters.py",
     "tripos/exporting/emitters",
     "runtime/tripos_runtime/models/catalog.py",
 )

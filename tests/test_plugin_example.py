@@ -18,7 +18,8 @@ import pytest
 from tests.conftest import Command
 from tests.each import each
 from tests.runtime.contract_server import Server, in_its_form, serving
-from tripos.exporting import EMITTERS, EXPORTERS
+from tripos.exporting import EMITTERS
+from tripos.exporting.exporters import EXPORTERS
 from tripos.importing.logs.opening import IMPORTERS
 from tripos.testing import check_exporter, check_importer
 from tripos_compiler.source.entry_points import Registry

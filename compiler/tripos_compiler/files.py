@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, and the time of what they hold."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)
+"""The time of every entry of a zip: the earliest that a zip can have, so that its bytes do not depend on a clock."""
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from hypothesis import given, strategies as st
 
-from tripos_compiler.lowering.dependency_order import in_order
+from tripos_compiler.lowering.declarations import in_order
 
 NAMES = st.sampled_from("abcdef")
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.interchange.test_telemetry_export import Receiver
-from tripos.exporting import EXPORTERS, Exporter
+from tripos.exporting import Exporter
+from tripos.exporting.exporters import EXPORTERS
 from tripos.importing.logs.log import Importer, Log, LoggedItem, LoggedSample, LoggedScore, LogHeader
 from tripos.importing.logs.opening import IMPORTERS
 from tripos.source_files import SourceFile

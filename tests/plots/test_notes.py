@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from tripos.plots.models import leaderboard_picture
-from tripos.plots.picture import PlotOptions
-from tripos.plots.words import words_for
+from tripos.plots.picture import PlotOptions, words_for
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_warehouse.report.leaderboard import Board, BoardEntry, board_notes
 

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from tripos_compiler.plan import Settings
-from tripos_runtime.forecast.call_outcomes import CallCertainty, CallGroup
 from tripos_runtime.forecast.estimates import CallLoad, Estimate, estimates, guessed_tokens
 from tripos_runtime.forecast.reasons import NO_HISTORY
-from tripos_runtime.forecast.sizes import Size
+from tripos_runtime.forecast.sizes import CallCertainty, CallGroup, Size
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"score": {"type": "integer"}}}
 HERE = CallGroup("sums", "", "answer", "candidate", "lab/model")

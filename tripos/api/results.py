@@ -21,7 +21,8 @@ from tripos_warehouse.views.connect import connect, connect_run, snippet
 from tripos_warehouse.views.runs import ListedRun
 
 if TYPE_CHECKING:
-    from tripos.plots.plot import PlotChoices, PlotKind
+    from tripos.plots.plot import PlotChoices
+    from tripos.settings.options import PlotKind
     from tripos_compiler.plan import Plan
     from tripos_warehouse.query.relations import Table
 

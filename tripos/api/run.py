@@ -36,7 +36,8 @@ from tripos_warehouse.store.store import Store
 
 if TYPE_CHECKING:
     from tripos.api.results import Results
-    from tripos.plots.plot import PlotChoices, PlotKind
+    from tripos.plots.plot import PlotChoices
+    from tripos.settings.options import PlotKind
     from tripos_warehouse.query.relations import Table
     from tripos_warehouse.report.run_report import Report
 

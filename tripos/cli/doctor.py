@@ -21,7 +21,8 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from tripos.cli.context import Context, Outcome, Styled
-from tripos.exporting import EMITTERS, EXPORTERS
+from tripos.exporting import EMITTERS
+from tripos.exporting.exporters import EXPORTERS
 from tripos.importing.logs.opening import IMPORTERS
 from tripos.runs.records import REPLAY_PREFIX as RECORDED, open_recording
 from tripos.runs.selection import parse_roles
@@ -557,7 +558,7 @@ async def _check_models(
 def _open(name: str, roles: tuple[str, ...], config: Config) -> Opened:
     try:
         if kind_of(name).table:
-            from tripos.runs.reply_tables import open_reply_table
+            from tripos.runs.selection import open_reply_table
 
             return Opened(name, roles, open_reply_table(name))
         model = open_model(name, endpoints_of(config), prices=prices_of(config), timeout_s=ASK_TIMEOUT_S)

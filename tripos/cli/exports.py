@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tripos.cli.context import Context, Outcome
-from tripos.exporting import EMITTERS, EXPORTERS, Exporter, OpenRun, Verbatim
+from tripos.exporting import EMITTERS, Exporter, OpenRun, Verbatim
+from tripos.exporting.exporters import EXPORTERS
 from tripos.settings.option import listed_names
 from tripos.settings.options import OUTPUT, ExportParameters
 from tripos.terminal import message

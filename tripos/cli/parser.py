@@ -77,7 +77,7 @@ GROUPS = {
         "export": Command(
             "export training data, Every Eval Ever, or tables",
             "exports",
-            listed=("kinds", "tripos.exporting:EXPORTERS"),
+            listed=("kinds", "tripos.exporting.exporters:EXPORTERS"),
         ),
         "emit": Command(
             "write a spec in the form of another tool", "exports", "emit_main", ("forms", "tripos.exporting:EMITTERS")

@@ -1,7 +1,7 @@
 """Results and specs in the forms of other tools.
 
-An exporter writes the results of a run, and an emitter the questions of a spec. The built-in ones are the modules of
-`exporters` and `emitters`; plug-ins of other packages have the same form.
+An exporter writes the results of a run, and an emitter the questions of a spec. The built-in exporters are
+the table of `exporters`, the built-in emitters the modules of `emitters`; those of plug-ins have the same form.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tripos.settings.option import Option
-from tripos.settings.options import ExportParameters
 from tripos_compiler.source.entry_points import Registry
 
 if TYPE_CHECKING:
@@ -76,20 +75,4 @@ class Emitter:
     reads_rows: bool = True
 
 
-LOG_OPTIONS = (ExportParameters.output, ExportParameters.secrets)
-TABLE_OPTIONS = (*LOG_OPTIONS, ExportParameters.table)
-REPLY_OPTIONS = (
-    ExportParameters.output,
-    ExportParameters.by,
-    ExportParameters.rows,
-    ExportParameters.line_format,
-    ExportParameters.models,
-    ExportParameters.scenario,
-    ExportParameters.only,
-    ExportParameters.hold_out,
-    ExportParameters.apart_from,
-)
-"""The options that several exporters take. They are here because this module is imported for the help too."""
-
-EXPORTERS = Registry("tripos.exporters", "exporter", Exporter, "tripos.exporting.exporters", "EXPORTER")
 EMITTERS = Registry("tripos.emitters", "emitter", Emitter, "tripos.exporting.emitters", "EMITTER")

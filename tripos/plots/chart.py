@@ -24,8 +24,8 @@ from tripos.plots.picture import (
     config_of,
     data_of,
     shapes_for,
+    words_for,
 )
-from tripos.plots.words import words_for
 from tripos.settings.options import PlotParameters
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.files import export_path

@@ -22,6 +22,7 @@ from tripos.plots.picture import (
     open_sources,
 )
 from tripos.settings.option import length_pt
+from tripos.settings.options import PlotKind
 from tripos_compiler.diagnostics.i18n import reader_language
 from tripos_warehouse.store.store import Store
 
@@ -68,8 +69,6 @@ def make_picture(
     with open_source(store, names[0] if names else None, plot_options, whole=chosen.whole_benchmark) as source:
         return chosen.make(source)
 
-
-PlotKind = Literal["leaderboard", "runs", "heatmap", "radar", "gain", "judges", "calibration", "power", "cost"]
 
 NO_FONT = "S0623"
 

@@ -32,7 +32,7 @@ from tripos.releases.network_policy import USER_GIVEN, NetworkPolicy
 from tripos.settings.options import SIGNED
 from tripos.source_files import ALWAYS_ALLOWED_BYTES, BROKEN_ZIP, member_faults
 from tripos_compiler.errors import ExitCode, TriposError
-from tripos_compiler.files import atomic_path
+from tripos_compiler.files import ZIP_EPOCH, atomic_path
 from tripos_compiler.source.inputs import DataError
 from tripos_runtime.datasets.data_files import HUB as DATA_FILES_HUB, PROGRAM
 
@@ -85,8 +85,6 @@ END, END_MARK = struct.Struct("<4s16xH"), b"PK\5\6"
 
 
 ZIP = ".zip"
-_LONG_AGO = (1980, 1, 1, 0, 0, 0)
-"""The date of every member: the earliest that a zip can have, so that the bytes do not depend on a clock."""
 _HINT = "give a folder, a zip, or a URL such as s3://bucket/releases/NAME-1.0.0"
 
 
@@ -126,7 +124,7 @@ def pack(folder: Path) -> Path:
     target = folder.with_name(folder.name + ZIP)
     with atomic_path(target) as new, zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name, path in _files(folder):
-            entry = zipfile.ZipInfo(f"{folder.name}/{name}", _LONG_AGO)
+            entry = zipfile.ZipInfo(f"{folder.name}/{name}", ZIP_EPOCH)
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = 0o100644 << 16
             archive.writestr(entry, path.read_bytes())

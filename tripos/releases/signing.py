@@ -19,7 +19,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import orjson
 from pydantic import Field, ValidationError
@@ -39,7 +39,7 @@ from tripos_warehouse.report.leaderboard import headlines
 from tripos_warehouse.store.schemas import CIRCUMSTANCES
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect_run
-from tripos_warehouse.views.runs import RunRecord, get_selected
+from tripos_warehouse.views.runs import RunRecord, get_selected, tool_version
 
 MINISIG, SSHSIG = ".minisig", ".sig"
 """Suffixes of signature files."""
@@ -225,7 +225,8 @@ def _refused(message: str, hint: str) -> TriposError:
 # Attestations of results
 STATEMENT: Literal["https://in-toto.io/Statement/v1"] = "https://in-toto.io/Statement/v1"
 PREDICATE: Literal["urn:tripos:result:1"] = "urn:tripos:result:1"
-ATTESTED = ("items", "samples", "judgements", "scores", "comparisons")
+AttestedTable = Literal["items", "samples", "judgements", "scores", "comparisons"]
+ATTESTED: tuple[AttestedTable, ...] = get_args(AttestedTable)
 """The tables whose rows are attested."""
 ROUNDING = 1e-9
 BATCH = 10_000
@@ -240,7 +241,7 @@ class DigestSet(Canonical):
 class ResultSubject(Canonical):
     """A table of the run: the SHA-256 of the sorted SHA-256 of its rows, each as JSON in canonical form."""
 
-    name: Literal["items", "samples", "judgements", "scores", "comparisons"]
+    name: AttestedTable
     digest: DigestSet
 
 
@@ -337,7 +338,7 @@ FACTS = {"items": "items of the run", "only": "restriction of the run", "withhel
 
 def _grounds(connection: Connection, store: Store, run: RunRecord) -> dict[str, Any]:
     """Return the facts about a run that a statement has, by their names there."""
-    [(tool,)] = connection.execute("select tool_version from main.runs where run_id = ?", [run.run_id]).fetchall()
+    tool = tool_version(connection, run.run_id)
     return {
         "benchmark": run.benchmark,
         "version": run.version,

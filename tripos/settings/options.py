@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from tripos.settings.option import (
     Alternatives,
@@ -65,8 +65,9 @@ RATE = number(0, above=True)
 PORT = whole(0, 65_535)
 KUBERNETES_NAME = text("NAME", pattern=r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$")
 
-PLOTS = ("leaderboard", "runs", "heatmap", "radar", "gain", "judges", "calibration", "power", "cost")
-"""The kinds of plots. They are repeated here because importing `tripos.plots` takes longer than most commands."""
+PlotKind = Literal["leaderboard", "runs", "heatmap", "radar", "gain", "judges", "calibration", "power", "cost"]
+PLOTS: tuple[PlotKind, ...] = get_args(PlotKind)
+"""The kinds of plots. They are declared here because importing `tripos.plots` takes longer than most commands."""
 
 
 # Places of a spec, its data and its store

@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 
 from tripos.files import MOST_DATA_BYTES, read_untrusted, read_untrusted_json
+from tripos.training.environment import changed_after_export
 from tripos_compiler.errors import TriposError
 from tripos_compiler.plan import digest
 from tripos_warehouse.files import provenance_path
@@ -165,7 +166,7 @@ def read_chats(path: Path) -> Chats:
     lines = [(number, line) for number, line in enumerate(content.splitlines(), 1) if line.strip()]
     items = [str(line["item"]) for line in provenance["lines"]] if provenance is not None else []
     if provenance is not None and len(items) != len(lines):
-        raise _other_bytes(path)
+        raise changed_after_export("S0813", path)
     chats = []
     for place, (number, line) in enumerate(lines):
         prompt, reply = _chat(path, number, line)
@@ -186,13 +187,8 @@ def _provenance(path: Path, sha256: str) -> Mapping[str, Any] | None:
         if told.get("kind") == "preferences":
             hint = "export `distillation`, or an `export` of the spec with `best of`"
             raise TriposError("S0813", f"`{path}` has pairs of replies, and no chats", hint)
-        raise _other_bytes(path)
+        raise changed_after_export("S0813", path)
     return dict(told)
-
-
-def _other_bytes(path: Path) -> TriposError:
-    hint = "export again; or, if the change was intended, delete the provenance"
-    return TriposError("S0813", f"`{path}` was changed after `{provenance_path(path).name}` was written", hint)
 
 
 def _chat(path: Path, number: int, line: bytes) -> tuple[tuple[Message, ...], str]:

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from tripos.releases.manifest import file_digest
+from tripos.settings.option import Option
 from tripos.settings.options import DEVICE, TrainSftParameters
-from tripos_compiler.errors import TriposError
+from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.plan import digest
 from tripos_warehouse.files import provenance_path, write_lines
 
@@ -146,3 +147,15 @@ def silence_libraries() -> None:
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     datasets.disable_progress_bars()
+
+
+def diverged(learning_rate: Option[Any]) -> TriposError:
+    """Return the error of a training whose loss is not a number."""
+    message = "the loss is not a number any more: nothing was written"
+    return TriposError("S0817", message, f"take a lower `{learning_rate}`", ExitCode.SOME_FAILED)
+
+
+def changed_after_export(code: str, path: Path) -> TriposError:
+    """Return the error of training data that are not those of their provenance."""
+    hint = "export again; or, if the change was intended, delete the provenance"
+    return TriposError(code, f"`{path}` was changed after `{provenance_path(path).name}` was written", hint)

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from tripos.settings.options import BATCH, TrainRewardParameters
-from tripos.training.environment import Device, split_by_group
+from tripos.training.environment import Device, diverged, split_by_group
 from tripos.training.reward_pairs import Numbers, Preferences
 from tripos_compiler.errors import ExitCode, TriposError
 from tripos_runtime.models.trained_rewards import RewardNetwork, Shape
@@ -490,10 +490,7 @@ class TunedLearner:
             rewards = _rewards_of(network, on, self._at_once)
             loss = preference_loss(rewards, on, margins=False)
             if not math.isfinite(loss):
-                hint = f"take a lower `{TrainRewardParameters.learning_rate}`"
-                raise TriposError(
-                    "S0817", "the loss is not a number any more: nothing was written", hint, ExitCode.SOME_FAILED
-                )
+                raise diverged(TrainRewardParameters.learning_rate)
             found = {"loss": loss, "accuracy": accuracy(rewards, on)}
             self.tell(f"  epoch {epoch + 1} of {recipe.epochs}: {found['accuracy']:.3f} right on what is held out")
             if best is None or loss < best[0]:

@@ -17,6 +17,7 @@ import orjson
 
 from tripos.files import MOST_DATA_BYTES, read_untrusted, read_untrusted_json
 from tripos.settings.options import ReportParameters
+from tripos.training.environment import changed_after_export
 from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.errors import TriposError
 from tripos_compiler.language.evaluation import Unavailable, evaluate
@@ -219,8 +220,7 @@ def _provenance(path: Path, sha256: str, count: int) -> Mapping[str, Any] | None
         hint = "export `preferences`, or an `export` of the spec with `pairs`"
         raise TriposError("S0821", f"`{path}` has no pairs of replies", hint)
     if said.get("sha256") != sha256 or len(said.get("lines", ())) != count:
-        hint = "export again; or, if the change was intended, delete the provenance"
-        raise TriposError("S0821", f"`{path}` was changed after `{provenance_path(path).name}` was written", hint)
+        raise changed_after_export("S0821", path)
     return said
 
 

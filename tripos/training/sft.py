@@ -15,7 +15,7 @@ from typing import Any
 
 from tripos.settings.options import TrainSftParameters
 from tripos.training.chats import Chats, Tokens, as_tokens, indices_within, loss_of
-from tripos.training.environment import Device, GroupSplit, digest_of, split_by_group, versions, write_report
+from tripos.training.environment import Device, GroupSplit, digest_of, diverged, split_by_group, versions, write_report
 from tripos.training.recipe import Recipe
 from tripos_compiler.errors import ExitCode, TriposError
 
@@ -169,8 +169,7 @@ def fine_tune(
         ]
         done = int(trainer.state.global_step)
     if not all(math.isfinite(each["loss"]) for each in curve) or (after is not None and not math.isfinite(after)):
-        hint = f"take a lower `{TrainSftParameters.learning_rate}`"
-        raise TriposError("S0817", "the loss is not a number any more: nothing was written", hint, ExitCode.SOME_FAILED)
+        raise diverged(TrainSftParameters.learning_rate)
     model = trainer.model.merge_and_unload() if recipe.lora else trainer.model
     save_language_model(LanguageModel(model, loaded.tokenizer, loaded.plain), folder)
     report = {

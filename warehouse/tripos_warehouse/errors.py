@@ -7,6 +7,9 @@ from pathlib import Path
 
 from tripos_compiler.errors import TriposError
 
+FIND_DAMAGE = "find the damaged file with `tripos store check`"
+"""The hint for a store whose rows cannot be read."""
+
 
 class StoreError(TriposError):
     """A failure that the user can do something about.
@@ -73,6 +76,12 @@ def is_full(error: Exception) -> bool:
     """Return true if an error means that the disk is full, which Arrow's errors only say in their message."""
     has_code = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
     return has_code or "No space left on device" in str(error)
+
+
+def unreadable_table_error(table: str, error: Exception) -> StoreError:
+    """Return the error of a table of a store that DuckDB cannot read."""
+    message = f"the table `{table}` cannot be read: {' '.join(str(error).split())}"
+    return StoreError("S0103", message, FIND_DAMAGE)
 
 
 def store_write_error(root: Path, error: Exception) -> StoreError:

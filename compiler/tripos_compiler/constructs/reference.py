@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
 from tripos_compiler.constructs.signature import Item, Maybe, Slot
-from tripos_compiler.constructs.table import CONSTRUCTS, FILE, LIKE_ANOTHER, REPEATED, Construct
+from tripos_compiler.constructs.table import CONSTRUCTS, FILE, LIKE_ANOTHER, REPEATED, Construct, place_of
 from tripos_compiler.diagnostics.codes import CODES, find_page
 from tripos_compiler.diagnostics.habits import NOTATIONS
 from tripos_compiler.language.aggregates import AGGREGATES, AggregateFunction
@@ -114,16 +114,6 @@ SLOTS: dict[str, str] = {
     "AXIS": "the name of an axis",
 }
 """Description of each upper-case word in signatures."""
-
-PLACES = {
-    FILE: "at the top of a file",
-    "axis group": "in a `group` of an `axis`",
-    "made": "in a `dataset` that is [made](made.md)",
-    "record": "in a record",
-    "gives": "in the record that a judge `gives`",
-    "extra": "in a record of `provider`",
-}
-"""Description of bodies that are not named after their construct."""
 
 FAMILIES = {
     "E01": "syntax",
@@ -243,7 +233,7 @@ def page_of(construct: Construct) -> str:
         if construct.name in names:
             return page
     body = construct.inside[0]
-    return page_of(next(each for each in CONSTRUCTS if each.body == body))
+    return page_of(next(other for other in CONSTRUCTS if other.body == body))
 
 
 def construct_part(construct: Construct) -> str:
@@ -258,18 +248,18 @@ def _blocks(construct: Construct) -> Iterator[str]:
     if construct.body in (None, REPEATED):
         return
     if construct.name in PAGES["like"]:
-        page = page_of(next(each for each in CONSTRUCTS if each.body == construct.body))
+        page = page_of(next(inner for inner in CONSTRUCTS if inner.body == construct.body))
         yield f"Its block has the statements of [{page}]({page}.md).\n"
         return
-    inside = [each for each in CONSTRUCTS if construct.body in each.inside]
+    inside = [inner for inner in CONSTRUCTS if construct.body in inner.inside]
     page = page_of(construct)
     title = f"in the block of `{construct.starts_with}`" if construct.starts_with else f"in `{construct.shape.shown}`"
-    rows = [(_linked(each, page), each.summary, _how_many(each, inside)) for each in inside]
+    rows = [(_linked(inner, page), inner.summary, _how_many(inner, inside)) for inner in inside]
     yield _table((_cell(title), "is", "how many"), rows)
     described = {name for names in PAGES.values() for name in names}
-    for each in inside:
-        if each.name not in described and each.body != construct.body:
-            yield from _blocks(each)
+    for other in inside:
+        if other.name not in described and other.body != construct.body:
+            yield from _blocks(other)
 
 
 def _how_many(construct: Construct, inside: Sequence[Construct]) -> str:
@@ -278,7 +268,7 @@ def _how_many(construct: Construct, inside: Sequence[Construct]) -> str:
     often = "any number"
     if construct.once:
         often = "at most once for each condition" if construct.for_each_condition else "at most once"
-    there = {each.name for each in inside}
+    there = {other.name for other in inside}
     names = (name for exclude in construct.excludes for name in exclude.constructs if name in there)
     if construct.counts is not None:
         least, most = construct.counts
@@ -362,10 +352,10 @@ def _construct(name: str) -> Construct:
 
 
 def _place(body: str) -> str:
-    if body in PLACES:
-        return PLACES[body]
-    page = page_of(next(construct for construct in CONSTRUCTS if construct.body == body))
-    return f"in {'an' if body[0] in 'aeiou' else 'a'} [`{body}`]({page}.md)"
+    """Return the place of the statements of a body, with a link to the page that describes it."""
+    place = place_of(body)
+    page = next((page_of(construct) for construct in CONSTRUCTS if construct.body == body), None)
+    return place if page is None else re.sub(r"(?<=^in )(an? |the )?(.+)", rf"\1[\2]({page}.md)", place)
 
 
 def _linked(construct: Construct, page: str) -> str:
@@ -494,12 +484,12 @@ def _example(example: doctest.Example) -> str:
             case ast.Call(func=ast.Name(id="print"), args=[inner]):
                 return f"\n```tripos fragment\n{_spec_notation(inner)}\n```\n\n```text\n{example.want}```\n"
             case ast.Tuple(elts=several):
-                each = zip(several, ast.literal_eval(example.want), strict=True)
+                calls = zip(several, ast.literal_eval(example.want), strict=True)
             case _:
-                each = zip([expr], [ast.literal_eval(example.want)], strict=True)
+                calls = zip([expr], [ast.literal_eval(example.want)], strict=True)
     except _NotWritable:
         return ""
-    lines = "".join(_example_line(one, result) for one, result in each)
+    lines = "".join(_example_line(one, result) for one, result in calls)
     return f"\n```tripos fragment\n{lines}```\n" if lines else ""
 
 

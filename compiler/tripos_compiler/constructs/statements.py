@@ -17,6 +17,7 @@ from tripos_compiler.constructs.table import (
     REPEATED,
     Construct,
     constructs_in,
+    place_of,
     places_of,
 )
 from tripos_compiler.diagnostics.diagnostic import Diagnostics, Label, nearest, suggest
@@ -152,17 +153,6 @@ def _is_names(entry: Entry, table: dict[str, list[Construct]]) -> bool:
 # Reading of blocks
 
 TYPES = frozenset({"text", "integer", "number", "bool", "dialogue", "path", "json", "choice", *MEDIA})
-PLACES = {
-    "file": "at the top of a file",
-    "axis group": "in a `group` of an axis",
-    "made": "in a `dataset` that is made",
-    "record": "in a record",
-    "speaker": "in the block of a role that talks",
-    "table values": "in `values` of a table",
-    "use release": "in a `use release`",
-    "gives": "in a record of `gives`",
-    "extra": "in a record of `provider`",
-}
 
 
 def read_statements(
@@ -366,10 +356,6 @@ def _notation_for_clause(construct: Construct, word: str) -> str | None:
     return notation_for(kind, word) if "VALUE" in construct.shape.text else None
 
 
-def _place(body: str) -> str:
-    return PLACES.get(body, f"in {'an' if body[0] in 'aeiou' else 'a'} `{body}`")
-
-
 def _unknown(
     entry: Entry,
     first: Syntax,
@@ -379,13 +365,15 @@ def _unknown(
     diagnostics: Diagnostics,
 ) -> None:
     """Report an entry that begins no statement of a body."""
-    here = _place(body)
+    own_place = place_of(body)
     if isinstance(first, TableRow):
-        diagnostics.error("E0107", f"a table row means nothing {here}", first.span, help="tables belong in `allocate`")
+        diagnostics.error(
+            "E0107", f"a table row means nothing {own_place}", first.span, help="tables belong in `allocate`"
+        )
         return
     if keyword is None:
         message = f"a statement cannot begin with {describe_syntax(first)}"
-        help_ = f"{here} a statement begins with a word"
+        help_ = f"{own_place} a statement begins with a word"
         match first:
             case BinaryExpr(operator="-", left=Name(text=left), right=Name(text=right)):  # as an option is written
                 joined = "_".join((left, right))
@@ -400,20 +388,20 @@ def _unknown(
         if FILE in places:  # it may declare what others use
             source = entry.span.source
             diagnostics.lose(Span(source, 0, len(source.text)), _names(entry))
-        where = " or ".join(_place(place) for place in places)
+        where = " or ".join(place_of(place) for place in places)
         if (misplaced := MISPLACED.get((body, keyword))) is not None:
-            help_ = f"{here} it is written `{misplaced}`"
+            help_ = f"{own_place} it is written `{misplaced}`"
         elif notation is not None:
-            help_ = f"{here} it is written `{notation}`; `{keyword}` stands {where}"
+            help_ = f"{own_place} it is written `{notation}`; `{keyword}` stands {where}"
         else:
             help_ = f"it stands {where}"
-        diagnostics.error("E0107", f"`{keyword}` does not belong {here}", first.span, help=help_)
+        diagnostics.error("E0107", f"`{keyword}` does not belong {own_place}", first.span, help=help_)
         return
     if keyword in PROVIDER_FIELDS and "provider" in table:
         help_ = f"write it as a field of the provider: `provider {{ {keyword} … }}`"
         diagnostics.error("E0204", f"there is no statement `{keyword}`", first.span, help=help_)
         return
     words = sorted(word for word in table if word)
-    otherwise = f"{here} there can be {', '.join(f'`{word}`' for word in words)}"
+    otherwise = f"{own_place} there can be {', '.join(f'`{word}`' for word in words)}"
     help_ = f"here it is written `{notation}`" if notation is not None else suggest(keyword, words, otherwise)
     diagnostics.error("E0204", f"there is no statement `{keyword}`", first.span, help=help_)

@@ -832,14 +832,37 @@ CONSTRUCTS: tuple[Construct, ...] = (
 
 def constructs_in(body: str) -> dict[str, list[Construct]]:
     """Return the constructs of a body by first word (empty for free entries)."""
-    found: dict[str, list[Construct]] = {}
+    by_place: dict[str, list[Construct]] = {}
     for construct in CONSTRUCTS:
         repeated = body == REPEATED and FILE in construct.inside and construct.name not in ONCE_A_FILE
         if body in construct.inside or repeated:
-            found.setdefault(construct.starts_with, []).append(construct)
-    return found
+            by_place.setdefault(construct.starts_with, []).append(construct)
+    return by_place
 
 
 def places_of(keyword: str) -> list[str]:
     """Return the bodies in which a keyword may stand."""
     return sorted({place for construct in CONSTRUCTS if construct.starts_with == keyword for place in construct.inside})
+
+
+PLACES = {
+    FILE: "at the top of a file",
+    "axis group": "in a `group` of an axis",
+    "made": "in a `dataset` that is made",
+    "record": "in a record",
+    "speaker": "in the block of a role that talks",
+    "table values": "in `values` of a table",
+    "use release": "in a `use release`",
+    "gives": "in a record of `gives`",
+    "extra": "in a record of `provider`",
+}
+"""The place of statements whose body is not named after their construct."""
+
+
+def place_of(body: str) -> str:
+    """Return the place of the statements of a body in words.
+
+    >>> place_of("scenario")
+    'in a `scenario`'
+    """
+    return PLACES.get(body, f"in {'an' if body[0] in 'aeiou' else 'a'} `{body}`")

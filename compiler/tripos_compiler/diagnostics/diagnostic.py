@@ -29,14 +29,14 @@ def deny(diagnostics: Iterable[Diagnostic], denied: Mapping[str, str]) -> tuple[
     >>> error.severity, error.notes
     ('error', ('denied by --deny',))
     """
-    found = []
+    raised = []
     for item in diagnostics:
         by = denied.get(item.code) or denied.get(ALL_WARNINGS)
         if item.severity == "warning" and by is not None:
-            found.append(replace(item, severity="error", notes=(*item.notes, f"denied by {by}")))
+            raised.append(replace(item, severity="error", notes=(*item.notes, f"denied by {by}")))
         else:
-            found.append(item)
-    return tuple(found)
+            raised.append(item)
+    return tuple(raised)
 
 
 Severity = Literal["error", "warning"]
@@ -385,15 +385,15 @@ def split_silenced(
     added for comments that silence nothing, name no code or give no reason. If there is any error, ineffective comments
     are not reported, because the error may be the cause.
     """
-    given = list(diagnostics)
+    reported = list(diagnostics)
     allows = [allow for source in sources for allow in _allows(source)]
     if not allows:
-        return tuple(given), ()
+        return tuple(reported), ()
     silenced: list[Silenced] = []
     used: set[_Allow] = set()
     shown = Diagnostics()
-    for item in given:
-        allow = next((each for each in allows if _silences(each, item)), None)
+    for item in reported:
+        allow = next((comment for comment in allows if _silences(comment, item)), None)
         if allow is None:
             shown.items.append(item)
         else:
@@ -404,14 +404,14 @@ def split_silenced(
         _without_reason(shown, allow)
     for allow in allows:
         if allow not in used:
-            _without_effect(shown, allow, given, silenced)
+            _without_effect(shown, allow, reported, silenced)
     return tuple(shown.sorted()), tuple(silenced)
 
 
 def _allows(source: Source) -> Iterator[_Allow]:
-    found = [(comment, source.position(comment.span.start)[0]) for comment in find_comments(source)]
-    alone = {line for comment, line in found if comment.alone}
-    for comment, line in found:
+    comments = [(comment, source.position(comment.span.start)[0]) for comment in find_comments(source)]
+    alone = {line for comment, line in comments if comment.alone}
+    for comment, line in comments:
         words = ALLOW.match(comment.text)
         if words is None:
             continue
@@ -466,8 +466,11 @@ def _without_reason(shown: Diagnostics, allow: _Allow) -> None:
         shown.warning("W0111", message, allow.comment, help=f"say why: `# allow {allow.code}: …`")
 
 
-def _without_effect(shown: Diagnostics, allow: _Allow, given: list[Diagnostic], silenced: list[Silenced]) -> None:
-    code, diagnostics = f"`{allow.code}`", [item for item in given if item.code == allow.code and _covers(allow, item)]
+def _without_effect(shown: Diagnostics, allow: _Allow, reported: list[Diagnostic], silenced: list[Silenced]) -> None:
+    code, diagnostics = (
+        f"`{allow.code}`",
+        [item for item in reported if item.code == allow.code and _covers(allow, item)],
+    )
     if allow.code not in CODES:
         close = nearest(allow.code, CODES)
         help_ = f"did you mean `{close}`?" if close else "`tripos explain` lists all codes"
@@ -479,11 +482,11 @@ def _without_effect(shown: Diagnostics, allow: _Allow, given: list[Diagnostic], 
     elif any(item.severity == "error" for item in diagnostics):
         help_ = "fix it: only warnings can be silenced"
         shown.warning("W0110", f"{code} is an error here, and stays one", allow.span, help=help_)
-    elif any(each.diagnostic.code == allow.code and _covers(allow, each.diagnostic) for each in silenced):
+    elif any(other.diagnostic.code == allow.code and _covers(allow, other.diagnostic) for other in silenced):
         shown.warning(
             "W0110", f"{code} is silenced here already", allow.span, help="one comment is enough: remove this"
         )
-    elif not any(item.severity == "error" for item in given):
+    elif not any(item.severity == "error" for item in reported):
         places = [item.labels[0] for item in shown.items if item.code == allow.code and item.labels]
         near = [Label(place.span, "here it is") for place in places if place.span.source is allow.span.source][:1]
         help_ = "remove it, or put it at the end of the line with the warning, or alone on the line above"

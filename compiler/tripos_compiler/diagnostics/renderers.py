@@ -143,14 +143,14 @@ def _group_marks(marks: Sequence[_Mark], width: int) -> list[list[_Mark]]:
     shared: list[list[_Mark]] = []
     for mark in marks:
         if shared and len(shared[-1]) == 1 and _may_share(shared[-1][0], mark, width):
-            shared[-1] = sorted((shared[-1][0], mark), key=lambda each: each.column)
+            shared[-1] = sorted((shared[-1][0], mark), key=lambda one: one.column)
         else:
             shared.append([mark])
     return shared
 
 
 def _may_share(earlier: _Mark, later: _Mark, width: int) -> bool:
-    mark, right = sorted((earlier, later), key=lambda each: each.column)
+    mark, right = sorted((earlier, later), key=lambda one: one.column)
     # The text on the right is read first, so labels in left-to-right order need rows of their own.
     in_order = earlier is right or earlier.primary or not (earlier.text and later.text)
     return in_order and mark.end < right.column and _has_room(mark, width) and _has_room(right, width)
@@ -166,7 +166,7 @@ def _rows(marks: list[_Mark], width: int) -> list[tuple[LabelText, ...]]:
     rows: list[list[LabelText]] = [[mark.drawn for mark in marks]]
     for index in range(len(marks) - 1, -1, -1):
         mark, left = marks[index], marks[:index]
-        bars = [LabelText(each.column, "|", each.primary) for each in left if each.text]
+        bars = [LabelText(left_mark.column, "|", left_mark.primary) for left_mark in left if left_mark.text]
         if not mark.text:
             continue
         room = width - mark.end - 1
@@ -208,18 +208,18 @@ def render_text(
     Text is wrapped and quoted lines are cut to `width` columns; paths are not. With `most`, at most that many are
     shown, errors before warnings, and a line gives the number of the others followed by `others`.
     """
-    found = list(diagnostics)
-    shown = found if most is None else _worst(found, most)
+    reported = list(diagnostics)
+    shown = reported if most is None else _worst(reported, most)
     blocks = [_block(diagnostic, color, width) for diagnostic in shown]
-    if len(shown) < len(found):
-        blocks.append(localized(f"and {len(found) - len(shown):,} more{others}"))
+    if len(shown) < len(reported):
+        blocks.append(localized(f"and {len(reported) - len(shown):,} more{others}"))
     return "\n\n".join(blocks) + "\n" if blocks else ""
 
 
-def _worst(found: list[Diagnostic], most: int) -> list[Diagnostic]:
+def _worst(reported: list[Diagnostic], most: int) -> list[Diagnostic]:
     """Return the first diagnostics, in order; warnings only if there is room besides the errors."""
-    places = sorted(range(len(found)), key=lambda place: found[place].severity != "error")[:most]
-    return [found[place] for place in sorted(places)]
+    places = sorted(range(len(reported)), key=lambda place: reported[place].severity != "error")[:most]
+    return [reported[place] for place in sorted(places)]
 
 
 def summary(diagnostics: Iterable[Diagnostic]) -> str:
@@ -235,18 +235,18 @@ def render_silenced(silenced: Iterable[Silenced], *, width: int = 80) -> str:
     """Return the number of silenced warnings, and each with its place and reason, ending in a line feed; empty if there
     are none."""
     texts = []
-    for each in silenced:
-        span = each.diagnostic.labels[0].span
-        why = printable(each.reason) or localized("no reason given")
+    for item in silenced:
+        span = item.diagnostic.labels[0].span
+        why = printable(item.reason) or localized("no reason given")
         place = f"{printable(span.source.path)}:{span.source.position(span.start)[0]}"
-        texts.append(localized(f"{each.diagnostic.code} at {place} ({why})"))
+        texts.append(localized(f"{item.diagnostic.code} at {place} ({why})"))
     if not texts:
         return ""
     head = localized(f"{counted(len(texts), 'warning')} silenced:")
     if len(texts) == 1:
         lines = _hung(f"{head} ", texts[0], width, hang=2)
     else:
-        lines = [head, *(line for each in texts for line in _hung("  ", each, width, hang=4))]
+        lines = [head, *(line for text in texts for line in _hung("  ", text, width, hang=4))]
     return "\n".join(lines) + "\n"
 
 
@@ -391,9 +391,9 @@ def to_sarif(
 
     Columns are code points, as everywhere in Tripos, and ends are exclusive. `version` is the version of Tripos.
     """
-    told: list[tuple[Diagnostic, list[Silenced]]] = [(item, []) for item in diagnostics]
-    told.extend((each.diagnostic, [each]) for each in silenced)
-    codes = sorted({item.code for item, _ in told})
+    results: list[tuple[Diagnostic, list[Silenced]]] = [(item, []) for item in diagnostics]
+    results.extend((one.diagnostic, [one]) for one in silenced)
+    codes = sorted({item.code for item, _ in results})
     return {
         "$schema": SCHEMA,
         "version": "2.1.0",
@@ -404,8 +404,8 @@ def to_sarif(
                 "originalUriBaseIds": {ROOT: {"description": {"text": "the root of the project that was checked"}}},
                 "results": [
                     _result(item, codes.index(item.code), path_from)
-                    | {"suppressions": [_suppression(each, path_from) for each in silencing]}
-                    for item, silencing in told
+                    | {"suppressions": [_suppression(one, path_from) for one in silencing]}
+                    for item, silencing in results
                 ],
             }
         ],
@@ -488,7 +488,7 @@ def to_data(diagnostics: Iterable[Diagnostic], silenced: Iterable[Silenced] = ()
     """
     return [
         *(_object(diagnostic) | {"silenced": None} for diagnostic in diagnostics),
-        *(_object(each.diagnostic) | {"silenced": {"reason": each.reason}} for each in silenced),
+        *(_object(one.diagnostic) | {"silenced": {"reason": one.reason}} for one in silenced),
     ]
 
 

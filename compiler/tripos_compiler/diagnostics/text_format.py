@@ -140,10 +140,10 @@ def wrap(text: str, width: int) -> list[str]:
 
 def _words(text: str, width: int) -> list[str]:
     """Return the words of a text; a quotation that is longer than a line is split into words."""
-    found: list[str] = []
+    words: list[str] = []
     for word in WORD.findall(text):
-        found.extend(re.findall(r"\s+|\S+", word) if display_width(word) > width else [word])
-    return found
+        words.extend(re.findall(r"\s+|\S+", word) if display_width(word) > width else [word])
+    return words
 
 
 def display_width(text: str) -> int:

@@ -349,14 +349,14 @@ def _field(parts: Sequence[HeadPart]) -> Cells:
 
 
 def _labels(parts: Sequence[HeadPart]) -> Cells:
-    found, index = [parts[0].text], 1
+    labels, index = [parts[0].text], 1
     while index < len(parts):
         size = _label_size(parts, index)
         if not size:
-            return [*found, _joined(parts[index:])]
-        found.append(_joined(parts[index : index + size]))
+            return [*labels, _joined(parts[index:])]
+        labels.append(_joined(parts[index : index + size]))
         index += size
-    return found
+    return labels
 
 
 def _statement(parts: Sequence[HeadPart]) -> Cells:
@@ -394,28 +394,28 @@ def _pad(
     """Write every row of a run in columns. `gaps[i]` is the least space after column i; the last value applies to
     further columns. A row with a cell of column `wide` that is too wide leaves the following columns."""
     grid = [cells_of(row.parts) for row in run]
-    for row, found in zip(run, grid, strict=True):
-        while len(found) > 1 and not found[-1]:
-            found.pop()
-        found[-1] += row.tail
-    texts = [found[0] for found in grid]
+    for row, cells in zip(run, grid, strict=True):
+        while len(cells) > 1 and not cells[-1]:
+            cells.pop()
+        cells[-1] += row.tail
+    texts = [cells[0] for cells in grid]
     out: set[int] = set()
     for column in range(1, max(map(len, grid), default=0)):
         gap = gaps[min(column, len(gaps)) - 1]
         if wide is not None and column == wide + 1:
             out = {
                 index
-                for index, found in enumerate(grid)
-                if len(found) > column and display_width(found[wide]) > WIDE_TYPE
+                for index, cells in enumerate(grid)
+                if len(cells) > column and display_width(cells[wide]) > WIDE_TYPE
             }
-        reached = [index for index, found in enumerate(grid) if len(found) > column and index not in out]
+        reached = [index for index, cells in enumerate(grid) if len(cells) > column and index not in out]
         start = max((display_width(texts[index]) for index in reached), default=0) + gap
         pushed = any(_pushed(run[index], texts[index], grid[index][column:], gap, start) for index in reached)
-        for index, found in enumerate(grid):
-            if len(found) > column and found[column]:
+        for index, cells in enumerate(grid):
+            if len(cells) > column and cells[column]:
                 natural = display_width(texts[index]) + gap
                 before = natural if pushed or index in out else start
-                texts[index] += " " * (before - display_width(texts[index])) + found[column]
+                texts[index] += " " * (before - display_width(texts[index])) + cells[column]
     for row, text in zip(run, texts, strict=True):
         row.text = text
 
@@ -695,7 +695,7 @@ def _part_declarations(rows: list[Row]) -> None:
         between.append(row)
         if row.kind == "remark":
             continue
-        if last is not None and not last.single and not row.single and not any(each.blank for each in between):
+        if last is not None and not last.single and not row.single and not any(line.blank for line in between):
             between[0].blank = True
         last, between = row, []
 

@@ -62,8 +62,8 @@ def top_words() -> tuple[str, ...]:
     >>> "scenario" in top_words(), "dataset" in top_words()
     (True, False)
     """
-    found = {word for place in places() if place not in (FILE, REPEATED) for word in constructs_in(place)}
-    return tuple(sorted(set(constructs_in(FILE)) - found))
+    words = {word for place in places() if place not in (FILE, REPEATED) for word in constructs_in(place)}
+    return tuple(sorted(set(constructs_in(FILE)) - words))
 
 
 AT_THE_TOP = rf"^(?=(?:{'|'.join(top_words())})\b)"

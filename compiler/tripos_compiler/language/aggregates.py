@@ -382,20 +382,20 @@ SET_AGGREGATES: tuple[AggregateFunction, ...] = (
 )
 
 
-def _same(given: Bounds) -> Bounds:
-    return given
+def _same(bounds: Bounds) -> Bounds:
+    return bounds
 
 
-def _spread(given: Bounds) -> Bounds:
+def _spread(bounds: Bounds) -> Bounds:
     """Return the bounds of a standard deviation. With n - 1 in the denominator, two values at opposite ends are the
     extreme case."""
-    low, high = given
+    low, high = bounds
     return 0.0, None if low is None or high is None else (high - low) / math.sqrt(2)
 
 
-def _total(given: Bounds) -> Bounds:
+def _total(bounds: Bounds) -> Bounds:
     """Return the bounds of a sum: 0 without values, and unbounded in the number of values."""
-    low, high = given
+    low, high = bounds
     return 0.0 if low is not None and low >= 0 else None, 0.0 if high is not None and high <= 0 else None
 
 

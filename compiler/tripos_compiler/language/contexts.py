@@ -75,7 +75,7 @@ def left_out_arm_values(plan: Plan, only: ArmSelection) -> str | None:
     """Return the arm values that are not selected, in words, such as `tone warm; lesson none`; None if all are
     selected."""
     texts = []
-    for arm in (each for each in plan.arms if each.name in only):
+    for arm in (chosen for chosen in plan.arms if chosen.name in only):
         values = [value.name for value in arm.values if value.name not in only[arm.name]]
         texts += [f"{arm.name} {', '.join(values)}"] if values else []
     return "; ".join(texts) or None
@@ -114,7 +114,7 @@ class ReplySharing:
 
 def steps_sharing_replies(plan: Plan, scenario: Scenario) -> list[ReplySharing]:
     """Return every group of steps that share replies, in the order of the steps."""
-    found: dict[ReplySharing, None] = {}
+    sharing: dict[ReplySharing, None] = {}
     for treatment in scenario.treatments:
         alike: dict[str, dict[str, Step]] = {}
         for step in treatment.steps:
@@ -124,8 +124,8 @@ def steps_sharing_replies(plan: Plan, scenario: Scenario) -> list[ReplySharing]:
                 alike.setdefault(f"{name} {role}", {})[_called(step)] = step
         for steps in alike.values():
             if len(steps) > 1:
-                found[ReplySharing(tuple(steps), _why(next(iter(steps.values()))))] = None
-    return list(found)
+                sharing[ReplySharing(tuple(steps), _why(next(iter(steps.values()))))] = None
+    return list(sharing)
 
 
 def _called(step: Step) -> str:
@@ -283,14 +283,14 @@ def subset_places(plan: Plan, subset: Subset) -> list[Place]:
     axes = {axis.name: axis for axis in plan.axes}
     if not {*subset.per, *subset.spread} <= {"scenario", *axes}:
         return []
-    found: list[Place] = []
+    places: list[Place] = []
     for scenario in plan.scenarios:
         if subset.scenarios and scenario.name not in subset.scenarios:
             continue
         own = [axes[name] for name in scenario.axes]
         if count_cells(own) <= MAX_LISTED_CELLS:
-            found += [{"scenario": scenario.name, **cell} for cell in allowed_cells(own)]
-    return found
+            places += [{"scenario": scenario.name, **cell} for cell in allowed_cells(own)]
+    return places
 
 
 def draw_subset(subset: Subset, items: Iterable[PlacedItem], everywhere: Iterable[Place] = ()) -> Drawn:
@@ -318,7 +318,7 @@ def draw_subsets(plan: Plan, items: Iterable[PlacedItem]) -> dict[str, Drawn]:
     for item in items:
         for drawing in drawings:
             drawing.add(item)
-    return {each.subset.name: each.drawn(subset_places(plan, each.subset)) for each in drawings}
+    return {one.subset.name: one.drawn(subset_places(plan, one.subset)) for one in drawings}
 
 
 class _Drawing:
@@ -444,12 +444,12 @@ class RowClusters:
     @cached_property
     def scenarios(self) -> Mapping[str, str]:
         """Clustering variable of each scenario whose rows may share a cluster."""
-        found = {
+        clustered = {
             scenario.name: self.by(scenario.rows.dataset) or self._shared(scenario.rows.dataset)
             for scenario in self.plan.scenarios
             if scenario.rows is not None
         }
-        return {name: by for name, by in found.items() if by is not None}
+        return {name: by for name, by in clustered.items() if by is not None}
 
     def count(self, members: Mapping[str, Iterable[tuple[str, str]]]) -> tuple[Clustering, ...]:
         """Return the clusterings of scenarios in which items share clusters. `members` has item and cluster of each
@@ -533,25 +533,25 @@ class RowClusters:
 
     @cached_property
     def _datasets(self) -> Mapping[str, Dataset | GeneratedDataset]:
-        found: dict[str, Dataset | GeneratedDataset] = {dataset.name: dataset for dataset in self.plan.datasets}
-        return found | {dataset.name: dataset for dataset in self.plan.made}
+        by_name: dict[str, Dataset | GeneratedDataset] = {dataset.name: dataset for dataset in self.plan.datasets}
+        return by_name | {dataset.name: dataset for dataset in self.plan.made}
 
 
 def _own_fields(made: GeneratedDataset) -> set[str]:
     """Return the fields of a row that do not come from the value from which it was derived."""
-    found = set(made.axes)
+    fields = set(made.axes)
     for step in made.steps:
         if isinstance(step, Ask):
-            found |= set(step.returns.fields) if isinstance(step.returns, RecordType) else {step.name}
+            fields |= set(step.returns.fields) if isinstance(step.returns, RecordType) else {step.name}
         elif not isinstance(step, Verify):
-            found.add(step.name)
-    return found
+            fields.add(step.name)
+    return fields
 
 
 def _key_value(key: Expr, values: Mapping[str, Any]) -> Any:
     """Return the key of a row, or None if it has none."""
     try:
-        found = evaluate(key, values)
+        value = evaluate(key, values)
     except (Unavailable, LookupError):  # of a row that is yet to be made some fields are not there
         return None
-    return sorted(found) if isinstance(found, frozenset | set) else found
+    return sorted(value) if isinstance(value, frozenset | set) else value

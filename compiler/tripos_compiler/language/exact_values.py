@@ -93,7 +93,7 @@ def load_json(text: str | bytes) -> Any:
 
 def _may_lose(raw: bytes, value: Any) -> bool:
     """Return true if the JSON may contain more than the value that was read, for example repeated keys."""
-    if any(each in raw for each in ESCAPED):
+    if any(escape in raw for escape in ESCAPED):
         return True
     if LONG in raw.translate(DIGITS, b".") and SUSPECT.search(raw) is not None:
         return True
@@ -115,12 +115,12 @@ def check_characters(value: Any) -> None:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for place, name in enumerate(names) if name in names[:place])
         raise InexactJson(f"an object repeats the key `{twice}`", "keep one of the two values")
-    return found
+    return members
 
 
 def _integer(text: str) -> int | Decimal:

@@ -160,8 +160,8 @@ class Ranges:
             case Ref(path=(name, *path)):
                 return _below(self._type_of(scenario, name), path)
             case AtElement(of=Ref(path=(name, *_))):
-                found = self._type_of(scenario, name)
-                return None if isinstance(found, Mapping) else found
+                type_ = self._type_of(scenario, name)
+                return None if isinstance(type_, Mapping) else type_
             case Get(of=of, field=field):
                 return _below(self.type_at(scenario, of), [field])
             case Call(function=name) if name in FUNCTIONS and FUNCTIONS[name].shape is Shape.ITEM:
@@ -173,14 +173,14 @@ class Ranges:
         """Return the type of a name in a scenario: the fields of its rows, or the type of a reply."""
         if scenario.rows is not None and scenario.rows.alias == name:
             return self.fields.get(scenario.rows.dataset)
-        found: list[Type | Mapping[str, Type] | None] = []
+        types: list[Type | Mapping[str, Type] | None] = []
         for step in scenario.steps:
             if isinstance(step, Ask) and step.name == name:
                 returns = step.read_as
-                found.append(returns if returns is None or returns.kind == "record" else {"value": returns})
+                types.append(returns if returns is None or returns.kind == "record" else {"value": returns})
             elif isinstance(step, Verdict) and step.name == name:
-                found.append(self._gives(step.scorer))
-        return found[0] if found and all(each == found[0] for each in found) else None
+                types.append(self._gives(step.scorer))
+        return types[0] if types and all(other == types[0] for other in types) else None
 
     def _probability(self, scenario: Scenario, expr: Expr, parts: Collection[str]) -> Interval:
         """Return the range of a number without a declared type that comes from token or option probabilities: a
@@ -257,12 +257,12 @@ def ranges_of(plan: Plan) -> Ranges:
 def score_ranges(plan: Plan) -> dict[str, Interval]:
     """Return the range of the scores of every name, without scores of metrics."""
     ranges = ranges_of(plan)
-    found: dict[str, list[Interval]] = {}
+    by_name: dict[str, list[Interval]] = {}
     for scenario in plan.scenarios:
         for step in scenario.steps:
             if isinstance(step, Score) or (isinstance(step, Grade) and not step.metrics):
-                found.setdefault(step.name, []).append(ranges.of_step(scenario, step))
-    return {name: enclosing_range(each) for name, each in found.items()}
+                by_name.setdefault(step.name, []).append(ranges.of_step(scenario, step))
+    return {name: enclosing_range(intervals) for name, intervals in by_name.items()}
 
 
 def type_range(type_: Type) -> Interval:
@@ -432,7 +432,7 @@ def figure_range(plan: Plan, figure: Figure, missing: Missing) -> Interval:
             measure = named(plan.measures, name)
             return Interval.of_ends(measure.low, measure.high)
         case Formula(operator=operator, values=values):
-            return formula_range(operator, [figure_range(plan, each, missing) for each in values])
+            return formula_range(operator, [figure_range(plan, operand, missing) for operand in values])
         case Aggregate():
             return _aggregate_range(plan, figure, missing)
 
@@ -457,15 +457,15 @@ def scored_range(plan: Plan, scored: ScoredStep) -> Interval:
     """Return the range of the scores that an aggregate takes."""
     ranges = ranges_of(plan)
     scales = {metric.name: metric_range(metric) for metric in plan.metrics}
-    found: list[Interval] = []
+    intervals: list[Interval] = []
     for scenario in scored.scenarios:
         for step in scored.steps:
             if isinstance(step, Grade) and step.metrics:
                 names = (scored.name,) if scored.kind == "metric" else step.metrics
-                found += [scales.get(name, ANY) for name in names]
+                intervals += [scales.get(name, ANY) for name in names]
             else:
-                found.append(ranges.of_step(scenario, step))
-    return enclosing_range(found) if found else ANY
+                intervals.append(ranges.of_step(scenario, step))
+    return enclosing_range(intervals) if intervals else ANY
 
 
 def metric_range(metric: Metric) -> Interval:

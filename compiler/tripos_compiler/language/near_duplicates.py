@@ -256,8 +256,8 @@ class NearTexts(Generic[K]):
             return
         if self._index is None:
             self._index = RunIndex(self.threshold)
-            for each in self._same:
-                self._index.add(each)
+            for index in self._same:
+                self._index.add(index)
             self._many = list(self._same.values())
             self._few.clear()
             return
@@ -267,7 +267,7 @@ class NearTexts(Generic[K]):
     def find(self, text: str) -> tuple[K, float] | None:
         """Return the key of the most similar matching text and the overlap; the first added of several. None if nothing
         matches."""
-        return max(self.all_like(text), key=lambda found: found[1], default=None)
+        return max(self.all_like(text), key=lambda match: match[1], default=None)
 
     def all_like(self, text: str) -> Iterator[tuple[K, float]]:
         """Yield the keys of the matching texts, in the order of addition, with the overlap of each. Texts that differ
@@ -419,15 +419,15 @@ class HeldOutTexts(Generic[HeldOutKey]):
 
     def find(self, texts: Iterable[str]) -> HeldOutKey | None:
         """Return the key of the first row with a near copy of one of these texts, or None."""
-        found = self.text_of(texts)
-        return None if found is None else found[0]
+        text = self.text_of(texts)
+        return None if text is None else text[0]
 
     def text_of(self, texts: Iterable[str]) -> tuple[HeldOutKey, str] | None:
         """Return the key of the first row with a near copy of one of these texts, and the text of the row; None if
         there is none."""
         for text in texts:
-            if is_long(text) and (found := self._copies.like(text)):
-                return self._keys[found[0]], self._texts[found[0]]
+            if is_long(text) and (copy := self._copies.like(text)):
+                return self._keys[copy[0]], self._texts[copy[0]]
         return None
 
 
@@ -449,7 +449,7 @@ def texts_of_row(value: Any) -> Iterator[str]:
         for inner in value.values():
             yield from texts_of_row(inner)
     elif isinstance(value, list | tuple):
-        turns = bool(value) and all(isinstance(each, Mapping) and set(each) == {"speaker", "text"} for each in value)
+        turns = bool(value) and all(isinstance(turn, Mapping) and set(turn) == {"speaker", "text"} for turn in value)
         for inner in value[-1:] if turns else value:
             yield from texts_of_row(inner)
 
@@ -457,19 +457,19 @@ def texts_of_row(value: Any) -> Iterator[str]:
 def training_texts(pairing: Pairing, names: Mapping[str, Any]) -> list[str]:
     """Return the texts of a row that a training would learn: the values of its groups, and its replies. `names` has the
     row. Undefined values are omitted here and reported by the export."""
-    found: list[str] = []
+    texts: list[str] = []
     for group in pairing.groups:
-        found += _texts(group, names)
+        texts += _texts(group, names)
     for reply in pairing.replies:
         try:
-            each = [None] if reply.each is None else evaluate(reply.each, names)
-            rows = [names if reply.each is None else {**names, str(reply.alias): one} for one in each]
+            elements = [None] if reply.each is None else evaluate(reply.each, names)
+            rows = [names if reply.each is None else {**names, str(reply.alias): one} for one in elements]
             kept = [row for row in rows if reply.when is None or evaluate(reply.when, row)]
         except (Unavailable, LookupError):
             continue
         for row in kept:
-            found += _texts(reply.text, row)
-    return found
+            texts += _texts(reply.text, row)
+    return texts
 
 
 def _texts(expr: Any, names: Mapping[str, Any]) -> list[str]:

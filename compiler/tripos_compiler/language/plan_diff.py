@@ -21,6 +21,7 @@ from tripos_compiler.diagnostics.diagnostic import Diagnostics
 from tripos_compiler.language.contexts import allowed_cells
 from tripos_compiler.language.references import external_input_changes, row_identity
 from tripos_compiler.plan import (
+    MIRRORED,
     Aggregate,
     AtElement,
     Axis,
@@ -69,7 +70,7 @@ BINDING = {
     "-": 5,
     "*": 6,
     "/": 6,
-    **dict.fromkeys(("==", "!=", "<", "<=", ">", ">="), 4),
+    **dict.fromkeys(MIRRORED, 4),
 }
 """Precedence of operators; `not` is between `and` and comparisons."""
 NOT, NEGATION, ALONE = 3, 7, 8
@@ -102,10 +103,16 @@ def _written(expr: Expr) -> tuple[str, int]:
         case Items(values=values):
             return f"({', '.join(map(expression_notation, values))})", ALONE
         case RecordValue(fields=fields):
-            return f"({', '.join(f'{name}: {expression_notation(each)}' for name, each in fields.items())})", ALONE
+            return (
+                f"({', '.join(f'{name}: {expression_notation(field_value)}' for name, field_value in fields.items())})",
+                ALONE,
+            )
         case Call(function=function, args=args, named=named):
-            given = [*map(expression_notation, args), *(f"{key}: {expression_notation(v)}" for key, v in named.items())]
-            return f"{function}({', '.join(given)})", ALONE
+            arguments = [
+                *map(expression_notation, args),
+                *(f"{key}: {expression_notation(v)}" for key, v in named.items()),
+            ]
+            return f"{function}({', '.join(arguments)})", ALONE
         case Get(of=of, field=field):
             return f"{_inside(of, ALONE)}.{field}", ALONE
         case Data(dataset=dataset, field=field):
@@ -196,9 +203,9 @@ def step_changes(was: Treatment, now: Treatment, before: Plan, after: Plan) -> I
         yield _change(step, step.step, GONE, ("taken out",), "name", _prints(step))
     for step in added:
         yield _change(step, step.step, NEW, ("new",), "name")
-    found = [(old, new, list(field_changes(old, new, before, after))) for old, new in pairs]
-    changed = {new.name for _, new, told in found if told}
-    for old, new, changes in found:
+    compared = [(old, new, list(field_changes(old, new, before, after))) for old, new in pairs]
+    changed = {new.name for _, new, differences in compared if differences}
+    for old, new, changes in compared:
         lost = _prints(old) - _prints(new)
         yield from (replace(change, stale=lost) for change in changes)
         if lost and not changes:
@@ -232,12 +239,12 @@ def field_changes(old: Step, new: Step, before: Plan, after: Plan) -> Iterator[C
     if isinstance(old, Grade) and isinstance(new, Grade):
         yield from _rubric(old, new, before, after)
     if isinstance(old, JudgedStep) and isinstance(new, JudgedStep):
-        told = _fields(before.scorer(old.scorer), after.scorer(new.scorer), " of the scorer")
+        fields = _fields(before.scorer(old.scorer), after.scorer(new.scorer), " of the scorer")
         if old.scorer != new.scorer:
-            brief = [each for field in told if field.mark.effect != "elsewhere" for each in field.brief]
+            brief = [change for field in fields if field.mark.effect != "elsewhere" for change in field.brief]
             yield _change(new, new.step, f"scorer {old.scorer} → {new.scorer}", brief, "scorer")
         else:
-            for field in told:
+            for field in fields:
                 shown = () if field.mark.effect == "elsewhere" else field.brief
                 what = f"is graded by `{new.scorer}`, of which {field.what}"
                 yield _change(new, "scorer", what, shown, f"scorer.{field.name}", effect=field.mark.effect)
@@ -273,9 +280,9 @@ def _paired(was: Sequence[Step], now: Sequence[Step]) -> tuple[list[tuple[Step, 
     """
     pairs, steps, added = [], [], []
     for name in dict.fromkeys(step.name for step in (*was, *now)):
-        old, new = ([step for step in each if step.name == name] for each in (was, now))
+        old, new = ([step for step in steps if step.name == name] for steps in (was, now))
         for step in list(old):
-            same = next((each for each in new if each.fingerprint == step.fingerprint), None)
+            same = next((twin for twin in new if twin.fingerprint == step.fingerprint), None)
             if same is not None:
                 pairs.append((step, same))
                 old.remove(step)
@@ -290,9 +297,11 @@ def _rubric(old: Grade, new: Grade, before: Plan, after: Plan) -> Iterator[Chang
     added = [metric for metric in new.metrics if metric not in old.metrics]
     gone = [metric for metric in old.metrics if metric not in new.metrics]
     both = [metric for metric in old.metrics if metric in new.metrics]
-    changed = [each for each in both if _metric(before, each) != _metric(after, each)]
+    changed = [metric for metric in both if _metric(before, metric) != _metric(after, metric)]
     if old.metrics != new.metrics:
-        what = ", ".join([*(f"+ {each}" for each in added), *(f"- {each}" for each in gone)]) or "in another order"
+        what = (
+            ", ".join([*(f"+ {metric}" for metric in added), *(f"- {metric}" for metric in gone)]) or "in another order"
+        )
         brief = [f"{_named(some)} {verb}" for some, verb in ((added, "added"), (gone, "left out")) if some]
         if not changed and [metric for metric in new.metrics if metric in both] != both:
             brief.append("order of the metrics")
@@ -337,7 +346,7 @@ def _field_change(field: str, mark: FieldMark, was: Any, now: Any, of: str) -> t
         case "text":
             if was and now:
                 changed = sorted(
-                    each for each in {*was, *now} if _json_value(was.get(each)) != _json_value(now.get(each))
+                    change for change in {*was, *now} if _json_value(was.get(change)) != _json_value(now.get(change))
                 )
                 what = f"the {field} ({', '.join(changed)}) is other than before"
             return what, [_texts(f"{field}{of}", was, now)]
@@ -350,7 +359,7 @@ def _field_change(field: str, mark: FieldMark, was: Any, now: Any, of: str) -> t
             return what, _speakers(was, now)
         case "example" if len(was) == len(now):
             return what, [
-                each for one, two in zip(was, now, strict=True) for each in _within(one, two, " of the shots")
+                change for one, two in zip(was, now, strict=True) for change in _within(one, two, " of the shots")
             ]
         case "arguments":
             other = [
@@ -367,25 +376,25 @@ def _field_change(field: str, mark: FieldMark, was: Any, now: Any, of: str) -> t
 
 def _speakers(before: tuple[Speaker, ...], after: tuple[Speaker, ...]) -> list[str]:
     was = {speaker.role: speaker for speaker in before}
-    found = [] if was.keys() == {speaker.role for speaker in after} else ["who talks"]
+    changes = [] if was.keys() == {speaker.role for speaker in after} else ["who talks"]
     for now in after:
         if now.role in was:
-            found += _within(was[now.role], now, f" of {now.role}")
-    return found or ["the order of who talks"]
+            changes += _within(was[now.role], now, f" of {now.role}")
+    return changes or ["the order of who talks"]
 
 
 def _within(before: Part, after: Part, of: str) -> list[str]:
     """Return the changed fields of a nested part of a step, each with its owner."""
-    found = [each for field in _fields(before, after, of) for each in field.brief]
-    return [each if each.endswith(of) else f"{each}{of}" for each in found]
+    changes = [change for field in _fields(before, after, of) for change in field.brief]
+    return [change if change.endswith(of) else f"{change}{of}" for change in changes]
 
 
 def _texts(title: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> str:
     if before is None or after is None:
         return f"{title} {'added' if before is None else 'taken out'}"
-    languages = [each for each in after if _json_value(before.get(each)) != _json_value(after[each])]
+    languages = [language for language in after if _json_value(before.get(language)) != _json_value(after[language])]
     if not languages:
-        return f"{title} (no {', '.join(each for each in before if each not in after)})"
+        return f"{title} (no {', '.join(language for language in before if language not in after)})"
     return title if len(languages) == len(after) else f"{title} ({', '.join(languages)})"
 
 
@@ -397,7 +406,7 @@ def _settings(before: DeclaredSettings, after: DeclaredSettings) -> str:
 def _setting_change(before: DeclaredSettings, after: DeclaredSettings, name: str) -> str:
     """Return how a setting changed: the values that are gone and those that replace them."""
     was, now = _setting_lines(before, name), _setting_lines(after, name)
-    gone, came = ([each for each in one if each not in other] for one, other in ((was, now), (now, was)))
+    gone, came = ([setting for setting in one if setting not in other] for one, other in ((was, now), (now, was)))
     return f"{', '.join(gone) or 'unset'} → {', '.join(came) or 'unset'}" if gone or came else "in another order"
 
 
@@ -435,9 +444,9 @@ def _json_value(value: Any) -> Any:
         case BaseModel():
             return value.model_dump(mode="json")
         case Mapping():
-            return {name: _json_value(each) for name, each in value.items()}
+            return {name: _json_value(part) for name, part in value.items()}
         case list() | tuple():
-            return [_json_value(each) for each in value]
+            return [_json_value(part) for part in value]
     return value
 
 
@@ -490,10 +499,10 @@ def find_changes(before: Plan, after: Plan) -> list[Change]:
     return sorted(changes, key=lambda change: WEIGHTS.index(change.part))
 
 
-def _merged(found: Iterable[Change]) -> list[Change]:
+def _merged(unmerged: Iterable[Change]) -> list[Change]:
     """Return changes with those that several treatments have in common reported once."""
     changes: dict[tuple[str, str, str, str], Change] = {}
-    for change in found:
+    for change in unmerged:
         key = (change.part, change.kind, change.name, change.what)
         changes[key] = replace(change, stale=change.stale | changes[key].stale) if key in changes else change
     return list(changes.values())
@@ -511,8 +520,8 @@ def _benchmark(before: Plan, after: Plan) -> Iterator[Change]:
     yield from _extended(before, after)
     gone = [language for language in old.languages if language not in new.languages]
     added = [language for language in new.languages if language not in old.languages]
-    yield from (Change("major", "language", each, "is gone") for each in gone)
-    yield from (Change("minor", "language", each, "is new") for each in added)
+    yield from (Change("major", "language", code, "is gone") for code in gone)
+    yield from (Change("minor", "language", code, "is new") for code in added)
 
 
 def _titles(before: Plan, after: Plan) -> Iterator[Change]:
@@ -632,7 +641,7 @@ def _may_count(change: Change, scenario: Scenario, before: Plan) -> bool:
     """
     if change.kind not in ("score", "column", "grade", "verdict", "compare"):
         return True
-    step = next(each for each in scenario.steps if each.name == change.step)
+    step = next(own for own in scenario.steps if own.name == change.step)
     names = {step.name, getattr(step, "scorer", None), *getattr(step, "metrics", ())}
     return any(
         names & set(part.values)
@@ -646,7 +655,7 @@ def _may_count(change: Change, scenario: Scenario, before: Plan) -> bool:
 def _items(before: Plan, after: Plan) -> Iterator[Change]:
     for old, new in _both(before.datasets, after.datasets):
         if _content(old) != _content(new):
-            was, now = (sum(file.rows for file in each.files) for each in (old, new))
+            was, now = (sum(file.rows for file in side.files) for side in (old, new))
             what = f"has {now:,} rows, and had {was:,}" if was != now else "has other rows, or reads them differently"
             brief = f"{was:,} → {now:,} rows" if was != now else f"other content ({now:,} rows)"
             if [(f.sha256, f.media) for f in old.every_file] == [(f.sha256, f.media) for f in new.every_file]:
@@ -711,8 +720,8 @@ def _outside(before: Plan, after: Plan) -> Iterator[Change]:
             yield Change("patch", "table", latter.name, "shows its figures another way")
     yield from settling_changes(before, after)
     gates = [{expectation.shown for expectation in plan.expectations} for plan in (before, after)]
-    yield from (Change("minor", "expect", each, "is gone") for each in sorted(gates[0] - gates[1]))
-    yield from (Change("minor", "expect", each, "is new") for each in sorted(gates[1] - gates[0]))
+    yield from (Change("minor", "expect", gate, "is gone") for gate in sorted(gates[0] - gates[1]))
+    yield from (Change("minor", "expect", gate, "is new") for gate in sorted(gates[1] - gates[0]))
     least = [
         {expectation.shown: expectation.least_coverage for expectation in plan.expectations} for plan in (before, after)
     ]
@@ -796,7 +805,7 @@ def renamed_from(scenario: Scenario, before: Plan, after: Plan) -> str | None:
     """Return the scenario of an earlier plan that has the same steps as a new one; `None` if there is none or more than
     one."""
     shape = _shape(scenario, after)
-    same = [each for each in _gone(before.scenarios, after.scenarios) if _shape(each, before) == shape]
+    same = [former for former in _gone(before.scenarios, after.scenarios) if _shape(former, before) == shape]
     return same[0].name if len(same) == 1 else None
 
 
@@ -820,8 +829,8 @@ def _arms(arms: Mapping[str, str]) -> str:
 
 
 def _gone(before: Iterable[N], after: Iterable[N]) -> list[N]:
-    names = {each.name for each in after}
-    return [each for each in before if each.name not in names]
+    names = {part.name for part in after}
+    return [part for part in before if part.name not in names]
 
 
 def _new(before: Iterable[N], after: Iterable[N]) -> list[N]:
@@ -829,13 +838,13 @@ def _new(before: Iterable[N], after: Iterable[N]) -> list[N]:
 
 
 def _gone_or_new(noun: str, before: Iterable[N], after: Iterable[N], gone: Weight = "major") -> Iterator[Change]:
-    yield from (Change(gone, noun, each.name, "is gone") for each in _gone(before, after))
-    yield from (Change("minor", noun, each.name, "is new") for each in _new(before, after))
+    yield from (Change(gone, noun, part.name, "is gone") for part in _gone(before, after))
+    yield from (Change("minor", noun, part.name, "is new") for part in _new(before, after))
 
 
 def _both(before: Iterable[N], after: Iterable[N]) -> list[tuple[N, N]]:
-    now = {each.name: each for each in after}
-    return [(each, now[each.name]) for each in before if each.name in now]
+    now = {part.name: part for part in after}
+    return [(part, now[part.name]) for part in before if part.name in now]
 
 
 def _without_version(plan: Plan) -> Any:
@@ -847,7 +856,7 @@ def _without_version(plan: Plan) -> Any:
 def _unordered(value: Any) -> Any:
     match value:
         case dict():
-            return {name: _unordered(each) for name, each in value.items()}
+            return {name: _unordered(part) for name, part in value.items()}
         case list():
             return sorted(map(_unordered, value), key=canonical)
     return value

@@ -66,22 +66,22 @@ def _inputs(step: Step, plan: Plan) -> dict[str, object]:
     trees = {expr.tree for expr in inner if isinstance(expr, Branches)}
     called = {expr.function for expr in inner if isinstance(expr, Call)}
     axes = {name for part in parts for name in printed_axes(part)}
-    found: dict[str, object] = {
+    inputs: dict[str, object] = {
         f"data set `{dataset.name}`": row_identity(dataset) for dataset in plan.datasets if dataset.name in data
     }
-    found |= {f"data set `{dataset.name}`": dataset.fingerprint for dataset in plan.made if dataset.name in data}
-    found |= {f"tree `{tree.name}`": tree.sha256 for tree in plan.trees if tree.name in trees}
-    found |= {
+    inputs |= {f"data set `{dataset.name}`": dataset.fingerprint for dataset in plan.made if dataset.name in data}
+    inputs |= {f"tree `{tree.name}`": tree.sha256 for tree in plan.trees if tree.name in trees}
+    inputs |= {
         f"function `{plugin.name}`": (plugin.function, plugin.version, plugin.returns)
         for plugin in plan.plugins
         if plugin.name in called
     }
-    found |= {
+    inputs |= {
         f"the labels of `{axis.name}`, which it prints": [value.labels for value in axis.values]
         for axis in plan.axes
         if axis.name in axes
     }
-    return found
+    return inputs
 
 
 def row_identity(dataset: Dataset) -> object:
@@ -93,8 +93,8 @@ def row_identity(dataset: Dataset) -> object:
 
 def printed_axes(part: object) -> set[str]:
     """Return the axes whose labels a part of a plan prints or offers as choices."""
-    found = {name for hole in _holes(part) for name in axes_in(hole.type)}
-    return found | axes_in(part.returns) if isinstance(part, Ask) and part.returns is not None else found
+    axes = {name for hole in _holes(part) for name in axes_in(hole.type)}
+    return axes | axes_in(part.returns) if isinstance(part, Ask) and part.returns is not None else axes
 
 
 def axes_in(type_: Type) -> set[str]:
@@ -148,7 +148,7 @@ def find_lookups(scenario: Scenario, dataset: str) -> tuple[DatasetLookup, ...] 
         for part in (Items(values=(expr,)), *subexpressions(expr)):
             look = _lookup(part, dataset, scenario.rows.alias)
             lookups += [look] if look is not None else []
-            taken = sum(isinstance(each, Data) and each.dataset == dataset for each in parts_of(part))
+            taken = sum(isinstance(other, Data) and other.dataset == dataset for other in parts_of(part))
             if taken > (look is not None):
                 return None
     return tuple(lookups)
@@ -164,8 +164,8 @@ def _exprs(scenario: Scenario) -> Iterator[Expr]:
 def _lookup(part: Expr, dataset: str, alias: str) -> DatasetLookup | None:
     if not isinstance(part, Call) or not is_call(part, trees.examples_for):
         return None
-    given = arguments_of(part)
-    match given.get("points"), given.get("rows"), given.get("at"):
+    arguments = arguments_of(part)
+    match arguments.get("points"), arguments.get("rows"), arguments.get("at"):
         case points, Data(dataset=name, field=None), Literal_(value=str(at)) if points is not None:
             return DatasetLookup(alias, points, at) if name == dataset and names_in(points) <= {alias} else None
     return None
@@ -318,7 +318,7 @@ def uses(part: Part) -> Iterator[ExpressionUse]:
         if mark.use in ("example", "speakers"):
             yield from (use for nested in value for use in uses(nested))
         else:
-            yield from (ExpressionUse(part, mark, *found) for found in _located(value))
+            yield from (ExpressionUse(part, mark, *location) for location in _located(value))
 
 
 _WITHOUT_EXPRESSIONS = ("type", "tools", "role")
@@ -348,13 +348,15 @@ def _located(value: object, language: str | None = None, guard: Expr | None = No
             yield from _located(parts, language, guard)
         case Part():
             inner = (getattr(value, name) for name in type(value).model_fields)
-            yield from (found for each in inner if _is_composite(each) for found in _located(each))
+            yield from (
+                location for inner_part in inner if _is_composite(inner_part) for location in _located(inner_part)
+            )
         case dict():
-            for key, each in value.items():
-                own = key if len(value) > 1 and isinstance(each, Template) else language
-                yield from _located(each, own, guard)
+            for key, inner_part in value.items():
+                own = key if len(value) > 1 and isinstance(inner_part, Template) else language
+                yield from _located(inner_part, own, guard)
         case tuple():
-            yield from (found for each in value for found in _located(each, language, guard))
+            yield from (location for inner_part in value for location in _located(inner_part, language, guard))
 
 
 def step_expressions(step: Step) -> Iterator[Expr]:
@@ -371,24 +373,24 @@ def transitive_dependencies(steps: Sequence[Step], names: Collection[str], whole
     for step in steps:
         if isinstance(step, CALLING):
             by_name.setdefault(step.name, []).append(step)
-    found: set[str] = set()
+    needed: set[str] = set()
     waiting = [name for name in names if name in by_name]
     while waiting:
         name = waiting.pop()
-        if name in found:
+        if name in needed:
             continue
-        found.add(name)
+        needed.add(name)
         for step in by_name[name]:
             waiting += direct_dependencies(step) & by_name.keys() if whole or not isinstance(step, SampleList) else ()
-    return found
+    return needed
 
 
 def direct_dependencies(step: Step) -> set[str]:
     """Return the names that a step uses directly, including a conversation that it continues."""
-    found = {name for expr in step_expressions(step) for name in names_in(expr)}
+    names = {name for expr in step_expressions(step) for name in names_in(expr)}
     if isinstance(step, Compare):
-        found |= {path[1] for expr in step_expressions(step) for path in paths_in(expr) if is_of_side(path)}
-    return found
+        names |= {path[1] for expr in step_expressions(step) for path in paths_in(expr) if is_of_side(path)}
+    return names
 
 
 def is_of_side(path: tuple[str, ...]) -> bool:
@@ -437,8 +439,10 @@ def required_inputs(step: Step) -> Iterator[ExpressionUse]:
 
 def datasets_of(part: object) -> set[str]:
     """Return the data sets from which a part of a plan, or a tuple of parts, reads values, and a step its shots."""
-    found = {each.dataset for expr in expressions_of(part) for each in subexpressions(expr) if isinstance(each, Data)}
-    return found | ({shots.dataset for shots in part.shots} if isinstance(part, Ask) else set())
+    datasets = {
+        data.dataset for expr in expressions_of(part) for data in subexpressions(expr) if isinstance(data, Data)
+    }
+    return datasets | ({shots.dataset for shots in part.shots} if isinstance(part, Ask) else set())
 
 
 def roles_called(step: Step) -> tuple[str, ...]:

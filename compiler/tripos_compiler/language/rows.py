@@ -51,7 +51,7 @@ def read_turns(value: Any) -> list[dict[str, str]] | None:
             return _transcript(value)
     if not isinstance(value, list):
         return None
-    turns = [_turn(each) for each in value]
+    turns = [_turn(entry) for entry in value]
     known = [turn for turn in turns if turn is not None]
     return known if len(known) == len(turns) else None
 
@@ -75,12 +75,12 @@ def _turn(value: Any) -> dict[str, str] | None:
         return _spoken(value)
     if not isinstance(value, Mapping):
         return None
-    said = {str(name).casefold(): text for name, text in value.items() if isinstance(text, str)}
-    speaker = next((said[name] for name in SPEAKERS if name in said), None)
-    text = next((said[name] for name in TEXT_KEYS if name in said), None)
+    texts = {str(name).casefold(): text for name, text in value.items() if isinstance(text, str)}
+    speaker = next((texts[name] for name in SPEAKERS if name in texts), None)
+    text = next((texts[name] for name in TEXT_KEYS if name in texts), None)
     if speaker is not None and text is not None:
         return {"speaker": speaker, "text": text}
-    if len(value) == len(said) == 1 and not said.keys() & {*TEXT_KEYS, *SPEAKERS} - {"user"}:
+    if len(value) == len(texts) == 1 and not texts.keys() & {*TEXT_KEYS, *SPEAKERS} - {"user"}:
         name, only = next(iter(value.items()))
         return {"speaker": str(name), "text": only}
     return None
@@ -238,9 +238,9 @@ def _lines(value: Any) -> str:
 
 def _entries(value: Mapping[str, Any]) -> list[Any]:
     """Return the values of an object of objects, each with its key as `name` unless it has one."""
-    if not all(isinstance(each, Mapping) for each in value.values()):
+    if not all(isinstance(entry, Mapping) for entry in value.values()):
         raise DoesNotFit
-    return [{"name": name, **each} for name, each in value.items()]
+    return [{"name": name, **entry} for name, entry in value.items()]
 
 
 def _path(value: Any) -> str:
@@ -264,13 +264,13 @@ def _parsed(value: Any, opening: str | tuple[str, ...]) -> Any:
 
 def _json(form: str, value: Any) -> Any:
     """Return a JSON value, with lists and records also read from JSON text; tools and expected calls are normalized."""
-    told = _parsed(value, ("[", "{"))
-    if told is None or _holds_no_json(told):
+    parsed = _parsed(value, ("[", "{"))
+    if parsed is None or _holds_no_json(parsed):
         raise DoesNotFit
     if form == "json":
-        return str(told) if isinstance(told, str) else told
+        return str(parsed) if isinstance(parsed, str) else parsed
     try:
-        return read_tools(told) if form == "tools" else read_allowed_calls(told)
+        return read_tools(parsed) if form == "tools" else read_allowed_calls(parsed)
     except NoTools:
         raise DoesNotFit from None
 

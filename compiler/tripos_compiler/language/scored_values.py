@@ -143,38 +143,40 @@ class ScoredValues:
 
     def score(self, name: str, within: str | None) -> ScoredStep | None:
         """Return the scores or comparisons with a name, or None if no scenario has them."""
-        found = [(scenario, step) for scenario, step in self._giving(within) if step.name == name]
-        found = [(scenario, step) for scenario, step in found if not isinstance(step, Column) and not _is_rubric(step)]
-        compares = [(scenario, step) for scenario, step in found if isinstance(step, Compare)]
+        scoring = [(scenario, step) for scenario, step in self._giving(within) if step.name == name]
+        scoring = [
+            (scenario, step) for scenario, step in scoring if not isinstance(step, Column) and not _is_rubric(step)
+        ]
+        compares = [(scenario, step) for scenario, step in scoring if isinstance(step, Compare)]
         kind: Kind = "compare" if compares else "score"
-        return self._scored(name, kind, within, compares or found) if found else None
+        return self._scored(name, kind, within, compares or scoring) if scoring else None
 
     def scorer(self, name: str, within: str | None) -> ScoredStep | None:
         """Return all scores of a judge, or None if no scenario uses it."""
-        found = [
+        scoring = [
             (scenario, step)
             for scenario, step in self._giving(within)
             if isinstance(step, Grade) and step.scorer == name
         ]
-        return self._scored(name, "scorer", within, found) if found else None
+        return self._scored(name, "scorer", within, scoring) if scoring else None
 
     def metric(self, name: str, within: str | None) -> ScoredStep | None:
         """Return all scores on a metric by any judge, or None if no scenario has it."""
-        found = [
+        scoring = [
             (scenario, step)
             for scenario, step in self._giving(within)
             if isinstance(step, Grade) and name in step.metrics
         ]
-        return self._scored(name, "metric", within, found) if found else None
+        return self._scored(name, "metric", within, scoring) if scoring else None
 
     def column(self, name: str, within: str | None) -> ScoredStep:
         """Return the values of a column of a scenario."""
-        found = [
+        scoring = [
             (scenario, step)
             for scenario, step in self._giving(within)
             if isinstance(step, Column) and step.name == name
         ]
-        return self._scored(name, "column", within, found)
+        return self._scored(name, "column", within, scoring)
 
     def type_of(self, step: ScoringStep) -> Type:
         """Return the type of the values that a step yields."""
@@ -195,19 +197,19 @@ class ScoredValues:
         return [(scenario, step) for scenario, step in self._all_steps if within in (None, scenario.name)]
 
     def _scored(
-        self, name: str, kind: Kind, within: str | None, found: Sequence[tuple[Scenario, ScoringStep]]
+        self, name: str, kind: Kind, within: str | None, scoring: Sequence[tuple[Scenario, ScoringStep]]
     ) -> ScoredStep:
-        steps = tuple(step for _, step in found)
+        steps = tuple(step for _, step in scoring)
         types = [self.type_of(step) for step in steps]
-        given = [
+        kinds = [
             step.judge if isinstance(step, Score) else step.scorer for step in steps if not isinstance(step, Column)
         ]
-        judges = [self.scorers[name].role for name in given if name is not None]
+        judges = [self.scorers[name].role for name in kinds if name is not None]
         return ScoredStep(
             name,
             kind,
             within,
-            tuple({scenario.name: scenario for scenario, _ in found}.values()),
+            tuple({scenario.name: scenario for scenario, _ in scoring}.values()),
             steps,
             types[0] if len({type_.kind for type_ in types}) == 1 else NumberType(),
             tuple(dict.fromkeys(judges)),
@@ -252,13 +254,13 @@ def judged_steps(scored: ScoredStep) -> list[Grade]:
 def conversations_before(scored: ScoredStep) -> dict[str, int]:
     """Return the number of conversations among which the replies of a scored step are divided, by fingerprint; only for
     steps that follow several conversations."""
-    found: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     for scenario in scored.scenarios:
         for treatment in scenario.treatments:
             for ask, talks in _asks_after_conversations(treatment, scored.of):
                 if (times := _times(talks)) > 1:
-                    found[ask.fingerprint] = times
-    return found
+                    numbers[ask.fingerprint] = times
+    return numbers
 
 
 def repeated_conversations(scored: ScoredStep) -> set[str]:

@@ -87,7 +87,7 @@ def _sum_of(plan: Plan, figure: Figure, fixed: Mapping[str, str]) -> tuple[tuple
         case Aggregate():
             return (_mean_of(plan, figure, fixed),), 0.0
         case Measured(measure=name, slice=more):
-            measure = next(each for each in plan.measures if each.name == name)
+            measure = next(declared for declared in plan.measures if declared.name == name)
             if measure.missing != "skip":
                 raise _Unfollowed("has a rule for missing scores")
             return _sum_of(plan, measure.figure, {**fixed, **more})

@@ -20,10 +20,11 @@ from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.library.rules import length_of
 from tripos_compiler.library.types import is_of_paths, without_optional
 from tripos_compiler.plan import (
+    MIRRORED,
+    NEGATED,
     AtElement,
     Binary,
     Call,
-    Comparison,
     Data,
     Each,
     Expr,
@@ -37,8 +38,6 @@ from tripos_compiler.plan import (
 )
 from tripos_compiler.source.data_classes import dataclass
 
-NEGATED: Final[Mapping[str, Comparison]] = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
-TURNED: Final[Mapping[str, Comparison]] = {"==": "==", "!=": "!=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 HOLDS: Final[Mapping[str, Callable[[float, float], bool]]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
@@ -66,14 +65,14 @@ def undefinedness_of(expr: Expr, types: Mapping[str, Type] | None = None) -> Und
             guard = "say what stands in its place: `default(… / …, …)`"
             return Undefinedness("`/` has no value where it divides by 0", guard, (right,), (compare("!=", right, 0),))
         case Call(function=name) if (function := FUNCTIONS.get(name)) is not None and function.partial is not None:
-            given = arguments_of(expr)
-            known_args = {key: static_facts(each, (types or {}).get(key)) for key, each in given.items()}
+            arguments = arguments_of(expr)
+            known_args = {key: static_facts(argument, (types or {}).get(key)) for key, argument in arguments.items()}
             partial = function.partial
             if partial.total(known_args):
                 return None
-            of = tuple(given[key] for key in partial.of if key in given)
+            of = tuple(arguments[key] for key in partial.of if key in arguments)
             guard = partial.guard or f"say what stands in its place: `default({name}(…), …)`"
-            needs = partial.needs(given, known_args)
+            needs = partial.needs(arguments, known_args)
             return Undefinedness(f"`{name}` has no value where {partial.why}", guard, of, needs)
     return None
 
@@ -87,8 +86,8 @@ def find_undefined(expr: Expr) -> Iterator[Undefinedness]:
 def _lacks(expr: Expr, done: dict[int, tuple[Undefinedness, ...]]) -> tuple[Undefinedness, ...]:
     """Return the distinct lacks of an expression. `done` caches results by identity, since a `let` is shared."""
     if id(expr) not in done:
-        found = _each_lack(expr, partial(_lacks, done=done))
-        done[id(expr)] = tuple({id(lack): lack for lack in found}.values())
+        lacks = _each_lack(expr, partial(_lacks, done=done))
+        done[id(expr)] = tuple({id(lack): lack for lack in lacks}.values())
     return done[id(expr)]
 
 
@@ -125,10 +124,10 @@ def _argument_lacks(call: Call, lacks: Callable[[Expr], tuple[Undefinedness, ...
     function = FUNCTIONS.get(call.function)
     match function.evaluation if function is not None else Evaluation.EAGER:
         case Evaluation.CHOICE:
-            given = arguments_of(call)
-            yield from lacks(given["condition"])
-            yield from unguarded_undefined(lacks(given["this"]), given["condition"], True)
-            yield from unguarded_undefined(lacks(given["other"]), given["condition"], False)
+            arguments = arguments_of(call)
+            yield from lacks(arguments["condition"])
+            yield from unguarded_undefined(lacks(arguments["this"]), arguments["condition"], True)
+            yield from unguarded_undefined(lacks(arguments["other"]), arguments["condition"], False)
         case Evaluation.FALLBACK:
             yield from lacks(arguments_of(call)["fallback"])
         case _:
@@ -168,8 +167,8 @@ def _known(expr: Expr, type_: Type | None, static_facts: FactsOf) -> StaticFacts
         case Literal_(value=str() as text):
             return StaticFacts(literal=text, text=True, order=(text,))
         case Items(values=values):
-            texts = [each.value for each in values if isinstance(each, Literal_) and isinstance(each.value, str)]
-            inner = sum(static_facts(each).items for each in values)
+            texts = [part.value for part in values if isinstance(part, Literal_) and isinstance(part.value, str)]
+            inner = sum(static_facts(part).items for part in values)
             order = tuple(texts) if len(texts) == len(values) else None
             return StaticFacts(items=len(values), inner_items=inner, order=order)
         case Each(loop=loop, value=value) if loop.where is None:
@@ -213,10 +212,10 @@ def _sum_or_product(sign: str, left: StaticFacts, right: StaticFacts) -> StaticF
 
 
 def _known_call(function: Function, call: Call, type_: Type | None, static_facts: FactsOf) -> StaticFacts:
-    given = arguments_of(call)
+    arguments = arguments_of(call)
     if function.shape is Shape.SAME:  # only a literal is checked, not the argument of a call
-        return replace(static_facts(given[function.names[0]], type_), literal=None)
-    known = {name: static_facts(argument) for name, argument in given.items()}
+        return replace(static_facts(arguments[function.names[0]], type_), literal=None)
+    known = {name: static_facts(argument) for name, argument in arguments.items()}
     every = [static_facts(argument) for argument in (*call.args, *call.named.values())]
     low, _ = function.range_of(_KnownRanges(known, every))
     facts = replace(_typed(type_), items=function.least_items(known))
@@ -286,7 +285,7 @@ def _each_fact(condition: Expr, held: bool, facts: Callable[[Expr, bool], tuple[
         case Binary(operator="==" | "!=" | "<" | "<=" | ">" | ">=" as sign, left=left, right=right):
             meant = sign if held else NEGATED[sign]
             yield compare(meant, left, right)
-            yield compare(TURNED[meant], right, left)
+            yield compare(MIRRORED[meant], right, left)
         case _ if held:
             yield condition
 

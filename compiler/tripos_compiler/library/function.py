@@ -256,11 +256,11 @@ class Function:
     def _listed(self, name: str, value: Any) -> Any:
         return ordered(value) if name in self.sequences and isinstance(value, AbstractSet) else value
 
-    def range_of(self, given: ArgumentRanges) -> Interval:
+    def range_of(self, ranges: ArgumentRanges) -> Interval:
         """Return the range of its result, or for a list of numbers the range of its items."""
         if self.gives is None:
             return ANY
-        return self.gives(given) if callable(self.gives) else self.gives
+        return self.gives(ranges) if callable(self.gives) else self.gives
 
     @property
     def shown(self) -> str:
@@ -287,8 +287,8 @@ class Function:
         """
         bound: Bindings = {}
         for parameter in self.parameters:
-            given = types.get(parameter.name, ())
-            for type_ in given if isinstance(given, Sequence) else (given,):
+            own = types.get(parameter.name, ())
+            for type_ in own if isinstance(own, Sequence) else (own,):
                 earlier = dict(bound)
                 if not match_type(parameter.pattern, type_, bound):
                     return _misfit(parameter, type_, earlier)
@@ -307,7 +307,7 @@ class Function:
         >>> FUNCTIONS["rank"].implied({"value": ChoiceType(values=("low", "high"))})
         {'order': ('low', 'high')}
         """
-        found: dict[str, str | tuple[str, ...]] = {}
+        texts: dict[str, str | tuple[str, ...]] = {}
         for parameter in self.parameters:
             mark = parameter.implied
             if mark is None or mark.by == "locale" or parameter.name in types:
@@ -316,8 +316,8 @@ class Function:
             assert not isinstance(of, Sequence)
             value = _implied(mark, without_optional(of))
             assert value is not None, f"{self.name}: its rule let {type_notation(of)} pass"
-            found[parameter.name] = value
-        return found
+            texts[parameter.name] = value
+        return texts
 
 
 def _implied(mark: Implied, of: Type) -> str | tuple[str, ...] | None:
@@ -333,14 +333,14 @@ def _implied(mark: Implied, of: Type) -> str | tuple[str, ...] | None:
     return names if mark.by == "texts" else next(iter(names), None)
 
 
-def _misfit(parameter: Parameter, given: Type, bound: Bindings) -> str:
+def _misfit(parameter: Parameter, type_: Type, bound: Bindings) -> str:
     """Return the error of an argument whose type does not fit, given the bindings of earlier arguments."""
-    if match_type(parameter.pattern, given, {}):
+    if match_type(parameter.pattern, type_, {}):
         before = next(iter(bound.values()), None)
         return (
-            f"`{parameter.name}` is `{type_notation(given)}` beside `{type_notation(before)}`; give both the same type"
+            f"`{parameter.name}` is `{type_notation(type_)}` beside `{type_notation(before)}`; give both the same type"
         )
-    if given.kind == "optional" and match_type(parameter.pattern, given.of, dict(bound)):
+    if type_.kind == "optional" and match_type(parameter.pattern, type_.of, dict(bound)):
         return f"`{parameter.name}` may be missing here; say what stands in its place: `default(…, …)`"
     wanted = pattern_notation(parameter.pattern, variables=False)
-    return f"`{parameter.name}` must be `{wanted}`, this is `{type_notation(given)}`"
+    return f"`{parameter.name}` must be `{wanted}`, this is `{type_notation(type_)}`"

@@ -66,12 +66,12 @@ class Medium:
         return None if match is None else cls._of(match)
 
     @classmethod
-    def _of(cls, found: re.Match[str]) -> Medium:
-        width, height, seconds = found["width"], found["height"], found["seconds"]
+    def _of(cls, match: re.Match[str]) -> Medium:
+        width, height, seconds = match["width"], match["height"], match["seconds"]
         return cls(
-            found["mime"],
-            found["sha256"],
-            int(found["size"]),
+            match["mime"],
+            match["sha256"],
+            int(match["size"]),
             None if width is None else int(width),
             None if height is None else int(height),
             None if seconds is None else float(seconds),

@@ -67,15 +67,19 @@ class Interval(NamedTuple):
 
     def hull(self, *others: Interval) -> Interval:
         """Return the smallest interval that contains this one and others."""
-        return Interval(min(each.low for each in (self, *others)), max(each.high for each in (self, *others)))
+        return Interval(
+            min(interval.low for interval in (self, *others)), max(interval.high for interval in (self, *others))
+        )
 
     def minimum(self, *others: Interval) -> Interval:
         """Return the interval of the least of several numbers."""
-        return Interval(min(each.low for each in (self, *others)), min(each.high for each in (self, *others)))
+        return Interval(
+            min(interval.low for interval in (self, *others)), min(interval.high for interval in (self, *others))
+        )
 
     def maximum(self, *others: Interval) -> Interval:
         """Return the interval of the greatest of several numbers."""
-        return -(-self).minimum(*(-each for each in others))
+        return -(-self).minimum(*(-interval for interval in others))
 
     def through(self, function: Callable[[float], float]) -> Interval:
         """Return the image under a non-decreasing function; an infinite end stays infinite.
@@ -94,8 +98,8 @@ class Interval(NamedTuple):
         >>> Interval(high=0.0).curved("exp") == (0.0, 1.0), Interval(0.0, 1.0).curved("log") == (-math.inf, 0.0)
         (True, True)
         """
-        found = Interval(curve(name, self.low), curve(name, self.high))
-        return found if found.high > -math.inf else ANY
+        image = Interval(curve(name, self.low), curve(name, self.high))
+        return image if image.high > -math.inf else ANY
 
     def contains(self, value: float) -> bool:
         """Return true if a number is in the interval."""

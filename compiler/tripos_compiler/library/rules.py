@@ -21,7 +21,7 @@ def _is_there(given: Arguments) -> bool:
 
 
 def _has_items(name: str) -> Callable[[Arguments], bool]:
-    return lambda given: given[name].items > 0
+    return lambda facts: facts[name].items > 0
 
 
 def _has_numbers(given: Arguments) -> bool:
@@ -29,12 +29,12 @@ def _has_numbers(given: Arguments) -> bool:
 
 
 def _has_reference(name: str) -> Callable[[Arguments], bool]:
-    return lambda given: given[name].text or given[name].items > 0
+    return lambda facts: facts[name].text or facts[name].items > 0
 
 
 def _is_written(name: str) -> Callable[[Arguments], bool]:
     """Return a test that an argument is literal or omitted: the compiler has already checked a literal."""
-    return lambda given: name not in given or given[name].literal is not None
+    return lambda facts: name not in facts or facts[name].literal is not None
 
 
 def _are_columns(given: Arguments) -> bool:
@@ -86,7 +86,7 @@ def length_of(of: Expr) -> Call:
 
 
 def _not_empty(name: str) -> Needs:
-    return lambda given, facts: (compare(">", length_of(given[name]), 0),)
+    return lambda arguments, facts: (compare(">", length_of(arguments[name]), 0),)
 
 
 def _single_not_empty(given: Given, facts: Arguments) -> tuple[Expr, ...]:
@@ -111,15 +111,17 @@ def _positive(given: Given, facts: Arguments) -> tuple[Expr, ...]:
 
 def _if_written(name: str, needs: Needs) -> Needs:
     """Return the conditions of a call with a literal or omitted argument; no condition ensures any other."""
-    return lambda given, facts: needs(given, facts) if isinstance(given.get(name, _OMITTED), Literal_) else ()
+    return lambda arguments, facts: (
+        needs(arguments, facts) if isinstance(arguments.get(name, _OMITTED), Literal_) else ()
+    )
 
 
 def _in_order(given: Given, facts: Arguments) -> tuple[Expr, ...]:
     return (Binary(operator="in", left=given["value"], right=given["order"]),)
 
 
-def _of_one_length(given: Given, facts: Arguments) -> tuple[Expr, ...]:
-    return (compare("==", length_of(given["items"]), length_of(given["keys"])),)
+def _of_one_length(arguments: Given, facts: Arguments) -> tuple[Expr, ...]:
+    return (compare("==", length_of(arguments["items"]), length_of(arguments["keys"])),)
 
 
 _OMITTED = Literal_(value=None)
@@ -211,50 +213,50 @@ NO_FIELD = Partial(("at", "fields"), "the rows have no such field", "write the f
 # Number of items
 
 
-def same_number(given: Arguments) -> int:
+def same_number(facts: Arguments) -> int:
     """As many as the first argument has."""
-    return next(iter(given.values())).items
+    return next(iter(facts.values())).items
 
 
-def one_item(given: Arguments) -> int:
+def one_item(facts: Arguments) -> int:
     """At least one."""
     return 1
 
 
-def one_fewer(given: Arguments) -> int:
+def one_fewer(facts: Arguments) -> int:
     """One fewer than the first argument has."""
-    return max(same_number(given) - 1, 0)
+    return max(same_number(facts) - 1, 0)
 
 
-def fewest(given: Arguments) -> int:
+def fewest(arguments: Arguments) -> int:
     """As many as the shortest argument has."""
-    return min(facts.items for facts in given.values())
+    return min(facts.items for facts in arguments.values())
 
 
-def all_inner(given: Arguments) -> int:
+def all_inner(facts: Arguments) -> int:
     """As many as the lists in the first argument have together."""
-    return next(iter(given.values())).inner_items
+    return next(iter(facts.values())).inner_items
 
 
-def one_if_known(given: Arguments) -> int:
+def one_if_known(arguments: Arguments) -> int:
     """At least one if a list has literal items."""
-    return int(any(facts.order for facts in given.values()))
+    return int(any(facts.order for facts in arguments.values()))
 
 
-def one_if_drawn(given: Arguments) -> int:
+def one_if_drawn(facts: Arguments) -> int:
     """At least one if any is drawn from a list with items; an item that is repeated in the list is drawn once."""
-    return min(given["items"].items, 1) if given["count"].range.low >= 1 else 0
+    return min(facts["items"].items, 1) if facts["count"].range.low >= 1 else 0
 
 
-def rest(given: Arguments) -> int:
+def rest(facts: Arguments) -> int:
     """The items of a slice."""
-    items, start = given["value"].items, given["start"].literal
+    items, start = facts["value"].items, facts["start"].literal
     if not isinstance(start, int):
         return 0
     left = max(items - start, 0) if start >= 0 else min(items, -start)
-    if "count" not in given:
+    if "count" not in facts:
         return left
-    count = given["count"].literal
+    count = facts["count"].literal
     return min(left, max(count, 0)) if isinstance(count, int) else 0
 
 
@@ -266,16 +268,16 @@ def item_of(name: str) -> RangeRule:
     return lambda ranges: ranges.items(name)
 
 
-def same_range(given: ArgumentRanges) -> Interval:
+def same_range(ranges: ArgumentRanges) -> Interval:
     """The range of the first argument."""
-    return given.of("value")
+    return ranges.of("value")
 
 
-def between_ends(given: ArgumentRanges) -> Interval:
+def between_ends(ranges: ArgumentRanges) -> Interval:
     """The range of a value that lies between two ends; of a value that never does, its own."""
-    value, low, high = given.of("value"), given.of("low").low, given.of("high").high
-    found = Interval(max(value.low, low), min(value.high, high))
-    return found if found.low <= found.high else value
+    value, low, high = ranges.of("value"), ranges.of("low").low, ranges.of("high").high
+    clamped = Interval(max(value.low, low), min(value.high, high))
+    return clamped if clamped.low <= clamped.high else value
 
 
 def either(one: str, other: str) -> RangeRule:
@@ -283,14 +285,14 @@ def either(one: str, other: str) -> RangeRule:
     return lambda ranges: ranges.of(one).hull(ranges.of(other))
 
 
-def number_of_items(given: ArgumentRanges) -> Interval:
+def number_of_items(ranges: ArgumentRanges) -> Interval:
     """The number of items of a list, or of characters of a text."""
-    return given.count("value")
+    return ranges.count("value")
 
 
-def absolute(given: ArgumentRanges) -> Interval:
+def absolute(ranges: ArgumentRanges) -> Interval:
     """The absolute value."""
-    return abs(given.of("value"))
+    return abs(ranges.of("value"))
 
 
 def curved(function: str) -> RangeRule:
@@ -303,17 +305,17 @@ def mapped(function: Callable[[float], float]) -> RangeRule:
     return lambda ranges: ranges.of("value").through(function)
 
 
-def rounded(given: ArgumentRanges) -> Interval:
+def rounded(ranges: ArgumentRanges) -> Interval:
     """A rounded number."""
-    digits = given.literal("digits") if "digits" in given else 0
+    digits = ranges.literal("digits") if "digits" in ranges else 0
     if not isinstance(digits, int):
         return ANY
-    return given.of("value").through(lambda end: numbers.rounded(end, digits))
+    return ranges.of("value").through(lambda end: numbers.rounded(end, digits))
 
 
 def end(choose: Callable[..., Interval]) -> RangeRule:
     """Return the rule of the smallest or largest of several numbers, or of the items of a list."""
-    return lambda given: choose(*given.all()) if "b" in given else given.items("a")
+    return lambda ranges: choose(*ranges.all()) if "b" in ranges else ranges.items("a")
 
 
 def position_in(name: str) -> RangeRule:

@@ -188,7 +188,7 @@ def sorted_items(items: Iterable[Item]) -> list[Item]:
     ([1, 2, 2], [1, 1.0], [1, 1.0])
     """
     sortable: list[Any] = list(items)
-    if any(isinstance(each, float) for each in sortable):
+    if any(isinstance(item, float) for item in sortable):
         sortable.sort(key=repr)
     return sorted(sortable)
 

@@ -752,10 +752,10 @@ def _holds(condition: Expr | None, chosen: Mapping[str, str]) -> bool:
 def _check_alike(steps: Steps, statement: Statement, ask: Ask, earlier: Sequence[Ask]) -> None:
     """Report an ask whose reply is read in another way than that of an earlier one of its name."""
 
-    def reading(each: Ask) -> tuple[object, ...]:
-        return each.returns, each.options is None, each.tools, each.settings.top_logprobs
+    def reading(other_ask: Ask) -> tuple[object, ...]:
+        return other_ask.returns, other_ask.options is None, other_ask.tools, other_ask.settings.top_logprobs
 
-    other = next((each for each in earlier if reading(each) != reading(ask)), None)
+    other = next((other_ask for other_ask in earlier if reading(other_ask) != reading(ask)), None)
     if other is not None:
         name = statement.name()
         message = f"`{name.text}` is read in another way here than in the ask of the same name"
@@ -786,7 +786,7 @@ def _with_samples_after(
         program.diagnostics.error("E0301", message, step.span, Label(declared.span, "the step"), help=help_)
         return ask, None
     counted = transitive_dependencies(steps.lowered, {step.text})
-    times = max(getattr(each, "repeat", getattr(each, "samples", 1)) for each in steps.lowered if each.name in counted)
+    times = max(getattr(step, "repeat", getattr(step, "samples", 1)) for step in steps.lowered if step.name in counted)
     return ask.model_copy(update={"samples": ask.samples * times}), SamplesAfter(ask.samples, step.text)
 
 
@@ -832,11 +832,11 @@ def _bind_reply(steps: Steps, statement: Statement, ask: Ask) -> None:
     listed = next((step for step in steps.lowered if isinstance(step, SampleList) and step.of == ask.name), None)
     if listed is not None:  # of an ask of the same name: the list is made after both
         steps.lowered.remove(listed)
-    has_samples = max(each.samples for each in asks) > 1 and ask.options is None
-    if has_samples and not any(_builds_on_samples(steps, each) for each in asks) and "samples" not in fields:
+    has_samples = max(ask_.samples for ask_ in asks) > 1 and ask.options is None
+    if has_samples and not any(_builds_on_samples(steps, ask_) for ask_ in asks) and "samples" not in fields:
         samples = SampleList(name=f"{ask.name}.samples", of=ask.name, fingerprint="")
         steps.lowered.append(samples)
-        most = max(each.samples for each in asks)
+        most = max(ask_.samples for ask_ in asks)
         fields["samples"] = Binding((samples.name,), ListType(of=shown), span=span, most=most)
     steps.scope[ask.name] = Binding(path, type_, fields, span=span)
     steps.define("ask", name, ask.returns or TextType())

@@ -165,14 +165,14 @@ class StepReachability:
 
     def _extend_tree(self, step: Step, case: Case) -> bool | None:
         """Return the result for a case with a new outcome, and add it to the tree."""
-        _, looks, found = self._followed(step, case)
+        _, looks, is_done = self._followed(step, case)
         at = self._trees[id(step)]
         for number, (_, seen) in enumerate(looks, 1):
             assert isinstance(at, _DecisionNode)
             if seen not in at.after:
-                at.after[seen] = _DecisionNode(looks[number][0]) if number < len(looks) else found
+                at.after[seen] = _DecisionNode(looks[number][0]) if number < len(looks) else is_done
             at = at.after[seen]
-        return found
+        return is_done
 
     def _followed(
         self, step: Step, case: Case
@@ -180,9 +180,9 @@ class StepReachability:
         """Return the root of a step's tree, the tests of the case with their outcomes, and the result."""
         self._looks, self._outcomes, self._values = {}, {}, {}
         done = self._done(step, case)
-        found = None if len(done) > 1 else True in done
+        is_done = None if len(done) > 1 else True in done
         looks = list(self._looks.values())
-        return _DecisionNode(looks[0][0]) if looks else found, looks, found
+        return _DecisionNode(looks[0][0]) if looks else is_done, looks, is_done
 
     def _outcome_of(self, key: Hashable, look: Callable[[Case], Hashable], case: Case) -> Any:
         """Return the outcome of a test. Each test is made once a case."""
@@ -206,16 +206,16 @@ class StepReachability:
         """
         if (known := self._outcomes.get(id(step))) is not None:
             return known
-        found = {each == HOLDS for each in (self._value(step.when, case) if step.when is not None else (HOLDS,))}
+        outcomes = {value == HOLDS for value in (self._value(step.when, case) if step.when is not None else (HOLDS,))}
         for earlier in _earlier(step):
-            found = found - {True} | {False} if self._rules_out(earlier, case) else found
-            found = found | {False} if self._rules_out(earlier, case) is None else found
-        if True in found:
+            outcomes = outcomes - {True} | {False} if self._rules_out(earlier, case) else outcomes
+            outcomes = outcomes | {False} if self._rules_out(earlier, case) is None else outcomes
+        if True in outcomes:
             for lacks in self._lacking(step, case):
-                found = {False} if lacks is True else found | {False} if lacks is None else found
-                if found == {False}:
+                outcomes = {False} if lacks is True else outcomes | {False} if lacks is None else outcomes
+                if outcomes == {False}:
                     break
-        self._outcomes[id(step)] = done = frozenset(found)
+        self._outcomes[id(step)] = done = frozenset(outcomes)
         return done
 
     def _rules_out(self, earlier: Expr, case: Case) -> bool | None:
@@ -300,17 +300,17 @@ class StepReachability:
                 return self._yielded(expr, case)
             case Unary(operator="not", value=value):
                 swapped = {HOLDS: FAILS, FAILS: HOLDS, UNDEFINED: UNDEFINED}
-                return frozenset(swapped[each] for each in self._value(value, case))
+                return frozenset(swapped[old] for old in self._value(value, case))
             case Binary(operator="and" | "or", left=left, right=right):
                 ends = FAILS if expr.operator == "and" else HOLDS
                 first = self._value(left, case)
                 after = self._value(right, case) if first - {ends, UNDEFINED} else frozenset[str]()
                 return (first & {ends, UNDEFINED}) | after
         if isinstance(expr, Call) and evaluation_of(expr) is Evaluation.CHOICE:
-            given = arguments_of(expr)
-            condition = self._value(given["condition"], case)
-            this = self._value(given["this"], case) if HOLDS in condition else frozenset[str]()
-            other = self._value(given["other"], case) if FAILS in condition else frozenset[str]()
+            arguments = arguments_of(expr)
+            condition = self._value(arguments["condition"], case)
+            this = self._value(arguments["this"], case) if HOLDS in condition else frozenset[str]()
+            other = self._value(arguments["other"], case) if FAILS in condition else frozenset[str]()
             return condition & {UNDEFINED} | this | other
         parts = [self._value(part, case) for part in parts_of(expr)]
         if isinstance(expr, RecordValue):  # one field may be undefined while another is read
@@ -342,19 +342,19 @@ class StepReachability:
 
     def _may_be_void(self, expr: Expr) -> bool:
         """Return true if an expression can be undefined in some case. Memoised."""
-        found = self._open.get(id(expr))
-        if found is None:
-            found = any(
+        is_open = self._open.get(id(expr))
+        if is_open is None:
+            is_open = any(
                 _is_partial(part) and self._constant(part) in (None, UNDEFINED) for part in subexpressions(expr)
             )
-            found = found or any(
+            is_open = is_open or any(
                 (step := self._step_of(part)) is not None and (_may_lack(step, part) or not self.always(step))
                 for part in subexpressions(expr)
                 if isinstance(part, Ref)
             )
-            self._open[id(expr)] = found
+            self._open[id(expr)] = is_open
             self._case_outcomes.append(expr)
-        return found
+        return is_open
 
     def _constant(self, expr: Expr) -> str | None:
         """Return the state of an expression that reads known data sets and nothing else; None for any other. Memoised:
@@ -371,12 +371,12 @@ class StepReachability:
 
     def _decided(self, expr: Expr) -> bool:
         """Return true if the names of a case determine the value of an expression. Memoised."""
-        found = self._decides.get(id(expr))
-        if found is None:
-            found = names_in(expr) <= self.names and all(is_evaluable(part) for part in subexpressions(expr))
-            self._decides[id(expr)] = found
+        decides = self._decides.get(id(expr))
+        if decides is None:
+            decides = names_in(expr) <= self.names and all(is_evaluable(part) for part in subexpressions(expr))
+            self._decides[id(expr)] = decides
             self._case_outcomes.append(expr)
-        return found
+        return decides
 
 
 def _earlier(step: Step) -> tuple[Expr, ...]:
@@ -454,8 +454,8 @@ def loop_calls(
     The elements of a list in the row are counted exactly. A list from a reply counts as zero at least, and as the bound
     of its loop at most.
     """
-    each = [_in_case(places, case) for case in known] if known is not None else [_in_case(places, {})]
-    least, most = [one for one, _ in each] or [0], [one for _, one in each] or [0]
+    counts = [_in_case(places, case) for case in known] if known is not None else [_in_case(places, {})]
+    least, most = [one for one, _ in counts] or [0], [one for _, one in counts] or [0]
     row = (min(least) if certain else 0, max(most))
     if known is None:
         return CallRange(most[0] * count, least[0] * count if certain else 0, most[0] * count), row
@@ -585,7 +585,7 @@ def _texts(program: Program, step: Retrieve, elements: list[Expr]) -> frozenset[
     data = known_rows(program, used)
     if names_in(step.source) or used - data.keys() or any(part.op == "tree" for part in subexpressions(step.source)):
         return None
-    found: set[str] = set()
+    texts: set[str] = set()
     try:
         for element in evaluate(step.source, {DATA: data}):
             for expr in elements:
@@ -593,10 +593,10 @@ def _texts(program: Program, step: Retrieve, elements: list[Expr]) -> frozenset[
                     value = evaluate(expr, {step.alias: element})
                 except Unavailable:
                     continue
-                found |= {value} if isinstance(value, str) else set()
+                texts |= {value} if isinstance(value, str) else set()
     except Unavailable:
         return None
-    return frozenset(found)
+    return frozenset(texts)
 
 
 def _values(program: Program, expr: Expr) -> Iterator[str]:
@@ -731,9 +731,9 @@ class _Counter:
                     own = self._times(step, times, then)
                     key = f"{step.judgement} {then}"
                     steps.append(escalated.setdefault(key, SharedStep(step, own, samples[step.name])))
-                for each in steps:
-                    each.places.append((places, step))
-                    each.arms.extend([treatment.arms] if treatment.arms else [])
+                for counted_step in steps:
+                    counted_step.places.append((places, step))
+                    counted_step.arms.extend([treatment.arms] if treatment.arms else [])
         for shared_step in shared.values():
             for count in self._of(shared_step):
                 yield count.model_copy(update={"arms": tuple(shared_step.arms)})
@@ -841,15 +841,15 @@ class _Counter:
             return None
         certain, possible = set[str](), set[str]()
         for case in self.cases.cases:
-            found = [reachability.in_case(step, case) for reachability, step in asked.places]
-            if set(found) == {False}:
+            verdicts = [reachability.in_case(step, case) for reachability, step in asked.places]
+            if set(verdicts) == {False}:
                 continue
             for query in pool.queries:
                 text = asked.places[0][0].evaluate(query, case)
                 if text is None:
                     return None
                 possible.add(text)
-                if True in found and self.cases.certain:
+                if True in verdicts and self.cases.certain:
                     certain.add(text)
         return certain, possible
 
@@ -877,7 +877,7 @@ class _Counter:
             sure = any(reachability.in_case(step, {}) for reachability, step in places)
             most, certain = self.cases.count, self.cases.count if sure else 0
         else:
-            found = [[reachability.in_case(step, case) for reachability, step in places] for case in self.cases.cases]
-            certain = sum(1 for each in found if True in each)
-            most = sum(1 for each in found if set(each) != {False})
+            by_case = [[reachability.in_case(step, case) for reachability, step in places] for case in self.cases.cases]
+            certain = sum(1 for in_case in by_case if True in in_case)
+            most = sum(1 for in_case in by_case if set(in_case) != {False})
         return CallRange(most, certain if self.cases.certain else 0, most)

@@ -17,9 +17,9 @@ def lower_converse(steps: Steps, statement: Statement) -> None:
     steps.named(name)
     when = steps.condition(statement)
     statements = statement.of("speaker")
-    speakers = [_speaker(steps, each) for each in statements]
+    speakers = [_speaker(steps, speaker) for speaker in statements]
     _check_two(steps, statement, statements)
-    names = [each.name() for each in statements]
+    names = [speaker.name() for speaker in statements]
     limit = _bound(steps, statement, "limit")
     repeat = _bound(steps, statement, "repeat")
     opens = _opens(steps, statement, names)
@@ -121,8 +121,8 @@ def _until(steps: Steps, statement: Statement, names: list[Name]) -> tuple[Until
         lacking = statement.block.span if statement.block is not None else None
         message = "no role can end this conversation"
         steps.program.diagnostics.error("E0803", message, statement.head, help=help_, lacking=lacking)
-    for each in statements:
-        role, text = each.name("role"), each.text("string")
+    for clause in statements:
+        role, text = clause.name("role"), clause.text("string")
         if not text.value.strip():
             message = "every turn would end it: this text is empty"
             steps.program.diagnostics.error("E0803", message, text.span, help='write what is said: "done"')

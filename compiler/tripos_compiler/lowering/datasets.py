@@ -376,7 +376,7 @@ def lower_joins(program: Program, statement: Statement, dataset: Dataset) -> Fou
             span = written.text("other" if written.has("other") else "column").span
             program.diagnostics.error("E0304", message, span, help=f'write `to "COLUMN"`: the file has {listed}')
             continue
-        later = {each.text("column").value for each in statement.of("join")}
+        later = {join.text("column").value for join in statement.of("join")}
         taken = tuple(sorted(there & (wanted | later)))
         described = tuple(
             DataFile(path=file.path, sha256=file.sha256, rows=rows, captures=dict(file.captures))
@@ -420,7 +420,7 @@ def lower_file(program: Program, statement: Statement, name: str) -> LoadedDatas
     key = _key(program, statement, loaded)
     if key is not None and not key.is_error:
         dataset = dataset.model_copy(update={"key": key.expr})
-    places = {each: (head,) for each, head in fields.heads.items()}
+    places = {field: (head,) for field, head in fields.heads.items()}
     joins = lower_joins(program, statement, dataset)
     return _read(program, statement, fields, dataset, ColumnPlan(dataset, path.span, places), joins)
 
@@ -443,15 +443,15 @@ def lower_like(program: Program, statement: Statement, name: str) -> LoadedDatas
     if not model.sound and path.value == model.dataset.source:
         program.diagnostics.follows()
         return model
-    given = model.dataset
-    dataset = given.model_copy(update={"name": name, "source": path.value, "files": ()})
-    fields = Fields(attempt, list(given.fields), list(model.poisoned), dict(model.spans), {})
-    if model.poisoned or not given.fields or model.joined is None:
+    shared = model.dataset
+    dataset = shared.model_copy(update={"name": name, "source": path.value, "files": ()})
+    fields = Fields(attempt, list(shared.fields), list(model.poisoned), dict(model.spans), {})
+    if model.poisoned or not shared.fields or model.joined is None:
         program.diagnostics.follows()
     places = {
-        data_field.name: (path.span, Label(model.spans[data_field.name], "the field")) for data_field in given.fields
+        data_field.name: (path.span, Label(model.spans[data_field.name], "the field")) for data_field in shared.fields
     }
-    joins = FoundJoins(given.joins, model.joined) if model.joined is not None else None
+    joins = FoundJoins(shared.joins, model.joined) if model.joined is not None else None
     return _read(program, statement, fields, dataset, ColumnPlan(dataset, path.span, places), joins)
 
 
@@ -642,12 +642,12 @@ def known_data(program: Program, expr: Expr, report: Callable[[str], None] | Non
     for part in subexpressions(expr):
         match part:
             case Data(dataset=name):
-                found: Any = data.setdefault(name, program.known_rows(name))
+                known: Any = data.setdefault(name, program.known_rows(name))
             case Branches(tree=name):
-                found = trees.setdefault(name, branches_of(program, name))
+                known = trees.setdefault(name, branches_of(program, name))
             case _:
                 continue
-        if found is None:
+        if known is None:
             if report is not None:
                 report(name)
             return None

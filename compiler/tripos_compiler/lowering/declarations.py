@@ -1,4 +1,5 @@
-"""Lowering of the small declarations: benchmark, titles, roles, axes, arms, metrics, tools and trees.
+"""Lowering of the small declarations: benchmark, titles, roles, axes, arms, metrics, tools and trees;
+and the order of declarations that build on each other.
 
 A draft of a tree is a file `NAME.draft.yaml` or `.json`. Approving it creates `NAME.yaml` and next to it
 `NAME.approved.json`, with the SHA-256 of the approved text and the person who approved it. A tree written by a person
@@ -8,7 +9,8 @@ needs neither.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -204,7 +206,7 @@ def _default_role(program: Program, statement: Statement) -> str | None:
     written = statement.find_name("role")
     if written is None or not program.is_declared("role", written):
         return None
-    other = next(each for each in program.of("role") if each.name().text == written.text)
+    other = next(role for role in program.of("role") if role.name().text == written.text)
     name = statement.name().text
     message = help_ = ""
     if statement.has("compared"):
@@ -523,11 +525,11 @@ def _lower_function(program: Program, statement: Statement, tool: Tool) -> None:
         elif of[own.text].kind == "optional" and own.text not in python.optional:
             help_ = f"write `{own.text}=None` there, or a type without `?` here"
             differs(f"`{plugin.function}` must be given `{own.text}`, which may be left out", own.span, help_)
-    for missing in [each for each in taken if each not in of and each not in python.optional]:
+    for missing in [name for name in taken if name not in of and name not in python.optional]:
         message = f"`{plugin.function}` needs `{missing}`, which `{tool.name}` does not take"
         differs(message, statement.name().span, f"add `{missing}` to the tool")
     own_ = {"name": name, "parameters": of, "returns": JsonType(), "external": "tool"}
-    optional = tuple(each for each, type_ in of.items() if type_.kind == "optional")
+    optional = tuple(name for name, type_ in of.items() if type_.kind == "optional")
     program.plugins[name] = plugin.model_copy(update={**own_, "optional": optional})
 
 
@@ -610,15 +612,15 @@ def approved_name(path: str) -> str | None:
     return own.with_name(f"{own.stem.removesuffix(DRAFT)}{own.suffix}").as_posix()
 
 
-def tree_files(program: Program, path: Text, found: Sequence[ResolvedFile]) -> tuple[TreeFile, ...]:
+def tree_files(program: Program, path: Text, resolved: Sequence[ResolvedFile]) -> tuple[TreeFile, ...]:
     """Return the files of a tree with their approvals. Reports files that are not approved.
 
     Skips approvals, and drafts whose approved file is also there. Raises `DataError` if no file is left or an approval
     cannot be read.
     """
-    names = {file.path for file in found}
+    names = {file.path for file in resolved}
     files: list[TreeFile] = []
-    for file in found:
+    for file in resolved:
         if PurePosixPath(file.path).stem.endswith(APPROVED) or approved_name(file.path) in names:
             continue
         if approved_name(file.path) is not None:
@@ -650,8 +652,8 @@ def _approval(program: Program, path: Text, file: ResolvedFile) -> tuple[str, st
         (resolved_file,) = program.data.find(approval_name(own), path.span.source.path)
     except (DataError, ValueError):
         return None
-    said = program.data.document(resolved_file)
-    match said:
+    approval = program.data.document(resolved_file)
+    match approval:
         case {"sha256": str(sha256), "approved_by": str(by)}:
             return sha256, by
     raise DataError(f"{resolved_file.path} is no approval", "remove it, or approve the tree again: `tripos approve`")
@@ -677,7 +679,7 @@ def branches_of(program: Program, name: str) -> Mapping[str, Any] | None:
     Few data sets are made from a tree, and trees are small, so nothing is cached.
     """
     tree = program.trees.get(name)
-    statement = next((each for each in program.of("tree") if each.name().text == name), None)
+    statement = next((declared for declared in program.of("tree") if declared.name().text == name), None)
     if tree is None or statement is None:
         return None
     try:
@@ -742,3 +744,45 @@ def _read(program: Program, path: Text, file: ResolvedFile) -> ParsedTree | None
 def _where(file: ResolvedFile, fault: TreeFault) -> str:
     line = "" if fault.line is None else f", line {fault.line}"
     return f"{file.path}{line}: {fault.message}"
+
+
+def in_order(needs: Mapping[str, Collection[str]]) -> tuple[list[str], list[list[str]]]:
+    """Return the names, each after those that it needs and otherwise as given, and the cycles.
+
+    A cycle begins with the name that is given first, and each name needs the next. Cycles have no name in common. A
+    need without an entry is ignored.
+
+    >>> in_order({"a": ["c"], "b": [], "c": []})
+    (['c', 'a', 'b'], [])
+    >>> in_order({"a": ["b"], "b": ["c"], "c": ["b"]})
+    (['b', 'a', 'c'], [['b', 'c']])
+    """
+    left = {name: [need for need in wanted if need in needs] for name, wanted in needs.items()}
+    cycles: list[list[str]] = []
+    while (cycle := _cycle(left)) is not None:
+        start = cycle.index(min(cycle, key=list(needs).index))
+        cycles.append([*cycle[start:], *cycle[:start]])
+        left |= {name: [] for name in cycle}
+    return _sorted(left), cycles
+
+
+def _cycle(needs: Mapping[str, Collection[str]]) -> list[str] | None:
+    try:
+        TopologicalSorter(needs).prepare()
+    except CycleError as error:
+        # graphlib repeats the first name at the end, and puts each name before its user.
+        cycle: list[str] = error.args[1][:0:-1]
+        return cycle
+    return None
+
+
+def _sorted(needs: Mapping[str, Collection[str]]) -> list[str]:
+    ordered: dict[str, None] = {}
+    waiting = list(needs)[::-1]
+    while waiting:
+        missing = [need for need in needs[waiting[-1]] if need not in ordered]
+        if missing:
+            waiting += reversed(missing)
+        else:
+            ordered[waiting.pop()] = None
+    return list(ordered)

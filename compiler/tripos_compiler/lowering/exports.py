@@ -272,7 +272,7 @@ def _treatment(program: Program, statement: Statement, scenario: Scenario, step:
         if any(isinstance(one, Ask) and one.name == step.text for one in treatment.steps)
     ]
     if not asking:
-        asks = sorted({each.name for each in scenario.steps if isinstance(each, Ask)})
+        asks = sorted({step.name for step in scenario.steps if isinstance(step, Ask)})
         help_ = f"it asks {', '.join(f'`{ask}`' for ask in asks)}" if step.text not in asks else "look at its `when`"
         program.diagnostics.error("E0201", f"`{scenario.name}` does not ask `{step.text}`", step.span, help=help_)
         return None
@@ -300,7 +300,7 @@ def _follows_from_row(program: Program, treatment: Treatment, step: Name) -> boo
         message = f"`{step.text}` is answered by {what}, and training data are texts"
         program.diagnostics.error("E0301", message, step.span, help="name a step that is answered by a text")
         return False
-    free = {each.name for each in treatment.steps if isinstance(each, Retrieve) and each.using is None}
+    free = {step.name for step in treatment.steps if isinstance(step, Retrieve) and step.using is None}
     if waits := [need for need in ask.needs if need not in free]:
         message = f"`{step.text}` is asked about what `{waits[0]}` yields, and an export asks nobody"
         program.diagnostics.error("E0301", message, step.span, help="name a step that needs only the row")
@@ -367,11 +367,11 @@ def lower_pairing(program: Program, statement: Statement, pairs: Statement) -> P
         return None
     asks, partner = asked
     where = None if (node := pairs.find("filter")) is None else check_condition(program, node, scope)
-    values = [each.syntax("value") for each in statement.of("pair_group")]
+    values = [clause.syntax("value") for clause in statement.of("pair_group")]
     groups = [check(program, value, scope, TextType(), "a group") for value in values]
     prompt = _prompt(program, scope, statement)
     returns = _example_form(program, statement, asks, examples)
-    replies = [_reply(program, scope, each) for each in statement.of("pair_reply")]
+    replies = [_reply(program, scope, clause) for clause in statement.of("pair_reply")]
     held = _held_out_datasets(program, statement)
     margin = pairs.find("number")
     use = statement.one_of("pair_use")
@@ -417,19 +417,19 @@ def _request_and_partner(
     `rows`; None if one is wrong.
     """
     asked_as, partner = statement.one_of("asked_as"), statement.one_of("partner")
-    for each in (asked_as, partner):
-        if each is not None and not examples:
+    for clause in (asked_as, partner):
+        if clause is not None and not examples:
             message = "pairs are of the texts of a row, and this is said of examples"
-            program.diagnostics.error("E0202", message, each.head, help="write `examples from DATASET`")
+            program.diagnostics.error("E0202", message, clause.head, help="write `examples from DATASET`")
             return None
-    beside = None
+    partner_row = None
     if partner is not None:
-        found = lower_partner(program, partner, scope)
-        if found is None or not _check_not_evaluated(program, found[0].dataset, partner.name("dataset")):
+        lowered = lower_partner(program, partner, scope)
+        if lowered is None or not _check_not_evaluated(program, lowered[0].dataset, partner.name("dataset")):
             return None
-        beside, rows[found[0].alias], scope[found[0].alias] = found
+        partner_row, rows[lowered[0].alias], scope[lowered[0].alias] = lowered
     if asked_as is None:
-        return None, beside
+        return None, partner_row
     if statements := statement.of("pair_prompt"):
         message = f"export `{statement.name().text}` has a prompt of its own, or asks what a scenario does, not both"
         program.diagnostics.error(
@@ -437,7 +437,7 @@ def _request_and_partner(
         )
         return None
     asks = lower_scenario_request(program, asked_as, rows)
-    return None if asks is None else (asks, beside)
+    return None if asks is None else (asks, partner_row)
 
 
 def _example_form(program: Program, statement: Statement, asks: ScenarioRequest | None, examples: bool) -> Type | None:
@@ -471,15 +471,15 @@ def _held_out_datasets(program: Program, statement: Statement) -> tuple[str, ...
     names = holds.many("subsets")
     if not check_own_line(program, names, ("pairs", "examples", "for", "group", "prompt", "reply", "returns")):
         return ()
-    found = []
+    datasets = []
     for name in names:
         if not isinstance(name, Name):
             program.diagnostics.error("E0106", "name a data set", name.span, help="`holds out DATASET`")
             break
         if rows_of_file(program, name, "its texts are not known yet") is None:
             break
-        found.append(name.text)
-    return tuple(found)
+        datasets.append(name.text)
+    return tuple(datasets)
 
 
 def _check_not_evaluated(program: Program, dataset: str, written: Name) -> bool:
@@ -507,15 +507,15 @@ def _prompt(program: Program, scope: Scope, statement: Statement) -> Template | 
 def _reply(program: Program, scope: Scope, statement: Statement) -> PairedReply | None:
     """Lower `reply VALUE [from LIST as ALIAS] [by WHO] [worth WORTH] [when COND]`; None if it is wrong."""
     attempt = program.diagnostics.attempt()
-    each, alias, listed = None, statement.find_name("alias"), statement.find("list")
+    elements, alias, listed = None, statement.find_name("alias"), statement.find("list")
     if listed is not None and alias is not None:
-        each = check(program, listed, scope)
-        element = _element(each.type)
+        elements = check(program, listed, scope)
+        element = _element(elements.type)
         if alias.text in scope:
             message = f"`{alias.text}` is the row already"
             program.diagnostics.error("E0202", message, alias.span, help="give it another name: `as x`")
-        elif element is None and not each.is_error:
-            message = f"`{type_notation(each.type)}` holds nothing to reply with"
+        elif element is None and not elements.is_error:
+            message = f"`{type_notation(elements.type)}` holds nothing to reply with"
             program.diagnostics.error("E0301", message, listed.span, help="name a list or a dialogue")
         if element is None or attempt.failed:
             return None
@@ -533,7 +533,7 @@ def _reply(program: Program, scope: Scope, statement: Statement) -> PairedReply 
         return None
     return PairedReply(
         text=text.expr,
-        each=expr_of(each),
+        each=expr_of(elements),
         alias=alias.text if alias is not None else None,
         worth=Literal_(value=0) if worth is None else worth.expr,
         by=expr_of(by),
@@ -669,7 +669,7 @@ def _role(program: Program, role: Name) -> bool:
         return False
     if program.roles[role.text].kind == "compared":
         return True
-    compared = [each.name for each in program.roles.values() if each.kind == "compared"]
+    compared = [role.name for role in program.roles.values() if role.kind == "compared"]
     help_ = f"write `of {compared[0]}`" if compared else "mark the role under test: `role candidate compared`"
     message = f"`{role.text}` is not compared, so none of its models is better than another"
     program.diagnostics.error("E0208", message, role.span, help=help_)
@@ -713,7 +713,7 @@ def _shows_media(ask: Ask, scenario: Scenario) -> bool:
     if any(media_printed(template) for text in texts if text is not None for template in text.values()):
         return True
     before = (step for step in scenario.steps if isinstance(step, Ask) and step.name == ask.continues)
-    return any(_shows_media(each, scenario) for each in before)
+    return any(_shows_media(earlier, scenario) for earlier in before)
 
 
 def _best(reading: FigureContext, statement: Statement) -> tuple[str, tuple[str, ...]] | None:
@@ -748,30 +748,32 @@ def _note_use(program: Program, syntax: Syntax) -> None:
 def _pairs(reading: FigureContext, statement: Statement, rows: Name | None) -> tuple[str, tuple[str, ...]] | None:
     """Return the score by which one reply is better than another."""
     syntax = statement.syntax("measure")
-    found = find_operand(reading, syntax)
-    if found is None:
+    operand = find_operand(reading, syntax)
+    if operand is None:
         return None
-    if isinstance(found, LoweredMeasure):
-        message = f"`{found.measure.name}` is a measure: it says which model is better, and of no reply"
+    if isinstance(operand, LoweredMeasure):
+        message = f"`{operand.measure.name}` is a measure: it says which model is better, and of no reply"
         reading.error("E0301", message, syntax.span, "name a scorer or a score")
         return None
-    if found.kind == "compare" or not found.stored:
-        reading.error("E0301", f"`{found.name}` is no score of a single reply", syntax.span, "name a scorer or a score")
+    if operand.kind == "compare" or not operand.stored:
+        reading.error(
+            "E0301", f"`{operand.name}` is no score of a single reply", syntax.span, "name a scorer or a score"
+        )
         return None
-    if found.type.kind == "choice" and not found.type.worth:
-        message = f"`{found.name}` is a choice among names, of which none is better than another"
+    if operand.type.kind == "choice" and not operand.type.worth:
+        message = f"`{operand.name}` is a choice among names, of which none is better than another"
         reading.error("E0301", message, syntax.span, "give each name a number: `choice(A: 1, B: 0)`")
         return None
-    if rows is not None and rows.text not in found.of and found.complete:
-        message = f"`{found.name}` says nothing of `{rows.text}`: it scores {_listed(found)}"
+    if rows is not None and rows.text not in operand.of and operand.complete:
+        message = f"`{operand.name}` says nothing of `{rows.text}`: it scores {_listed(operand)}"
         reading.error("E0301", message, syntax.span, f"name a score of `{rows.text}`")
         return None
-    name = f"{found.within}.{found.name}" if found.within is not None else found.name
+    name = f"{operand.within}.{operand.name}" if operand.within is not None else operand.name
     return name, ()
 
 
-def _listed(found: Operand) -> str:
-    return " and ".join(f"`{name}`" for name in sorted(found.of))
+def _listed(operand: Operand) -> str:
+    return " and ".join(f"`{name}`" for name in sorted(operand.of))
 
 
 def _margin(program: Program, statement: Statement) -> float:
@@ -875,7 +877,7 @@ def _warn_of_small_strata(program: Program, statement: Statement, take: int, per
     ]
     if not small:
         return
-    most, scenario, cell = min(small, key=lambda found: found[0])
+    most, scenario, cell = min(small, key=lambda stratum: stratum[0])
     where = "".join(f", {axis} {value}," for axis, value in cell.items()).replace(",,", ",")
     items = "1 item" if most == 1 else f"{most} items"
     message = f"scenario `{scenario.name}`{where} has {items} at most, fewer than {take}"
@@ -892,14 +894,14 @@ def _strata(program: Program, scenario: Scenario, per: tuple[str, ...]) -> Itera
     """
     axes = [program.axes[name] for name in scenario.axes]
     parting = [axis for axis in axes if axis.name in per]
-    each = _items_of_a_cell(program, scenario)
+    item_counts = _items_of_a_cell(program, scenario)
     if math.prod(len(axis.values) for axis in parting) > MOST_STRATA:
         return
     for values in product(*(axis.values for axis in parting)):
         cell = {axis.name: value.name for axis, value in zip(parting, values, strict=True)}
         cells = count_cells([_only(axis, cell) for axis in axes])
         if cells:
-            yield cell, scenario.row_count if each is None else cells * each
+            yield cell, scenario.row_count if item_counts is None else cells * item_counts
 
 
 def _only(axis: Axis, cell: Mapping[str, str]) -> Axis:

@@ -140,7 +140,7 @@ class StepFingerprints:
     def _with_voting_rule(self, step: Score | Column, source: object) -> object:
         """Return `source` with the rule for divided panels, if a score has a condition on a panel's choice."""
         used = [self.done[name] for name in sorted(names_in(step.value)) if name in self.done]
-        scorers = (self.program.scorers[each.scorer] for each in used if isinstance(each, Verdict))
+        scorers = (self.program.scorers[step.scorer] for step in used if isinstance(step, Verdict))
         chosen = any(isinstance(scorer.gives, ChoiceType) and self._is_panel(scorer.role) for scorer in scorers)
         return [source, {"divided panels": "vote"}] if chosen else source
 
@@ -193,7 +193,7 @@ class StepFingerprints:
         rubric = [self.program.metrics[name] for name in step.metrics] if isinstance(step, Grade) else []
         if isinstance(judge.gives, ChoiceType):  # the judge gives the name, whatever its value
             judge = judge.model_copy(update={"gives": judge.gives.model_copy(update={"worth": ()})})
-        own = [self._content_of(each) for each in (judge, _about_elements(step), *rubric)]
+        own = [self._content_of(part) for part in (judge, _about_elements(step), *rubric)]
         return digest([self.place, own, self._needed(step.judged)])
 
     def _value(
@@ -223,20 +223,20 @@ class StepFingerprints:
 
     def _condition_digest(self, step: Step) -> str:
         """Return a digest of all conditions that decide whether a step is asked; empty without any."""
-        deciding = [self._deciding(each) for each in (*(self.done[name] for name in sorted(step.needs)), step)]
+        deciding = [self._deciding(needed) for needed in (*(self.done[name] for name in sorted(step.needs)), step)]
         return digest(deciding) if any(deciding) else ""
 
     def _deciding(self, step: Step) -> list[object]:
         """Return the conditions of a step that decide which of its replies are requested."""
-        found: list[object] = [] if step.when is None else [self._condition(step.when)]
+        parts: list[object] = [] if step.when is None else [self._condition(step.when)]
         if isinstance(step, JudgedStep) and step.earlier:
-            found.append([self._condition(expr) for expr in step.earlier])
+            parts.append([self._condition(expr) for expr in step.earlier])
         if isinstance(step, Verdict):
             cut = (loop for loop in step.loops if loop.where is not None or loop.most is not None)
-            found += [[loop.alias, _json_part(loop.where), self.outside(loop.where), loop.most] for loop in cut]
+            parts += [[loop.alias, _json_part(loop.where), self.outside(loop.where), loop.most] for loop in cut]
         if isinstance(step, JudgedStep) and (judge := self.program.scorers[step.scorer]).then is not None:
-            found.append([judge.then, judge.unsure_below])
-        return found
+            parts.append([judge.then, judge.unsure_below])
+        return parts
 
     def _content_of(self, part: Part) -> object:
         """Return the content of a part: every field that counts and is not its default, the labels it prints or offers,
@@ -251,18 +251,18 @@ class StepFingerprints:
         """Return what an expression reads from outside the row: data sets, trees, user's functions, and versions of
         library functions.
         """
-        found: list[object] = []
+        versions: list[object] = []
         for part in () if expr is None else serialized_parts(expr):
             if isinstance(part, Data):
-                found.append(self._data(part.dataset))
+                versions.append(self._data(part.dataset))
             elif isinstance(part, TreeValue) and part.tree in self.program.trees:
-                found.append(self.program.trees[part.tree].sha256)
+                versions.append(self.program.trees[part.tree].sha256)
             elif isinstance(part, Call) and part.function in self.program.plugins:
                 plugin = self.program.plugins[part.function]
-                found.append([plugin.function, plugin.version, _json_part(plugin.returns)])
+                versions.append([plugin.function, plugin.version, _json_part(plugin.returns)])
             elif isinstance(part, Call):
-                found += version_fingerprint(part.function, version_of(part.function))
-        return found
+                versions += version_fingerprint(part.function, version_of(part.function))
+        return versions
 
     def _data(self, name: str) -> object:
         """Return what determines the rows of a data set."""

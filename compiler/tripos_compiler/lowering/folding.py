@@ -51,8 +51,8 @@ PartT = TypeVar("PartT", bound=Part)
 def map_part(part: PartT, change: Callable[[Expr], Expr]) -> PartT:
     """Return a part of a plan with every expression in it changed by `map_expression`."""
     kept = {name: getattr(part, name) for name in type(part).model_fields}
-    found = {name: _mapped(value, change) for name, value in kept.items()}
-    return part.model_copy(update={name: value for name, value in found.items() if value is not kept[name]})
+    mapped = {name: _mapped(value, change) for name, value in kept.items()}
+    return part.model_copy(update={name: value for name, value in mapped.items() if value is not kept[name]})
 
 
 def _mapped(value: Any, change: Callable[[Expr], Expr]) -> Any:
@@ -62,9 +62,9 @@ def _mapped(value: Any, change: Callable[[Expr], Expr]) -> Any:
         case Part():
             return map_part(value, change)
         case dict():
-            return {key: _mapped(each, change) for key, each in value.items()}
+            return {key: _mapped(part, change) for key, part in value.items()}
         case tuple():
-            return tuple(_mapped(each, change) for each in value)
+            return tuple(_mapped(part, change) for part in value)
     return value
 
 
@@ -159,13 +159,13 @@ def _folded(value: Any, chosen: Mapping[str, str], labels: Mapping[str, Mapping[
             return fold_part(value, chosen, labels)
         case dict():
             return {
-                key: _template(each, chosen, labels, key)
-                if isinstance(each, Template)
-                else _folded(each, chosen, labels)
-                for key, each in value.items()
+                key: _template(part, chosen, labels, key)
+                if isinstance(part, Template)
+                else _folded(part, chosen, labels)
+                for key, part in value.items()
             }
         case tuple():
-            return tuple(new for new in (_folded(each, chosen, labels) for each in value) if new is not None)
+            return tuple(new for new in (_folded(part, chosen, labels) for part in value) if new is not None)
     return value
 
 
@@ -216,16 +216,16 @@ def _hole(hole: Hole, chosen: Mapping[str, str], labels: Mapping[str, Mapping[st
 def _parts(
     parts: tuple[str | Hole, ...], chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]], language: str
 ) -> tuple[str | Hole, ...]:
-    found: list[str | Hole] = []
+    folded: list[str | Hole] = []
     for part in parts:
         if isinstance(part, Hole):
-            found.append(_hole(part, chosen, labels, language))
+            folded.append(_hole(part, chosen, labels, language))
         else:
-            found.append(part)
+            folded.append(part)
     merged: list[str | Hole] = []
-    for each in found:
-        if isinstance(each, str) and merged and isinstance(merged[-1], str):
-            merged[-1] += each
+    for joined in folded:
+        if isinstance(joined, str) and merged and isinstance(merged[-1], str):
+            merged[-1] += joined
         else:
-            merged.append(each)
+            merged.append(joined)
     return tuple(merged)

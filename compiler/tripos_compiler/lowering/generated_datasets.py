@@ -18,7 +18,7 @@ from tripos_compiler.language.references import (
 from tripos_compiler.library.types import element_type, type_notation, without_optional
 from tripos_compiler.lowering.call_counts import may_be_undefined
 from tripos_compiler.lowering.datasets import check_key, lower_file, lower_like
-from tripos_compiler.lowering.dependency_order import in_order
+from tripos_compiler.lowering.declarations import in_order
 from tripos_compiler.lowering.generation_sources import (
     GenerationLowering,
     GenerationStep,
@@ -130,11 +130,11 @@ def lower_author(making: GenerationLowering) -> None:
     """Lower the role that writes the rows, if there is one."""
     statement, role = making.statement, making.statement.find_name("role")
     if role is None:
-        said = next((inner for inner in statement.body if inner.construct in ASKED), None)
-        if said is not None:
-            message = f"no role is asked, so `{said.construct}` is said to nobody"
+        author = next((inner for inner in statement.body if inner.construct in ASKED), None)
+        if author is not None:
+            message = f"no role is asked, so `{author.construct}` is said to nobody"
             making.error(
-                "E0206", message, said.head, help=f"say who writes the rows: `dataset {making.row_name} by ROLE …`"
+                "E0206", message, author.head, help=f"say who writes the rows: `dataset {making.row_name} by ROLE …`"
             )
             making.open = True
         return
@@ -590,7 +590,7 @@ def _fails_before(made: GeneratedDataset) -> bool:
     exprs: list[Expr] = []
     for number, step in enumerate(made.steps):
         if not isinstance(step, Derived):
-            late = {name for each in made.steps[number:] for name in _fields_of(each)}
+            late = {name for step in made.steps[number:] for name in _fields_of(step)}
             prompts = step if isinstance(step, Ask) else step.ask
             exprs += [expr for part in (prompts.system, prompts.prompt) for expr in expressions_of(part)]
             exprs += [step.below] if isinstance(step, Walk) and step.below is not None else []
@@ -680,7 +680,7 @@ def _lower_in_order(program: Program, kept: LoweredCache) -> None:
     by_name: dict[str, Statement] = {}
     for statement in statements:
         by_name.setdefault(statement.name().text, statement)
-    order, cycles = in_order({name: sorted(_dependencies(each)) for name, each in by_name.items()})
+    order, cycles = in_order({name: sorted(_dependencies(statement)) for name, statement in by_name.items()})
     for cycle in cycles:
         message = f"these data sets are made from each other in a circle: {' → '.join([*cycle, cycle[0]])}"
         if len(cycle) == 1:
@@ -731,15 +731,15 @@ def _dependencies(statement: Statement) -> set[str]:
         own.add(source.text)
     own |= {name.text for name in free_names(context.syntax("axes"))} if context is not None else set()
     inside = {name.text for name in free_variables_of(statement)} | {
-        name for each in statement.body for name in _outer_names(each)
+        name for inner in statement.body for name in _outer_names(inner)
     }
     return {name.text for name in free_names(source)} | (inside - own)
 
 
 def _outer_names(statement: Statement) -> set[str]:
     """Return the names in a statement of the block that refer to something outside it."""
-    found = {name.text for name in free_variables_of(statement)}
+    names = {name.text for name in free_variables_of(statement)}
     if statement.construct not in ("walk", "verify"):
-        return found
+        return names
     own = {field.name().text for returns in statement.of("returns") for field in returns.body} | {"branches"}
-    return (found | {name for inner in statement.body for name in _outer_names(inner)}) - own
+    return (names | {name for inner in statement.body for name in _outer_names(inner)}) - own

@@ -129,13 +129,13 @@ class GenerationLowering:
 
     def bindings(self, *path: str) -> dict[str, Binding]:
         """Return the bindings of the fields so far. `path` names the row."""
-        found = {name: Binding((*path, name)) for name in self.poisoned}
+        by_name = {name: Binding((*path, name)) for name in self.poisoned}
         for data_field in self.fields:
             span, own = self.spans[data_field.name], (*path, data_field.name)
-            found[data_field.name] = Binding(
+            by_name[data_field.name] = Binding(
                 own, data_field.type, record_fields(own, data_field.type, span), span=span, secret=data_field.secret
             )
-        return found
+        return by_name
 
     def row(self) -> dict[str, Binding]:
         """Return the scope once a part of the row exists, including the fields so far."""
@@ -458,9 +458,9 @@ def lower_start(making: GenerationLowering, statement: Statement, tree: Name) ->
     starts = _meant(making, type_, branches)
     missing = [value for value in type_.values if value not in starts]
     if missing:
-        named = ", ".join(f"`{each}`" for each in missing[:SHOWN])
+        named = ", ".join(f"`{branch}`" for branch in missing[:SHOWN])
         more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
-        tops = ", ".join(f"`{each}`" for each in [*branches][:SHOWN])
+        tops = ", ".join(f"`{branch}`" for branch in [*branches][:SHOWN])
         help_ = f"at its top there is {tops}{' …' if len(branches) > SHOWN else ''}: call them alike"
         making.error("E0398", f"`{tree.text}` has no branch for {named}{more}", node.span, help=help_)
         return None
@@ -490,13 +490,13 @@ def _meant(making: GenerationLowering, type_: Type, branches: Mapping[str, Any])
     """Return the top branches that the values of a choice mean."""
     assert type_.kind == "choice"
     axis = making.program.axes.get(type_.axis) if type_.axis is not None else None
-    found: dict[str, str] = {}
+    meanings: dict[str, str] = {}
     for value in type_.values:
         for text in (value, *_labels(axis, value)):
             if text in branches:
-                found[value] = text
+                meanings[value] = text
                 break
-    return found
+    return meanings
 
 
 def _labels(axis: Axis | None, value: str) -> tuple[str, ...]:
@@ -554,7 +554,7 @@ def _starts(program: Program, made: GeneratedDataset, step: Walk) -> Counter[str
     conditions = [expr for expr in (step.below, made.where) if expr is not None]
     if not rows or any(part.op in ("data", "tree") for expr in conditions for part in subexpressions(expr)):
         return None
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     own = made.name.rpartition(".")[2]
     assert step.below is not None
     try:
@@ -562,10 +562,10 @@ def _starts(program: Program, made: GeneratedDataset, step: Walk) -> Counter[str
             names = {own: row, **({made.alias: row} if made.alias is not None else {})}
             if made.where is None or evaluate(made.where, names):
                 value = evaluate(step.below, names)
-                found[step.starts.get(value, value)] += 1
+                counts[step.starts.get(value, value)] += 1
     except (Unavailable, KeyError):  # such as a field that exists only once the row is generated
         return None
-    return found if found and made.rows % found.total() == 0 else None
+    return counts if counts and made.rows % counts.total() == 0 else None
 
 
 def _below(branches: Mapping[str, Any], path: str) -> ParsedTree:

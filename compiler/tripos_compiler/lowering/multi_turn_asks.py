@@ -83,9 +83,9 @@ class LoopUser:
     question: Request
     ends: tuple[str, ...]
 
-    def ended(self, said: Expr) -> Expr:
-        """Return the condition that the user's turn `said` ends the loop."""
-        over = any_of(*(call(texts.contains, said, lit(end)) for end in self.ends))
+    def ended(self, utterance: Expr) -> Expr:
+        """Return the condition that the user's turn `utterance` ends the loop."""
+        over = any_of(*(call(texts.contains, utterance, lit(end)) for end in self.ends))
         return lit(False) if over is None else over
 
 
@@ -130,9 +130,9 @@ def lower_state(steps: Steps, statement: Statement, tools: Sequence[Tool], *, ar
 def _ending_tools(steps: Steps, statement: Statement, tools: Sequence[Tool], are_tools_known: bool) -> tuple[str, ...]:
     """Return the tools whose call ends the loop of an ask."""
     program, role = steps.program, statement.name("role").text
-    found: list[str] = []
-    for each in statement.of("called") if statement.of("state") else ():
-        caller, tool = each.name("role"), each.name("tool")
+    ending: list[str] = []
+    for clause in statement.of("called") if statement.of("state") else ():
+        caller, tool = clause.name("role"), clause.name("tool")
         if role not in program.roles:
             program.diagnostics.follows()
         elif caller.text != role:
@@ -143,12 +143,12 @@ def _ending_tools(steps: Steps, statement: Statement, tools: Sequence[Tool], are
         elif tool.text not in [one.name for one in tools] and are_tools_known:
             message, help_ = f"`{tool.text}` is none of the tools of this ask", "name it after `tools` too"
             program.diagnostics.error("E0201", message, tool.span, help=help_, unknown=tool.text)
-        elif tool.text in found:
+        elif tool.text in ending:
             message = f"the call of `{tool.text}` ends this loop already"
-            program.diagnostics.error("E0202", message, each.head, help="remove one")
+            program.diagnostics.error("E0202", message, clause.head, help="remove one")
         else:
-            found.append(tool.text)
-    return tuple(found)
+            ending.append(tool.text)
+    return tuple(ending)
 
 
 def _user(steps: Steps, statement: Statement) -> LoopUser | None:
@@ -163,8 +163,8 @@ def _user(steps: Steps, statement: Statement) -> LoopUser | None:
         help_ = "declare a role for the user; one model may fill both"
         program.diagnostics.error("E0202", f"`{role.text}` cannot be its own user", role.span, help=help_)
     ends: list[str] = []
-    for each in statement.of("until"):
-        speaker, text = each.name("role"), each.text("string")
+    for condition in statement.of("until"):
+        speaker, text = condition.name("role"), condition.text("string")
         if speaker.text != role.text:
             message, help_ = f"`{speaker.text}` is not the user", f"write `until {role.text} says …`"
             program.diagnostics.error("E0201", message, speaker.span, help=help_, unknown=speaker.text)
@@ -196,10 +196,10 @@ def add_loop_turns(steps: Steps, statement: Statement, first: Ask, loop: ToolLoo
             ask = ask.model_copy(update={**alone, "when": all_of(first.when, before.more)})
         answer = None if user is None else _answer(first, ask, user)
         turns.append(_LoopTurn(ask, answer, user, loop.ends))
-        for each in (ask, answer):
-            if each is not None:
-                steps.lowered.append(each)
-                steps.model_steps[each.name] = name
+        for step in (ask, answer):
+            if step is not None:
+                steps.lowered.append(step)
+                steps.model_steps[step.name] = name
     type_ = tool_loop_type(first.tools, called=bool(loop.ends))
     steps.scope[name.text] = _loop_binding(name, type_, turns)
     steps.define("ask", name, type_)
@@ -258,8 +258,8 @@ class _LoopTurn:
         return ref
 
 
-def _prompt(steps: Steps, said: Expr) -> Texts:
-    hole = Hole(expr=said, type=TextType())
+def _prompt(steps: Steps, utterance: Expr) -> Texts:
+    hole = Hole(expr=utterance, type=TextType())
     return {language: Template(parts=(hole,)) for language in steps.program.languages}
 
 
@@ -505,7 +505,7 @@ def add_element_asks(steps: Steps, statement: Statement, ask: Ask, listed: Eleme
         one = one.model_copy(update=named)
         steps.lowered.append(one)
         steps.model_steps[one.name] = name
-        refs = {each: Ref(path=(one.name, each)) for each in read}
+        refs = {field: Ref(path=(one.name, field)) for field in read}
         records.append(RecordValue(fields={own.text: element, **refs}))
     steps.requests[name.text] = (listed.of, records)
     of = listed.of

@@ -139,7 +139,7 @@ def check_learned(program: Program) -> None:
                 continue
             dataset, alias = program.loaded[scenario.rows.dataset], scenario.rows.alias
             names = [{alias: row.values} for row in dataset.rows]
-            kept = [each for each in names if _holds(scenario.rows.where, each)][:MOST_ROWS]
+            kept = [row for row in names if _holds(scenario.rows.where, row)][:MOST_ROWS]
             # Exports of the same rows, and scenarios over the same rows, are compared once.
             common = tuple(_common(source, dataset, alias, kept))
             key = (export.dataset, str(export.where), dataset.dataset.name, str(scenario.rows.where), common)
@@ -186,7 +186,7 @@ def check_held_out(program: Program) -> None:
                 for row in program.loaded[held].rows[:MOST_ROWS]:
                     if rows is None or _holds(where, {**outside, rows.alias: row.values}):
                         copies.add(row, row.values)
-            hits = [found for text in texts if (found := textses[held, str(where)].text_of(text)) is not None]
+            hits = [hit for text in texts if (hit := textses[held, str(where)].text_of(text)) is not None]
             if hits:
                 _warn_kept_out(program, name, export, held, why, hits)
 
@@ -293,9 +293,9 @@ def _value(expr: Expr, row: Mapping[str, Any]) -> Any:
         return object()
 
 
-def _warn(program: Program, source: ExposedRows, found: Sequence[SameQuestion], where: str, span: Span) -> None:
-    name, first = source.loaded.dataset.name, found[0]
-    more = f", and of {len(found) - 1} more" if len(found) > 1 else ""
+def _warn(program: Program, source: ExposedRows, hits: Sequence[SameQuestion], where: str, span: Span) -> None:
+    name, first = source.loaded.dataset.name, hits[0]
+    more = f", and of {len(hits) - 1} more" if len(hits) > 1 else ""
     message = f"`{name}` has the question of row {first.number} of {where}{more}: {source.does}"
     notes = [f"row {first.row.number} of {first.row.path}: “{shorten(first.question, SHOWN)}”"]
     program.diagnostics.warning("W1008", message, span, help=source.fix, notes=notes)
@@ -407,8 +407,8 @@ class _ProbedScores:
         right = wrong = 0
         for names in rows:
             for score in self.scored:
-                found = score.right(trial, names)
-                right, wrong = right + (found is True), wrong + (found is False)
+                is_right = score.right(trial, names)
+                right, wrong = right + (is_right is True), wrong + (is_right is False)
             if most - wrong < WINS * most:
                 return 0.0
         return right / (right + wrong) if right + wrong >= FEWEST else 0.0
@@ -424,8 +424,8 @@ class _ProbedScores:
         if keys:
             named = enumerate(self.rows, 1)
             return [number for number, names in named if any(_no_option(options, key, names) for options, key in keys)]
-        found = [lacks for names in sample if (lacks := self._lacks(trials, names)) is not None]
-        if not any(found) or len(found) < FEWEST or len(found) - sum(found) < MOST_RIGHT * len(found):
+        missing = [lacks for names in sample if (lacks := self._lacks(trials, names)) is not None]
+        if not any(missing) or len(missing) < FEWEST or len(missing) - sum(missing) < MOST_RIGHT * len(missing):
             return []
         return [number for number, names in enumerate(self.rows, 1) if self._lacks(trials, names)]
 
@@ -482,8 +482,8 @@ class _ProbedScore:
         """Yield the tools of a row and the right calls, if the score matches calls with them."""
         for part in subexpressions(self.score.value):
             if isinstance(part, Call) and is_call(part, tools.calls_match):
-                given = arguments_of(part)
-                yield given["tools"], given["allowed"]
+                arguments = arguments_of(part)
+                yield arguments["tools"], arguments["allowed"]
 
     def _compared(self) -> Iterator[tuple[Expr, Expr]]:
         """Yield the two sides of the score's comparison: the part of the reply, and the expected value."""
@@ -523,12 +523,12 @@ class _ProbedScore:
     def _reply(self, value: Any) -> dict[str, Any]:
         returns = self.ask.returns
         text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-        said = {"text": text, "thinking": None, "raw": text, "prompt": ""}
+        reply = {"text": text, "thinking": None, "raw": text, "prompt": ""}
         if returns is None:
-            return said
+            return reply
         if returns.kind == "record":
-            return {**said, **dict.fromkeys(returns.fields, value)}
-        return {**said, "value": value}
+            return {**reply, **dict.fromkeys(returns.fields, value)}
+        return {**reply, "value": value}
 
     def trials(self, shown: frozenset[str]) -> Iterator[ProbeReply]:
         """Yield the replies to try: constants, the most frequent answers, the answer of each row, and its question."""
@@ -540,15 +540,15 @@ class _ProbedScore:
         }
         fields = sorted(path[1] for path in paths_in(self.score.value) if path[0] == self.alias and len(path) > 1)
         wanted |= {field: partial(_field, self.alias, field) for field in fields}
-        for each in wanted.values():
-            given = [value for names in self.rows[:TRIED] if isinstance(value := each(names), str | int | float)]
+        for target in wanted.values():
+            targets = [value for names in self.rows[:TRIED] if isinstance(value := target(names), str | int | float)]
             values += [
-                value for value, _ in Counter(given).most_common(2) if value not in values and _fits(value, type_)
+                value for value, _ in Counter(targets).most_common(2) if value not in values and _fits(value, type_)
             ]
         for value in values:
             yield ProbeReply("an empty reply" if value in ("", []) else f"the reply `{_printed(value)}`", True, value)
-        for name, each in wanted.items():
-            yield ProbeReply(name, False, of=each)
+        for name, target in wanted.items():
+            yield ProbeReply(name, False, of=target)
         if plain and shown - {"*"}:
             yield ProbeReply("the question itself as the reply", True, of=partial(_question, self.alias, sorted(shown)))
 
@@ -572,8 +572,8 @@ def _evaluate_or_none(expr: Expr, names: Mapping[str, Any]) -> Any:
 
 def _lacks_tool(tools: Expr, allowed: Expr, names: Mapping[str, Any]) -> bool:
     """Return true if a right call uses a tool that the row does not have."""
-    there = {each["name"] for each in _evaluate_or_none(tools, names) or ()}
-    return any(name not in there for each in _evaluate_or_none(allowed, names) or () for name in each)
+    there = {tool["name"] for tool in _evaluate_or_none(tools, names) or ()}
+    return any(name not in there for group in _evaluate_or_none(allowed, names) or () for name in group)
 
 
 def _field(alias: str, field: str, names: Mapping[str, Any]) -> Any:
@@ -602,7 +602,7 @@ def _values(type_: Type) -> Iterator[Any]:
             every = list(_values(type_.of))
             yield []
             yield every
-            yield from ([each] for each in every)
+            yield from ([value] for value in every)
 
 
 def _fits(value: Any, type_: Type | None) -> bool:
@@ -705,12 +705,12 @@ def _asked_twice(
     against: list[tuple[int, int]] = []
     for number, names in enumerate(rows, 1):
         row = names[cases.alias]
-        asked = repr([(each, row.get(each, names.get(each))) for each in sorted(shown)])
+        asked = repr([(field, row.get(field, names.get(field))) for field in sorted(shown)])
         earlier = first.setdefault(asked, number)
         if earlier == number:
             continue
         other = rows[earlier - 1][cases.alias]
-        (against if any(row.get(each) != other.get(each) for each in wanted) else twice).append((earlier, number))
+        (against if any(row.get(field) != other.get(field) for field in wanted) else twice).append((earlier, number))
     where = (statement.one_of("over") or statement).head
     if against:
         one, other_ = against[0]
@@ -816,7 +816,7 @@ def _filled_templates(program: Program, scenario: Scenario, cases: ScenarioCases
             if data is None:
                 continue
             guards = [*conditions, *([] if use.guard is None else [use.guard])]
-            exprs = [serialized_form(each).model_dump_json() for each in (use.expr, *guards)]
+            exprs = [serialized_form(expr).model_dump_json() for expr in (use.expr, *guards)]
             key = f"{use.language} {exprs}"
             _, span = program.index.places.get(id(fills[0]), (None, _place(steps, step)))
             if key in seen or span in wrong_places:
@@ -850,9 +850,9 @@ def _replies_run_as_code(program: Program, steps: Steps) -> None:
             runs = SHIPPED[plugin.function].runs
             run = {**dict(zip(plugin.parameters, part.args, strict=False)), **part.named}.get(runs)
             if isinstance(run, Ref) and run.path in texts:
-                said = ".".join(run.path)
-                message = f"`{plugin.name}` runs the whole reply `{said}`, where code may stand in a fence with prose"
-                help_ = f"give it the code alone: `{runs}: code_block({said})`"
+                reply = ".".join(run.path)
+                message = f"`{plugin.name}` runs the whole reply `{reply}`, where code may stand in a fence with prose"
+                help_ = f"give it the code alone: `{runs}: code_block({reply})`"
                 program.diagnostics.warning("W1013", message, _place(steps, step), help=help_)
 
 
@@ -878,8 +878,8 @@ def _wrong_holes(expr: Expr, fills: Sequence[Expr], names: Mapping[str, Any]) ->
         return None
     for part in fills:
         assert isinstance(part, Call)
-        given = {name: _evaluate_or_none(of, names) for name, of in arguments_of(part).items() if name != "values"}
-        wrong = text_functions.other_holes(given)
+        arguments = {name: _evaluate_or_none(of, names) for name, of in arguments_of(part).items() if name != "values"}
+        wrong = text_functions.other_holes(arguments)
         if wrong is not None:
             return wrong
     return None
@@ -918,13 +918,13 @@ def _place(steps: Steps, step: Step) -> Span:
 def names_in_requests(made: GeneratedDataset) -> dict[str, set[str]]:
     """Return, by language, the names that are printed when the rows of a data set are written."""
     asks = [step if isinstance(step, Ask) else step.ask for step in made.steps if not isinstance(step, Derived)]
-    found: dict[str, set[str]] = {}
+    names_by_step: dict[str, set[str]] = {}
     for ask in asks:
         for language, template in [*(ask.system or {}).items(), *(ask.prompt or {}).items()]:
-            found.setdefault(language, set()).update(
+            names_by_step.setdefault(language, set()).update(
                 name for expr in template_expressions(template) for name in names_in(expr)
             )
-    return found
+    return names_by_step
 
 
 def check_unused_axes(program: Program, statement: Statement, cases: ScenarioCases, steps: Steps) -> None:

@@ -92,9 +92,9 @@ def own_form(text: str, appended: Type | None) -> OwnForm | None:
     """
     reasoned = appended is None or (isinstance(appended, RecordType) and not _verdicts_only(appended))
     known = isinstance(appended, RecordType) and {key[1] for key in _KEY.finditer(text)} <= set(appended.fields)
-    for found in OWN_FORM.finditer(text):
-        if not (known and "json" in found[0].lower()):
-            return OwnForm(found.start(), found.end(), False)
+    for match in OWN_FORM.finditer(text):
+        if not (known and "json" in match[0].lower()):
+            return OwnForm(match.start(), match.end(), False)
     first = None if reasoned else REASONS_FIRST.search(text)
     return None if first is None else OwnForm(first.start(), first.end(), True)
 
@@ -130,8 +130,8 @@ def warn_of_two_forms(
         return
 
 
-def _phrase(text: str, found: OwnForm) -> str:
-    return shorten(" ".join(text[found.start : found.end].split()))
+def _phrase(text: str, form: OwnForm) -> str:
+    return shorten(" ".join(text[form.start : form.end].split()))
 
 
 def warn_of_form_in_rows(
@@ -151,9 +151,9 @@ def warn_of_form_in_rows(
                 text = evaluate(expr, names)
             except (Unavailable, LookupError, TypeError):
                 continue
-            found = own_form(text, gives) if isinstance(text, str) else None
-            if found is not None:
-                phrase = _phrase(text, found)
+            form = own_form(text, gives) if isinstance(text, str) else None
+            if form is not None:
+                phrase = _phrase(text, form)
                 message = (
                     f"row {number} has `{scorer.name}` ask for `{phrase}`, and the prompt is sent with another form of "
                     "the reply at its end"
@@ -165,7 +165,7 @@ def warn_of_form_in_rows(
 
 def _whole_prompts(scorer: Scorer) -> set[str]:
     """Return the parameters of a judge whose texts are its whole prompt: nothing else in it has a letter."""
-    found: set[str] = set()
+    names: set[str] = set()
     for template in scorer.prompt.values():
         parts = [
             part
@@ -173,8 +173,8 @@ def _whole_prompts(scorer: Scorer) -> set[str]:
             for part in (passage.parts if isinstance(passage, Passage) else (passage,))
         ]
         if not any(character.isalpha() for part in parts if isinstance(part, str) for character in part):
-            found |= {path[0] for expr in template_expressions(template) for path in paths_in(expr)}
-    return found
+            names |= {path[0] for expr in template_expressions(template) for path in paths_in(expr)}
+    return names
 
 
 def _template_in(expr: Expr) -> Expr | None:
@@ -211,13 +211,13 @@ def _places(
     """Yield the places in the author's words: in the texts of a scorer, and in the texts that their holes insert."""
     for text in texts:
         words = HOLE.sub(lambda hole: BLANK * len(hole[0]), text.value)
-        found = own_form(words, gives)
-        if found is not None:
-            span = Span(text.span.source, text.offsets[found.start], text.offsets[found.end - 1] + 1)
-            yield words, found, span
+        form = own_form(words, gives)
+        if form is not None:
+            span = Span(text.span.source, text.offsets[form.start], text.offsets[form.end - 1] + 1)
+            yield words, form, span
     for hole in holes:
         for part in subexpressions(hole.typed.expr):
             if isinstance(part, Literal_) and isinstance(part.value, str):
-                found = own_form(part.value, gives)
-                if found is not None:
-                    yield part.value, found, hole.span
+                form = own_form(part.value, gives)
+                if form is not None:
+                    yield part.value, form, hole.span

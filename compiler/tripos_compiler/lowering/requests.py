@@ -136,10 +136,10 @@ def _check_tried(
 
 def _left_out(tried: Sequence[tuple[Try, Sequence[bool]]]) -> str | None:
     """Return the values of a name that no line covers; None if more than one name decides."""
-    paths = {path for given, _ in tried for path in given}
+    paths = {path for attempt, _ in tried for path in attempt}
     if len(paths) != 1 or not isinstance(path := next(iter(paths)), tuple):
         return None
-    values = list(dict.fromkeys(given[path] for given, held in tried if not any(held)))
+    values = list(dict.fromkeys(attempt[path] for attempt, held in tried if not any(held)))
     text = ", ".join(f"`{str(value).lower() if isinstance(value, bool) else value}`" for value in values[:MOST_SHOWN])
     return f"{text} and {len(values) - MOST_SHOWN} more" if len(values) > MOST_SHOWN else text
 
@@ -158,11 +158,11 @@ def _tried(scope: Scope, conditions: Sequence[Expr], rows: RowSelection) -> list
     tried: list[tuple[Try, Sequence[bool]]] = []
     try:
         for chosen in product(*values.values()):
-            given = dict(zip(values, chosen, strict=True))
-            names = _names({**given, **{path: given[axis] for path, axis in axes.items() if axis in given}})
-            if rows.where is None or _holds(rows.where, given, names):
-                held = [_holds(condition, given, names) for condition in conditions]
-                tried.append(({each: given[each] for each in own}, held))
+            attempt = dict(zip(values, chosen, strict=True))
+            names = _names({**attempt, **{path: attempt[axis] for path, axis in axes.items() if axis in attempt}})
+            if rows.where is None or _holds(rows.where, attempt, names):
+                held = [_holds(condition, attempt, names) for condition in conditions]
+                tried.append(({key: attempt[key] for key in own}, held))
     except Unavailable:
         return None
     return tried
@@ -178,7 +178,7 @@ def _names_tried(
         if None in known.values() or not all(map(is_evaluable, subexpressions(part))):
             values[_key(part)] = (False, True)
         else:
-            values.update({axes.get(path, path): found for path, found in known.items() if found is not None})
+            values.update({axes.get(path, path): value for path, value in known.items() if value is not None})
     return values
 
 
@@ -199,26 +199,26 @@ def _comparisons(expr: Expr) -> Iterator[Expr]:
             yield expr
 
 
-def _holds(expr: Expr, given: Try, names: Mapping[str, Any]) -> bool:
+def _holds(expr: Expr, attempt: Try, names: Mapping[str, Any]) -> bool:
     match expr:
         case Unary(operator="not", value=value):
-            return not _holds(value, given, names)
+            return not _holds(value, attempt, names)
         case Binary(operator="and", left=left, right=right):
-            return _holds(left, given, names) and _holds(right, given, names)
+            return _holds(left, attempt, names) and _holds(right, attempt, names)
         case Binary(operator="or", left=left, right=right):
-            return _holds(left, given, names) or _holds(right, given, names)
-    found = given.get(_key(expr))
-    return bool(evaluate(expr, names)) if found is None else bool(found)
+            return _holds(left, attempt, names) or _holds(right, attempt, names)
+    chosen = attempt.get(_key(expr))
+    return bool(evaluate(expr, names)) if chosen is None else bool(chosen)
 
 
 def _key(expr: Expr) -> bytes:
     return canonical(expr.model_dump(mode="json"))
 
 
-def _names(given: Try) -> dict[str, Any]:
+def _names(attempt: Try) -> dict[str, Any]:
     """Return values by name, with dotted names as nested records."""
     names: dict[str, Any] = {}
-    for path, value in given.items():
+    for path, value in attempt.items():
         at = names
         if isinstance(path, tuple):
             for part in path[:-1]:
@@ -295,7 +295,7 @@ def lower_settings(
     """Return the settings in a block, without those that are wrong. Checks `samples` too."""
     for name in COUNTED:
         _in_range(program, statement.one_of(name), Setting("COUNT", "", 1))
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     reading = _ReadSettings(program, scope)
     for name, setting in SETTINGS.items():
         lines: list[ConditionalLine] = []
@@ -303,15 +303,15 @@ def lower_settings(
             when = reading.condition(written)
             lines.append(ConditionalLine(written, when))
             if name == "stop":
-                _lower_stop(reading, written, when, found)
+                _lower_stop(reading, written, when, settings)
             elif (value := _value(program, name, setting, written)) is None:
                 continue
             elif written.find("cond") is None:
-                found[name] = value
+                settings[name] = value
             elif when is not None:
                 reading.add(name, value, when)
         check_lines(program, scope, name, lines, rows)
-    return LoweredSettings(DeclaredSettings(**found, cases=tuple(reading.cases)), tuple(reading.conditions.values()))
+    return LoweredSettings(DeclaredSettings(**settings, cases=tuple(reading.cases)), tuple(reading.conditions.values()))
 
 
 def _value(program: Program, name: str, setting: Setting, written: Statement) -> Any:
@@ -323,7 +323,7 @@ def _value(program: Program, name: str, setting: Setting, written: Statement) ->
     return _in_range(program, written, setting)
 
 
-def _lower_stop(reading: _ReadSettings, stop: Statement, when: Expr | None, found: dict[str, Any]) -> None:
+def _lower_stop(reading: _ReadSettings, stop: Statement, when: Expr | None, settings: dict[str, Any]) -> None:
     """Add the stop texts: for every request, or for those of a language or condition."""
     labels = stop.labels()
     for _, text in labels:
@@ -337,7 +337,7 @@ def _lower_stop(reading: _ReadSettings, stop: Statement, when: Expr | None, foun
     elif stop.find("cond") is not None:
         reading.add("stop", tuple(text.value for _, text in labels[:1]), when)
     else:
-        found["stop"] = (*found.get("stop", ()), *(text.value for _, text in labels[:1]))
+        settings["stop"] = (*settings.get("stop", ()), *(text.value for _, text in labels[:1]))
 
 
 def _in_range(program: Program, statement: Statement | None, setting: Setting) -> int | float | None:
@@ -380,7 +380,7 @@ def count_of(program: Program, statement: Statement) -> int:
 
 def lower_samples(statement: Statement) -> int:
     """Return the number of replies that a block requests, of each sample of the step that it names; 1 by default."""
-    samples = next((found for name in COUNTED if (found := statement.one_of(name)) is not None), None)
+    samples = next((clause for name in COUNTED if (clause := statement.one_of(name)) is not None), None)
     count = samples.syntax("count") if samples else None
     return max(1, int(count.value)) if isinstance(count, Number) else 1
 

@@ -56,14 +56,14 @@ def treatments(steps: Steps, arms: Sequence[Arm]) -> tuple[Treatment, ...]:
 
     Reports a step that runs in an arm but uses the result of a step that does not.
     """
-    found: list[Treatment] = []
+    folded: list[Treatment] = []
     reported: set[tuple[str, str]] = set()
     draws: dict[str, list[str]] = {}
     for values in product(*(arm.values for arm in arms)):
         chosen = {arm.name: value.name for arm, value in zip(arms, values, strict=True)}
         labels = {arm.name: value.labels for arm, value in zip(arms, values, strict=True)}
-        found.append(Treatment(arms=chosen, steps=tuple(_under(steps, chosen, labels, reported, draws))))
-    return tuple(found)
+        folded.append(Treatment(arms=chosen, steps=tuple(_under(steps, chosen, labels, reported, draws))))
+    return tuple(folded)
 
 
 def _under(
@@ -129,8 +129,10 @@ def _has_namesakes(
     steps: Steps, step: Step, chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]]
 ) -> bool:
     """Return true if several scores of one name may apply under these arms."""
-    named = [each for each in steps.lowered if isinstance(each, SCORING_STEPS) and each.name == step.name]
-    return len(named) > 1 and sum(fold_part(each, chosen, labels) is not None for each in named) > 1
+    named = [
+        namesake for namesake in steps.lowered if isinstance(namesake, SCORING_STEPS) and namesake.name == step.name
+    ]
+    return len(named) > 1 and sum(fold_part(namesake, chosen, labels) is not None for namesake in named) > 1
 
 
 def _only_score(steps: Steps, verdict: Verdict) -> Step | None:
@@ -147,8 +149,8 @@ def _after_namesakes(step: Step, name: str, kept: Sequence[Step]) -> Step | None
 
     Returns None if one of them always holds, so that this one never applies.
     """
-    before = [each for each in kept if isinstance(each, SCORING_STEPS) and each.name == name]
-    conditions = tuple(each.when for each in before if each.when is not None)
+    before = [earlier for earlier in kept if isinstance(earlier, SCORING_STEPS) and earlier.name == name]
+    conditions = tuple(earlier.when for earlier in before if earlier.when is not None)
     if len(conditions) < len(before):
         return None
     step = step.model_copy(update={"earlier": conditions})
@@ -159,10 +161,10 @@ def _after_namesakes(step: Step, name: str, kept: Sequence[Step]) -> Step | None
 def _continued(steps: Steps, ask: Ask, gone: Set[str]) -> str | None:
     """Return the step that an ask continues: the last of the chain that runs under these arms."""
     before = {step.name: step.continues for step in steps.lowered if isinstance(step, Ask)}
-    found = ask.continues
-    while found is not None and found in gone:
-        found = before.get(found)
-    return found
+    continued = ask.continues
+    while continued is not None and continued in gone:
+        continued = before.get(continued)
+    return continued
 
 
 def _result_name(step: Step) -> set[str]:
@@ -343,10 +345,10 @@ def _scenario(program: Program, statement: Statement) -> Scenario | None:
     if are_cases_wrong or are_steps_wrong:
         return None
     attempt = program.diagnostics.attempt()
-    found = treatments(steps, cases.arms)
+    lowered = treatments(steps, cases.arms)
     if attempt.failed:
         return None
-    if not any(isinstance(step, Score | Grade | Compare | Column) for treatment in found for step in treatment.steps):
+    if not any(isinstance(step, Score | Grade | Compare | Column) for treatment in lowered for step in treatment.steps):
         if not any(has_unknown_aggregate(program, inner) for inner in statement.body):
             message = f"nothing scores scenario `{name}` in any arm"
             help_ = "look at the conditions of its steps and scores"
@@ -361,13 +363,13 @@ def _scenario(program: Program, statement: Statement) -> Scenario | None:
         rows=cases.rows,
         row_count=cases.count,
         arms=tuple(arm.name for arm in cases.arms),
-        treatments=found,
+        treatments=lowered,
     )
     check_unused_steps(program, statement, scenario, steps)
     check_protocol(program, statement, scenario, cases, steps)
     names = frozenset({*scenario.axes, *([cases.alias] if cases.alias and cases.from_file else [])})
     counted = CountedCases(cases.count, names, cases.known_rows, cases.certain)
     pool = retrieval_corpora(program, scenario)
-    data = known_rows(program, datasets_of(tuple(step for treatment in found for step in treatment.steps)))
+    data = known_rows(program, datasets_of(tuple(step for treatment in lowered for step in treatment.steps)))
     program.calls += count_calls(scenario, counted, program.roles, program.scorers, pool, data)
     return scenario

@@ -23,7 +23,7 @@ from tripos_compiler.library.functions import texts
 from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.library.types import fits, type_notation
-from tripos_compiler.lowering.dependency_order import in_order
+from tripos_compiler.lowering.declarations import in_order
 from tripos_compiler.lowering.reply_forms import warn_of_two_forms
 from tripos_compiler.lowering.requests import fields_read_alike, lower_request, lower_samples
 from tripos_compiler.plan import (
@@ -140,10 +140,10 @@ def lower_functions(program: Program) -> None:
         if program.declared["function"][name.text] is not name:
             continue  # reported as declared twice
         free = is_name_available(program, "function", name)
-        found = read_python(program, statement)
-        if found is None or not free:
+        python = read_python(program, statement)
+        if python is None or not free:
             continue
-        plugin = found[0].model_copy(update={"name": name.text})
+        plugin = python[0].model_copy(update={"name": name.text})
         program.index.define("function", name.text, name.span, detail=plugin_shown(plugin))
         program.plugins[name.text] = plugin
 
@@ -168,18 +168,18 @@ def lower_aggregates(program: Program) -> None:
         if returns is not None and returns.kind != "number":
             program.diagnostics.error("E0301", "this is not a figure", node.span, help="a figure is a `number`")
             returns = None
-        found = read_python(program, statement, alone=True)
+        python = read_python(program, statement, alone=True)
         if (
             not free
-            or found is None
+            or python is None
             or parameters is None
             or returns is None
             or not _takes_lists(program, call, parameters)
         ):
             continue
         own = {"name": name.text, "parameters": parameters.types, "optional": (), "returns": returns, "purity": None}
-        plugin = found[0].model_copy(update={**own, "aggregate": True})
-        if _agrees(program, name, plugin, parameters, node.span, found[1]):
+        plugin = python[0].model_copy(update={**own, "aggregate": True})
+        if _agrees(program, name, plugin, parameters, node.span, python[1]):
             program.index.define("aggregate", name.text, name.span, detail=plugin_shown(plugin))
             program.aggregates[name.text] = plugin
 
@@ -237,10 +237,10 @@ def is_name_available(program: Program, kind: str, name: Name) -> bool:
 def lower_python_scorer(program: Program, statement: Statement, name: Name, parameters: Parameters | None) -> None:
     """Lower `scorer NAME(params) -> TYPE from "file.py:function"`. The declaration and the function must agree."""
     returns = score_type(program, statement)
-    found = read_python(program, statement)
-    if found is None or parameters is None or returns is None:
+    read = read_python(program, statement)
+    if read is None or parameters is None or returns is None:
         return
-    plugin, python = found
+    plugin, python = read
     plugin = plugin.model_copy(
         update={"name": name.text, "parameters": parameters.types, "optional": (), "returns": returns}
     )
@@ -290,9 +290,9 @@ def _agrees(
             message = f"`{plugin.function}` needs `{key}`, which `{plugin.name}` does not take"
             differs(message, name.span, f"add `{key}: {type_notation(of)}`")
     if not fits(python.returns, plugin.returns):
-        given = type_notation(python.returns)
-        message = f"`{plugin.name}` gives `{type_notation(plugin.returns)}`, and the function returns `{given}`"
-        help_ = f"write `-> {given}`, or change the function"
+        notation = type_notation(python.returns)
+        message = f"`{plugin.name}` gives `{type_notation(plugin.returns)}`, and the function returns `{notation}`"
+        help_ = f"write `-> {notation}`, or change the function"
         if python.returns.kind == "optional":
             help_ = "let the function raise an error where there is no score"
         differs(message, returns, help_)
@@ -383,14 +383,14 @@ def lower_similarity(program: Program, statement: Statement, name: Name, paramet
         message = f"`{role.text}` is compared, and a similarity is given by a model that is not"
         program.diagnostics.error("E0705", message, role.span, help="declare a role for it: `role encoder`")
         return
-    for each in statement.body:
-        if each.construct != "gives":
-            message = f"an embedding model is sent the two texts alone, so `{_written(each)}` changes nothing"
-            program.diagnostics.error("E0705", message, each.head, help="remove it")
-    given = statement.one_of("gives")
-    if given is not None and (given.labels() or given.has("stated") or given.block is not None):
+    for clause in statement.body:
+        if clause.construct != "gives":
+            message = f"an embedding model is sent the two texts alone, so `{_written(clause)}` changes nothing"
+            program.diagnostics.error("E0705", message, clause.head, help="remove it")
+    gives = statement.one_of("gives")
+    if gives is not None and (gives.labels() or gives.has("stated") or gives.block is not None):
         message = "an embedding model writes no text, so its reply has no form"
-        program.diagnostics.error("E0705", message, given.head, help="write `gives similarity`")
+        program.diagnostics.error("E0705", message, gives.head, help="write `gives similarity`")
     if isinstance(statement.find("stronger"), Name):
         message = "a similarity is never unsure, so no stronger role is asked"
         program.diagnostics.error("E0705", message, statement.head, help="remove `then … when unsure`")
@@ -399,7 +399,9 @@ def lower_similarity(program: Program, statement: Statement, name: Name, paramet
         help_ = f"write `scorer {name.text}(one: text, other: text) by {role.text} {{ gives similarity }}`"
         program.diagnostics.error("E0705", message, name.span, help=help_)
         return
-    one, other = (Hole(expr=call(texts.json, Ref(path=(each,))), type=TextType()) for each in parameters.types)
+    one, other = (
+        Hole(expr=call(texts.json, Ref(path=(parameter,))), type=TextType()) for parameter in parameters.types
+    )
     program.index.define("scorer", name.text, name.span, detail=f"{parameters.shown(name.text)} -> similarity")
     scorer = Scorer(
         name=name.text,
@@ -423,11 +425,11 @@ def _written(statement: Statement) -> str:
 def lower_program_scorer(program: Program, statement: Statement, name: Name, parameters: Parameters | None) -> None:
     """Lower a scorer whose values come from a program, which is started only during a run."""
     returns = score_type(program, statement)
-    found = read_program(program, statement)
-    if found is None or parameters is None or returns is None:
+    shipped = read_program(program, statement)
+    if shipped is None or parameters is None or returns is None:
         return
-    called = name.text if found.external != "shipped" else found.version.partition(" ")[0]
-    plugin = found.model_copy(
+    called = name.text if shipped.external != "shipped" else shipped.version.partition(" ")[0]
+    plugin = shipped.model_copy(
         update={"name": name.text, "function": called, "parameters": parameters.types, "returns": returns}
     )
     if plugin.external == "shipped":
@@ -461,8 +463,8 @@ def _program_agrees(
             message = f"`{plugin.function}` needs `{key}`, which `{plugin.name}` does not take"
             report("E0313", message, name, help=f"add `{key}: {type_notation(of)}`", notes=notes)
     if type_notation(plugin.returns) not in shipped.returns:
-        given = " or ".join(f"`{each}`" for each in shipped.returns)
-        message = f"`{plugin.name}` gives `{type_notation(plugin.returns)}`, and the program gives {given}"
+        declared = " or ".join(f"`{type_}`" for type_ in shipped.returns)
+        message = f"`{plugin.name}` gives `{type_notation(plugin.returns)}`, and the program gives {declared}"
         report("E0313", message, returns, help=f"write `-> {shipped.returns[0]}`", notes=notes)
     return not attempt.failed
 
@@ -495,8 +497,12 @@ def lower_formula(
     value = statement.syntax("value")
     if statement.construct == "formula":
         return FormulaScorer(name, parameters.types, value), parameters
-    found = expand_text_holes(program, value)
-    return None if found is None else (FormulaScorer(name, parameters.types, found[0], False, found[1]), parameters)
+    expanded = expand_text_holes(program, value)
+    return (
+        None
+        if expanded is None
+        else (FormulaScorer(name, parameters.types, expanded[0], False, expanded[1]), parameters)
+    )
 
 
 def formulas_using_judges_or_data(
@@ -510,12 +516,12 @@ def formulas_using_judges_or_data(
         for formula in formulas
         if not data.isdisjoint({name.text for name in free_names(formula.value)} - formula.params.keys())
     }
-    while found := {
-        name: min(late[each] for each in used & late.keys())
+    while newly_late := {
+        name: min(late[used_name] for used_name in used & late.keys())
         for name, used in uses.items()
         if name not in late and used & late.keys()
     }:
-        late |= found
+        late |= newly_late
     return {name: why for name, why in late.items() if name in uses}
 
 
@@ -574,7 +580,7 @@ class _JudgePlaceholder:
         """Return the placeholder itself."""
         return self
 
-    def __call__(self, call: CallExpr, scorer: Scorer, given: dict[str, Typed]) -> Typed:
+    def __call__(self, call: CallExpr, scorer: Scorer, arguments: dict[str, Typed]) -> Typed:
         if scorer.gives is not None:
             return Typed(Ref(path=(scorer.name,)), named_choice(scorer.value_type or scorer.gives))
         message = f"`{scorer.name}` gives several metrics, which is no value"
@@ -642,8 +648,8 @@ def lower_early_scorers(program: Program) -> DeferredScorers:
         [formula for formula, _ in formulas], {name.text for _, name, _ in judges}, data
     )
     program.late = {**{name.text: "asks a judge" for _, name, _ in judges}, **late}
-    lower_formulas(program, [each for each in formulas if each[0].name.text not in late])
-    return DeferredScorers(tuple(judges), tuple(each for each in formulas if each[0].name.text in late))
+    lower_formulas(program, [formula for formula in formulas if formula[0].name.text not in late])
+    return DeferredScorers(tuple(judges), tuple(formula for formula in formulas if formula[0].name.text in late))
 
 
 def lower_scorers(program: Program, waiting: DeferredScorers) -> None:
@@ -730,9 +736,9 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
     program.scorers.setdefault(name.text, scorer)
 
 
-def _may_weigh(program: Program, gives: Statement, name: Name, given: ScorerOutput | None, weighs: bool) -> bool:
+def _may_weigh(program: Program, gives: Statement, name: Name, output: ScorerOutput | None, weighs: bool) -> bool:
     """Return true unless a judge weighs token probabilities without requesting them, which is reported."""
-    if given is None or not given.weighted or weighs:
+    if output is None or not output.weighted or weighs:
         return True
     help_ = "write `top_logprobs 20` in its block"
     message = f"scorer `{name.text}` weighs probabilities that it does not ask for"
@@ -1074,9 +1080,11 @@ def lower_allocation(program: Program) -> None:
             if table is not None and more:
                 _report_repeated_rows(program, (earlier, statement), table)
             if table is not None:
-                program.allocation.setdefault(name.text, {}).update({each: tuple(row) for each, row in table.items()})
+                program.allocation.setdefault(name.text, {}).update(
+                    {scenario: tuple(row) for scenario, row in table.items()}
+                )
                 program.weights.setdefault(name.text, {}).update(
-                    {each: _weights_of(row) for each, row in table.items()}
+                    {scenario: _weights_of(row) for scenario, row in table.items()}
                 )
                 used.update(metric for row in table.values() for metric in row)
     whole = bool(owners) and set(owners) == set(program.allocation)
@@ -1095,7 +1103,7 @@ def _extends_release_table(program: Program, earlier: Statement, statement: Stat
 def _report_repeated_rows(program: Program, tables: tuple[Statement, Statement], table: dict[str, Weights]) -> None:
     """Report the scenarios that both tables allocate."""
     scorer = tables[1].name("scorer").text
-    statement = next((each for each in tables if program.release_of(each.span) is None), tables[1])
+    statement = next((table for table in tables if program.release_of(table.span) is None), tables[1])
     for scenario in table:
         if scenario in program.allocation.get(scorer, {}):
             message = f"`{scorer}` has rows for `{scenario}` here and in a release"
@@ -1184,10 +1192,10 @@ def _weights(program: Program, columns: tuple[Name, ...], row: TableRow) -> Weig
         message = f"this row has {len(cells)} cells for {len(columns)} metrics"
         program.diagnostics.error("E0602", message, row.span, help="give every metric an `x` or a `.`")
         return None
-    found = [_cell(program, cell) for cell in cells]
+    weights = [_cell(program, cell) for cell in cells]
     if attempt.failed:
         return None
-    return {column.text: weight for column, weight in zip(columns, found, strict=True) if weight}
+    return {column.text: weight for column, weight in zip(columns, weights, strict=True) if weight}
 
 
 def _cell(program: Program, cell: Name) -> float | None:

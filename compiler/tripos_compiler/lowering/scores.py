@@ -112,8 +112,8 @@ def _judge_in(steps: Steps, expr: Expr) -> Scorer | None:
     """Return the judge of an expression that is only its verdict; None for other expressions."""
     verdict = expr.of if isinstance(expr, AtElement) else expr
     name = verdict.path[0] if isinstance(verdict, Ref) and len(verdict.path) == 1 else None
-    found = next((step for step in steps.lowered if isinstance(step, Verdict) and step.name == name), None)
-    return None if found is None else steps.program.scorers[found.scorer]
+    judged = next((step for step in steps.lowered if isinstance(step, Verdict) and step.name == name), None)
+    return None if judged is None else steps.program.scorers[judged.scorer]
 
 
 def _judge_of(steps: Steps, value: Syntax) -> Name | None:
@@ -173,8 +173,8 @@ def depends_on_compared_role(steps: Steps, span: Span, *exprs: Expr | None) -> b
 
 def _is_verdict_on_row(steps: Steps, *exprs: Expr | None) -> bool:
     """Return true if the expressions are verdicts on the row alone, and the compared role is asked too."""
-    found = transitive_dependencies(steps.lowered, steps.uses(*exprs))
-    used = [step for step in steps.lowered if step.name in found]
+    dependencies = transitive_dependencies(steps.lowered, steps.uses(*exprs))
+    used = [step for step in steps.lowered if step.name in dependencies]
     asked = any(steps.kind(role) == "compared" for step in steps.lowered for role in roles_called(step))
     return asked and bool(used) and all(isinstance(step, Verdict) for step in used)
 
@@ -317,17 +317,17 @@ def lower_column(steps: Steps, hint: str, syntax: Syntax, where: Syntax | None =
         return None
     warn_undefined(steps, whole, "what this measure looks at may be undefined")
     columns = [step for step in steps.lowered if isinstance(step, Column)]
-    found = next((step for step in columns if step.value == whole.expr and step.when == when), None)
-    if found is None:
+    lowered = next((step for step in columns if step.value == whole.expr and step.when == when), None)
+    if lowered is None:
         name = hint
         while any(step.name == name for step in columns):
             name = f"{hint}.{len(columns) + 1}"
         element = listed.element if listed is not None else None
         column = Column(name=name, value=whole.expr, type=typed.type, when=when, of="", needs=(), fingerprint="")
-        found = column.model_copy(update={"element": element})
-        steps.lowered.append(found)
+        lowered = column.model_copy(update={"element": element})
+        steps.lowered.append(lowered)
         steps.spans.setdefault(name, Label(syntax.span, "declared here"))
-    return NamedColumn(found.name, found.type)
+    return NamedColumn(lowered.name, lowered.type)
 
 
 def computed_score(steps: Steps, scenario: Statement, name: Syntax) -> Syntax | None:

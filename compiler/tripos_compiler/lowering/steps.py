@@ -245,15 +245,18 @@ class Steps:
 
     def compared(self, *exprs: Expr | None) -> bool:
         """Return true if expressions depend on a reply of the compared role in any arm."""
-        found = transitive_dependencies(self.lowered, self.uses(*exprs))
+        dependencies = transitive_dependencies(self.lowered, self.uses(*exprs))
         return any(
-            self.kind(role) == "compared" for step in self.lowered if step.name in found for role in roles_called(step)
+            self.kind(role) == "compared"
+            for step in self.lowered
+            if step.name in dependencies
+            for role in roles_called(step)
         )
 
     def replied(self, *exprs: Expr) -> bool:
         """Return true if expressions depend on a reply of any model."""
-        found = transitive_dependencies(self.lowered, self.uses(*exprs))
-        return any(step.name in found for step in self.lowered if isinstance(step, Ask | Converse | Verdict))
+        dependencies = transitive_dependencies(self.lowered, self.uses(*exprs))
+        return any(step.name in dependencies for step in self.lowered if isinstance(step, Ask | Converse | Verdict))
 
 
 # Verdicts of judges in expressions
@@ -274,7 +277,7 @@ class VerdictBuilder:
         """Return the checker for calls that are made for each element of a list."""
         return replace(self, loops=(*self.loops, loop))
 
-    def __call__(self, call: CallExpr, scorer: Scorer, given: dict[str, Typed]) -> Typed:
+    def __call__(self, call: CallExpr, scorer: Scorer, arguments: dict[str, Typed]) -> Typed:
         """Check a judge call and return its verdict, adding a step for a new call."""
         if scorer.gives is None:
             help_ = f"write `score {scorer.name}(…)`"
@@ -286,10 +289,10 @@ class VerdictBuilder:
             help_ = f"write `score {scorer.name} = {scorer.name}(…)`"
             self.steps.program.diagnostics.error("E0301", message, call.span, help=help_)
             return ERROR
-        if not self._needs_no_program(call, scorer, given):
+        if not self._needs_no_program(call, scorer, arguments):
             return ERROR
         when = self.when.expr if self.when is not None else None
-        args = {key: typed.expr for key, typed in given.items()}
+        args = {key: typed.expr for key, typed in arguments.items()}
         loops = _loops_read(self.loops, args.values())
         if not self._is_bounded(call, loops) or not has_scale(self.steps, call.span, scorer, args, loops, self.when):
             return ERROR
@@ -297,9 +300,9 @@ class VerdictBuilder:
         aliases = tuple(loop.alias for loop in loops)
         args, loops = _with_earlier_names(verdicts, args, loops)
         same = (step for step in verdicts if (step.args, step.when, step.loops) == (args, when, loops))
-        found = next(same, None)
-        if found is None:
-            found = Verdict(
+        built = next(same, None)
+        if built is None:
+            built = Verdict(
                 name=f"{scorer.name}({len(verdicts) + 1})",
                 scorer=scorer.name,
                 args=args,
@@ -308,12 +311,12 @@ class VerdictBuilder:
                 judgement="",
                 fingerprint="",
             )
-            self.steps.lowered.append(found)
-            self.steps.program.index.judged[(self.steps.scenario, found.name)] = call.span
-        verdict: Expr = Ref(path=(found.name,))
+            self.steps.lowered.append(built)
+            self.steps.program.index.judged[(self.steps.scenario, built.name)] = call.span
+        verdict: Expr = Ref(path=(built.name,))
         if loops:
-            verdict = AtElement(of=Ref(path=(found.name,)), loops=aliases)
-        return Typed(verdict, named_choice(scorer.value_type or scorer.gives), undefined_in(given.values()))
+            verdict = AtElement(of=Ref(path=(built.name,)), loops=aliases)
+        return Typed(verdict, named_choice(scorer.value_type or scorer.gives), undefined_in(arguments.values()))
 
     def _is_bounded(self, call: CallExpr, loops: Sequence[Loop]) -> bool:
         """Return true if the number of calls has an upper bound before a run; otherwise report it."""
@@ -329,14 +332,14 @@ class VerdictBuilder:
                 return False
         return True
 
-    def _needs_no_program(self, call: CallExpr, scorer: Scorer, given: Mapping[str, Typed]) -> bool:
+    def _needs_no_program(self, call: CallExpr, scorer: Scorer, arguments: Mapping[str, Typed]) -> bool:
         """Return true if neither the inputs of a judge nor its loops need a program; otherwise report it.
 
         Programs are started for scores only.
         """
         loops = [expr for loop in self.loops for expr in (loop.of, loop.where) if expr is not None]
         plugins = self.steps.program.plugins
-        for expr in (*(typed.expr for typed in given.values()), *loops):
+        for expr in (*(typed.expr for typed in arguments.values()), *loops):
             for part in subexpressions(expr):
                 plugin = plugins.get(part.function) if isinstance(part, Call) else None
                 if plugin is not None and plugin.external is not None:
@@ -389,15 +392,15 @@ def _loops_read(loops: Sequence[Loop], args: Iterable[Expr]) -> tuple[Loop, ...]
         if loop.alias in names:
             kept.insert(0, loop)
             names |= names_in(loop.of)
-    found: list[Loop] = []
+    read: list[Loop] = []
     for loop in kept:
         where = loop.where
         others = [other for other in loops[: loops.index(loop)] if other not in kept]
         for other in reversed(others):
             if where is not None and other.alias in _names_and_elements(where):
                 where = call(lists.some, Each(loop=other, value=where))
-        found.append(loop if where is loop.where else loop.model_copy(update={"where": where}))
-    return tuple(found)
+        read.append(loop if where is loop.where else loop.model_copy(update={"where": where}))
+    return tuple(read)
 
 
 def _names_and_elements(expr: Expr) -> set[str]:
@@ -422,14 +425,14 @@ def has_scale(
     known = {*steps.known_names, *([] if steps.alias is None else [steps.alias])}
     for loop in loops:
         known |= {loop.alias} if names_in(loop.of) <= known else set()
-    given = scale_arguments(scorer, args)
-    for param, arg in given.items():
+    arguments = scale_arguments(scorer, args)
+    for param, arg in arguments.items():
         if not names_in(arg) <= known:
             message = f"the scale of `{scorer.name}` ends at `{param}`, which only a run knows here"
             help_ = "give it a field of the row, which is known before a reply is"
             steps.program.diagnostics.error("E0314", message, span, help=help_)
             return False
-    for number, row in enumerate((steps.cases or ()) if given else (), 1):
+    for number, row in enumerate((steps.cases or ()) if arguments else (), 1):
         for names in _judged_elements(row, loops):
             if when is not None and not _may_hold(when.expr, names):
                 continue
@@ -452,9 +455,9 @@ def _judged_elements(names: Mapping[str, Any], loops: Sequence[Loop]) -> Iterato
         return
     loop, *inner = loops
     with suppress(Unavailable, LookupError):
-        for found in elements(loop, names):
-            if loop.where is None or _may_hold(loop.where, found):
-                yield from _judged_elements(found, inner)
+        for element in elements(loop, names):
+            if loop.where is None or _may_hold(loop.where, element):
+                yield from _judged_elements(element, inner)
 
 
 def _may_hold(condition: Expr, names: Mapping[str, Any]) -> bool:
@@ -533,7 +536,7 @@ def lower_retrieve(steps: Steps, statement: Statement) -> None:
     by = check(program, top.syntax("value"), scope, NumberType(), "what is ranked by")
     count = count_of(steps.program, top)
     using = _using(steps, top)
-    include = [_included(steps, each, element) for each in statement.of("include")]
+    include = [_included(steps, clause, element) for clause in statement.of("include")]
     if not steps.attempt.failed and using is not None and not _can_embed(by.expr, alias.text):
         message = "`using` embeds what `similarity` compares: a text of the row at hand with one of the element"
         help_ = f"write `top {count} by similarity(…, {alias.text}) using {using}`"
@@ -549,7 +552,7 @@ def lower_retrieve(steps: Steps, statement: Statement) -> None:
             top=count,
             by=by.expr,
             using=using,
-            include=tuple(each.expr for each in include),
+            include=tuple(included.expr for included in include),
             when=expr_of(when),
             fingerprint="",
         )

@@ -579,13 +579,13 @@ def _line_of(
     reading: FigureContext, table: ResultTable, cell: Name, lines: Sequence[_Line]
 ) -> tuple[str, Measure] | None:
     """Return the key and measure of the line that a published heading names. Reports a mistake and returns None."""
-    found = _matches(reading, table, cell.text, lines)
+    matches = _matches(reading, table, cell.text, lines)
     word = "row" if table.transposed else "column"
-    if len(found) > 1:
+    if len(matches) > 1:
         help_ = f"write the heading above it too: `GROUP: {cell.text}`"
         reading.error("E0202", f"several {word}s of this table are called `{cell.text}`", cell.span, help_)
         return None
-    if not found:
+    if not matches:
         names = [
             next(iter(figure.title.values()), figure.measure.name) for figure in table.figures if not figure.spread
         ]
@@ -593,7 +593,7 @@ def _line_of(
         help_ = suggest(cell.text, names, f"it has {', '.join(f'`{name}`' for name in names)}")
         reading.error("E0201", f"this table has no {word} `{cell.text}`", cell.span, help_, cell.text)
         return None
-    return found[0]
+    return matches[0]
 
 
 def _number(

@@ -6,10 +6,11 @@ so equal plans have equal digests on every machine.
 """
 
 from tripos_compiler.plan.base import Canonical, Named, Part, canonical, digest, named
-from tripos_compiler.plan.builders import Comparison, all_of, any_of, compare, lit, negated
 from tripos_compiler.plan.expressions import (
     EXPRESSIONS,
     LEAVES,
+    MIRRORED,
+    NEGATED,
     REVEAL,
     AtElement,
     AudioType,
@@ -18,6 +19,7 @@ from tripos_compiler.plan.expressions import (
     Branches,
     Call,
     ChoiceType,
+    Comparison,
     Data,
     DialogueType,
     Each,
@@ -51,8 +53,13 @@ from tripos_compiler.plan.expressions import (
     TreeType,
     Type,
     Unary,
+    all_of,
+    any_of,
+    compare,
     expand_shared,
+    lit,
     map_parts,
+    negated,
     parts_of,
     serialized_form,
     serialized_parts,
@@ -213,7 +220,9 @@ __all__ = [
     "LEAVES",
     "LIKELIHOODS",
     "LIMIT",
+    "MIRRORED",
     "MODEL_DEFAULTS",
+    "NEGATED",
     "NOT_APPLICABLE",
     "NOT_ASKED",
     "OK",

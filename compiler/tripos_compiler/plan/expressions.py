@@ -8,11 +8,11 @@ content, not by identity, so an expression that is written out by hand is shared
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, assert_never, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, assert_never, get_args, overload
 from weakref import ref
 
 from pydantic import AfterValidator, Field, SerializationInfo, SerializerFunctionWrapHandler, WrapSerializer
@@ -286,8 +286,8 @@ long_forms: list[LongForm] = []
 
 
 def _write(expr: Expr | Let, write: SerializerFunctionWrapHandler, info: SerializationInfo) -> Any:
-    found = long_forms[0].written(expr)
-    return found.model_dump(mode=info.mode) if isinstance(found, Let) else write(found)
+    written = long_forms[0].written(expr)
+    return written.model_dump(mode=info.mode) if isinstance(written, Let) else write(written)
 
 
 def _read(expr: Expr | Let) -> Expr:
@@ -443,15 +443,15 @@ def _is_long(expr: Expr) -> bool:
 def expand_shared(let: Let) -> Expr:
     """Return the expression of a `Let` with names replaced by their parts; each part is one object wherever it is used.
     Raises `ValueError` if a part refers to itself."""
-    found: dict[str, Expr | None] = {}
+    expanded: dict[str, Expr | None] = {}
     done: dict[int, Expr] = {}
 
     def put(expr: Expr) -> Expr:
         if isinstance(expr, Ref) and (name := expr.path[0]) in let.values:
-            if name not in found:
-                found[name] = None
-                found[name] = put(let.values[name])
-            if (known := found[name]) is None:
+            if name not in expanded:
+                expanded[name] = None
+                expanded[name] = put(let.values[name])
+            if (known := expanded[name]) is None:
                 raise ValueError(f"`{name}` is made of itself")
             return known
         if id(expr) not in done:
@@ -489,8 +489,8 @@ def _shared(expr: Expr, opaque: str | None, invariant: bool, numbers: Iterator[i
         seen = {id(node.loop.of): put(node.loop.of)}
         for part in (node.loop.where, node.value):
             if part is not None:
-                found = _shared(put(part, inside=True), opaque, invariant, numbers)
-                seen[id(part)] = found  # type: ignore[assignment]
+                shared_part = _shared(put(part, inside=True), opaque, invariant, numbers)
+                seen[id(part)] = shared_part  # type: ignore[assignment]
         return map_parts(node, lambda part: seen[id(part)])
 
     values = {names[place]: write(place) for place in sorted(names)}
@@ -544,20 +544,20 @@ class ExpressionGraph:
         """Return the indexes of the parts to name: those that are used repeatedly and refer to no loop variable."""
         aliases = {node.loop.alias for node in self.nodes if isinstance(node, Each)}
         uses, inside = [0] * len(self.nodes), [False] * len(self.nodes)
-        found: list[int] = []
+        numbers: list[int] = []
         for place in reversed(range(len(self.nodes))):  # whatever takes a part comes before it
             node = self.nodes[place]
             free = not isinstance(node, LEAVES) and aliases.isdisjoint(self.names[place])
             if free and uses[place] > 1:
-                found.append(place)
+                numbers.append(place)
             if isinstance(node, Call) and node.function == self.opaque:
                 continue
-            repeated = inside[place] and place not in found[-1:]
+            repeated = inside[place] and place not in numbers[-1:]
             for number, part in enumerate(self.parts[place]):
                 again = invariant and (repeated or (isinstance(node, Each) and number > 0))
                 inside[part] = inside[part] or again
                 uses[part] += 2 if again else 1
-        return sorted(found)
+        return sorted(numbers)
 
 
 def _own(expr: Expr) -> tuple[Any, ...]:
@@ -614,3 +614,65 @@ def _may_share(expr: Expr) -> bool:
 def _forget(place: int, gone: ref[Expr]) -> None:
     if place in _named and _named[place][0] is gone:
         del _named[place]
+
+
+Comparison = Literal["==", "!=", "<", "<=", ">", ">="]
+MIRRORED: Final[Mapping[str, Comparison]] = {"==": "==", "!=": "!=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
+"""The comparison operators, each with its equivalent for exchanged sides."""
+NEGATED: Final[Mapping[str, Comparison]] = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+"""The comparison operators, each with the one that holds if it does not."""
+
+
+def lit(value: str | float | bool | None) -> Literal_:
+    """Return a literal."""
+    return Literal_(value=value)
+
+
+def compare(operator: Comparison, left: Expr, right: Expr | float) -> Binary:
+    """Return a comparison of two values, or of a value with a number."""
+    return Binary(operator=operator, left=left, right=lit(right) if isinstance(right, int | float) else right)
+
+
+def negated(condition: Expr) -> Unary:
+    """Return the expression that is true if a condition is false."""
+    return Unary(operator="not", value=condition)
+
+
+@overload
+def all_of(first: Expr, /, *others: Expr | None) -> Expr: ...
+
+
+@overload
+def all_of(*conditions: Expr | None) -> Expr | None: ...
+
+
+def all_of(*conditions: Expr | None) -> Expr | None:
+    """Return the conjunction of conditions, from left to right, without those that are None; None if none is left.
+
+    >>> from tripos_compiler.plan import Ref
+    >>> a, b = Ref(path=("a",)), Ref(path=("b",))
+    >>> all_of(a, None, b).left.path, all_of(None)
+    (('a',), None)
+    """
+    return _joined("and", conditions)
+
+
+@overload
+def any_of(first: Expr, /, *others: Expr | None) -> Expr: ...
+
+
+@overload
+def any_of(*conditions: Expr | None) -> Expr | None: ...
+
+
+def any_of(*conditions: Expr | None) -> Expr | None:
+    """Return the disjunction of conditions, from left to right, without those that are None; None if none is left."""
+    return _joined("or", conditions)
+
+
+def _joined(operator: Literal["and", "or"], conditions: Iterable[Expr | None]) -> Expr | None:
+    expr: Expr | None = None
+    for condition in conditions:
+        if condition is not None:
+            expr = condition if expr is None else Binary(operator=operator, left=expr, right=condition)
+    return expr

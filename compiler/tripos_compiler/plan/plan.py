@@ -728,8 +728,8 @@ class Scenario(Part):
     @cached_property
     def steps(self) -> tuple[Step, ...]:
         """Steps of all treatments; shared steps are listed once."""
-        found = {(step.name, step.fingerprint): step for treatment in self.treatments for step in treatment.steps}
-        return tuple(found.values())
+        by_name = {(step.name, step.fingerprint): step for treatment in self.treatments for step in treatment.steps}
+        return tuple(by_name.values())
 
     @property
     def conversations(self) -> tuple[Converse, ...]:
@@ -938,7 +938,9 @@ class Plan(Part):
         """Return the title of a scenario, dimension, axis, arm or measure, or of the benchmark. Falls back from
         `language` to a language of the benchmark; None if there is no title."""
         texts = self.titles.get(kind, {}).get(name, {})
-        return next((texts[each] for each in (language, *self.benchmark.languages) if each in texts), None)
+        return next(
+            (texts[candidate] for candidate in (language, *self.benchmark.languages) if candidate in texts), None
+        )
 
     def role(self, name: str) -> Role:
         """Return the role with a name. Raises `KeyError` if there is none."""

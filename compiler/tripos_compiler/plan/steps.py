@@ -172,27 +172,27 @@ class DeclaredSettings(_Fields):
         return self._with(case_ for case_ in counting if case_.language in (None, language))
 
     def _with(self, cases: Iterable[SettingCase]) -> Settings:
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for case in cases:
             if case.name == REPEATED:
-                found[REPEATED] = (*found.get(REPEATED, self.stop), *case.value)
+                values[REPEATED] = (*values.get(REPEATED, self.stop), *case.value)
             else:
-                found.setdefault(case.name, case.value)
-        return self.otherwise.model_copy(update=found)
+                values.setdefault(case.name, case.value)
+        return self.otherwise.model_copy(update=values)
 
     def values(self, name: str) -> tuple[Any, ...]:
         """Return the distinct values that a setting may have."""
         cases = [case for case in self.cases if case.name == name]
         if name != REPEATED:
             return tuple(dict.fromkeys((*(case.value for case in cases), getattr(self, name))))
-        found = [getattr(self._with(()), name)]
+        possible = [getattr(self._with(()), name)]
         for language in dict.fromkeys(case.language for case in cases):
             setting_cases = [case for case in cases if case.language in (None, language)]
             chosen = [case for case in setting_cases if case.when is not None]
             for held in product((False, True), repeat=len(chosen)) if len(chosen) <= MAX_STOP_CONDITIONS else ():
                 out = {id(case) for case, holds in zip(chosen, held, strict=True) if not holds}
-                found.append(self._with(case for case in setting_cases if id(case) not in out).stop)
-        return tuple(dict.fromkeys(found))
+                possible.append(self._with(case for case in setting_cases if id(case) not in out).stop)
+        return tuple(dict.fromkeys(possible))
 
     @property
     def possible(self) -> Iterator[Settings]:
@@ -205,7 +205,7 @@ class DeclaredSettings(_Fields):
     def widest(self) -> Settings:
         """Settings with the longest possible reply and the largest possible request."""
         longest, details = self.values("max_tokens"), self.values("image_detail")
-        detail: Detail | None = next((each for each in _LARGEST_FIRST if each in details), None)
+        detail: Detail | None = next((candidate for candidate in _LARGEST_FIRST if candidate in details), None)
         most = None if None in longest else max(longest)
         return self.otherwise.model_copy(update={"max_tokens": most, "image_detail": detail})
 
@@ -224,11 +224,11 @@ class DeclaredSettings(_Fields):
     def given(self) -> dict[str, Any]:
         """Given settings as JSON values by name. A setting with cases is the list of them, in order, each with its
         `value` and condition."""
-        found = self.otherwise.given
+        settings = self.otherwise.given
         for name in self.varied:
             lines = [_line(case_) for case_ in self.cases if case_.name == name]
-            found[name] = [*lines, *([{"value": found[name]}] if name in found else [])]
-        return found
+            settings[name] = [*lines, *([{"value": settings[name]}] if name in settings else [])]
+        return settings
 
     @property
     def varied(self) -> tuple[str, ...]:
@@ -245,9 +245,9 @@ _LARGEST_FIRST: tuple[Detail | None, ...] = ("high", None, "auto", "low")
 
 
 def _line(case: SettingCase) -> dict[str, Any]:
-    found = {"value": _json_value(case.name, case.value)}
-    found |= {} if case.language is None else {"language": case.language}
-    return found if case.when is None else {**found, "when": case.when.model_dump(mode="json")}
+    line = {"value": _json_value(case.name, case.value)}
+    line |= {} if case.language is None else {"language": case.language}
+    return line if case.when is None else {**line, "when": case.when.model_dump(mode="json")}
 
 
 MODEL_DEFAULTS = Settings()
@@ -439,8 +439,8 @@ class Ask(Part):
         adds token probabilities."""
         if self.settings.top_logprobs is None:
             return self.returns
-        said = {} if self.returns is None else {"value": self.returns}
-        return RecordType(fields={**said, **probability_fields(self.returns)})
+        declared = {} if self.returns is None else {"value": self.returns}
+        return RecordType(fields={**declared, **probability_fields(self.returns)})
 
     @property
     def calls_tools(self) -> bool:
@@ -468,10 +468,10 @@ class Ask(Part):
 def turns_before(ask: Ask, asks: Mapping[str, Ask]) -> tuple[Ask, ...]:
     """Return the earlier turns of the same multi-turn ask, or earlier asks about elements of the same list, the last
     one first."""
-    found: list[Ask] = []
+    turns: list[Ask] = []
     while ask.script and (earlier := asks.get(ask.before or "")) is not None and earlier.script == ask.script:
-        found.append(ask := earlier)
-    return tuple(found)
+        turns.append(ask := earlier)
+    return tuple(turns)
 
 
 class Speaker(Part):

@@ -70,11 +70,11 @@ def write_likelihoods(options: Sequence[OptionLikelihood]) -> str:
     >>> write_likelihoods([OptionLikelihood("yes", -0.5, 1, True)])
     '{"options": [{"text": "yes", "logprob": -0.5, "tokens": 1, "greedy": true}]}'
     """
-    told = [
+    listed = [
         {"text": option.text, "logprob": option.logprob, "tokens": option.tokens, "greedy": option.greedy}
         for option in options
     ]
-    return json.dumps({"options": told}, ensure_ascii=False)
+    return json.dumps({"options": listed}, ensure_ascii=False)
 
 
 def read_likelihoods(text: str) -> dict[str, Any]:
@@ -115,17 +115,17 @@ def _highest(options: Sequence[OptionLikelihood], length: Callable[[OptionLikeli
 
 def _options(text: str) -> list[OptionLikelihood]:
     try:
-        found = json.loads(text)
+        parsed = json.loads(text)
     except ValueError as error:
         raise NoLikelihoods("it is no JSON") from error
-    listed = found.get("options") if isinstance(found, dict) else None
+    listed = parsed.get("options") if isinstance(parsed, dict) else None
     if not isinstance(listed, list) or not listed:
         raise NoLikelihoods("it has no options")
-    return [_option(each) for each in listed]
+    return [_option(option) for option in listed]
 
 
-def _option(found: Any) -> OptionLikelihood:
-    match found:
+def _option(parsed: Any) -> OptionLikelihood:
+    match parsed:
         case {"text": str(text), "logprob": int() | float() as logprob, "tokens": int(tokens), "greedy": bool(greedy)}:
             if text and tokens > 0 and math.isfinite(logprob) and not isinstance(logprob, bool):
                 return OptionLikelihood(text, float(logprob), tokens, greedy)
@@ -165,12 +165,12 @@ def write_token_probabilities(content: Sequence[Mapping[str, Any]]) -> str:
     '[{"token":"A","logprob":-0.5,"top_logprobs":[]}]'
     """
     records = []
-    for each in content:
-        record = {"token": each.get("token"), "logprob": each.get("logprob")}
-        own, token = each.get("bytes"), each.get("token")
+    for entry in content:
+        record = {"token": entry.get("token"), "logprob": entry.get("logprob")}
+        own, token = entry.get("bytes"), entry.get("token")
         if isinstance(own, list) and isinstance(token, str) and own != list(token.encode("utf-8", "replace")):
             record["bytes"] = own  # a part of a character
-        top = each.get("top_logprobs")
+        top = entry.get("top_logprobs")
         listed = top if isinstance(top, list) else []
         record["top_logprobs"] = [
             {"token": one.get("token"), "logprob": one.get("logprob")} for one in listed if isinstance(one, Mapping)
@@ -182,35 +182,40 @@ def write_token_probabilities(content: Sequence[Mapping[str, Any]]) -> str:
 def read_token_probabilities(text: str | None) -> list[TokenProbability]:
     """Return the tokens from a stored text. Raises `NoTokenProbabilities`."""
     try:
-        found = json.loads(text or "null")
+        parsed = json.loads(text or "null")
     except ValueError as error:
         raise NoTokenProbabilities("they are no JSON") from error
-    if not isinstance(found, list) or not found:
+    if not isinstance(parsed, list) or not parsed:
         raise NoTokenProbabilities("the reply came without them")
-    return [_token(each) for each in found]
+    return [_token(token) for token in parsed]
 
 
-def _token(found: Any) -> TokenProbability:
-    match found:
+def _token(parsed: Any) -> TokenProbability:
+    match parsed:
         case {"token": str(text), "logprob": int() | float() as logprob, "top_logprobs": list(top)}:
             pairs = [(one.get("token"), one.get("logprob")) for one in top if isinstance(one, dict)]
             likeliest = tuple(
                 (token, float(one)) for token, one in pairs if isinstance(token, str) and _is_logarithm(one)
             )
-            own = found.get("bytes")
+            own = parsed.get("bytes")
             if _is_logarithm(logprob):
-                said = bytes(own) if isinstance(own, list) and _are_bytes(own) else text.encode("utf-8", "replace")
-                return TokenProbability(text, float(logprob), likeliest, said)
+                token_bytes = (
+                    bytes(own) if isinstance(own, list) and _are_bytes(own) else text.encode("utf-8", "replace")
+                )
+                return TokenProbability(text, float(logprob), likeliest, token_bytes)
     raise NoTokenProbabilities("a token lacks its text or its logarithm")
 
 
-def _are_bytes(found: Sequence[Any]) -> bool:
-    return all(isinstance(each, int) and 0 <= each < 256 for each in found)
+def _are_bytes(numbers: Sequence[Any]) -> bool:
+    return all(isinstance(number, int) and 0 <= number < 256 for number in numbers)
 
 
-def _is_logarithm(found: Any) -> TypeGuard[float]:
+def _is_logarithm(number: Any) -> TypeGuard[float]:
     return (
-        isinstance(found, int | float) and not isinstance(found, bool) and math.isfinite(found) and found <= MAX_LOGPROB
+        isinstance(number, int | float)
+        and not isinstance(number, bool)
+        and math.isfinite(number)
+        and number <= MAX_LOGPROB
     )
 
 
@@ -249,35 +254,35 @@ def reply_probabilities(
     >>> "expected" in reply_probabilities(said, IntegerType(low=1, high=10), 10)
     False
     """
-    found: dict[str, Any] = {
+    columns: dict[str, Any] = {
         "tokens": [token.text for token in tokens],
         "logprobs": [token.logprob for token in tokens],
     }
     place = answer_token_index(tokens, None if returns is None else value, where)
     if place is None:
-        return found
+        return columns
     top = tokens[place].top
-    found |= {"top_tokens": [text for text, _ in top], "top_logprobs": [logprob for _, logprob in top]}
+    columns |= {"top_tokens": [text for text, _ in top], "top_logprobs": [logprob for _, logprob in top]}
     values = None if returns is None else _values(returns)
     if values is None:
-        return found
+        return columns
     options = [text for text, _ in values]
     begun = _option_begun(options, tokens[place].text)
     shares = normalized_probabilities(options, top) if begun is None or values[begun][1] == value else None
     if shares is None:
-        return found
-    found |= {"likeliest": values[shares.index(max(shares))][1], "probabilities": shares, "confidence": max(shares)}
-    numbers = [float(each) for _, each in values if not isinstance(each, str)]
+        return columns
+    columns |= {"likeliest": values[shares.index(max(shares))][1], "probabilities": shares, "confidence": max(shares)}
+    numbers = [float(possible) for _, possible in values if not isinstance(possible, str)]
     if numbers:
         mean = math.fsum(number * share for number, share in zip(numbers, shares, strict=True))
-        found["expected"] = min(max(mean, min(numbers)), max(numbers))  # rounding may pass an end of the scale
-    return found
+        columns["expected"] = min(max(mean, min(numbers)), max(numbers))  # rounding may pass an end of the scale
+    return columns
 
 
 def value_probability(returns: Type, fields: Mapping[str, Any], value: object) -> float:
     """Return the probability of a value among the values of its type, from the result of `reply_probabilities`. It is 0
     if it is not clear with which token the value begins."""
-    values = [each for _, each in _values(returns) or []]
+    values = [possible for _, possible in _values(returns) or []]
     return float(fields["probabilities"][values.index(value)]) if "probabilities" in fields and value in values else 0.0
 
 
@@ -293,7 +298,7 @@ def _values(returns: Type) -> list[tuple[str, str | int | bool]] | None:
         case BoolType():
             return [("false", False), ("true", True)]
         case IntegerType(low=int(low), high=int(high)) if high - low < MAX_SCALE_VALUES:
-            return [(str(each), each) for each in range(low, high + 1)]
+            return [(str(number), number) for number in range(low, high + 1)]
     return None
 
 
@@ -491,11 +496,11 @@ def parse_call(name: Any, arguments: Any) -> ToolCall:
     """
     if isinstance(arguments, str):
         try:
-            found = json.loads(arguments, parse_constant=_no_number)
+            parsed = json.loads(arguments, parse_constant=_no_number)
         except (ValueError, RecursionError):
-            found = arguments
-        blank = found is None or (isinstance(found, str) and not found.strip())
-        arguments = {} if blank else found if isinstance(found, dict) else arguments
+            parsed = arguments
+        blank = parsed is None or (isinstance(parsed, str) and not parsed.strip())
+        arguments = {} if blank else parsed if isinstance(parsed, dict) else arguments
     elif arguments is None:
         arguments = {}
     return ToolCall(name if isinstance(name, str) else "", arguments)
@@ -514,10 +519,10 @@ def split_text_and_calls(reply: str) -> tuple[str, tuple[ToolCall, ...]]:
     ('It is 12 degrees.', ())
     """
     try:
-        found = json.loads(reply, parse_constant=_no_number)
+        parsed = json.loads(reply, parse_constant=_no_number)
     except (ValueError, RecursionError):
         return reply, ()
-    match found:
+    match parsed:
         case {"calls": list(calls), **more} if all(isinstance(call, dict) for call in calls) and not more.keys() - {
             "text"
         }:
@@ -534,11 +539,11 @@ def read_calls(tools: Sequence[Tool], reply: str) -> dict[str, Any]:
         {"name": call.name, "arguments": call.arguments if call.readable else None, "readable": call.readable}
         for call in calls
     ]
-    found: dict[str, Any] = {"text": text, "calls": listed}
+    fields: dict[str, Any] = {"text": text, "calls": listed}
     for tool in tools:
         own = [fit_arguments(tool.arguments, call.arguments) for call in calls if call.name == tool.name]
-        found[tool.name] = [each for each in own if each is not None]
-    return found
+        fields[tool.name] = [value for value in own if value is not None]
+    return fields
 
 
 class _NoArgument(Exception):
@@ -606,7 +611,7 @@ def _fitted(type_: Type, value: Any, *, more: bool) -> Any:
         case "record":
             return _record(type_, value, more=more)
         case "list" if isinstance(value, list):
-            return [_fitted(type_.of, each, more=more) for each in value]
+            return [_fitted(type_.of, item, more=more) for item in value]
         case "set" if isinstance(value, list):
-            return frozenset(_fitted(type_.of, each, more=more) for each in value)
+            return frozenset(_fitted(type_.of, item, more=more) for item in value)
     raise _NoArgument

@@ -164,8 +164,10 @@ class _Row:
 
 def _written_out(program: Program, statements: list[Statement], memory: Memory | None) -> Iterator[Statement]:
     """Yield the statements with those of every `for each` in its place."""
-    tables = {each.name().text: each for each in reversed(statements) if each.construct == "row_table"}
-    values = {each.name().text: each for each in reversed(statements) if each.construct in ("axis", "arm")}
+    tables = {declared.name().text: declared for declared in reversed(statements) if declared.construct == "row_table"}
+    values = {
+        declared.name().text: declared for declared in reversed(statements) if declared.construct in ("axis", "arm")
+    }
     known: dict[str, list[_Row]] = {}
     for name, table in tables.items():
         known[name] = _table_rows(program, table)
@@ -212,7 +214,7 @@ def _entries(statement: Statement) -> Iterator[Entry]:
 
 
 def _unknown(program: Program, what: str, name: Name, known: Iterable[str], declare: str) -> None:
-    there = ", ".join(f"`{each}`" for each in sorted(known)[:8])
+    there = ", ".join(f"`{known_name}`" for known_name in sorted(known)[:8])
     help_ = suggest(name.text, known, f"there is {there}" if there else f"declare it: `{declare}`")
     program.diagnostics.error("E0201", f"there is no {what} `{name.text}`", name.span, help=help_, unknown=name.text)
 
@@ -281,11 +283,11 @@ class _Substitution:
             case Member(of=Name(text=text), name=column) if text == self.variable.text:
                 return self._cell(column)
             case Text():
-                found = _with_holes(node, self._pattern, self._in_hole(node))
+                filled = _with_holes(node, self._pattern, self._in_hole(node))
                 return (
                     None
-                    if found is node
-                    else replace(found, span=self.copy.span(found.span), offsets=self.copy.of(found.offsets))
+                    if filled is node
+                    else replace(filled, span=self.copy.span(filled.span), offsets=self.copy.of(filled.offsets))
                 )
         return None
 
@@ -382,7 +384,7 @@ class _Inheritance:
 
     def statements(self) -> list[Statement]:
         """Return the statements, written out, without those that cannot be."""
-        return [found for statement in self.all if (found := self._whole(statement, ())) is not None]
+        return [whole for statement in self.all if (whole := self._whole(statement, ())) is not None]
 
     def _whole(self, statement: Statement, chain: tuple[Statement, ...]) -> Statement | None:
         """Return a statement as if it were written out; None if something is wrong with its `like`, which is reported.
@@ -411,8 +413,8 @@ class _Inheritance:
         self.program.index.use(name.span, base.name().span)
         if base is statement or base in chain:
             circle = " → ".join(
-                each.name().text
-                for each in (*chain[chain.index(base) if base in chain else len(chain) :], statement, base)
+                link.name().text
+                for link in (*chain[chain.index(base) if base in chain else len(chain) :], statement, base)
             )
             message = f"`like` goes in a circle: {circle}"
             self.program.diagnostics.error(
@@ -448,7 +450,7 @@ class _Inheritance:
         own, other = statement.name(), base.name()
         copy = _Copy(Label(own.span, f"in `{own.text}`, which is like `{other.text}`"), _renaming(base, own))
         copied = copy.of(base)
-        inherited = [each for each in copied.body if each.construct not in NOT_INHERITED]
+        inherited = [inner for inner in copied.body if inner.construct not in NOT_INHERITED]
         merge = _Merge(self.program, statement, base, inherited)
         statement = replace(statement, body=merge.body(), changes=merge.changes())
         if statement.construct == "made_like":
@@ -477,8 +479,8 @@ def _renaming(base: Statement, own: Name) -> Callable[[Node], Node | None]:
             case Member(of=Name(text=text, span=span), name=field) if text == old:
                 return Member(copy.span(node.span), Name(copy.span(span), own.text), copy.of(field))
             case Text():
-                found = _with_holes(node, pattern, lambda match, alone: own.text)
-                return None if found is node else copy.of(found)
+                renamed = _with_holes(node, pattern, lambda match, alone: own.text)
+                return None if renamed is node else copy.of(renamed)
         return None
 
     return change
@@ -489,7 +491,7 @@ class _Merge:
 
     def __init__(self, program: Program, statement: Statement, base: Statement, inherited: list[Statement]) -> None:
         self.program, self.statement, self.base = program, statement, base
-        self.kept: list[tuple[Key, Statement]] = [(_key(each), each) for each in inherited]
+        self.kept: list[tuple[Key, Statement]] = [(_key(statement), statement) for statement in inherited]
         self.replaced: dict[Key, None] = {}
         self.added: dict[Key, None] = {}
         self.left_out: dict[Key, None] = {}
@@ -529,7 +531,7 @@ class _Merge:
                 waiting.append((key, inner))
             else:
                 self._nothing_to_replace(inner, key, there)
-        return tuple(each for _, each in (*self.kept, *waiting))
+        return tuple(statement for _, statement in (*self.kept, *waiting))
 
     def _remove(self, inner: Statement, there: set[Key]) -> None:
         word, name = inner.name("statement"), inner.find_name("name")
@@ -548,7 +550,7 @@ class _Merge:
         for added in inner.body:
             key = _key(added)
             if key in there and (key[1] is not None or added.construct in once):
-                earlier = next((each for other, each in self.kept if other == key), self.base)
+                earlier = next((kept_statement for other, kept_statement in self.kept if other == key), self.base)
                 message = f"{self._title} has {_shown(key)} already"
                 help_ = "write it outside of `add`, where it replaces the other"
                 if key[1] is not None:

@@ -67,7 +67,7 @@ def _selected(
 ) -> Iterator[Statement]:
     selection = _Selection(whole)
     for line in use.of("taken"):
-        word = next(each for each in TAKE_WORDS if line.has(each))
+        word = next(candidate for candidate in TAKE_WORDS if line.has(candidate))
         for name in line.many("names"):
             assert isinstance(name, Name)
             known = selection.add_metric(name.text) if word == "metrics" else selection.add(TAKE_WORDS[word], name.text)
@@ -77,11 +77,15 @@ def _selected(
 
 
 def _unknown(program: Program, release: ResolvedRelease, word: str, name: Name, known: Iterable[str]) -> None:
-    there = sorted(each for each in known if each)
+    there = sorted(known_name for known_name in known if known_name)
     close = nearest(name.text, there)
     help_ = f"it has no {word}"
     if there:
-        help_ = f"did you mean `{close}`?" if close else f"it has {', '.join(f'`{each}`' for each in there[:8])}"
+        help_ = (
+            f"did you mean `{close}`?"
+            if close
+            else f"it has {', '.join(f'`{known_name}`' for known_name in there[:8])}"
+        )
     program.diagnostics.error("E0918", f"{release.title} has no {_noun(word)} `{name.text}`", name.span, help=help_)
     program.diagnostics.skipped_names.add(name.text)
 
@@ -108,10 +112,10 @@ class _Selection:
             for release_statement in self.release_statements
             if release_statement.construct in constructs
         ]
-        statements = [each for each in those if declared_name(each) == name]
+        statements = [statement for statement in those if declared_name(statement) == name]
         for statement in statements:
             self._take(statement)
-        return [] if statements else [declared_name(each) or "" for each in those] or [""]
+        return [] if statements else [declared_name(statement) or "" for statement in those] or [""]
 
     def add_metric(self, name: str) -> list[str]:
         """Select a metric. Returns [], or the names that exist if there is none."""
@@ -127,14 +131,16 @@ class _Selection:
         Adds the allocation tables and metrics of the selected scorers and the withheld subsets, and drops everything
         about scenarios that are not selected.
         """
-        axes = {each.name().text for each in self._of("axis")}
-        known = {each.name().text for each in self.taken.values() if each.construct == "axis"}
+        axes = {declared.name().text for declared in self._of("axis")}
+        known = {declared.name().text for declared in self.taken.values() if declared.construct == "axis"}
         for subset in self._of("subset"):
             # Withheld rows stay withheld, whatever else is taken.
             if subset.one_of("withheld") is not None and not set(_names(subset)) & axes - known:
                 self.taken[id(subset)] = subset
-        scenarios = {each.name().text for each in self.taken.values() if each.construct == "scenario"}
-        scorers = {declared_name(each) for each in self.taken.values() if each.construct in TAKE_WORDS["scorers"]}
+        scenarios = {declared.name().text for declared in self.taken.values() if declared.construct == "scenario"}
+        scorers = {
+            declared_name(declared) for declared in self.taken.values() if declared.construct in TAKE_WORDS["scorers"]
+        }
         tables = {}
         for table in self._of("allocate"):
             if table.name("scorer").text in scorers:
@@ -148,7 +154,7 @@ class _Selection:
             elif id(statement) in tables:
                 yield tables[id(statement)]
             elif statement.construct == "dimension":
-                body = tuple(each for each in statement.body if each.name().text in self.metrics)
+                body = tuple(declared for declared in statement.body if declared.name().text in self.metrics)
                 if body:
                     yield replace(statement, body=body)
             elif statement.construct == "role" and statement.has("compared"):
@@ -183,11 +189,11 @@ def _names(part: object) -> Iterator[str]:
         case Span() | Source() | Segment() | CopiedText() | str() | bool() | None:
             return
         case Mapping():
-            for each in part.values():
-                yield from _names(each)
+            for inner in part.values():
+                yield from _names(inner)
         case tuple() | list():
-            for each in part:
-                yield from _names(each)
+            for inner in part:
+                yield from _names(inner)
         case _ if is_dataclass(part):
             for field in fields(part):
                 yield from _names(getattr(part, field.name))
@@ -333,8 +339,8 @@ def check_released(program: Program) -> None:
     ]
 
 
-def _check(program: Program, release: ResolvedRelease, found: Dataset | Tree) -> None:
-    files = found.files or ()
+def _check(program: Program, release: ResolvedRelease, declared: Dataset | Tree) -> None:
+    files = declared.files or ()
     other = [file for file in files if (file.path, file.sha256) not in release.data]
     if not other:
         return
@@ -434,7 +440,7 @@ class ReleaseImporter:
         """Return true if the release can be imported; otherwise report why not."""
         where = use.text("string").span
         if release.digest in {resolved_release.digest for resolved_release in chain}:
-            circle = " → ".join(each.title for each in (*chain, release))
+            circle = " → ".join(link.title for link in (*chain, release))
             message = f"`use release` goes in a circle: {circle}"
             self.program.diagnostics.error("E0203", message, where, help="get releases that do not use each other")
             return False
@@ -468,8 +474,8 @@ class ReleaseImporter:
             self.program.diagnostics.error("E0914", message, where, help=f"see: tripos verify {release.folder}")
             return None
         statements, uses = self.files.load(source)
-        for each in self.program.sources[first:]:
-            self.program.released[each.path] = release
+        for read in self.program.sources[first:]:
+            self.program.released[read.path] = release
         for statement in statements:
             if statement.construct == "benchmark" and (locale := locale_of(self.program, statement)) is not None:
                 self.program.numbers_in[release.name] = locale
@@ -513,7 +519,7 @@ def _without_repeated_roles(program: Program) -> Iterator[Statement]:
             first.setdefault(name.text, statement)
             yield statement
             continue
-        compared = next((each for each in first.values() if each.has("compared")), None)
+        compared = next((role for role in first.values() if role.has("compared")), None)
         earlier = first.get(name.text)
         if earlier is None and compared is None:
             first[name.text] = statement

@@ -224,7 +224,9 @@ def no_rows_of(sources: Iterable[LoadedDataset | None]) -> str | None:
 
     It identifies the fault, so that it is not reported again by what is made from these rows.
     """
-    empty = [each.dataset.source for each in sources if each is not None and each.rows_known and not each.rows]
+    empty = [
+        source.dataset.source for source in sources if source is not None and source.rows_known and not source.rows
+    ]
     return f"no rows in {empty[0]}" if empty else None
 
 
@@ -455,7 +457,7 @@ def has_number(type_: Type) -> bool:
         case "list" | "set" | "optional":
             return has_number(type_.of)
         case "record":
-            return any(has_number(each) for each in type_.fields.values())
+            return any(has_number(field_type) for field_type in type_.fields.values())
     return False
 
 
@@ -668,7 +670,14 @@ class Program:
         known = list(dict.fromkeys([*self.declared.get(kind, {}), *extra]))
         close = nearest(name.text, known)
         clause = _CLAUSES.get(kind)
-        other = next((each for each in _CLAUSES if each != kind and name.text in self.declared.get(each, {})), None)
+        other = next(
+            (
+                other_kind
+                for other_kind in _CLAUSES
+                if other_kind != kind and name.text in self.declared.get(other_kind, {})
+            ),
+            None,
+        )
         if clause is not None and other is not None:
             help_ = f"`{name.text}` is an {other}: write `{_CLAUSES[other]} {name.text}`"
         elif close is not None:

@@ -126,9 +126,11 @@ def safe_name(module: str, name: str) -> bool:
         return False
     if module in ALLOWED_NAMES:
         return name in ALLOWED_NAMES[module]
-    found = importlib.import_module(module)
-    public = getattr(found, "__all__", None)
-    return name in (dir(found) if public is None else public) and not isinstance(getattr(found, name, None), ModuleType)
+    imported = importlib.import_module(module)
+    public = getattr(imported, "__all__", None)
+    return name in (dir(imported) if public is None else public) and not isinstance(
+        getattr(imported, name, None), ModuleType
+    )
 
 
 # Syntax
@@ -175,7 +177,9 @@ def in_constructor(node: ast.AST, parents: Parents) -> bool:
         and isinstance(parents.get(ancestor), ast.ClassDef)
         and not ancestor.decorator_list
         and [parameter.arg for parameter in (*ancestor.args.posonlyargs, *ancestor.args.args)][:1] == ["self"]
-        and not any(isinstance(each, ast.Name) and each.id == "self" and stores(each) for each in ast.walk(ancestor))
+        and not any(
+            isinstance(inner, ast.Name) and inner.id == "self" and stores(inner) for inner in ast.walk(ancestor)
+        )
     )
 
 
@@ -362,10 +366,10 @@ class _Module:
 
     def _sibling_names(self, node: ast.ImportFrom, written: str) -> dict[str, bool]:
         """Return the top-level names of a module of the same package."""
-        found = self.package.find(written, self.where) if self.package.find is not None else None
-        if found is None:
+        sibling = self.package.find(written, self.where) if self.package.find is not None else None
+        if sibling is None:
             raise self._refuse(node, f"imports `{written}`")
-        return self.package.check(found[1], found[0])
+        return self.package.check(sibling[1], sibling[0])
 
     def _origin(self, node: ast.expr) -> Called:
         """Return the module and name of an imported name, or the name alone of a built-in."""
@@ -419,7 +423,9 @@ class _Module:
         match node:
             case ast.List() | ast.Set() | ast.Dict() | ast.ListComp() | ast.SetComp() | ast.DictComp():
                 inner = [element for element in elements(node) if not self._fixed(element)]
-                inner += [each.iter for each in getattr(node, "generators", ()) if not self._plain(each.iter)]
+                inner += [
+                    generator.iter for generator in getattr(node, "generators", ()) if not self._plain(generator.iter)
+                ]
             case ast.Call(func=ast.Attribute(value=ast.Name(id="str"), attr="maketrans"), args=args, keywords=[]):
                 inner = [part for argument in args for part in elements(argument) if not self._fixed(part)]
                 inner += [argument for argument in args if not isinstance(argument, ast.Dict | ast.Constant)]
@@ -460,7 +466,7 @@ class _Module:
             case ast.Call(func=ast.Attribute(value=ast.Constant(value=str()), attr=name)):
                 return name not in MUTABLE_RESULTS
             case ast.Call(func=called, args=args, keywords=given):
-                handed = (*args, *(each.value for each in given))
+                handed = (*args, *(keyword.value for keyword in given))
                 return self._origin(called) in IMMUTABLE_RESULTS and all(
                     self._fixed(expr) or self._literal(expr) or self._is_top(expr) for expr in handed
                 )
@@ -514,8 +520,8 @@ class _Module:
             case ast.MatchClass(cls=of, patterns=patterns, kwd_attrs=names):
                 if patterns and not (isinstance(of, ast.Name) and of.id not in self.bound):
                     raise self._refuse(node, f"looks into `{ast.unparse(of)}` by place")
-                for each in names:
-                    self._named(node, each)
+                for alias in names:
+                    self._named(node, alias)
             case ast.NamedExpr(target=target):
                 if not in_body(node, self.parents):
                     raise self._refuse(

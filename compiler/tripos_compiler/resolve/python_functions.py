@@ -251,11 +251,11 @@ class PythonFile:
         ignored.
         """
         node = self._defined(name)
-        given = self._named_parameters(node)
+        parameters = self._named_parameters(node)
         if not node.args.args:
             message = f"`{name}` takes no state"
             raise Unusable("E0312", message, f"write `def {name}(state, …): …`", self.place(node))
-        names = [each.arg for each in given]
+        names = [parameter.arg for parameter in parameters]
         text = f"{name}({ast.unparse(node.args)})"
         return PythonFunction(dict.fromkeys(names, JsonType()), _optional(node), JsonType(), text, self.place(node))
 
@@ -263,7 +263,7 @@ class PythonFile:
         stmts = [node for node in self.module.body if _defines(node, name)]
         if not stmts:
             names = [node.name for node in self.module.body if isinstance(node, ast.FunctionDef)]
-            listed = ", ".join(f"`{each}`" for each in names[:8])
+            listed = ", ".join(f"`{defined_name}`" for defined_name in names[:8])
             help_ = suggest(name, names, f"it has {listed}" if listed else "it has no functions")
             raise Unusable("E0311", f"`{self.source.path}` has no function `{name}`", help_)
         node = stmts[-1]  # as in Python, the last definition wins
@@ -294,25 +294,29 @@ class PythonFile:
 
     def _named_parameters(self, node: ast.FunctionDef) -> list[ast.arg]:
         """Return the parameters. Raises `Unusable` (E0312) if one is positional-only or variadic."""
-        name, given = node.name, node.args
-        for star, bare in ((given.vararg, "*"), (given.kwarg, "**")):
+        name, declared = node.name, node.args
+        for star, bare in ((declared.vararg, "*"), (declared.kwarg, "**")):
             if star is not None:
                 message = f"`{name}` takes any number of arguments, `{bare}{star.arg}`"
                 raise Unusable("E0312", message, "name each parameter", self.place(star))
-        if given.posonlyargs:
+        if declared.posonlyargs:
             message = f"the parameters of `{name}` before `/` have no names for others"
-            raise Unusable("E0312", message, "leave out the `/`", self.place(given.posonlyargs[0]))
-        return [*given.args, *given.kwonlyargs]
+            raise Unusable("E0312", message, "leave out the `/`", self.place(declared.posonlyargs[0]))
+        return [*declared.args, *declared.kwonlyargs]
 
     def _signature(self, node: ast.FunctionDef) -> PythonFunction:
-        name, given = node.name, self._named_parameters(node)
+        name, named = node.name, self._named_parameters(node)
         annotations = Annotations(self.module)
         parameters: dict[str, Type] = {}
-        for each in given:
-            if each.annotation is None:
-                help_ = f"say what it takes: `{each.arg}: str`"
-                raise Unusable("E0312", f"parameter `{each.arg}` of `{name}` has no type", help_, self.place(each))
-            parameters[each.arg] = self._type(annotations, each.annotation, f"parameter `{each.arg}` of `{name}`")
+        for parameter in named:
+            if parameter.annotation is None:
+                help_ = f"say what it takes: `{parameter.arg}: str`"
+                raise Unusable(
+                    "E0312", f"parameter `{parameter.arg}` of `{name}` has no type", help_, self.place(parameter)
+                )
+            parameters[parameter.arg] = self._type(
+                annotations, parameter.annotation, f"parameter `{parameter.arg}` of `{name}`"
+            )
         if node.returns is None:
             message = f"`{name}` does not say what it returns"
             raise Unusable("E0312", message, f"write `def {name}(…) -> bool:`, or another type", self.place(node))
@@ -365,9 +369,11 @@ def parse_python(source: Source) -> PythonFile:
 
 
 def _optional(node: ast.FunctionDef) -> tuple[str, ...]:
-    given = node.args
-    late = [kwonlyarg.arg for kwonlyarg, default in zip(given.kwonlyargs, given.kw_defaults, strict=True) if default]
-    return (*(argument.arg for argument in given.args[len(given.args) - len(given.defaults) :]), *late)
+    declared = node.args
+    late = [
+        kwonlyarg.arg for kwonlyarg, default in zip(declared.kwonlyargs, declared.kw_defaults, strict=True) if default
+    ]
+    return (*(argument.arg for argument in declared.args[len(declared.args) - len(declared.defaults) :]), *late)
 
 
 def _defines(node: ast.stmt, name: str) -> bool:
@@ -414,11 +420,11 @@ class SiblingFiles:
                     for alias in names:
                         self._all(self._stems(path, alias.name, 0))
                 case ast.ImportFrom(module=of, names=names, level=level):
-                    found = self._all(self._stems(path, of or "", level))
+                    sibling = self._all(self._stems(path, of or "", level))
                     inner = [
                         self._all(self._stems(path, f"{of or ''}.{name.name}".lstrip("."), level)) for name in names
                     ]
-                    if level and not found and not all(inner):
+                    if level and not sibling and not all(inner):
                         self._lacks(path, node, f"{'.' * level}{of or ''}")
 
     def find(self, written: str, within: str) -> tuple[str, ast.Module] | None:
@@ -527,11 +533,11 @@ def find_plugin(program: Program, name: str, where: Span | None = None) -> Plugi
         return program.plugins[name]
     if name in program.declared.get("function", {}) or name in program.declared.get("scorer", {}):
         return None
-    found = program.packages.entries.pop(name, ())  # popped, so that a mistake in it is reported once
-    if not found:
+    entries = program.packages.entries.pop(name, ())  # popped, so that a mistake in it is reported once
+    if not entries:
         return None
     try:
-        program.plugins[name] = _packaged(name, found)
+        program.plugins[name] = _packaged(name, entries)
     except Unusable as reason:
         report(program, reason, where or Span(program.sources[0], 0, 0))
         program.diagnostics.skipped_names.add(name)
@@ -603,13 +609,13 @@ def _files_of(program: Program, where: Span, sources: Mapping[str, Source]) -> d
     release = program.release_of(where)
     first = next(iter(sources))
     within = release is not None and release.inside(first) is not None
-    found = {}
+    files = {}
     for place, source in sources.items():
         inside = release.inside(place) if release is not None and within else posixpath.relpath(place, main)
         if inside is None:
             raise Unusable("E0310", f"`{place}` lies outside of the release of `{first}`", "get the release again")
-        found[inside] = plugin_version(source.text)
-    return found
+        files[inside] = plugin_version(source.text)
+    return files
 
 
 def is_compile_time(program: Program, expr: Expr, where: Span) -> bool:
@@ -648,11 +654,11 @@ def read_beside(program: Program, path: str, written: str = FUNCTION_SYNTAX) -> 
         raise Unusable("E0310", f"cannot read `{path}`: {reason}", "check the path and its permissions") from None
 
 
-def _packaged(name: str, found: tuple[EntryPoint, ...]) -> Plugin:
-    if len(found) > 1:
-        packages = " and ".join(sorted(package_of(entry) for entry in found))
+def _packaged(name: str, entries: tuple[EntryPoint, ...]) -> Plugin:
+    if len(entries) > 1:
+        packages = " and ".join(sorted(package_of(entry) for entry in entries))
         raise Unusable("E0202", f"`{name}` is a function of {packages}", "remove one of the packages")
-    (entry,) = found
+    (entry,) = entries
     try:
         signature, impure = _entry_point_function(entry)
     except Unusable as reason:

@@ -56,15 +56,15 @@ def find_copy(secret: ComparedColumn, other: ComparedColumn, matching: RowMatchi
     """Return how a field repeats a secret field in matching rows; None if it does not."""
     if matching.count < 2 and not matching.complete:
         return None
-    found = _place(secret, other, matching, 0, occurrences)
-    if found is not None and found[2] >= MIN_SURPRISE_DIGITS - _name_evidence(secret, other):
-        place, count, _ = found
+    match = _place(secret, other, matching, 0, occurrences)
+    if match is not None and match[2] >= MIN_SURPRISE_DIGITS - _name_evidence(secret, other):
+        place, count, _ = match
         return CopyEvidence(describe_place(place), _rows(count, matching))
     if secret.loaded is not other.loaded:
         # A field that is the end of a solution is the answer.
-        found = _place(other, secret, matching, 1, _places_at_end)
-        if found is not None and found[2] >= MIN_SURPRISE_DIGITS:
-            return CopyEvidence("has what ends the value of", _rows(found[1], matching))
+        match = _place(other, secret, matching, 1, _places_at_end)
+        if match is not None and match[2] >= MIN_SURPRISE_DIGITS:
+            return CopyEvidence("has what ends the value of", _rows(match[1], matching))
     return _renamed(secret, other, matching)
 
 
@@ -77,8 +77,8 @@ def _name_evidence(secret: ComparedColumn, other: ComparedColumn) -> float:
 
 
 def _places_at_end(holder: NormalizedValue, held: NormalizedValue) -> set[Place]:
-    found = occurrences(holder, held)
-    return {place for place in found if place[1] == "end"} if found else found
+    places = occurrences(holder, held)
+    return {place for place in places if place[1] == "end"} if places else places
 
 
 def _rows(count: int, matching: RowMatching) -> str:
@@ -161,7 +161,9 @@ def _most_frequent_place(
             most = max(most, counts[place])
     if not counts or most < least:
         return None
-    return min(counts.items(), key=lambda found: (-found[1], RANKS.get(found[0][1], len(RANKS)), found))
+    return min(
+        counts.items(), key=lambda place_count: (-place_count[1], RANKS.get(place_count[0][1], len(RANKS)), place_count)
+    )
 
 
 def _surprise(count: int, rows: int, chance: float) -> float:
@@ -335,20 +337,20 @@ def _same_column(
     secret: LoadedDataset,
     of: DataField,
     other: LoadedDataset,
-    each: DataField,
+    data_field: DataField,
     shared: list[tuple[DataFile, DataFile]],
     joined: list[tuple[DataFile, DataFile, frozenset[str]]],
 ) -> CopiedField | None:
-    own = _own_columns(secret, of.columns) & _own_columns(other, each.columns)
+    own = _own_columns(secret, of.columns) & _own_columns(other, data_field.columns)
     for file, same, taken in (*((*pair, own) for pair in shared), *joined):
-        for column in (column for column in each.columns if column in of.columns and column in taken):
+        for column in (column for column in data_field.columns if column in of.columns and column in taken):
             captured = column in file.captures, column in same.captures
-            if not any(captured) and readings_overlap(of.type, each.type):
+            if not any(captured) and readings_overlap(of.type, data_field.type):
                 where = same.path if same.path == file.path else f"{same.path}, which holds what {file.path} holds"
-                return CopiedField(each.name, of.name, "column", column, where)
-    pairs = [(_captured(of, file), _captured(each, same)) for file, same in shared]
+                return CopiedField(data_field.name, of.name, "column", column, where)
+    pairs = [(_captured(of, file), _captured(data_field, same)) for file, same in shared]
     if pairs and all(one is not None and one == two for one, two in pairs):
-        return CopiedField(each.name, of.name, "capture")
+        return CopiedField(data_field.name, of.name, "capture")
     return None
 
 
@@ -389,7 +391,7 @@ def find_copies(loaded: Mapping[str, LoadedDataset], known: KnownCopies) -> Iter
     for name, content in contents.items():
         alike[content].append(name)
     rows = {name: ComparedRows(loaded[name]) for names in alike.values() for name in names[:2]}
-    found: dict[ComparisonKey, tuple[CopiedField, ...]] = {}
+    copies: dict[ComparisonKey, tuple[CopiedField, ...]] = {}
     related: dict[str, list[str]] = defaultdict(list)
     for owner, owners in alike.items():
         if not _has_secret(loaded[owners[0]]):
@@ -398,17 +400,17 @@ def find_copies(loaded: Mapping[str, LoadedDataset], known: KnownCopies) -> Iter
             for two in others[:1] if other != owner else owners[:2]:
                 key = (owner, other, two == owners[0])
                 fields = known.copies.get(key)
-                found[key] = fields if fields is not None else tuple(find_copied_fields(rows[owners[0]], rows[two]))
-            if found.get((owner, other, False)):
+                copies[key] = fields if fields is not None else tuple(find_copied_fields(rows[owners[0]], rows[two]))
+            if copies.get((owner, other, False)):
                 related[owner].append(other)
-    known.copies = found
+    known.copies = copies
     for name, content in contents.items():
-        copied_fields = found.get((content, content, True), ())
+        copied_fields = copies.get((content, content, True), ())
         yield from (field.between(name, name) for field in copied_fields if field.how != "values")
         for other in related[content]:
             for two in alike[other]:
                 if two != name:
-                    yield from (field.between(name, two) for field in found[content, other, False])
+                    yield from (field.between(name, two) for field in copies[content, other, False])
 
 
 def copies_by_field(loaded: Mapping[str, LoadedDataset], known: KnownCopies) -> dict[Field, tuple[Copy, ...]]:
@@ -417,10 +419,10 @@ def copies_by_field(loaded: Mapping[str, LoadedDataset], known: KnownCopies) -> 
     `loaded` are the file data sets by their names in the plan (`Program.loaded`). A secret field that repeats the
     secret of another data set is included.
     """
-    found: dict[Field, list[Copy]] = defaultdict(list)
+    by_field: dict[Field, list[Copy]] = defaultdict(list)
     for copy in find_copies(loaded, known):
-        found[copy.field].append(copy)
-    return {each: tuple(copies) for each, copies in found.items()}
+        by_field[copy.field].append(copy)
+    return {copied: tuple(copies) for copied, copies in by_field.items()}
 
 
 def unmarked_copies(loaded: Mapping[str, LoadedDataset], known: KnownCopies) -> Iterator[Copy]:
@@ -447,11 +449,11 @@ def copies_by_key(loaded: Mapping[str, LoadedDataset], known: KnownCopies) -> di
     names = {(name, _key_field(column)): (name, column) for name, dataset in loaded.items() for column in dataset.keys}
     if not names:
         return {}
-    found: dict[Field, list[Field]] = defaultdict(list)
+    by_key: dict[Field, list[Field]] = defaultdict(list)
     for copy in (*find_copies(keyed, known), *unmarked_copies(keyed, known)):
-        if copy.field in names and copy.of not in found[names[copy.field]]:
-            found[names[copy.field]].append(copy.of)
-    return {each: tuple(secrets) for each, secrets in found.items()}
+        if copy.field in names and copy.of not in by_key[names[copy.field]]:
+            by_key[names[copy.field]].append(copy.of)
+    return {key: tuple(secrets) for key, secrets in by_key.items()}
 
 
 def _with_keys(loaded: LoadedDataset) -> LoadedDataset:
@@ -508,7 +510,7 @@ def identifies_rows(loaded: LoadedDataset, names: frozenset[str]) -> bool:
         return False
     columns = [[_comparable(row.values.get(name)) for row in loaded.rows] for name in sorted(names)]
     comparable = (column for column in columns if all(isinstance(value, str) for value in column))
-    if any(len(set(each)) == len(each) for each in comparable):
+    if any(len(set(values)) == len(values) for values in comparable):
         return True
     return len({repr(values) for values in zip(*columns, strict=True)}) == len(loaded.rows)
 

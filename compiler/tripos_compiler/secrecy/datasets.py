@@ -118,7 +118,7 @@ class _Elsewhere:
 
     def rows(self, name: str) -> Flow:
         """Return the flow of all rows of a data set."""
-        return self.tables.rows(name).map_secrets(lambda found: narrow_regions(found, lambda rows: rows.elsewhere))
+        return self.tables.rows(name).map_secrets(lambda secrets: narrow_regions(secrets, lambda rows: rows.elsewhere))
 
     def impure(self, call: Call) -> Secrets:
         """Return the secrets that a user's function can read besides its arguments."""
@@ -181,7 +181,7 @@ class GenerationFlow:
         names: dict[str, Flow] = dict.fromkeys((*dataset.axes, "language"), PUBLIC)
         if dataset.alias is not None:
             self.where = self._conditions(dataset.where)
-            row = element.map_secrets(lambda found: narrow_regions(found, lambda rows: rows.where(self.where)))
+            row = element.map_secrets(lambda secrets: narrow_regions(secrets, lambda rows: rows.where(self.where)))
             fields = {name: flow.map_secrets(self._rename_to_alias(name)) for name, flow in row.fields.items()}
             names[dataset.alias] = Flow(row.structure, fields, row.elements)
             names["language"] = fields.get("language", PUBLIC)
@@ -203,8 +203,8 @@ class GenerationFlow:
                 self._step(step, refusals)
         unknown = Flow(self.tables.everything)
         return {
-            each.name: self.row.get(each.name, PUBLIC if each.name in dataset.axes else unknown)
-            for each in dataset.fields
+            data_field.name: self.row.get(data_field.name, PUBLIC if data_field.name in dataset.axes else unknown)
+            for data_field in dataset.fields
         }
 
     def _rename_to_alias(self, column: str) -> Callable[[Secrets], Secrets]:
@@ -218,7 +218,7 @@ class GenerationFlow:
         if not self.generated.retries:
             return NONE
         refused = union(
-            *(extend_trail(found, Label(span, "rows are refused by it")) for found, span in self._refused())
+            *(extend_trail(secrets, Label(span, "rows are refused by it")) for secrets, span in self._refused())
         )
         return {secret: trails for secret, trails in refused.items() if secret.dataset != self.generated.name}
 
@@ -243,25 +243,27 @@ class GenerationFlow:
         statement = self.statement
         match step:
             case Derived(name=name, value=value):
-                place = next((each for each in statement.of("let") if each.name().text == name), statement)
+                place = next((clause for clause in statement.of("let") if clause.name().text == name), statement)
                 flow = flows.of(value)
                 self.row[name] = flow.extend_trail(Label(place.name().span, f"`{name}` holds it"))
                 if any(find_undefined(value)) or any(map(self._may_fail, subexpressions(value))):
                     self.disclosed.append((flow.all, place.head))
             case Ask():
-                given = self._request_secrets(step, flows, statement.head)
-                self._write(step, given, refusals)
+                request_secrets = self._request_secrets(step, flows, statement.head)
+                self._write(step, request_secrets, refusals)
             case Walk(ask=ask, below=below, name=name):
-                place = next((each for each in statement.of("walk") if each.name().text == name), statement)
+                place = next((clause for clause in statement.of("walk") if clause.name().text == name), statement)
                 start = flows.of(below) if below is not None else PUBLIC
-                given = self._request_secrets(ask, flows.within({"branches": start}), place.head)
+                request_secrets = self._request_secrets(ask, flows.within({"branches": start}), place.head)
                 self.disclosed.append((start.all, place.head))  # the node may not exist
-                chosen = extend_trail(union(given, start.all), Label(place.name().span, f"`{name}` is chosen by it"))
+                chosen = extend_trail(
+                    union(request_secrets, start.all), Label(place.name().span, f"`{name}` is chosen by it")
+                )
                 self.row[name] = Flow({**refusals, **chosen})
             case Verify(ask=ask, require=require):
                 place = self._verifying(ask.name)
-                given = self._request_secrets(ask, flows, place.head)
-                verdicts = dict.fromkeys(_returned(ask), Flow(given))
+                request_secrets = self._request_secrets(ask, flows, place.head)
+                verdicts = dict.fromkeys(_returned(ask), Flow(request_secrets))
                 for condition in require:
                     self.disclosed.append(
                         (flows.within(verdicts).all(condition), flows.places.of(condition, place.head))
@@ -283,20 +285,20 @@ class GenerationFlow:
 
     def _request_secrets(self, ask: Ask, flows: Flows, span: Span) -> Secrets:
         """Return the secrets given to a role that is asked about a row."""
-        given = union(flows.all(*expressions_of(ask)), flows.names["language"].all)
-        self.disclosed.append((given, span))
-        return given
+        secrets = union(flows.all(*expressions_of(ask)), flows.names["language"].all)
+        self.disclosed.append((secrets, span))
+        return secrets
 
-    def _write(self, ask: Ask, given: Secrets, refusals: Secrets) -> None:
+    def _write(self, ask: Ask, request_secrets: Secrets, refusals: Secrets) -> None:
         """Add the fields that an author writes. Secret ones are secrets of the row."""
         declared = {data_field.name: data_field.secret for data_field in self.generated.fields}
         for name in _returned(ask):
             head = self.tables.declaration(self.generated.name, name).head
-            found: Secrets = {**refusals, **extend_trail(given, Label(head, "written knowing it"))}
+            secrets: Secrets = {**refusals, **extend_trail(request_secrets, Label(head, "written knowing it"))}
             if declared.get(name):
                 own = {Secret(self.generated.name, name, ALL_ROWS): ((Label(head, f"`{name}` is secret"),),)}
-                found = union(found, own)
-            self.row[name] = Flow(found)
+                secrets = union(secrets, own)
+            self.row[name] = Flow(secrets)
 
     def _refused(self) -> Iterator[tuple[Secrets, Span]]:
         """Yield the secrets by which rows are refused or not generated, with the places."""
@@ -309,8 +311,8 @@ class GenerationFlow:
         compared += [
             (distinct.value, flows.all(distinct.value, distinct.others)) for distinct in self.generated.distinct
         ]
-        for expr, found in compared:  # compared with other rows
-            yield narrow_regions(found, lambda rows: rows.elsewhere), flows.places.of(expr, self.statement.head)
+        for expr, secrets in compared:  # compared with other rows
+            yield narrow_regions(secrets, lambda rows: rows.elsewhere), flows.places.of(expr, self.statement.head)
 
     def existence_secrets(self) -> Secrets:
         """Return the secrets that decide which rows exist."""
@@ -322,7 +324,7 @@ class GenerationFlow:
             flows = self._scope("where")
             span = flows.places.of(where, self.statement.head)
             chosen = union(chosen, extend_trail(flows.all(where), Label(span, f"`{self.row_name}` keeps rows by it")))
-        refused = (extend_trail(found, Label(span, "rows are refused by it")) for found, span in self._refused())
+        refused = (extend_trail(secrets, Label(span, "rows are refused by it")) for secrets, span in self._refused())
         return union(chosen, *refused)
 
 
@@ -436,9 +438,9 @@ class DatasetSecrets:
 
     def _read(self, dataset: Dataset) -> TableSecrets:
         joined, media = self._joined(dataset), self._media(dataset)
-        given = self._contents(dataset, joined)
+        contents = self._contents(dataset, joined)
         fields = {
-            data_field.name: Flow(union(given[data_field.name], media.get(data_field.name, NONE)))
+            data_field.name: Flow(union(contents[data_field.name], media.get(data_field.name, NONE)))
             for data_field in dataset.fields
         }
         public = [data_field for data_field in dataset.fields if not fields[data_field.name].all]
@@ -480,30 +482,32 @@ class DatasetSecrets:
         if not self.layouts.are_media_by_folder(dataset.name):
             return {}
         layouts = (layout for layout in self._every_layout if layout.dataset == dataset.name and not layout.joined)
-        given = union(*(self._stated_by(layout) for layout in layouts))
-        if not given:
+        stated = union(*(self._stated_by(layout) for layout in layouts))
+        if not stated:
             return {}
-        found = [data_field.name for data_field in dataset.fields if holds_media(data_field.type)]
-        heads = {name: self.declaration(dataset.name, name).head for name in found}
+        media_fields = [data_field.name for data_field in dataset.fields if holds_media(data_field.type)]
+        heads = {name: self.declaration(dataset.name, name).head for name in media_fields}
         return {
-            name: extend_trail(given, Label(head, f"`{name}` is the file of that name in a folder that is named by it"))
+            name: extend_trail(
+                stated, Label(head, f"`{name}` is the file of that name in a folder that is named by it")
+            )
             for name, head in heads.items()
         }
 
     def _columns(self, dataset: Dataset) -> Mapping[str, Secrets]:
         """Return the secrets in the columns of a data set's files, whichever data set reads them."""
-        found: dict[str, Secrets] = {}
+        columns: dict[str, Secrets] = {}
         for name in (dataset.name, *sorted(self.files.get(dataset.name, ()))):
             for data_field in self.datasets[name].fields if name in self.datasets else ():
                 for column in data_field.columns:
-                    found[column] = union(found.get(column, NONE), self._field_secrets(name, data_field))
+                    columns[column] = union(columns.get(column, NONE), self._field_secrets(name, data_field))
         head = self.places.dataset(dataset.name).head
         for join in dataset.joins:
             label = Label(head, f"the column `{join.column}` of the files says it")
             for of in self.keys.get((dataset.name, join.column), ()):
                 secret: Secrets = {Secret(*of): ((self._source_label(*of), label),)}
-                found[join.column] = union(found.get(join.column, NONE), secret)
-        return found
+                columns[join.column] = union(columns.get(join.column, NONE), secret)
+        return columns
 
     def _join_file_secrets(self, dataset: Dataset, place: int) -> Secrets:
         """Return the secrets that decide which rows the files of a join have.
@@ -528,11 +532,13 @@ class DatasetSecrets:
         head = self.places.dataset(dataset.name).head
         existence, order = NONE, NONE
         for layout in self._every_layout:
-            given = self._stated_by(layout)
+            stated = self._stated_by(layout)
             if self.layouts.has_some_files(dataset.name, layout):
-                existence = union(existence, extend_trail(given, Label(head, "it tells which rows lie in these files")))
+                existence = union(
+                    existence, extend_trail(stated, Label(head, "it tells which rows lie in these files"))
+                )
             if self.layouts.is_ordered_by_file(dataset.name, layout):
-                order = union(order, extend_trail(given, Label(head, IN_FILES)))
+                order = union(order, extend_trail(stated, Label(head, IN_FILES)))
         for name, secrets in self._named_by(dataset):
             if self.layouts.count(dataset.name) < self.layouts.count(name):
                 existence = union(
@@ -551,12 +557,12 @@ class DatasetSecrets:
     @cached_property
     def _secret_words(self) -> Mapping[str, Sequence[tuple[str, str]]]:
         """Fields with secrets, by the words of file names that occur in them."""
-        found: dict[str, list[tuple[str, str]]] = {}
+        words: dict[str, list[tuple[str, str]]] = {}
         for name, fields in self._fields.items():
             for column in (column for column, data_field in fields.items() if self._field_secrets(name, data_field)):
                 for word in self.layouts.words_in(name, column):
-                    found.setdefault(word, []).append((name, column))
-        return found
+                    words.setdefault(word, []).append((name, column))
+        return words
 
     @cached_property
     def _fields(self) -> Mapping[str, Mapping[str, DataField]]:
@@ -593,13 +599,13 @@ class DatasetSecrets:
 
     def _field_secrets(self, dataset: str, declared: DataField) -> Secrets:
         """Return the secrets in a field: its own, and those it is a copy of."""
-        found: dict[Secret, tuple[tuple[Label, ...], ...]] = {}
+        secrets: dict[Secret, tuple[tuple[Label, ...], ...]] = {}
         if declared.secret:
-            found[Secret(dataset, declared.name)] = ((self._source_label(dataset, declared.name),),)
+            secrets[Secret(dataset, declared.name)] = ((self._source_label(dataset, declared.name),),)
         for copy in self.copies.get((dataset, declared.name), ()):
             label = Label(self.declaration(dataset, declared.name).head, copy.why)
-            found[Secret(*copy.of)] = ((self._source_label(*copy.of), label),)
-        return found
+            secrets[Secret(*copy.of)] = ((self._source_label(*copy.of), label),)
+        return secrets
 
     def _same_rows(self, dataset: Dataset) -> Iterator[ItemReference]:
         """Yield the data sets that read the same files, and columns of other files that a field has the values of.
@@ -648,8 +654,8 @@ class DatasetSecrets:
         while outer.construct == "like":
             outer = self.places.dataset(outer.name("dataset").text)
         blocks = (outer, *outer.of("returns"))
-        inner = [each for block in blocks for each in block.body if each.construct == "field"]
-        return next((each for each in inner if each.name().text == column), statement)
+        inner = [declaration for block in blocks for declaration in block.body if declaration.construct == "field"]
+        return next((declaration for declaration in inner if declaration.name().text == column), statement)
 
     # --- made ---
 

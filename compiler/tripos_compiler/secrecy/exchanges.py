@@ -139,7 +139,7 @@ class Exchanges:
     def _loop(self, loop: Loop, value: Expr) -> Exchange:
         """Return the effect on a list made from the elements of another."""
         source, inner = self.of(loop.of), self.flows.of_elements(loop)
-        loops = {alias: each for alias, each in self.loops.items() if alias != loop.alias}
+        loops = {alias: other_loop for alias, other_loop in self.loops.items() if alias != loop.alias}
         if source == Exchange.CHANGES:
             return source
         if source in (Exchange.ROWS, Exchange.REORDERED):  # in nested loops, every row meets every other
@@ -201,9 +201,9 @@ def _keeps_all(made: GeneratedDataset) -> bool:
 
 def _joined(parts: Iterable[Exchange]) -> Exchange:
     """Return the effect on a value computed from several."""
-    found = {part for part in parts if part != Exchange.STAYS}
-    if not found:
+    moving = {part for part in parts if part != Exchange.STAYS}
+    if not moving:
         return Exchange.STAYS
-    if len(found) == 1 and found <= {Exchange.OF_SECRETS, Exchange.OF_PLACE}:
-        return found.pop()
+    if len(moving) == 1 and moving <= {Exchange.OF_SECRETS, Exchange.OF_PLACE}:
+        return moving.pop()
     return Exchange.CHANGES

@@ -110,25 +110,25 @@ class SourceMap:
         """
         span = self.index.asked.get((scenario, name, fingerprint))
         if span is not None:
-            return next(each for each in self.scenario(scenario).of("ask") if each.name().span == span)
+            return next(statement for statement in self.scenario(scenario).of("ask") if statement.name().span == span)
         if scenario not in self._steps:
-            named = [each for each in self.scenario(scenario).body if each.find_name("name") is not None]
+            named = [statement for statement in self.scenario(scenario).body if statement.find_name("name") is not None]
             self._steps[scenario] = {}
             for place, statement in enumerate(named):
                 for asks in (False, True) if statement.construct == "ask" else (False,):
                     self._steps[scenario].setdefault((statement.name().text, asks), (place, statement))
         known, turn_of = self._steps[scenario], name.partition("(")[0].partition(".")[0]
-        found = [known[key] for key in ((name, False), (turn_of, True)) if key in known]
-        return min(found, key=itemgetter(0))[1] if found else self.scenario(scenario)
+        matches = [known[key] for key in ((name, False), (turn_of, True)) if key in known]
+        return min(matches, key=itemgetter(0))[1] if matches else self.scenario(scenario)
 
 
 def _first_named(statements: Iterable[Statement]) -> dict[str, Statement]:
     """Return statements by name. The first one wins."""
-    found: dict[str, Statement] = {}
+    first: dict[str, Statement] = {}
     for statement in statements:
         if (name := statement.find_name("name")) is not None:
-            found.setdefault(name.text, statement)
-    return found
+            first.setdefault(name.text, statement)
+    return first
 
 
 # Flows of expressions
@@ -248,17 +248,17 @@ class Flows:
         function = FUNCTIONS.get(expr.function)
         if function is None:
             return Flow(union(self.all(*expr.args, *expr.named.values()), self.tables.impure(expr)))
-        given = arguments_of(expr)
+        arguments = arguments_of(expr)
         if expr.is_reveal:
             self.revealed(expr, self)
             return PUBLIC
         if function.evaluation is Evaluation.CHOICE:
-            return _choice(self, given)
+            return _choice(self, arguments)
         if function.evaluation is Evaluation.FALLBACK:
-            return join_flows((self.of(given["value"]), self.of(given["fallback"])))
+            return join_flows((self.of(arguments["value"]), self.of(arguments["fallback"])))
         rule = SHAPE_RULES.get(function.shape)
         if rule is not None:
-            return rule(self, expr, [given[name] for name in function.names if name in given])
+            return rule(self, expr, [arguments[name] for name in function.names if name in arguments])
         if function.ignores_order:
             return Flow(union(*(self.of(argument).content for argument in (*expr.args, *expr.named.values()))))
         return Flow(self.all(*expr.args, *expr.named.values()))
@@ -275,13 +275,13 @@ def _constant_value(condition: Expr) -> bool | None:
     return None
 
 
-def _choice(flows: Flows, given: Mapping[str, Expr]) -> Flow:
+def _choice(flows: Flows, arguments: Mapping[str, Expr]) -> Flow:
     """Either value, depending on the condition."""
-    constant = _constant_value(given["condition"])
+    constant = _constant_value(arguments["condition"])
     if constant is not None:
-        return flows.of(given["this" if constant else "other"])
-    chosen = join_flows((flows.of(given["this"]), flows.of(given["other"])))
-    return chosen.with_structure(flows.all(given["condition"]))
+        return flows.of(arguments["this" if constant else "other"])
+    chosen = join_flows((flows.of(arguments["this"]), flows.of(arguments["other"])))
+    return chosen.with_structure(flows.all(arguments["condition"]))
 
 
 # Functions that keep the shape of their arguments
@@ -290,39 +290,39 @@ ShapeRule = Callable[[Flows, Call, Sequence[Expr]], Flow]
 """Returns the flow of a call from its arguments in the order of the parameters."""
 
 
-def _length(flows: Flows, call: Call, given: Sequence[Expr]) -> Flow:
+def _length(flows: Flows, call: Call, arguments: Sequence[Expr]) -> Flow:
     """The number of elements; for a text, its length."""
-    flow = flows.of(given[0])
+    flow = flows.of(arguments[0])
     return Flow(flow.structure if flow.elements is not None else flow.all)
 
 
-def _item(flows: Flows, call: Call, given: Sequence[Expr]) -> Flow:
+def _item(flows: Flows, call: Call, arguments: Sequence[Expr]) -> Flow:
     """One element. The position of the element is revealed too."""
-    flow, exprs = flows.of(given[0]), given[1:]
+    flow, exprs = flows.of(arguments[0]), arguments[1:]
     return _subset(Flow(union(flow.structure, flow.order), elements=flow.element)).element.with_structure(
         flows.all(*exprs)
     )
 
 
-def _sample(flows: Flows, call: Call, given: Sequence[Expr]) -> Flow:
+def _sample(flows: Flows, call: Call, arguments: Sequence[Expr]) -> Flow:
     """Some elements, selected by value; equal elements are drawn once."""
-    flow, exprs = flows.of(given[0]), given[1:]
+    flow, exprs = flows.of(arguments[0]), arguments[1:]
     return _subset(Flow(union(flow.content, flows.all(*exprs)), elements=flow.element))
 
 
-def _slice(flows: Flows, call: Call, given: Sequence[Expr]) -> Flow:
+def _slice(flows: Flows, call: Call, arguments: Sequence[Expr]) -> Flow:
     """Some elements of a list, by position; or a part of a text."""
-    flow, exprs = flows.of(given[0]), given[1:]
+    flow, exprs = flows.of(arguments[0]), arguments[1:]
     if flow.elements is None:
-        return Flow(flows.all(*given))
+        return Flow(flows.all(*arguments))
     return _subset(flow).with_structure(union(flow.order, flows.all(*exprs)))
 
 
-def _matching(flows: Flows, call: Call, given: Sequence[Expr]) -> Flow:
+def _matching(flows: Flows, call: Call, arguments: Sequence[Expr]) -> Flow:
     """The elements whose key has a given value. Two columns of one data set correspond, whatever the order of
     its rows.
     """
-    items, of, key = given
+    items, of, key = arguments
     flow, keys = flows.of(items), flows.of(of)
     apart = NONE if _of_one_table(items, of) else union(flow.order, keys.order)
     what = union(flow.structure, keys.content, apart, flows.all(key))
@@ -333,17 +333,17 @@ def _of_one_table(one: Expr, other: Expr) -> bool:
     return isinstance(one, Data) and isinstance(other, Data) and one.dataset == other.dataset
 
 
-def _ordered(flows: Flows, call: Call, given: Sequence[Expr]) -> Flow:
+def _ordered(flows: Flows, call: Call, arguments: Sequence[Expr]) -> Flow:
     """Elements of lists, selected and ordered by value."""
     flow = join_flows(flows.of(argument) for argument in (*call.args, *call.named.values()))
     return Flow(flow.content, elements=flow.element)
 
 
-def _sorted(flows: Flows, call: Call, given: Sequence[Expr]) -> Flow:
+def _sorted(flows: Flows, call: Call, arguments: Sequence[Expr]) -> Flow:
     """The elements ordered by other values; ties keep their order. Two columns of one data set correspond, whatever the
     order of its rows.
     """
-    of, by = given
+    of, by = arguments
     flow, values = flows.of(of), flows.of(by)
     order = values.content
     if not (_of_one_table(of, by) and isinstance(by, Data) and flows.tables.has_unique_values(by)):
@@ -351,13 +351,13 @@ def _sorted(flows: Flows, call: Call, given: Sequence[Expr]) -> Flow:
     return Flow(union(flow.structure, values.structure), elements=flow.element, order=order)
 
 
-def _same(flows: Flows, call: Call, given: Sequence[Expr]) -> Flow:
-    return flows.of(given[0])
+def _same(flows: Flows, call: Call, arguments: Sequence[Expr]) -> Flow:
+    return flows.of(arguments[0])
 
 
-def _examples(flows: Flows, call: Call, given: Sequence[Expr]) -> Flow:
+def _examples(flows: Flows, call: Call, arguments: Sequence[Expr]) -> Flow:
     """The named fields of the rows whose place is one of the points."""
-    points, of, at, fields = given
+    points, of, at, fields = arguments
     rows, names = flows.of(of), [*subexpressions(at), *subexpressions(fields)]
     written = [name.value for name in names if isinstance(name, Literal_)]
     if rows.elements is None or len(written) + sum(isinstance(name, Items) for name in names) < len(names):
@@ -368,8 +368,8 @@ def _examples(flows: Flows, call: Call, given: Sequence[Expr]) -> Flow:
 
 def _subset(flow: Flow) -> Flow:
     """Return the flow of some elements of a list, which are no longer whole columns."""
-    each = flow.element.map_secrets(lambda secrets: narrow_regions(secrets, lambda region: region.subset))
-    return Flow(flow.structure, elements=each, order=flow.order)
+    element = flow.element.map_secrets(lambda secrets: narrow_regions(secrets, lambda region: region.subset))
+    return Flow(flow.structure, elements=element, order=flow.order)
 
 
 SHAPE_RULES: Mapping[Shape, ShapeRule] = {

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from tripos_compiler.diagnostics.diagnostic import Label
-from tripos_compiler.plan import Binary, Expr, Items, Literal_, Ref, Unary
+from tripos_compiler.plan import MIRRORED, NEGATED, Binary, Expr, Items, Literal_, Ref, Unary
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.text import Span
 
@@ -25,10 +25,7 @@ from tripos_compiler.source.text import Span
 
 Value = str | int | float | bool | None
 Operator = Literal["==", "!=", "<", "<=", ">", ">=", "in", "not in"]
-SWAPPED: dict[str, Operator] = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-NEGATED: dict[str, Operator] = {
-    "==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<", "in": "not in", "not in": "in",
-}  # fmt: skip
+OPPOSITE: Mapping[str, Operator] = {**NEGATED, "in": "not in", "not in": "in"}
 
 
 @dataclass(frozen=True)
@@ -99,31 +96,31 @@ def _conditions(expr: Expr, column: Columns, holds: bool) -> Iterator[Condition]
             if (joint == "and") == holds:
                 yield from _conditions(left, column, holds)
                 yield from _conditions(right, column, holds)
-        case Binary(operator=written, left=left, right=right) if written in NEGATED:
-            operator = NEGATED[NEGATED[written] if holds else written]
+        case Binary(operator=written, left=left, right=right) if written in OPPOSITE:
+            operator = OPPOSITE[OPPOSITE[written] if holds else written]
             yield from _comparison(left, operator, right, column)
-            if operator in SWAPPED:
-                yield from _comparison(right, SWAPPED[operator], left, column)
+            if operator in MIRRORED:
+                yield from _comparison(right, MIRRORED[operator], left, column)
         case Ref():
-            found = column(expr)
-            if found is not None and not found[1]:
-                yield Condition(found[0], "==", (holds,))
+            own_column = column(expr)
+            if own_column is not None and not own_column[1]:
+                yield Condition(own_column[0], "==", (holds,))
 
 
 def _comparison(left: Expr, operator: Operator, right: Expr, column: Columns) -> Iterator[Condition]:
-    found = column(left)
-    if found is None or found[1]:
+    own_column = column(left)
+    if own_column is None or own_column[1]:
         return
     other = column(right)
     if other is not None and other[1]:
-        yield Condition(found[0], operator, own_column=other[0])
+        yield Condition(own_column[0], operator, own_column=other[0])
     match right:
         case Literal_(value=value):
-            yield Condition(found[0], operator, (value,))
+            yield Condition(own_column[0], operator, (value,))
         case Items(values=values) if operator in ("in", "not in"):
             written = [value.value for value in values if isinstance(value, Literal_)]
             if len(written) == len(values):
-                yield Condition(found[0], operator, tuple(written))
+                yield Condition(own_column[0], operator, tuple(written))
 
 
 def are_disjoint(one: frozenset[Condition], other: frozenset[Condition], at_hand: bool = True) -> bool:
@@ -147,15 +144,19 @@ def are_disjoint(one: frozenset[Condition], other: frozenset[Condition], at_hand
 
 def _are_contradictory(of_column: list[Condition]) -> bool:
     """Return true if conditions on one column exclude every value."""
-    written = [each for each in of_column if each.own_column is None]
+    written = [condition for condition in of_column if condition.own_column is None]
     allowed: set[Value] | None = None
     for condition in written:
         if condition.operator in ("==", "in"):
             allowed = set(condition.values) if allowed is None else allowed & set(condition.values)
     if allowed is not None:
-        return not any(all(_may_hold(value, each) for each in written) for value in allowed)
-    low = [(each.values[0], each.operator == ">") for each in written if each.operator in (">", ">=")]
-    high = [(each.values[0], each.operator == "<") for each in written if each.operator in ("<", "<=")]
+        return not any(all(_may_hold(value, condition) for condition in written) for value in allowed)
+    low = [
+        (condition.values[0], condition.operator == ">") for condition in written if condition.operator in (">", ">=")
+    ]
+    high = [
+        (condition.values[0], condition.operator == "<") for condition in written if condition.operator in ("<", "<=")
+    ]
     return any(_is_empty_range(least, most, strict or below) for least, strict in low for most, below in high)
 
 
@@ -210,18 +211,18 @@ NONE: Secrets = MappingProxyType({})
 
 def union(*sets: Secrets) -> Secrets:
     """Return all secrets of several sets with their trails."""
-    nonempty = [each for each in sets if each]
+    nonempty = [secrets for secrets in sets if secrets]
     if len(nonempty) < 2:
         return nonempty[0] if nonempty else NONE
-    found: dict[Secret, tuple[TaintTrail, ...]] = {}
-    for each in nonempty:
-        for secret, trails in each.items():
-            existing = found.get(secret)
+    joined: dict[Secret, tuple[TaintTrail, ...]] = {}
+    for secrets in nonempty:
+        for secret, trails in secrets.items():
+            existing = joined.get(secret)
             if existing is None:
-                found[secret] = trails
+                joined[secret] = trails
             elif existing is not trails:
-                found[secret] = tuple(sorted({*existing, *trails}, key=_length)[:MOST_TRAILS])
-    return found
+                joined[secret] = tuple(sorted({*existing, *trails}, key=_length)[:MOST_TRAILS])
+    return joined
 
 
 def _length(trail: TaintTrail) -> tuple[int, tuple[tuple[int, str], ...]]:
@@ -260,11 +261,11 @@ def split_by_source(secrets: Secrets) -> tuple[Secrets, Secrets]:
 
 def narrow_regions(secrets: Secrets, narrow: Callable[[Region], Region]) -> Secrets:
     """Return the same secrets with their regions narrowed."""
-    found: dict[Secret, tuple[TaintTrail, ...]] = {}
+    narrowed: dict[Secret, tuple[TaintTrail, ...]] = {}
     for secret, trails in secrets.items():
         kept = Secret(secret.dataset, secret.column, narrow(secret.rows))
-        found[kept] = (*found.get(kept, ()), *trails)
-    return found
+        narrowed[kept] = (*narrowed.get(kept, ()), *trails)
+    return narrowed
 
 
 # Flows
@@ -330,9 +331,9 @@ def join_flows(flows: Iterable[Flow]) -> Flow:
     if len(known) < 2:
         return known[0] if known else PUBLIC
     names = {name for flow in known for name in flow.fields}
-    each = join_flows(flow.element for flow in known) if any(flow.elements is not None for flow in known) else None
-    fields = {name: join_flows(flow.at(name) for flow in known) for name in sorted(names)} if each is None else {}
-    return Flow(union(*(flow.structure for flow in known)), fields, each, union(*(flow.order for flow in known)))
+    element = join_flows(flow.element for flow in known) if any(flow.elements is not None for flow in known) else None
+    fields = {name: join_flows(flow.at(name) for flow in known) for name in sorted(names)} if element is None else {}
+    return Flow(union(*(flow.structure for flow in known)), fields, element, union(*(flow.order for flow in known)))
 
 
 # Facts about items and roles

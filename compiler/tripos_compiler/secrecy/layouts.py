@@ -81,15 +81,15 @@ class Layouts:
             return frozenset()
         names = self._words[name]
         public = [field.name for field in loaded.dataset.fields if field.name not in secret]
-        found: set[str] = set()
+        fields: set[str] = set()
         for column in secret:
             texts = [comparable_text(row.values.get(column)) for row in loaded.rows]
             stated = [(text, row.path) for text, row in zip(texts, loaded.rows, strict=True) if text]
             if len({text for text, _ in stated}) < 2 or any(text not in names[path] for text, path in stated):
                 continue
             if not any(texts == [comparable_text(row.values.get(other)) for row in loaded.rows] for other in public):
-                found.add(column)
-        return frozenset(found)
+                fields.add(column)
+        return frozenset(fields)
 
     def has_some_files(self, name: str, layout: Layout) -> bool:
         """Return true if a data set has the rows of some files of a layout but not of all.
@@ -104,10 +104,10 @@ class Layouts:
             return False
         of = self.loaded[layout.dataset]
         for rows in self._same_rows(name, layout.dataset):
-            found = {(row.path, row.number) for row in rows}
-            paths = {path for path, _ in found}
+            places = {(row.path, row.number) for row in rows}
+            paths = {path for path, _ in places}
             rows_of_files = {(row.path, row.number) for row in of.rows if row.path in paths}
-            if found == rows_of_files and len(rows_of_files) < len(of.rows):
+            if places == rows_of_files and len(rows_of_files) < len(of.rows):
                 return True
         return False
 
@@ -122,10 +122,10 @@ class Layouts:
         if layout.joined or not 1 < len(mine.dataset.files) <= len(layout.files):
             return False
         for rows in self._same_rows(name, layout.dataset):
-            found: dict[str, set[str]] = defaultdict(set)
+            values: dict[str, set[str]] = defaultdict(set)
             for loaded_row, row in zip(mine.rows, rows, strict=True):
-                found[loaded_row.path].add(row.path)
-            if all(len(paths) == 1 for paths in found.values()) and len(set().union(*found.values())) > 1:
+                values[loaded_row.path].add(row.path)
+            if all(len(paths) == 1 for paths in values.values()) and len(set().union(*values.values())) > 1:
                 return True
         return False
 
@@ -270,7 +270,7 @@ def joined_secrets(
     """
     columns = dict(read)
     tied: set[str] = set()
-    found: dict[str, list[JoinedSecrets]] = {data_field.name: [] for data_field in dataset.fields}
+    by_field: dict[str, list[JoinedSecrets]] = {data_field.name: [] for data_field in dataset.fields}
     named = {name for file in dataset.files for name in file.captures}
     for join, file_secrets in zip(dataset.joins, by_join, strict=True):
         key_columns = _keys(join)
@@ -284,13 +284,13 @@ def joined_secrets(
             if added.isdisjoint(field.columns):
                 continue
             if by:
-                found[field.name].append(JoinedSecrets(_column_list(keys), by, depends_on_public))
+                by_field[field.name].append(JoinedSecrets(_column_list(keys), by, depends_on_public))
             if file_secrets:
-                found[field.name].append(JoinedSecrets("", file_secrets, depends_on_public))
+                by_field[field.name].append(JoinedSecrets("", file_secrets, depends_on_public))
         for column in added:
             columns[column] = union(columns.get(column, NONE), by, file_secrets)
         tied |= added if depends_on_public else set()
-    return found
+    return by_field
 
 
 def _keys(join: Join) -> set[str]:

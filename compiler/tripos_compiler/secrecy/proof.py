@@ -187,11 +187,15 @@ class Proof:
             declassification = self.declassifications.setdefault(
                 (scenario, step, id(call)), Declassification(scenario, step, call)
             )
-            given = arguments_of(call)
-            declassification.secrets = union(declassification.secrets, split_by_source(flows.of(given["value"]).all)[0])
-            if "rows" in given:
+            arguments = arguments_of(call)
+            declassification.secrets = union(
+                declassification.secrets, split_by_source(flows.of(arguments["value"]).all)[0]
+            )
+            if "rows" in arguments:
                 exchanges = Exchanges(flows, self.program.generated, self._has_all, self._tied)
-                declassification.is_invariant = declassification.is_invariant and exchanges.is_invariant(given["value"])
+                declassification.is_invariant = declassification.is_invariant and exchanges.is_invariant(
+                    arguments["value"]
+                )
 
         return revealed
 

@@ -65,11 +65,11 @@ def comparable_text(value: Any) -> str:
                 text = f"{text[:COMPARED_CHARACTERS]} {text[-COMPARED_CHARACTERS:]}"
             return "".join(WORD.findall(text.casefold())) or text
         case frozenset() | set():
-            return "".join(sorted(comparable_text(each) for each in value))
+            return "".join(sorted(comparable_text(part) for part in value))
         case dict():
-            return "".join(comparable_text(each) for each in value.values())
+            return "".join(comparable_text(part) for part in value.values())
         case list() | tuple():
-            return "".join(comparable_text(each) for each in value)
+            return "".join(comparable_text(part) for part in value)
     return str(value)
 
 
@@ -87,9 +87,9 @@ def parts_in(value: Any) -> Iterator[tuple[str, Any]]:
     >>> list(parts_in('{"key": 4}'))
     [('', '{"key": 4}'), ('.key', 4)]
     """
-    found = 0
+    count = 0
     waiting: list[tuple[str, Any]] = [("", value)]
-    while waiting and found < MOST_PARTS:
+    while waiting and count < MOST_PARTS:
         path, part = waiting.pop(0)
         match part:
             case dict():
@@ -100,7 +100,7 @@ def parts_in(value: Any) -> Iterator[tuple[str, Any]]:
             case frozenset() | set() if len(part) == 1:
                 waiting += [(f"{path}[0]", next(iter(part)))]
             case str() | int() | float():
-                found += 1
+                count += 1
                 yield path, part
                 if isinstance(part, str) and part[:1] in ("{", "["):
                     inner = _json(part)
@@ -160,7 +160,7 @@ def normalize(value: Any) -> NormalizedValue:
         frozenset((plain, *(part_plain for _, _, part_plain, _ in parts))),
         "\n".join(folded for _, _, _, folded in parts if folded is not None),
         any(len(text) > 2 * SEARCHED_CHARACTERS for text in texts),
-        frozenset(comparable_text(each) for text in texts for each in NUMBER.findall(_searched_part(text))),
+        frozenset(comparable_text(number) for text in texts for number in NUMBER.findall(_searched_part(text))),
     )
 
 
@@ -191,14 +191,14 @@ def occurrences(holder: NormalizedValue, held: NormalizedValue) -> set[Place]:
     wanted = held.plain
     if holder.plain == wanted:
         return {("", "all")}
-    found: set[Place] = set()
+    places: set[Place] = set()
     # Most parts do not contain the text at all, so the slow search of places runs for few.
     for path, part, part_plain, folded in holder.parts:
         if part_plain == wanted:
-            found.add((path, "all"))
+            places.add((path, "all"))
         elif folded is not None and (held.sought in folded or len(part) > 2 * SEARCHED_CHARACTERS):
-            found.update((path, where) for where in _within(part, held.value, wanted))
-    return found
+            places.update((path, where) for where in _within(part, held.value, wanted))
+    return places
 
 
 def _written(held: Any, wanted: str) -> str:
@@ -226,7 +226,7 @@ def _within(text: str, held: Any, wanted: str) -> Iterator[str]:
         if 2 * (end - start) >= len(text.strip()):
             yield "most"
     if NUMBER.fullmatch(wanted):
-        numbers = [comparable_text(each) for each in NUMBER.findall(text)]
+        numbers = [comparable_text(number) for number in NUMBER.findall(text)]
         if len(numbers) == 1 and numbers[0] == wanted:
             yield "number"
 
@@ -311,10 +311,10 @@ class ComparedColumn:
 
     def value(self, row: LoadedRow) -> Any:
         """Return its value in a row."""
-        found = row.values.get(self.field.name)
+        cell = row.values.get(self.field.name)
         if self.part is None:
-            return found
-        return found.get(self.part) if isinstance(found, dict) else None
+            return cell
+        return cell.get(self.part) if isinstance(cell, dict) else None
 
     @cached_property
     def counts(self) -> Counter[str]:
@@ -415,7 +415,7 @@ class MatchedRows:
     def sample_of_all(self) -> tuple[dict[str, SampledValues], Sequence[NormalizedValue]]:
         """The same for every field, by name, and the values of all fields together."""
         values = zip(*(self.of.normalized(row) for row in self._first), strict=True)
-        fields = {name: _sample(each) for name, each in zip(self.of.columns, values, strict=False)}
+        fields = {name: _sample(column) for name, column in zip(self.of.columns, values, strict=False)}
         return fields, [self.of.normalized_anywhere(row) for row in self._first]
 
     def first_values(self, column: ComparedColumn) -> list[str]:
@@ -616,16 +616,18 @@ def _by_value(secret: ComparedRows, other: ComparedRows) -> Iterator[RowMatching
     """Yield the matchings by a value that identifies the rows with secrets."""
     public = [data_field.name for data_field in secret.loaded.dataset.fields if not data_field.secret]
     names = [data_field.name for data_field in other.loaded.dataset.fields]
-    found = {
+    rows_by_value = {
         (mine, theirs): pairs
         for mine in public
         if not secret.index(mine).keys().isdisjoint(other.match_keys_anywhere)
         for theirs in names
         if (pairs := _pairs_by_index(secret.index(mine), other, theirs))
     }
-    largest = sorted(found, key=lambda key: (-len(found[key]), key[0] != key[1], key))[:MOST_FIELD_PAIRS]
+    largest = sorted(rows_by_value, key=lambda key: (-len(rows_by_value[key]), key[0] != key[1], key))[
+        :MOST_FIELD_PAIRS
+    ]
     for mine, theirs in largest:
-        pairs = found[mine, theirs]
+        pairs = rows_by_value[mine, theirs]
         least = min(len(secret.sampled), len(other.loaded.rows))
         if len({id(one) for one, _ in pairs}) < MIN_SHARE_MATCHED * least:
             continue

@@ -128,14 +128,14 @@ class RowsAtHand:
         assert rows is not None and table is not None
 
         def own(secrets: Secrets) -> Secrets:
-            found: dict[Secret, tuple[TaintTrail, ...]] = {}
+            assigned: dict[Secret, tuple[TaintTrail, ...]] = {}
             for secret, trails in secrets.items():
-                here = secret.dataset == rows.dataset
-                named = rename_source({secret: trails}, f"{self.alias}.{column}")[secret] if here else trails
+                is_same_dataset = secret.dataset == rows.dataset
+                named = rename_source({secret: trails}, f"{self.alias}.{column}")[secret] if is_same_dataset else trails
                 its = not secret.rows.other and table.is_about(secret)
                 own = Secret(secret.dataset, secret.column, CURRENT_ROW if its else secret.rows.elsewhere)
-                found[own] = tuple(dict.fromkeys((*found.get(own, ()), *named)))
-            return found
+                assigned[own] = tuple(dict.fromkeys((*assigned.get(own, ()), *named)))
+            return assigned
 
         return own
 
@@ -163,8 +163,8 @@ class RowsAtHand:
         if secret.rows.current:
             return True
         return any(
-            each.has(secret) and not are_disjoint(secret.rows.conditions, each.conditions, each.at_hand)
-            for each in (*self.about.get(secret.dataset, ()), *self.guarded.get(secret.dataset, ()))
+            guard.has(secret) and not are_disjoint(secret.rows.conditions, guard.conditions, guard.at_hand)
+            for guard in (*self.about.get(secret.dataset, ()), *self.guarded.get(secret.dataset, ()))
         )
 
 
@@ -236,8 +236,8 @@ class ScenarioTaintAnalysis:
             case Retrieve():
                 self._retrieve(step, statement)
             case SampleList(of=of):
-                given = self.names[of].all
-                self.names[step.name] = Flow(given, elements=Flow(given))
+                secrets = self.names[of].all
+                self.names[step.name] = Flow(secrets, elements=Flow(secrets))
             case Verdict() | Grade() | Compare():
                 self._judge(step, statement)
             case Score() | Column():
@@ -260,18 +260,18 @@ class ScenarioTaintAnalysis:
         asked = self._condition_disclosures(step, statement)
         leaks = self._reaches(step.role, [*disclosures, *asked])
         name = statement.name().span if statement.find_name("name") is not None else statement.head
-        given = union(*(disclosure.secrets for disclosure in disclosures))
+        secrets = union(*(disclosure.secrets for disclosure in disclosures))
         decision = extend_trail(
             union(*(disclosure.secrets for disclosure in asked)), Label(name, f"`{step.name}` is asked or not by it")
         )
-        reply = union(extend_trail(given, Label(name, f"`{step.name}` has seen it, and may repeat it")), decision)
+        reply = union(extend_trail(secrets, Label(name, f"`{step.name}` has seen it, and may repeat it")), decision)
         if step.role in self.compared:  # it was given public data, or a secret, which is reported
-            given, decision = split_by_source(given)[1], split_by_source(decision)[1]
+            secrets, decision = split_by_source(secrets)[1], split_by_source(decision)[1]
             reply = self._reply_secrets(step.name, name)
         fields = dict.fromkeys((*REPLY_PARTS, "value", "turns"), Flow(reply))
         if (type_ := step.read_as) is not None and type_.kind == "record":
             fields |= dict.fromkeys(type_.fields, Flow(reply))
-        fields["prompt"] = Flow(union(given, decision))
+        fields["prompt"] = Flow(union(secrets, decision))
         if step.acts:
             action_secrets = self.flows(step.name).all(*step.acts)
             action_secrets = extend_trail(
@@ -324,10 +324,10 @@ class ScenarioTaintAnalysis:
     def _shots(self, shots: Shots, step: str, statement: Statement) -> Iterator[Disclosure]:
         """Yield the information in shots: their texts, their selection, and whether there are any."""
         own = shots.dataset.rpartition(".")[2]
-        written = next((each for each in statement.of("shots") if each.name("dataset").text == own), statement)
+        written = next((clause for clause in statement.of("shots") if clause.name("dataset").text == own), statement)
         table = self.tables.of(shots.dataset)
         where = self.rows.conditions(shots.where, {shots.alias: table})
-        row = table.rows.element.map_secrets(lambda found: narrow_regions(found, lambda rows: rows.where(where)))
+        row = table.rows.element.map_secrets(lambda secrets: narrow_regions(secrets, lambda rows: rows.where(where)))
         flows = self.flows(step, {shots.alias: Flow(fields=row.fields)})
         existence = union(table.rows.structure, table.rows.order)
         if shots.drawn is None:  # a draw uses the positions among all rows, whatever the condition
@@ -352,18 +352,20 @@ class ScenarioTaintAnalysis:
         flows = self.flows(step.name)
         from_condition = self._condition_disclosures(step, statement)
         name = statement.name().span
-        given: list[Secrets] = []
+        secrets: list[Secrets] = []
         leaks = False
         for speaker in step.speakers:
-            written = next((each for each in statement.of("speaker") if each.name().text == speaker.role), statement)
+            written = next(
+                (clause for clause in statement.of("speaker") if clause.name().text == speaker.role), statement
+            )
             disclosures = [*self._part_disclosures(speaker, flows, written, written.head, "this tells")]
             disclosures += self._language_disclosure(written.head)
             disclosures += self._part_disclosures(step, flows, statement, statement.head, "this tells")
             leaks = self._reaches(speaker.role, [*disclosures, *from_condition]) or leaks
             if speaker.role in self.compared:
-                given.append(self._reply_secrets(step.name, name))
+                secrets.append(self._reply_secrets(step.name, name))
                 continue
-            given.append(union(*(disclosure.secrets for disclosure in disclosures)))
+            secrets.append(union(*(disclosure.secrets for disclosure in disclosures)))
             for listener in step.speakers:
                 overheard = [
                     extend_trail(disclosure.secrets, Label(disclosure.span, f"`{speaker.role}` is shown it"))
@@ -376,7 +378,7 @@ class ScenarioTaintAnalysis:
                     leaks = True
         decision = union(*(disclosure.secrets for disclosure in from_condition))
         reply = union(
-            extend_trail(union(*given), Label(name, f"`{step.name}` may say it")),
+            extend_trail(union(*secrets), Label(name, f"`{step.name}` may say it")),
             extend_trail(decision, Label(name, f"`{step.name}` takes place or not by it")),
         )
         self.names[step.name] = Flow(split_by_source(reply)[1] if leaks else reply)
@@ -389,7 +391,7 @@ class ScenarioTaintAnalysis:
         where: frozenset[Condition] = frozenset()
         if step.source.op == "data" and step.source.field is None:
             where = self.rows.conditions(step.where, {step.alias: self.tables.of(step.source.dataset)})
-            element = element.map_secrets(lambda found: narrow_regions(found, lambda rows: rows.where(where)))
+            element = element.map_secrets(lambda secrets: narrow_regions(secrets, lambda rows: rows.where(where)))
         # Of two equal elements, the first is taken.
         existence = narrow_regions(union(source.structure, source.order), lambda rows: rows.where(where))
         flows = self.flows(step.name, {step.alias: element})
@@ -416,9 +418,9 @@ class ScenarioTaintAnalysis:
                 span = next((one.head for one in statements if one.head.start <= place.start), place)
                 what = union(what, extend_trail(flow.all, Label(span, "is put among them")))
             what = union(what, extend_trail(element.all, Label(name, f"`{step.name}` puts them in order by it")))
-        each = element.extend_trail(Label(name, f"`{step.name}` holds it"))
+        labelled = element.extend_trail(Label(name, f"`{step.name}` holds it"))
         self.names[step.name] = Flow(
-            what, elements=each.map_secrets(lambda found: narrow_regions(found, lambda rows: rows.subset))
+            what, elements=labelled.map_secrets(lambda secrets: narrow_regions(secrets, lambda rows: rows.subset))
         )
 
     def _judge(self, step: Verdict | Grade | Compare, statement: Statement) -> None:
@@ -452,7 +454,7 @@ class ScenarioTaintAnalysis:
 
     def _blind(self, step: Verdict | Grade | Compare, disclosures: list[Disclosure]) -> None:
         """Record what reveals the model to a blind judge, apart from the reply that it judges."""
-        models = [(each, split_by_source(each.secrets)[1]) for each in disclosures]
+        models = [(disclosure, split_by_source(disclosure.secrets)[1]) for disclosure in disclosures]
         replies = {secret.column for _, of_model in models for secret in of_model}
         order = [name for name in self.names if name in replies]
         judged = step.of if not isinstance(step, Verdict) else order[-1] if order else ""
@@ -557,7 +559,7 @@ class SplitScenarios:
         if not all(chosen):
             return False
         sources = [self.sources(scenario.rows.dataset) for scenario in (one, two)]
-        by = [columns_of(each) for each in chosen]
+        by = [columns_of(key) for key in chosen]
         return bool(sources[0] & sources[1]) or bool(by[0] & by[1])
 
     def ask_differently(self, one: FilteredScenario, two: FilteredScenario) -> bool:
@@ -590,8 +592,8 @@ class SplitScenarios:
         """Return the data sets whose rows a data set has or is about."""
         if name not in self._sources:
             dataset = self.program.generated.get(name)
-            beside = self._sources_of(dataset) if dataset is not None else self.tables.related(name)
-            self._sources[name] = frozenset({name, *beside})
+            others = self._sources_of(dataset) if dataset is not None else self.tables.related(name)
+            self._sources[name] = frozenset({name, *others})
         return self._sources[name]
 
     def _sources_of(self, made: GeneratedDataset) -> Iterator[str]:
@@ -618,12 +620,12 @@ class SplitScenarios:
         """Return the steps that inform the compared role, and the steps they depend on, in order."""
         addressed = self._addressed_steps(steps)
         names = {part for path in self._paths(addressed) for part in path}
-        found: list[Step] = []
+        relevant: list[Step] = []
         for step in reversed(steps):
             if step in addressed or step.name in names:
-                found.insert(0, step)
+                relevant.insert(0, step)
                 names |= {part for path in self._paths([step]) for part in path}
-        return found
+        return relevant
 
     def _paths(self, steps: Iterable[Step]) -> set[tuple[str, ...]]:
         """Return the paths that steps read."""

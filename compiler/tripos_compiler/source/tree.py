@@ -212,7 +212,7 @@ def child_nodes(node: Node) -> Iterator[Node]:
         if isinstance(value, Node):
             yield value
         elif isinstance(value, tuple):
-            yield from (each for each in value if isinstance(each, Node))
+            yield from (child for child in value if isinstance(child, Node))
 
 
 def walk(node: Node) -> Iterator[Node]:
@@ -233,14 +233,14 @@ def transform(node: N, change: Callable[[Node], Node | None]) -> N:
             return tuple(map(changed, value))
         if not isinstance(value, Node):
             return value
-        found = change(value)
-        if found is not None:
-            return found
+        new = change(value)
+        if new is not None:
+            return new
         own = {field.name: getattr(value, field.name) for field in fields(value) if field.name != "span"}
         return replace(value, **{name: changed(part) for name, part in own.items()})
 
-    found: N = changed(node)
-    return found
+    new: N = changed(node)
+    return new
 
 
 def free_names(node: Node | None) -> Iterator[Name]:
@@ -257,7 +257,7 @@ def free_names(node: Node | None) -> Iterator[Name]:
                 yield from free_names(argument)
         case Argument(elements=(value, Name(text="each"), BinaryExpr(left=Name() as own, right=over), *rest)):
             yield from free_names(over)
-            yield from (name for each in (value, *rest) for name in free_names(each) if name.text != own.text)
+            yield from (name for part in (value, *rest) for name in free_names(part) if name.text != own.text)
         case Argument(elements=elements):
             for element in elements:
                 yield from free_names(element)

@@ -206,36 +206,36 @@ def _runs(tokens: Sequence[Token], places: AbstractSet[int]) -> Iterator[list[To
     run: list[int] = []
     for place in sorted(places):
         if run and (place != run[-1] + 1 or tokens[place].text != tokens[run[-1]].text):
-            yield [tokens[each] for each in run]
+            yield [tokens[index] for index in run]
             run = []
         run.append(place)
     if run:
-        yield [tokens[each] for each in run]
+        yield [tokens[index] for index in run]
 
 
 def _unknown(segment: Segment, text: str, run: Sequence[Token], diagnostics: Diagnostics) -> Iterator[Token]:
     """Report a run of an unknown character, and yield the tokens that it stands for."""
     token = run[0]
-    found = token.text
-    char = found if found.isprintable() else f"U+{ord(found):04X}"
+    characters = token.text
+    char = characters if characters.isprintable() else f"U+{ord(characters):04X}"
     help_ = "remove it, or put it inside a string"
-    if found in ENDINGS:
+    if characters in ENDINGS:
         help_ = "remove it: a statement ends with its line"
-    notation = notation_for("operator", found * len(run)) or notation_for("operator", found)
+    notation = notation_for("operator", characters * len(run)) or notation_for("operator", characters)
     if notation is not None:
         help_ = f"here it is written `{notation}`"
-    if found in LOOKALIKES:
-        help_ = f"write `{LOOKALIKES[found][0]}`"
+    if characters in LOOKALIKES:
+        help_ = f"write `{LOOKALIKES[characters][0]}`"
     message = f"the character `{char}` means nothing here"
     if len(run) > 1:
         message = f"the character `{char}` means nothing here: it stands {len(run):,} times in a row"
     diagnostics.error("E0104", message, Span(segment, token.start, run[-1].end), help=help_)
-    if found in LOOKALIKES:
-        sign, kind = LOOKALIKES[found]
-        for each in run:
-            touching = each.start > 0 and (text[each.start - 1].isalnum() or text[each.start - 1] in "_)]")
-            yield each._replace(kind="_CALL" if kind == "_LPAR" and touching else kind, text=sign)
-    elif found not in ENDINGS:
+    if characters in LOOKALIKES:
+        sign, kind = LOOKALIKES[characters]
+        for token_ in run:
+            touching = token_.start > 0 and (text[token_.start - 1].isalnum() or text[token_.start - 1] in "_)]")
+            yield token_._replace(kind="_CALL" if kind == "_LPAR" and touching else kind, text=sign)
+    elif characters not in ENDINGS:
         yield token  # the parser takes the statement as broken
 
 
@@ -275,9 +275,9 @@ def warn_of_deception(source: Source, diagnostics: Diagnostics) -> None:
         return
     line = 0
     for mark in TURNS.finditer(source.text):
-        here = source.position(mark.start())[0]
-        if here != line:
-            line = here
+        row = source.position(mark.start())[0]
+        if row != line:
+            line = row
             message = f"the mark U+{ord(mark[0]):04X} shows what follows in another order than it is read"
             span = Span(source, mark.start(), mark.end())
             diagnostics.warning(

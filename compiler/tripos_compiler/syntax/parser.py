@@ -234,11 +234,11 @@ def _report(machine: Machine, token: Token, last: Token | None, report: SyntaxRe
         return
     if ends and report.unpaired is not None and report.unpaired <= start:
         return
-    found = "the line ends too early" if token.kind == "_NL" else f"`{token.text}` does not fit here"
+    problem = "the line ends too early" if token.kind == "_NL" else f"`{token.text}` does not fit here"
     expected = sorted({HUMAN[name] for name in machine.expected() if name in HUMAN})
     help_ = f"expected {' or '.join(expected)}" if 0 < len(expected) <= 3 else None
     if token.kind == "_NL" and last is not None and last.kind in OPERATORS:
-        found = f"a line cannot end in `{last.text}`"
+        problem = f"a line cannot end in `{last.text}`"
         help_ = "go on on this line, or put the whole expression in brackets"
     if token.kind == "NUMBER" and token.text.startswith("-"):
         help_ = f"for a difference write a space after the minus: `- {token.text[1:]}`"
@@ -264,7 +264,7 @@ def _report(machine: Machine, token: Token, last: Token | None, report: SyntaxRe
             help_ = "a filter is written as a function: `name(x)`"
     if last is not None and last.kind == "EQUALS" and token.kind in ("GT", "LT"):
         help_ = f"did you mean `{token.text}=`?"
-    report.diagnostics.error(report.code, found, span, help=help_)
+    report.diagnostics.error(report.code, problem, span, help=help_)
 
 
 # Branches to nodes
@@ -513,11 +513,11 @@ def parse(source: Source, diagnostics: Diagnostics, memory: ParseMemory | None =
                 memory.keep(source, text, parsed)
         source.segments.append(parsed.segment)
         lines.extend(parsed.lines)
-        found = parsed.diagnostics
-        diagnostics.extend(found.items, found.failures)
-        diagnostics.skipped_names.update(found.skipped_names)
-        diagnostics.skipped_files |= found.skipped_files
-        slipped = slipped or any(item.code == "E0103" for item in found.items)
+        reported = parsed.diagnostics
+        diagnostics.extend(reported.items, reported.failures)
+        diagnostics.skipped_names.update(reported.skipped_names)
+        diagnostics.skipped_files |= reported.skipped_files
+        slipped = slipped or any(item.code == "E0103" for item in reported.items)
     if memory is not None:
         memory.forget(source)
     return Block(Span(source, 0, len(source.text)), tuple(lines))

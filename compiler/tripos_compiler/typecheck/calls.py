@@ -227,7 +227,7 @@ def _unused(elaborator: Checker, name: str) -> str:
 
     No value in scope mentions it, so a value that is substituted for a name cannot capture the element.
     """
-    taken = {each.path[0] for each in elaborator.scope.values() if each.path}
+    taken = {bound.path[0] for bound in elaborator.scope.values() if bound.path}
     for binding in elaborator.scope.values():
         taken |= names_in(binding.value) if binding.value is not None else set()
     while name in taken:
@@ -244,7 +244,7 @@ class Judge(Protocol):
     programs: bool
     """Whether scorers that are programs can be called too."""
 
-    def __call__(self, call: CallExpr, scorer: Scorer, given: dict[str, Typed]) -> Typed: ...
+    def __call__(self, call: CallExpr, scorer: Scorer, arguments: dict[str, Typed]) -> Typed: ...
     def for_elements(self, loop: Loop) -> Judge:
         """Return the checker of judge calls that are made for each element of a list."""
         ...
@@ -257,9 +257,9 @@ class FormulaValues:
     arguments: ExpressionGraph = field(default_factory=ExpressionGraph)
     checked: dict[tuple[str, int, tuple[int, ...]], tuple[Judge | None, Typed]] = field(default_factory=dict)
 
-    def key(self, name: str, judge: Judge | None, given: Iterable[Expr]) -> tuple[str, int, tuple[int, ...]]:
+    def key(self, name: str, judge: Judge | None, arguments: Iterable[Expr]) -> tuple[str, int, tuple[int, ...]]:
         """Return the memo key of a formula with its arguments."""
-        return name, id(judge), tuple(self.arguments.add(expr) for expr in given)
+        return name, id(judge), tuple(self.arguments.add(expr) for expr in arguments)
 
 
 class Checker(Protocol):
@@ -335,8 +335,8 @@ def _method_call(elaborator: Checker, syntax: CallExpr, function: Syntax) -> Typ
     if isinstance(function, Member):
         name = function.name.text
         if name in FUNCTIONS:
-            given = [function.of.span, *(argument.span for argument in syntax.arguments)]
-            texts = (span.source.text[span.start : span.end] for span in given)
+            spans = [function.of.span, *(argument.span for argument in syntax.arguments)]
+            texts = (span.source.text[span.start : span.end] for span in spans)
             help_ = f"write `{name}({shorten(', '.join(texts), 60)})`"
         elif (notation := notation_for("function", name)) is not None:
             help_ = f"here it is written `{notation}`"
@@ -399,7 +399,9 @@ def _filled(free: list[Parameter], argument: Argument) -> Parameter | None:
     return parameter
 
 
-def _argument(elaborator: Checker, argument: Argument, parameter: Parameter, given: Sequence[CheckedArgument]) -> Typed:
+def _argument(
+    elaborator: Checker, argument: Argument, parameter: Parameter, checked: Sequence[CheckedArgument]
+) -> Typed:
     element = argument.elements[0]
     type_ = parameter.type
     if parameter.is_type:
@@ -407,19 +409,19 @@ def _argument(elaborator: Checker, argument: Argument, parameter: Parameter, giv
     if is_comprehension((argument,), named=True):
         typed = check_comprehension(elaborator, argument)
         return typed if type_ is None else elaborator.typed_as(typed, element, type_, f"`{parameter.name}`")
-    if type_ is None and given and isinstance(element, Name) and elaborator.is_value(element):
-        if given[0].typed.is_error:
+    if type_ is None and checked and isinstance(element, Name) and elaborator.is_value(element):
+        if checked[0].typed.is_error:
             return elaborator.follows()  # it is probably one of the values
-        beside = given[0].typed.type  # `default(choice, A)`: a value of the first argument's choice
-        of = beside.of if beside.kind in ("optional", "list", "set") else beside
+        expected = checked[0].typed.type  # `default(choice, A)`: a value of the first argument's choice
+        of = expected.of if expected.kind in ("optional", "list", "set") else expected
         if of.kind == "choice":
             return elaborator.against(element, of)
-    if isinstance(element, Group) and not element.arguments and given and parameter.accepts_any_type:
-        if given[-1].typed.is_error:
+    if isinstance(element, Group) and not element.arguments and checked and parameter.accepts_any_type:
+        if checked[-1].typed.is_error:
             return elaborator.follows()
-        beside = without_optional(given[-1].typed.type)  # `default(found, [])`: an empty list of the same type
-        if beside.kind in ("list", "dialogue"):
-            return Typed(Items(values=()), beside)
+        expected = without_optional(checked[-1].typed.type)  # `default(found, [])`: an empty list of the same type
+        if expected.kind in ("list", "dialogue"):
+            return Typed(Items(values=()), expected)
     if type_ is not None and type_.kind == "choice":
         typed = elaborator.against(element, type_)
         if typed.is_error or fits(typed.type, type_):
@@ -509,15 +511,15 @@ def _values_by_name(elaborator: Checker, syntax: CallExpr, function: Function) -
         elaborator.error("E0303", wrong, span, f"it is `{function.shown}`")
         return None
     parameters = [Parameter(name or values.name, TextType(), True) for name in written]
-    found = arguments(elaborator, replace(syntax, arguments=more), parameters, function.shown)
-    if checked is None or found is None:
+    parsed = arguments(elaborator, replace(syntax, arguments=more), parameters, function.shown)
+    if checked is None or parsed is None:
         return None
     listed = ListType(of=TextType())
     typed_names = Typed(Items(values=tuple(Literal_(value=name) for name in written)), listed)
     typed_values = Typed(
-        Items(values=tuple(argument.typed.expr for argument in found)),
+        Items(values=tuple(argument.typed.expr for argument in parsed)),
         listed,
-        undefined_in(argument.typed for argument in found),
+        undefined_in(argument.typed for argument in parsed),
     )
     return [*checked, CheckedArgument(names, typed_names, False), CheckedArgument(values, typed_values, False)]
 
@@ -535,9 +537,9 @@ def literal_value(expr: Expr) -> object:
     return expr.value
 
 
-def _lacking(function: Function, given: Sequence[CheckedArgument]) -> tuple[PossiblyUndefined, ...]:
+def _lacking(function: Function, arguments: Sequence[CheckedArgument]) -> tuple[PossiblyUndefined, ...]:
     """Return the reasons why the arguments make a call undefined. A lazy function does not evaluate all of them."""
-    by_name = {argument.parameter.name: argument.typed for argument in given}
+    by_name = {argument.parameter.name: argument.typed for argument in arguments}
     match function.evaluation:
         case Evaluation.CHOICE:
             condition = by_name["condition"]
@@ -547,19 +549,19 @@ def _lacking(function: Function, given: Sequence[CheckedArgument]) -> tuple[Poss
             return by_name["fallback"].may
         case Evaluation.READING:
             return ()
-    return undefined_in(argument.typed for argument in given)
+    return undefined_in(argument.typed for argument in arguments)
 
 
 def _literal(value: str | tuple[str, ...]) -> Expr:
     if isinstance(value, str):
         return Literal_(value=value)
-    return Items(values=tuple(Literal_(value=each) for each in value))
+    return Items(values=tuple(Literal_(value=item) for item in value))
 
 
-def _as_call(name: str, given: Sequence[CheckedArgument], implied: Mapping[str, Expr]) -> Call:
-    first_named = next((index for index, argument in enumerate(given) if argument.by_name), len(given))
-    positional = tuple(argument.typed.expr for argument in given[:first_named])
-    named = {argument.parameter.name: argument.typed.expr for argument in given[first_named:]}
+def _as_call(name: str, arguments: Sequence[CheckedArgument], implied: Mapping[str, Expr]) -> Call:
+    first_named = next((index for index, argument in enumerate(arguments) if argument.by_name), len(arguments))
+    positional = tuple(argument.typed.expr for argument in arguments[:first_named])
+    named = {argument.parameter.name: argument.typed.expr for argument in arguments[first_named:]}
     return Call(function=name, args=positional, named={**named, **implied})
 
 

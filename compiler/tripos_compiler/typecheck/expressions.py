@@ -93,7 +93,7 @@ def _sides(checker: Checker, syntax: BinaryExpr, wanted: Type) -> tuple[Typed, T
         right = Typed(Literal_(value=""), typed.type)  # a value of the choice, so not a number either
     else:
         right = checker.infer(syntax.right)
-    if typed.is_error or right.is_error or any(fits(without_optional(each.type), wanted) for each in (typed, right)):
+    if typed.is_error or right.is_error or any(fits(without_optional(side.type), wanted) for side in (typed, right)):
         return checker.typed_as(typed, syntax.left, wanted, what), checker.typed_as(right, syntax.right, wanted, what)
     one, other = type_notation(typed.type), type_notation(right.type)
     these = f"both are `{one}`" if one == other else f"these are `{one}` and `{other}`"
@@ -233,10 +233,10 @@ def join_call(text: Text, holes: list[Syntax], diagnostics: Diagnostics) -> Synt
     """
     parts = list(_parts(text, holes, diagnostics))
     nothing = Text(text.span, "", text.offsets)
-    each = [Argument(part.span, None, (part,)) for part in parts]
-    if len(each) < 2:  # a group of one element is not a list
-        each.append(Argument(text.span, None, (nothing,)))
-    arguments = (Argument(text.span, None, (Group(text.span, tuple(each)),)), Argument(text.span, None, (nothing,)))
+    items = [Argument(part.span, None, (part,)) for part in parts]
+    if len(items) < 2:  # a group of one element is not a list
+        items.append(Argument(text.span, None, (nothing,)))
+    arguments = (Argument(text.span, None, (Group(text.span, tuple(items)),)), Argument(text.span, None, (nothing,)))
     return CallExpr(text.span, Name(text.span, name_of(texts.join)), arguments)
 
 
@@ -449,11 +449,11 @@ class Elaborator:
             return self.scope.get(syntax.text) or self._declared(syntax)
         if isinstance(syntax, Member):
             outer = self.binding(syntax.of)
-            found = outer.fields.get(syntax.name.text) if outer is not None else None
-            if outer is not None and found is not None:
+            field = outer.fields.get(syntax.name.text) if outer is not None else None
+            if outer is not None and field is not None:
                 self.program.index.use(syntax.of.span, outer.span)
-                self.program.index.use(syntax.name.span, found.span)
-            return found
+                self.program.index.use(syntax.name.span, field.span)
+            return field
         return None
 
     def _member(self, syntax: Member) -> Typed:
@@ -610,7 +610,9 @@ def _score_named(program: Program, name: Name) -> Statement | None:
     for scenario in program.of("scenario"):
         block = scenario.block.span if scenario.block is not None else None
         if block is not None and block.source is place.source and block.start <= place.start < block.end:
-            named = (each for each in scenario.of("score") if (own := each.find_name("name")) and own.text == name.text)
+            named = (
+                score for score in scenario.of("score") if (own := score.find_name("name")) and own.text == name.text
+            )
             return next(named, None)
     return None
 

@@ -33,8 +33,9 @@ from tripos_runtime.asking.questions import Adopted, Answer, Question, read_agai
 from tripos_runtime.asking.replies import answer_of, conversation_of, turn_of
 from tripos_runtime.datasets.cases import Case
 from tripos_runtime.drivers.encoding import TABLE, vector_id, vectors_of_others
-from tripos_runtime.forecast.call_outcomes import CallCertainty, ForecastCall
 from tripos_runtime.forecast.sizes import (
+    CallCertainty,
+    ForecastCall,
     Known,
     NamedPlaceholders,
     ReplySource,

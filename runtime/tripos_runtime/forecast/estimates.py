@@ -24,9 +24,8 @@ from typing import Any, Literal, NamedTuple
 
 from tripos_compiler.plan import Ask, Converse, JudgedStep, Settings
 from tripos_runtime.asking.questions import Question
-from tripos_runtime.forecast.call_outcomes import CallCertainty, CallGroup
 from tripos_runtime.forecast.reasons import History, Place, Usage
-from tripos_runtime.forecast.sizes import CountedPrompts, ReplySource, Size
+from tripos_runtime.forecast.sizes import CallCertainty, CallGroup, CountedPrompts, ReplySource, Size
 from tripos_runtime.models.base import Price
 from tripos_runtime.models.prices import audio_extra_usd, media_tokens, media_without_bound
 

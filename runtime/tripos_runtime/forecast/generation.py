@@ -15,8 +15,15 @@ from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.datasets.cases import Case, CaseSource
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.datasets.slots import RowSlot, data_sets_read
-from tripos_runtime.forecast.call_outcomes import CallCertainty
-from tripos_runtime.forecast.sizes import NO_SIZE, Known, ReplySource, Size, SizedPlaceholders, pending_size
+from tripos_runtime.forecast.sizes import (
+    NO_SIZE,
+    CallCertainty,
+    Known,
+    ReplySource,
+    Size,
+    SizedPlaceholders,
+    pending_size,
+)
 from tripos_runtime.generate.attempts import place_of
 from tripos_runtime.generate.author import GenerationCall, GenerationNeed, GenerationObserver, NobodyAsked
 from tripos_runtime.generate.maker import DataMaker, Maker

@@ -19,9 +19,9 @@ from tripos_runtime.asking.questions import Question
 from tripos_runtime.datasets.cases import Case, CaseSource
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.lookup import Lookup, bound_treatments
-from tripos_runtime.forecast.call_outcomes import CallCertainty
 from tripos_runtime.forecast.driver import ForecastDriver
 from tripos_runtime.forecast.run_forecast import arms_of, not_called
+from tripos_runtime.forecast.sizes import CallCertainty
 from tripos_runtime.models.base import Message
 from tripos_runtime.program.binding import RoleBinding
 from tripos_runtime.program.needs import PlanContext, ReplyNeed

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from tripos_compiler.language.plan_diff import renamed_from, reply_changes
 from tripos_compiler.plan import Ask, Converse, JudgedStep, Plan, Scenario
-from tripos_runtime.forecast.call_outcomes import ForecastCall
+from tripos_runtime.forecast.sizes import ForecastCall
 from tripos_runtime.program.units import StepCall
 
 

@@ -37,12 +37,11 @@ from tripos_runtime.asking.questions import Question
 from tripos_runtime.datasets.cases import Case, CaseSource, PlannedStepCalls
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.lookup import MOST_UNITS, Lookup, bound_treatments
-from tripos_runtime.forecast.call_outcomes import OPEN, CallCertainty, CallGroup, ForecastCall
 from tripos_runtime.forecast.driver import ForecastDriver, ForecastVectors, KeptResults, is_read
 from tripos_runtime.forecast.estimates import CallLoad, Estimate, EstimateSpan, estimates
 from tripos_runtime.forecast.generation import forecast_generation
 from tripos_runtime.forecast.reasons import NO_HISTORY, Cause, History, Reason, Reasons
-from tripos_runtime.forecast.sizes import NO_SIZE, Size, pending_size
+from tripos_runtime.forecast.sizes import NO_SIZE, OPEN, CallCertainty, CallGroup, ForecastCall, Size, pending_size
 from tripos_runtime.generate.attempts import place_of
 from tripos_runtime.models.base import Price
 from tripos_runtime.program.adoption import ReplyReuse, ReuseFound, RunResults

@@ -1,4 +1,5 @@
-"""The size of prompts: known characters, and pending replies whose length is estimated.
+"""The size of prompts, from known characters and pending replies whose length is estimated, and the forecast calls of a
+run: how certain each call is, and the size of its prompt.
 
 `SizedPlaceholders` replace pending parts, so that a forecast renders prompts with the run's own renderer."""
 
@@ -8,9 +9,10 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
+from enum import IntEnum
 from functools import reduce
 from operator import add
-from typing import Any
+from typing import Any, NamedTuple
 
 from tripos_compiler.language.evaluation import MissingValue, Unavailable, evaluate
 from tripos_compiler.language.rendering import PLACEHOLDER
@@ -30,6 +32,7 @@ from tripos_compiler.plan import (
     RecordValue,
     Ref,
     Scenario,
+    Settings,
     Shots,
     Unary,
 )
@@ -37,7 +40,7 @@ from tripos_compiler.plan.outcomes import PENDING
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.models.base import OPTION, DialogueTurn, Message, texts_read
 from tripos_runtime.program.needs import is_pending
-from tripos_runtime.program.units import Conversation, speaker_of
+from tripos_runtime.program.units import Conversation, Pair, StepCall, Unit, speaker_of
 
 WIDE = re.compile("[\u2e80-\uffff\U00020000-\U0003ffff]")
 """Characters of which a token holds few: Chinese, Japanese, Korean."""
@@ -436,3 +439,48 @@ def with_conversation_turns(size: Size, scenario: Scenario) -> Size:
         beyond += (f"{side}{dot}{pending_turn}" for pending_turn in pending_turns(talks[talk], half + 1, limit))
         turns += limit
     return replace(size, pending=tuple(pending), beyond=tuple(beyond), messages=size.messages + turns)
+
+
+class CallGroup(NamedTuple):
+    """The key by which calls are counted. `arm` says which treatments share them, such as `hints yes`; empty if all
+    do."""
+
+    scenario: str
+    arm: str
+    step: str
+    role: str
+    model: str
+
+
+class CallCertainty(IntEnum):
+    """How certain it is that a call is made. If several units need the call, the highest certainty counts.
+
+    A `LIKELY` call is made unless an earlier reply fails or lacks a value; a `SPARE` call is made only if others
+    fail."""
+
+    RULED_OUT = 0
+    SPARE = 1
+    PERHAPS = 2
+    LIKELY = 3
+    CERTAIN = 4
+    REUSED = 5
+
+
+OPEN = (CallCertainty.SPARE, CallCertainty.PERHAPS, CallCertainty.LIKELY, CallCertainty.CERTAIN)
+"""The certainties of calls that are or may be made."""
+
+
+@dataclass(frozen=True)
+class ForecastCall:
+    """One call of a case. `size` is the size of its prompt, if it would be made. `awaits` are the steps that it builds
+    on and that are asked first, with the model of each; `reply_sources` are the sources of pending replies in its
+    prompt, including turns."""
+
+    call: StepCall
+    unit: Unit | Pair
+    fate: CallCertainty
+    size: Size = NO_SIZE
+    awaits: Mapping[str, str] = field(default_factory=dict)
+    reply_sources: Mapping[str, ReplySource] = field(default_factory=dict)
+    settings: Settings | None = None
+    """The settings of the request, or the widest possible; None for a call that is not made."""

@@ -251,7 +251,9 @@ class AnthropicBatches:
     async def submit(self, marker: str, lines: Sequence[BatchLine]) -> str:
         """Create a batch of the lines. Anthropic stores no marker: a batch is identified by the ids of its lines."""
         each = (b'{"custom_id":' + orjson.dumps(line.id) + b',"params":' + line.body + b"}" for line in lines)
-        return self._id(await self._server.call("POST", self._base, b'{"requests":[' + b",".join(each) + b"]}"))
+        return _batch_id(
+            self._name, await self._server.call("POST", self._base, b'{"requests":[' + b",".join(each) + b"]}")
+        )
 
     async def find(self, marker: str, ids: Collection[str], since: datetime, others: Collection[str]) -> str | None:
         """Return the batch with these lines. The lines of a running batch are unknown: if one has the right number of
@@ -272,11 +274,11 @@ class AnthropicBatches:
                     raise ModelError("R0109", message, "its end tells", retryable=True)
                 async for custom_id, _ in self.outcomes(state):
                     if custom_id in ids:
-                        return self._id(each)
+                        return _batch_id(self._name, each)
                     break
             if not batches or not page.get("has_more") or _created_at(batches[-1]) < since - EARLIER:
                 return None
-            after = f"&after_id={self._id(batches[-1])}"
+            after = f"&after_id={_batch_id(self._name, batches[-1])}"
 
     async def state(self, batch_id: str) -> BatchState:
         """Return the state of a batch."""
@@ -299,8 +301,10 @@ class AnthropicBatches:
         total = sum(count_in(counts, name) for name in COUNTS)
         ended = body.get("processing_status") == "ended"
         # The address in the answer is not used, since the key must go to the configured server only.
-        files = (f"{self._base}/{self._id(body)}/results",) if ended else ()
-        return BatchState(self._id(body), ended, total - count_in(counts, "processing"), total, files=files)
+        files = (f"{self._base}/{_batch_id(self._name, body)}/results",) if ended else ()
+        return BatchState(
+            _batch_id(self._name, body), ended, total - count_in(counts, "processing"), total, files=files
+        )
 
     def _outcome(self, result: dict[str, Any]) -> Outcome:
         match result:
@@ -313,12 +317,6 @@ class AnthropicBatches:
                 return unanswered_error(self._name, "it was cancelled", retryable=False)
             case _:
                 return unanswered_error(self._name, "it expired", retryable=True)
-
-    def _id(self, body: dict[str, Any]) -> str:
-        batch_id = body.get("id")
-        if not isinstance(batch_id, str):
-            raise ModelError("R0111", f"the provider of `{self._name}` named no batch", "try again later")
-        return batch_id
 
 
 def _created_at(batch: dict[str, Any]) -> datetime:
@@ -365,7 +363,7 @@ class OpenaiBatches:
             "completion_window": "24h",
             "metadata": {MARKER: marker},
         }
-        return self._id(await self._server.call("POST", f"{self._base}/batches", orjson.dumps(batch)))
+        return _batch_id(self._name, await self._server.call("POST", f"{self._base}/batches", orjson.dumps(batch)))
 
     async def find(self, marker: str, ids: Collection[str], since: datetime, others: Collection[str]) -> str | None:
         """Return the batch with the marker in its metadata."""
@@ -375,12 +373,12 @@ class OpenaiBatches:
             batches = [each for each in page.get("data") or () if isinstance(each, dict)]
             for each in batches:
                 if (each.get("metadata") or {}).get(MARKER) == marker:
-                    return self._id(each)
+                    return _batch_id(self._name, each)
             if not batches or not page.get("has_more"):
                 return None
             if count_in(batches[-1], "created_at") < (since - EARLIER).timestamp():
                 return None
-            after = f"&after={self._id(batches[-1])}"
+            after = f"&after={_batch_id(self._name, batches[-1])}"
 
     async def state(self, batch_id: str) -> BatchState:
         """Return the state of a batch."""
@@ -418,12 +416,6 @@ class OpenaiBatches:
         expired = error.get("code") == "batch_expired"
         reason = str(error.get("message") or error.get("code") or "its line has no reply")
         return unanswered_error(self._name, reason, retryable=expired or state.may_pass)
-
-    def _id(self, body: dict[str, Any]) -> str:
-        batch_id = body.get("id")
-        if not isinstance(batch_id, str):
-            raise ModelError("R0111", f"the provider of `{self._name}` named no batch", "try again later")
-        return batch_id
 
 
 def _line(line: BatchLine) -> bytes:
@@ -483,3 +475,10 @@ def open_batches(model: Model, timeout_s: float) -> BatchedModel:
         hint = f"leave out --batch, or give its role a chat model of {known}"
         raise ModelError(NO_BATCHES, message, hint, fatal=True)
     return BatchedModel(model, service(model, timeout_s))
+
+
+def _batch_id(model: str, body: dict[str, Any]) -> str:
+    batch_id = body.get("id")
+    if not isinstance(batch_id, str):
+        raise ModelError("R0111", f"the provider of `{model}` named no batch", "try again later")
+    return batch_id

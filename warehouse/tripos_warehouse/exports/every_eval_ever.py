@@ -38,7 +38,7 @@ from tripos_warehouse.statistics.arrays import CONFIDENCE
 from tripos_warehouse.statistics.intervals import mean_of_cells
 from tripos_warehouse.views.benchmark_views import counts_in_figures
 from tripos_warehouse.views.dimensions import arm_columns
-from tripos_warehouse.views.runs import RunRecord
+from tripos_warehouse.views.runs import RunRecord, tool_version
 
 # Results
 SELF_DEPLOYED = ("local", "mock", "ollama", "hosted_vllm", "vllm", "llamafile", "lm_studio")
@@ -313,7 +313,7 @@ def write_eee(
     `secrets`, lines contain reference answers. Raises `StoreError`: S0603 if no score has a value, S0604 if the disk
     refuses a file, S0605 if a document does not fit its schema.
     """
-    tool = connection.execute("select tool_version from main.runs where run_id = ?", [run.run_id]).fetchall()[0][0]
+    tool = tool_version(connection, run.run_id)
     written = [_write(connection, plan, run, model, folder, (organization, tool), secrets) for model in run.models]
     exported = [files_of_model for files_of_model in written if files_of_model is not None]
     if not exported:

@@ -70,18 +70,18 @@ class HeldOut:
     near: Mapping[Key, NearDuplicate] = field(default_factory=dict)
     coverage: Mapping[str, SubsetCount] = field(default_factory=dict)
 
-    def keep(self, found: Replies) -> Replies:
+    def keep(self, candidates: Replies) -> Replies:
         """Return the replies to items that are not held out; the others are counted in `left_out`."""
-        left_out = dict(found.left_out)
+        left_out = dict(candidates.left_out)
         replies = []
-        for reply in found.replies:
+        for reply in candidates.replies:
             key = (reply.scenario, reply.item_id)
             reason = "held out" if key in self.items else "near held out" if key in self.near else None
             if reason is None:
                 replies.append(reply)
             else:
                 left_out[reason] = left_out.get(reason, 0) + 1
-        return Replies(tuple(replies), dict(sorted(left_out.items())), found.misfits)
+        return Replies(tuple(replies), dict(sorted(left_out.items())), candidates.misfits)
 
 
 NOTHING_HELD_OUT = HeldOut()
@@ -99,9 +99,9 @@ def read_held_out(connection: Connection, plan: Plan, run: RunRecord, wanted: Re
     scenarios = {scenario.name for scenario in plan.scenarios}
     rows = [row for row in _rows(connection, run.run_id) if row.scenario in scenarios]
     marked = _marked(connection, run.benchmark, wanted.hold_out)
-    here, held = {row.key for row in rows}, {row.key for row in marked}
+    own, held = {row.key for row in rows}, {row.key for row in marked}
     # A field counts if it distinguishes items in this run or among all, so other runs never reduce what is held out.
-    others_rows = [row for row in marked if row.key not in here]
+    others_rows = [row for row in marked if row.key not in own]
     items = _items(
         rows + others_rows, axes, _distinguishing_fields(rows, axes) | _distinguishing_fields(rows + others_rows, axes)
     )
@@ -112,13 +112,13 @@ def read_held_out(connection: Connection, plan: Plan, run: RunRecord, wanted: Re
     # A row that several scenarios use has one id, and is the same item in all of them.
     names = {item.key[1] for item in items if item.key in held and item.text} | {item.key[1] for item in out_items}
     held |= {item.key for item in items if item.key[1] in names}
-    held_out_items = [item for item in items if item.key in here and item.key not in held]
+    held_out_items = [item for item in items if item.key in own and item.key not in held]
     near = _near([item for item in items if item.key in held] + out_items, held_out_items)
     counts = known_in_store(connection, run.benchmark, wanted.hold_out)
     return HeldOut(
         wanted.hold_out,
         wanted.apart_from,
-        frozenset(held & here),
+        frozenset(held & own),
         {duplicate.item: duplicate for duplicate in near},
         counts,
     )
@@ -137,14 +137,14 @@ def _marked(connection: Connection, benchmark: str, subsets: tuple[str, ...]) ->
 
 
 def _found(connection: Connection, where: str) -> list[StoredItem]:
-    found = connection.execute(
+    result = connection.execute(
         f"""select item.scenario, item.item_id, any_value(item.fields)
         from main.items as item join main.run_items as listed
           on listed.scenario = item.scenario and listed.item_id = item.item_id
         join main.runs as run on run.run_id = listed.run_id and run.benchmark = item.benchmark
         where {where} group by all order by all"""
     ).fetchall()
-    return [StoredItem(scenario, item, orjson.loads(fields)) for scenario, item, fields in found]
+    return [StoredItem(scenario, item, orjson.loads(fields)) for scenario, item, fields in result]
 
 
 def _items(rows: list[StoredItem], axes: set[str], telling: set[tuple[str, str]]) -> list[HeldOutItem]:
@@ -169,7 +169,7 @@ def _distinguishing_fields(rows: list[StoredItem], axes: set[str]) -> set[tuple[
     for row in rows:
         for name, text in _texts_of(row, axes).items():
             seen[row.scenario, name].append(text)
-    return {key for key, found in seen.items() if 2 * len(set(found)) > len(found)}
+    return {key for key, values in seen.items() if 2 * len(set(values)) > len(values)}
 
 
 def _texts_of(row: StoredItem, axes: set[str]) -> dict[str, str]:
@@ -200,7 +200,7 @@ def _near(held: list[HeldOutItem], items: list[HeldOutItem]) -> Iterator[NearDup
         for name, text in item.fields.items():
             texts.add((place, name), text)
     for item in items if len(texts) else ():
-        likes = [found for text in (item.text, *item.fields.values()) if (found := texts.find(text)) is not None]
+        likes = [match for text in (item.text, *item.fields.values()) if (match := texts.find(text)) is not None]
         if likes:
-            (place, _), overlap = max(likes, key=lambda found: found[1])
+            (place, _), overlap = max(likes, key=lambda match: match[1])
             yield NearDuplicate(item.key, held[place].key, overlap)

@@ -101,13 +101,13 @@ def write_hub(
 
 def task_ids(figures: Sequence[ExportedFigure]) -> dict[str, str]:
     """Return the task id of every value of a measure, by name: letters, digits and `_`, with dots between its parts."""
-    found: dict[str, str] = {}
+    ids: dict[str, str] = {}
     for figure in figures:
         text = ".".join(re.sub(r"\W+", "_", part) for part in (figure.source, *figure.by.values()))
-        while text in found.values():
+        while text in ids.values():
             text += "_"
-        found[figure.name] = text
-    return found
+        ids[figure.name] = text
+    return ids
 
 
 def _eval_yaml(plan: Plan, tasks: Mapping[str, ExportedFigure]) -> dict[str, Any]:
@@ -133,16 +133,16 @@ def _config(plan: Plan, figure: ExportedFigure) -> str:
 
 
 def _entry(run: RunRecord, figure: ExportedFigure, task: str, source: HubSource) -> dict[str, Any]:
-    told: dict[str, Any] = {
+    entry: dict[str, Any] = {
         "dataset": {"id": source.dataset, "task_id": task},
         "value": figure.value,
         "date": f"{(run.finished_at or run.started_at):%Y-%m-%dT%H:%M:%SZ}",
     }
     if source.url is not None:
-        told["source"] = {"url": source.url, "name": f"{run.benchmark} {run.version}"}
+        entry["source"] = {"url": source.url, "name": f"{run.benchmark} {run.version}"}
         if source.organization is not None:
-            told["source"]["org"] = source.organization
-    return told | {"notes": notes_of(run, figure)}
+            entry["source"]["org"] = source.organization
+    return entry | {"notes": notes_of(run, figure)}
 
 
 def notes_of(run: RunRecord, figure: ExportedFigure) -> str:

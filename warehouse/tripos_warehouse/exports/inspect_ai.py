@@ -20,6 +20,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Any
 
+from tripos_compiler.files import ZIP_EPOCH
 from tripos_compiler.plan import REFUSED, Ask, Ending, Plan, ending_of
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports.units import (
@@ -41,7 +42,7 @@ from tripos_warehouse.exports.units import (
 )
 from tripos_warehouse.files import export_path
 from tripos_warehouse.query.connection import Connection
-from tripos_warehouse.views.runs import RunRecord
+from tripos_warehouse.views.runs import RunRecord, tool_version
 
 # Samples
 LONGEST = 1000
@@ -100,27 +101,27 @@ def sample_of(
     if last is not None:
         sample["uuid"] = last["sample_id"]
         if last["status"] == "provider_error":
-            told = last["error"] or "no reply came"
-            sample["error"] = {"message": told, "traceback": "", "traceback_ansi": ""}
+            error = last["error"] or "no reply came"
+            sample["error"] = {"message": error, "traceback": "", "traceback_ansi": ""}
     return sample
 
 
 def summary_of(sample: Mapping[str, Any]) -> dict[str, Any]:
     """Return the summary of a sample, with long texts cut as in Inspect."""
     same = ("id", "epoch", "model_usage", "role_usage", "started_at", "completed_at", "total_time", "uuid")
-    told = {name: sample[name] for name in same if name in sample}
+    summary = {name: sample[name] for name in same if name in sample}
     inputs = sample["input"]
-    told["input"] = _short(inputs if isinstance(inputs, str) else inputs[-1]["content"] if inputs else "")
+    summary["input"] = _short(inputs if isinstance(inputs, str) else inputs[-1]["content"] if inputs else "")
     target = sample["target"]
-    told["target"] = _short(target) if isinstance(target, str) else [_short(each) for each in target]
-    told["metadata"] = _thin(sample["metadata"])
-    told["scores"] = {
+    summary["target"] = _short(target) if isinstance(target, str) else [_short(text) for text in target]
+    summary["metadata"] = _thin(sample["metadata"])
+    summary["scores"] = {
         name: {key: _short(value) if isinstance(value, str) else value for key, value in score.items()}
         for name, score in sample["scores"].items()
     }
     if "error" in sample:
-        told["error"] = sample["error"]["message"]
-    return told | {"completed": True, "message_count": len(sample["messages"])}
+        summary["error"] = sample["error"]["message"]
+    return summary | {"completed": True, "message_count": len(sample["messages"])}
 
 
 class InspectUsage:
@@ -137,8 +138,8 @@ class InspectUsage:
     def add(self, unit: RunUnit, model: str, run: RunRecord) -> None:
         """Add the usage of a unit."""
         fresh = [reply for reply in unit.replies if reply["sample_id"] not in self._counted]
-        self._counted.update(each["sample_id"] for each in fresh)
-        self.unknown += sum(usage_of([each]) is None for each in fresh)
+        self._counted.update(row["sample_id"] for row in fresh)
+        self.unknown += sum(usage_of([row]) is None for row in fresh)
         _add(self.by_model, model, usage_of(fresh))
         _add(self.by_role, run.compared_role, usage_of(fresh))
         for judge, judged in _judgements(unit).items():
@@ -157,11 +158,11 @@ def _add(to: dict[str, dict[str, Any]], name: str, usage: Mapping[str, Any] | No
 
 def _judgements(unit: RunUnit) -> dict[str, list[UnitScore]]:
     """Return one score of each judgement, by evaluator: several metrics may share a judgement."""
-    found: dict[str, dict[str, UnitScore]] = {}
+    by_sample: dict[str, dict[str, UnitScore]] = {}
     for score in unit.scores:
         if score.evaluator is not None and score.judgement_id is not None:
-            found.setdefault(score.evaluator, {}).setdefault(score.judgement_id, score)
-    return {name: list(judged.values()) for name, judged in found.items()}
+            by_sample.setdefault(score.evaluator, {}).setdefault(score.judgement_id, score)
+    return {name: list(judged.values()) for name, judged in by_sample.items()}
 
 
 def _usage(unit: RunUnit, model: str, run: RunRecord) -> dict[str, Any]:
@@ -181,10 +182,10 @@ def _times(unit: RunUnit) -> dict[str, Any]:
     spent = [reply["latency_s"] for reply in unit.replies]
     begun = min(reply["created_at"] - timedelta(seconds=reply["latency_s"] or 0) for reply in unit.replies)
     ended = max(reply["created_at"] for reply in unit.replies)
-    told: dict[str, Any] = {name: _moment(at) for name, at in (("started_at", begun), ("completed_at", ended))}
-    if all(each is not None for each in spent):
-        told |= {"total_time": sum(spent), "working_time": sum(spent)}
-    return told
+    times: dict[str, Any] = {name: _moment(at) for name, at in (("started_at", begun), ("completed_at", ended))}
+    if all(seconds is not None for seconds in spent):
+        times |= {"total_time": sum(spent), "working_time": sum(spent)}
+    return times
 
 
 def _moment(at: Any) -> str:
@@ -204,19 +205,19 @@ def _metadata(unit: RunUnit) -> dict[str, Any]:
 
 
 def _score(unit: RunUnit, score: UnitScore) -> dict[str, Any]:
-    told: dict[str, Any] = {"value": math.nan if score.value is None else score.value}
+    entry: dict[str, Any] = {"value": math.nan if score.value is None else score.value}
     answered = next((reply["parsed"] for reply in unit.replies if reply["sample_id"] == score.sample_id), None)
     if score.choice is not None:
-        told["answer"] = score.choice
+        entry["answer"] = score.choice
     elif score.evaluator is None and answered is not None:
-        told["answer"] = answered
+        entry["answer"] = answered
     if score.value is None:
         failed = "grader_failed" if score.evaluator is not None and score.status == "parse_failure" else None
-        told["reason"] = failed or REASONS.get(score.status, "scoring_failed")
+        entry["reason"] = failed or REASONS.get(score.status, "scoring_failed")
     if explained := score.reason or score.error:
-        told["explanation"] = explained
-    told["metadata"] = {name: value for name in SCORE_METADATA if (value := getattr(score, name)) is not None}
-    return told | {"history": []}
+        entry["explanation"] = explained
+    entry["metadata"] = {name: value for name in SCORE_METADATA if (value := getattr(score, name)) is not None}
+    return entry | {"history": []}
 
 
 def _messages(reply: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -225,19 +226,19 @@ def _messages(reply: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _message(kept: ChatMessage, name: str) -> dict[str, Any]:
     role = ROLES.get(kept.role, "user")
-    told: dict[str, Any] = {"id": name, "content": kept.content, "role": role}
+    entry: dict[str, Any] = {"id": name, "content": kept.content, "role": role}
     if role != kept.role:
-        told["metadata"] = {"role": kept.role}
+        entry["metadata"] = {"role": kept.role}
     if kept.calls:
-        told["tool_calls"] = [_call(call) for call in kept.calls]
+        entry["tool_calls"] = [_call(call) for call in kept.calls]
     if kept.answers is not None:
-        told |= {"tool_call_id": kept.answers.id, "function": kept.answers.call.name}
-    return told
+        entry |= {"tool_call_id": kept.answers.id, "function": kept.answers.call.name}
+    return entry
 
 
 def _call(made: ChatCall) -> dict[str, Any]:
-    told = {"id": made.id, "function": made.call.name, "arguments": made.arguments, "type": "function"}
-    return told if made.fault is None else told | {"parse_error": made.fault}
+    entry = {"id": made.id, "function": made.call.name, "arguments": made.arguments, "type": "function"}
+    return entry if made.fault is None else entry | {"parse_error": made.fault}
 
 
 def _tool(described: Mapping[str, Any]) -> dict[str, Any]:
@@ -246,7 +247,7 @@ def _tool(described: Mapping[str, Any]) -> dict[str, Any]:
     """
     schema = described.get("parameters") or {}
     properties = schema.get("properties") if isinstance(schema, Mapping) else None
-    told = {"name": str(described["name"]), "description": str(described.get("description") or "")}
+    entry = {"name": str(described["name"]), "description": str(described.get("description") or "")}
     parameters: dict[str, Any] = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
     for name, property_ in (properties or {}).items():
         kind = property_.get("type") if isinstance(property_, Mapping) else None
@@ -256,7 +257,7 @@ def _tool(described: Mapping[str, Any]) -> dict[str, Any]:
         )
     if properties:
         parameters["required"] = [name for name in schema.get("required") or () if name in properties]
-    return told | {"parameters": parameters}
+    return entry | {"parameters": parameters}
 
 
 def _replied(reply: Mapping[str, Any], model: str) -> dict[str, Any]:
@@ -268,22 +269,22 @@ def _replied(reply: Mapping[str, Any], model: str) -> dict[str, Any]:
 def _output(reply: Mapping[str, Any] | None, model: str) -> dict[str, Any]:
     if reply is None:
         return {"model": model, "choices": [], "completion": ""}
-    told: dict[str, Any] = {"model": reply["model_served"] or model, "choices": [], "completion": ""}
+    output: dict[str, Any] = {"model": reply["model_served"] or model, "choices": [], "completion": ""}
     if reply["reply"] is not None:
         ending = Ending.CONTENT_FILTER if reply["status"] == REFUSED else ending_of(reply["finish_reason"])
         stopped = STOPS.get(ending, "unknown")
-        said = _replied(reply, model)
-        told |= {
-            "choices": [{"message": said, "stop_reason": stopped}],
-            "completion": said["content"],
+        message = _replied(reply, model)
+        output |= {
+            "choices": [{"message": message, "stop_reason": stopped}],
+            "completion": message["content"],
         }
     if (usage := usage_of([reply])) is not None:
-        told["usage"] = usage
+        output["usage"] = usage
     if reply["latency_s"] is not None:
-        told["time"] = reply["latency_s"]
+        output["time"] = reply["latency_s"]
     if reply["error"] is not None:
-        told["error"] = reply["error"]
-    return told
+        output["error"] = reply["error"]
+    return output
 
 
 def _called(reply: Mapping[str, Any], model: str, run: RunRecord) -> dict[str, Any]:
@@ -328,20 +329,18 @@ def _short(text: str) -> str:
 
 def _thin(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return the metadata with long texts cut and long values omitted."""
-    found: dict[str, Any] = {}
+    thinned: dict[str, Any] = {}
     for name, value in metadata.items():
         if isinstance(value, str):
-            found[name] = _short(value)
+            thinned[name] = _short(value)
         elif len(json.dumps(value, default=str)) < LONGEST:
-            found[name] = value
-    return found
+            thinned[name] = value
+    return thinned
 
 
 # Logs
 VERSION = 2
 """The version of the log format, which Inspect AI 0.3 reads."""
-EPOCH_OF_ZIP = (1980, 1, 1, 0, 0, 0)
-"""The time of every zip entry, so that the same run gives the same bytes."""
 ENDS = {"finished": "success", "failed": "error", "stopped": "cancelled"}
 """Inspect's status for the end of a run; a run without an end counts as cancelled."""
 
@@ -370,11 +369,11 @@ def write_inspect(
     single = path.suffix == ".eval"
     if single and len(run.models) > 1:
         raise StoreError("S0202", f"{len(run.models)} logs do not fit into `{path}`", "name a folder")
-    tool = connection.execute("select tool_version from main.runs where run_id = ?", [run.run_id]).fetchall()[0][0]
+    tool = tool_version(connection, run.run_id)
     logs = [
         log
         for model in run.models
-        if (log := _InspectWriter(connection, plan, run, model, secrets, str(tool)).write(path, single)) is not None
+        if (log := _InspectWriter(connection, plan, run, model, secrets, tool).write(path, single)) is not None
     ]
     if not logs:
         raise StoreError("S0603", "nothing to export: the run has no replies", "`tripos report` says why")
@@ -411,7 +410,7 @@ class _InspectWriter:
             start = {name: header[name] for name in ("version", "eval", "plan")}
             _put(archive, "_journal/start.json", _json(start))
             summaries.seek(0)
-            info = zipfile.ZipInfo("summaries.json", EPOCH_OF_ZIP)
+            info = zipfile.ZipInfo("summaries.json", ZIP_EPOCH)
             info.compress_type = zipfile.ZIP_DEFLATED
             with archive.open(info, "w") as file:
                 file.write(b"[")
@@ -516,13 +515,13 @@ class _InspectWriter:
         }
 
     def _steps(self) -> list[dict[str, Any]]:
-        found: dict[str, dict[str, Any]] = {}
+        steps: dict[str, dict[str, Any]] = {}
         for scenario in self.plan.scenarios:
             for step in scenario.steps:
                 if isinstance(step, Ask) and step.role == self.run.compared_role:
                     name = f"{scenario.name}.{step.name}"
-                    found[name] = {"solver": name, "params": {"samples": step.samples, **step.settings.given}}
-        return list(found.values())
+                    steps[name] = {"solver": name, "params": {"samples": step.samples, **step.settings.given}}
+        return list(steps.values())
 
 
 def _header_score(figure: ExportedFigure) -> dict[str, Any]:
@@ -553,7 +552,7 @@ def moment(of: datetime) -> str:
 
 
 def _put(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
-    info = zipfile.ZipInfo(name, EPOCH_OF_ZIP)
+    info = zipfile.ZipInfo(name, ZIP_EPOCH)
     info.compress_type = zipfile.ZIP_DEFLATED
     archive.writestr(info, content)
 

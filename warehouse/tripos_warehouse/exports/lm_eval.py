@@ -35,7 +35,7 @@ from tripos_warehouse.exports.units import (
 )
 from tripos_warehouse.files import export_path
 from tripos_warehouse.query.connection import Connection
-from tripos_warehouse.views.runs import RunRecord
+from tripos_warehouse.views.runs import RunRecord, tool_version
 
 FILTER = "none"
 """The filter name of every figure: replies are parsed by the spec, not by a filter of lm-eval."""
@@ -87,10 +87,10 @@ def write_lm_eval(
     """
     if folder.exists() and not folder.is_dir():
         raise StoreError("S0604", f"`{folder}` is a file, and several are to be written", "name a folder")
-    tool = connection.execute("select tool_version from main.runs where run_id = ?", [run.run_id]).fetchall()[0][0]
+    tool = tool_version(connection, run.run_id)
     resultses = []
     for model in run.models:
-        writer = _ResultsWriter(connection, plan, run, model, secrets, str(tool))
+        writer = _ResultsWriter(connection, plan, run, model, secrets, tool)
         if (results := writer.write(folder)) is not None:
             resultses.append(results)
     if not resultses:
@@ -196,9 +196,9 @@ class _ResultsWriter:
         if options:
             text = "".join(message["content"] for message in messages if message["role"] != "option")
             space = text[len(text.rstrip()) :]
-            found = json.loads(reply["reply"])["options"] if reply["status"] == "ok" else [None] * len(options)
-            said = [None if each is None else [str(each["logprob"]), str(each["greedy"])] for each in found]
-            return [(text.rstrip(), space + option, one) for option, one in zip(options, said, strict=True)]
+            answers = json.loads(reply["reply"])["options"] if reply["status"] == "ok" else [None] * len(options)
+            pairs = [None if answer is None else [str(answer["logprob"]), str(answer["greedy"])] for answer in answers]
+            return [(text.rstrip(), space + option, one) for option, one in zip(options, pairs, strict=True)]
         chat = chat_of(reply)
         single = len(chat.messages) == 1 and chat.messages[0].role in ("user", "text")
         sent = chat.messages[0].content if single else json.dumps(as_openai(chat.messages), ensure_ascii=False)
@@ -261,7 +261,7 @@ class _ResultsWriter:
         }
 
     def _config(self, task: _Task, metrics: Mapping[str, bool]) -> dict[str, Any]:
-        settings = [given for given in self.settings[task.scenario].values() if given]
+        settings = [declared for declared in self.settings[task.scenario].values() if declared]
         return {
             "task": task.name,
             "task_alias": task.name,

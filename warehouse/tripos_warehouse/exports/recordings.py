@@ -51,23 +51,25 @@ def sent_turns(connection: Connection, wanted: Mapping[str, Any], batch: int) ->
     reader = connection.cursor().sql(_TURNS, params=dict(wanted)).to_arrow_reader(batch)
     rows = (row for some in reader for row in some.to_pylist())
     for _, of_one in itertools.groupby(rows, key=lambda row: row["conversation_id"]):
-        said: list[Turn] = []
+        turns: list[Turn] = []
         left_out: dict[str, int] = {}
         for row in of_one:
             role = row["role"]
             begin = [load for load in orjson.loads(row["messages"]) if load["name"] == role]
             less: int | None = left_out.get(role, 0)
             while less is not None and less < row["left_out"]:
-                yield row, _sent(begin, role, said, less), False
-                less = count_left_out(len(said), less)
+                yield row, _sent(begin, role, turns, less), False
+                less = count_left_out(len(turns), less)
             left_out[role] = row["left_out"]
-            yield row, _sent(begin, role, said, row["left_out"]), True
-            said.append({"speaker": role, "text": ReplyText.parse(row["text"] or "").answer})
+            yield row, _sent(begin, role, turns, row["left_out"]), True
+            turns.append({"speaker": role, "text": ReplyText.parse(row["text"] or "").answer})
 
 
-def _sent(begin: list[dict[str, str]], role: str, said: list[Turn], left_out: int) -> str:
+def _sent(begin: list[dict[str, str]], role: str, turns: list[Turn], left_out: int) -> str:
     """Return the messages of a turn as JSON; `begin` are those before the dialogue."""
-    messages = [(each["role"], each["content"]) for each in begin] + dialogue_from_side(role, said, None, left_out)
+    messages = [(message["role"], message["content"]) for message in begin] + dialogue_from_side(
+        role, turns, None, left_out
+    )
     return orjson.dumps([{"role": who, "content": text} for who, text in messages]).decode()
 
 
@@ -228,8 +230,8 @@ def _call(
     error: str | None,
     *texts: Any,
 ) -> RecordedCall:
-    found = aside.execute("select body from draft where unit_id = ?", (unit,)).fetchone()
-    draft = None if found is None else _reply(*orjson.loads(found[0]))
+    row = aside.execute("select body from draft where unit_id = ?", (unit,)).fetchone()
+    draft = None if row is None else _reply(*orjson.loads(row[0]))
     reply = _reply(*texts)
     return RecordedCall(model, fingerprint, number, messages, made_at, status, error, reply, draft, identity, request)
 
@@ -315,10 +317,10 @@ class RecordingFile:
         """Return the next reply of a key; `None` if there is none."""
         turn = self._turns.get(key, 0)
         query = "select body, of from place join reply on reply.rowid = at where place.key = ? and turn = ?"
-        found = self._database.execute(query, (key, turn)).fetchone()
-        if found is None:
+        row = self._database.execute(query, (key, turn)).fetchone()
+        if row is None:
             return None
-        body, of = found
+        body, of = row
         if of > 1:
             self._turns[key] = (turn + 1) % of
         return bytes(body)

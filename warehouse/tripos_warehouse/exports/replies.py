@@ -106,8 +106,8 @@ def asked_steps(plan: Plan, role: str) -> tuple[str, ...]:
         if isinstance(step, Ask) and step.role == role
     }
     scored = {step.of for scenario in plan.scenarios for step in scenario.steps if isinstance(step, Score | Grade)}
-    found = [name for name in asks if name in own & scored] or [name for name in asks if name in own]
-    return tuple(dict.fromkeys(asks[name].script or name for name in found))
+    chosen = [name for name in asks if name in own & scored] or [name for name in asks if name in own]
+    return tuple(dict.fromkeys(asks[name].script or name for name in chosen))
 
 
 def steps_of(plan: Plan, rows: Sequence[str]) -> set[str]:
@@ -156,7 +156,7 @@ def read_replies(connection: Connection, plan: Plan, run: RunRecord, wanted: Rep
                 left_out["empty"] += 1
             elif (prompt := _prompt(messages)) is None:
                 left_out["no prompt"] += 1
-            elif texts := {each["role"] for each in prompt} & NON_TEXT_ROLES.keys():
+            elif texts := {message["role"] for message in prompt} & NON_TEXT_ROLES.keys():
                 left_out[NON_TEXT_ROLES[texts.pop()]] += 1
             elif (reason := form_error(step, where, text)) is not None:
                 left_out["another form"] += 1
@@ -201,9 +201,9 @@ def _prompt(messages: str) -> tuple[Message, ...] | None:
         return None
     if not isinstance(sent, list) or not sent:
         return None
-    if not all(isinstance(each, dict) and isinstance(each.get("content"), str) for each in sent):
+    if not all(isinstance(message, dict) and isinstance(message.get("content"), str) for message in sent):
         return None
-    return tuple({"role": str(each.get("role", "user")), "content": each["content"]} for each in sent)
+    return tuple({"role": str(message.get("role", "user")), "content": message["content"]} for message in sent)
 
 
 def plain(messages: Sequence[Message]) -> str:

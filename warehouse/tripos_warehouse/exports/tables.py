@@ -95,11 +95,11 @@ def _samples(schema: str, plan: Plan, run: RunRecord, secrets: bool) -> str:
 
 def open_fields(plan: Plan, secrets: bool) -> dict[str, dict[str, None]]:
     """Return the fields of every data set that may be shown, in plan order."""
-    found = {dataset.name: dataset.fields for dataset in plan.datasets} | {
+    by_name = {dataset.name: dataset.fields for dataset in plan.datasets} | {
         dataset.name: dataset.fields for dataset in plan.made
     }
     return {
-        name: {field.name: None for field in fields if secrets or not field.secret} for name, fields in found.items()
+        name: {field.name: None for field in fields if secrets or not field.secret} for name, fields in by_name.items()
     }
 
 
@@ -142,8 +142,8 @@ def _measures(connection: Connection, plan: Plan, run: RunRecord) -> TableSource
     counts = {"items": pa.int64(), "n": pa.int64(), "total": pa.int64(), "coverage": pa.float64()}
     texts = {name: pa.string() for name in ("measure", "model", *dims)}
     schema = pa.schema([*texts.items(), *numbers.items(), *counts.items()])
-    told = [{name: _text(row.get(name)) if name in texts else row.get(name) for name in schema.names} for row in rows]
-    return TableSource("measures", schema, [pa.RecordBatch.from_pylist(told, schema=schema)])
+    cells = [{name: _text(row.get(name)) if name in texts else row.get(name) for name in schema.names} for row in rows]
+    return TableSource("measures", schema, [pa.RecordBatch.from_pylist(cells, schema=schema)])
 
 
 @dataclass(frozen=True)
@@ -229,18 +229,18 @@ def longest_texts(connection: Connection, plan: Plan, run: RunRecord, name: str)
     schema = sql.name(run.benchmark)
     match name:
         case "samples":
-            columns = {each: each for each in ("messages", "reply", "parsed", "error")}
+            columns = {column: column for column in ("messages", "reply", "parsed", "error")}
         case "items":
             fields = dict.fromkeys(field for open_field in open_fields(plan, True).values() for field in open_field)
             paths = {field: '$."' + field + '"' for field in fields}
-            columns = {each: f"(fields ->> {sql.text(path)})" for each, path in paths.items()}
+            columns = {column: f"(fields ->> {sql.text(path)})" for column, path in paths.items()}
         case _:
             return {}
     if not columns:
         return {}
     longest = ", ".join(f"coalesce(max({_units(column)}), 0)" for column in columns.values())
-    [found] = connection.execute(f"select {longest} from {schema}.{name}").fetchall()
-    return {column: units for column, units in zip(columns, found, strict=True) if units > SHORT}
+    [lengths] = connection.execute(f"select {longest} from {schema}.{name}").fetchall()
+    return {column: units for column, units in zip(columns, lengths, strict=True) if units > SHORT}
 
 
 def _units(text: str) -> str:

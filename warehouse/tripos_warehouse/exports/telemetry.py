@@ -19,7 +19,7 @@ from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports.units import ChatMessage, RunUnit, UnitScore, chat_of, left_out, read_units
 from tripos_warehouse.query.connection import Connection
-from tripos_warehouse.views.runs import RunRecord
+from tripos_warehouse.views.runs import RunRecord, tool_version
 
 if TYPE_CHECKING:
     from opentelemetry.sdk._logs import ReadableLogRecord
@@ -64,8 +64,8 @@ def send_telemetry(
     """
     if not endpoint.startswith(("http://", "https://")):
         raise StoreError("S0202", f"`{endpoint}` is no address", "write --to http://HOST:4318")
-    tool = connection.execute("select tool_version from main.runs where run_id = ?", [run.run_id]).fetchall()[0][0]
-    sender = _Sender(endpoint, str(tool), run)
+    tool = tool_version(connection, run.run_id)
+    sender = _Sender(endpoint, tool, run)
     traces = 0
     for model in run.models:
         for unit in read_units(connection, plan, run, model, content and secrets):
@@ -136,9 +136,9 @@ class _Trace:
         unit = self.unit
         if not unit.replies:
             return
-        begun = min(_begun(each["created_at"], each["latency_s"]) for each in unit.replies)
+        begun = min(_begun(kept["created_at"], kept["latency_s"]) for kept in unit.replies)
         judged = [unit_score.judged_at for unit_score in unit.scores if unit_score.judged_at is not None]
-        ended = max([each["created_at"] for each in unit.replies] + judged)
+        ended = max([kept["created_at"] for kept in unit.replies] + judged)
         yield self._span(sender, f"evaluate {unit.scenario}", self._root, None, (begun, ended), self._place(), None)
         for reply in unit.replies:
             times = (_begun(reply["created_at"], reply["latency_s"]), reply["created_at"])
@@ -222,7 +222,7 @@ class _Trace:
 
     def _place(self) -> dict[str, Any]:
         unit = self.unit
-        told = {
+        attributes = {
             "tripos.benchmark": self.run.benchmark,
             "tripos.version": self.run.version,
             "tripos.plan": self.run.plan_digest,
@@ -232,37 +232,41 @@ class _Trace:
             **{f"tripos.axis.{name}": value for name, value in unit.axes.items()},
             **{f"tripos.arm.{name}": value for name, value in unit.arms.items()},
         }
-        return told if unit.language is None else {**told, "tripos.language": unit.language}
+        return attributes if unit.language is None else {**attributes, "tripos.language": unit.language}
 
     def _called(self, reply: Mapping[str, Any]) -> dict[str, Any]:
-        told = _call(self.model, reply["tokens_in"], reply["tokens_out"], reply["cost_usd"])
-        told |= {"tripos.step": reply["step"], "tripos.sample_id": reply["sample_id"], "tripos.status": reply["status"]}
-        told["tripos.role"] = self.run.compared_role
+        attributes = _call(self.model, reply["tokens_in"], reply["tokens_out"], reply["cost_usd"])
+        attributes |= {
+            "tripos.step": reply["step"],
+            "tripos.sample_id": reply["sample_id"],
+            "tripos.status": reply["status"],
+        }
+        attributes["tripos.role"] = self.run.compared_role
         if reply["model_served"] is not None:
-            told["gen_ai.response.model"] = reply["model_served"]
+            attributes["gen_ai.response.model"] = reply["model_served"]
         if reply["tokens_reasoning"] is not None:
-            told["gen_ai.usage.reasoning.output_tokens"] = reply["tokens_reasoning"]
+            attributes["gen_ai.usage.reasoning.output_tokens"] = reply["tokens_reasoning"]
         if reply["finish_reason"] is not None:
-            told["gen_ai.response.finish_reasons"] = [reply["finish_reason"]]
+            attributes["gen_ai.response.finish_reasons"] = [reply["finish_reason"]]
         if self.content:
             chat = chat_of(reply)
-            told["gen_ai.input.messages"] = json.dumps(
+            attributes["gen_ai.input.messages"] = json.dumps(
                 [_message(message) for message in chat.messages], ensure_ascii=False
             )
             if chat.tools:
                 tools = [{"type": "function", **tool} for tool in chat.tools]
-                told["gen_ai.tool.definitions"] = json.dumps(tools, ensure_ascii=False)
+                attributes["gen_ai.tool.definitions"] = json.dumps(tools, ensure_ascii=False)
             if chat.reply is not None:
                 got = _message(chat.reply) | {"finish_reason": reply["finish_reason"] or "unknown"}
-                told["gen_ai.output.messages"] = json.dumps([got], ensure_ascii=False)
-        return told
+                attributes["gen_ai.output.messages"] = json.dumps([got], ensure_ascii=False)
+        return attributes
 
     def _judged(self, score: UnitScore) -> dict[str, Any]:
-        told = _call(score.evaluator or "", score.tokens_in, score.tokens_out, score.cost_usd)
-        return told | {"tripos.scorer": score.scorer, "tripos.judgement_id": score.judgement_id or ""}
+        attributes = _call(score.evaluator or "", score.tokens_in, score.tokens_out, score.cost_usd)
+        return attributes | {"tripos.scorer": score.scorer, "tripos.judgement_id": score.judgement_id or ""}
 
     def _evaluated(self, score: UnitScore) -> dict[str, Any]:
-        told: dict[str, Any] = {
+        attributes: dict[str, Any] = {
             "gen_ai.evaluation.name": score.metric,
             "tripos.status": score.status,
             "tripos.scorer": score.scorer,
@@ -280,7 +284,7 @@ class _Trace:
             "tripos.element": score.element_place,
             "error.type": score.status if score.value is None and score.status != "not_applicable" else None,
         }
-        return told | {name: value for name, value in more.items() if value is not None}
+        return attributes | {name: value for name, value in more.items() if value is not None}
 
 
 FAILED = ("provider_error", "refused", "parse_failure", "truncated")
@@ -289,13 +293,13 @@ FAILED = ("provider_error", "refused", "parse_failure", "truncated")
 
 def _call(model: str, sent: int | None, got: int | None, cost: float | None) -> dict[str, Any]:
     platform, _, name = model.partition("/")
-    told: dict[str, Any] = {
+    attributes: dict[str, Any] = {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": NAMES.get(platform, platform),
         "gen_ai.request.model": name or platform,
     }
     more = {"gen_ai.usage.input_tokens": sent, "gen_ai.usage.output_tokens": got, "tripos.cost_usd": cost}
-    return told | {name: value for name, value in more.items() if value is not None}
+    return attributes | {name: value for name, value in more.items() if value is not None}
 
 
 def _message(kept: ChatMessage) -> dict[str, Any]:

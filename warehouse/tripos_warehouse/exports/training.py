@@ -128,8 +128,8 @@ def best_replies(
     lower = any(measure.name == wanted.by and measure.lower_is_better for measure in plan.measures)
     best = choose_best(by, values, wanted.per, wanted.models, lower_is_better=lower)
     places = [dimension_place(plan, name) for name in wanted.per]
-    best.sort(key=lambda each: [place(value) for place, value in zip(places, each.cell, strict=True)])
-    winners = {each.cell: each for each in best}
+    best.sort(key=lambda reply: [place(value) for place, value in zip(places, reply.cell, strict=True)])
+    winners = {reply.cell: reply for reply in best}
     out, replies = _replies(SourceRun(connection, plan, run), wanted) if not replied else _others(replied, run, wanted)
     resting = _scenarios_behind(plan, wanted.by)
     scored = _scored_cells(connection, run, wanted.per) if graded else None
@@ -154,7 +154,7 @@ def _others(replied: Sequence[SourceRun], run: RunRecord, wanted: ReplyQuery) ->
             raise StoreError("S0602", message, "name runs of the models that are graded")
         subsets = tuple(subset.name for subset in source_run.plan.subsets)
         apart = tuple(dict.fromkeys((*wanted.apart_from, run.run_id)))
-        held_out, found = _replies(source_run, replace(wanted, models=models, hold_out=subsets, apart_from=apart))
+        held_out, own = _replies(source_run, replace(wanted, models=models, hold_out=subsets, apart_from=apart))
         out = HeldOut(
             tuple(dict.fromkeys((*out.subsets, *held_out.subsets))),
             held_out.runs,
@@ -162,9 +162,9 @@ def _others(replied: Sequence[SourceRun], run: RunRecord, wanted: ReplyQuery) ->
             {**out.near, **held_out.near},
             {**out.coverage, **held_out.coverage},
         )
-        left_out = Counter(replies.left_out) + Counter(found.left_out)
-        misfits = (*replies.misfits, *found.misfits)
-        replies = Replies((*replies.replies, *found.replies), dict(sorted(left_out.items())), misfits)
+        left_out = Counter(replies.left_out) + Counter(own.left_out)
+        misfits = (*replies.misfits, *own.misfits)
+        replies = Replies((*replies.replies, *own.replies), dict(sorted(left_out.items())), misfits)
     return out, replies
 
 
@@ -209,7 +209,7 @@ def choose_best(
 def _values(
     connection: Connection, plan: Plan, run: RunRecord, wanted: ReplyQuery
 ) -> tuple[Sequence[str], list[tuple[str, Cell, float | None]]]:
-    measure = next((each for each in plan.measures if each.name == wanted.by), None)
+    measure = next((declared for declared in plan.measures if declared.name == wanted.by), None)
     if measure is not None:
         return _measured(connection, plan, measure, wanted.per)
     allowed = (*place_columns(plan), *SCORE_DIMS)
@@ -241,7 +241,7 @@ def _measured(
 
 def _scenarios_behind(plan: Plan, name: str) -> frozenset[str]:
     """Return the scenarios of a measure, or of the scores of a name; it says nothing about others."""
-    measure = next((each for each in plan.measures if each.name == name), None)
+    measure = next((declared for declared in plan.measures if declared.name == name), None)
     if measure is not None:
         wanted = list(scored_names(plan, measure.figure))
     else:
@@ -252,7 +252,7 @@ def _scenarios_behind(plan: Plan, name: str) -> frozenset[str]:
         for scenario in plan.scenarios
         for step in scenario.steps
         if isinstance(step, Score | Column | Grade | Compare)
-        if any(within in (None, scenario.name) and gives_score(step, each) for within, each in wanted)
+        if any(within in (None, scenario.name) and gives_score(step, score) for within, score in wanted)
     )
 
 
@@ -289,12 +289,12 @@ def no_such_score(plan: Plan, name: str) -> StoreError:
     """Return the error for a `name` that no score or measure has, or whose scores have no value."""
     scores, measures = score_names(plan), [measure.name for measure in plan.measures]
     names = [*scores, *measures]
-    own = [each for each in names if each.rpartition(".")[2] == name]
+    own = [known for known in names if known.rpartition(".")[2] == name]
     near = own or difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     if name in names:
         hint = "`tripos report` shows the results"
     elif near:
-        hint = f"did you mean {' or '.join(f'`{each}`' for each in near[:3])}?"
+        hint = f"did you mean {' or '.join(f'`{known}`' for known in near[:3])}?"
     else:
         hint = f"there are the scores {_some(scores)}" + (f" and the measures {_some(measures)}" if measures else "")
     return StoreError("S0602", f"no score or measure `{name}` has a value in this run", hint)
@@ -328,14 +328,14 @@ def _scored_cells(connection: Connection, run: RunRecord, per: Sequence[str]) ->
         f"""select distinct sample_id, {columns} from {sql.name(run.benchmark)}.scores
         where value is not null order by all"""
     ).fetchall()
-    found: dict[str, list[Cell]] = {}
+    cells: dict[str, list[Cell]] = {}
     for sample, *cell in rows:
-        found.setdefault(sample, []).append(tuple(cell))
-    return found
+        cells.setdefault(sample, []).append(tuple(cell))
+    return cells
 
 
 def _examples(
-    found: Replies,
+    replies: Replies,
     wanted: ReplyQuery,
     winners: Mapping[Cell, Best],
     scored: Mapping[str, list[Cell]] | None,
@@ -344,8 +344,8 @@ def _examples(
     examples: list[Example] = []
     seen: set[bytes] = set()
     taken: set[str] = set()
-    left_out = Counter(found.left_out)
-    for reply in found.replies:
+    left_out = Counter(replies.left_out)
+    for reply in replies.replies:
         if reply.scenario not in resting:
             left_out[f"`{wanted.by}` says nothing of the scenario"] += 1
             continue
@@ -421,7 +421,7 @@ def choose_pairs(
             continue
         # A reply may be in several arms, and counts once.
         groups.setdefault((reply.scenario, reply.item_id, orjson.dumps(reply.prompt)), {})[reply.sample_id] = reply
-    found: dict[tuple[bytes, str, str], tuple[ExportedReply, ExportedReply, float]] = {}
+    pairs: dict[tuple[bytes, str, str], tuple[ExportedReply, ExportedReply, float]] = {}
     for (_, _, prompt), group in groups.items():
         left_out["alone"] += len(group) == 1
         for one, two in combinations(group.values(), 2):
@@ -437,11 +437,11 @@ def choose_pairs(
             else:
                 better, worse = (one, two) if apart > 0 else (two, one)
                 key = (prompt, better.text, worse.text)
-                left_out["doubles"] += key in found
-                found.setdefault(key, (better, worse, abs(apart)))
+                left_out["doubles"] += key in pairs
+                pairs.setdefault(key, (better, worse, abs(apart)))
     # Judgements of the same two texts may contradict each other; then the pair is dropped.
-    agreed = [pair for (prompt, good, bad), pair in found.items() if (prompt, bad, good) not in found]
-    left_out["contradicted"] += len(found) - len(agreed)
+    agreed = [pair for (prompt, good, bad), pair in pairs.items() if (prompt, bad, good) not in pairs]
+    left_out["contradicted"] += len(pairs) - len(agreed)
     return agreed, left_out
 
 
@@ -471,10 +471,10 @@ def _reply_scores(connection: Connection, plan: Plan, run: RunRecord, by: str) -
         where {score_condition(by)} and value is not null and {counts_in_figures(plan)} {apart}
         group by all order by all"""
     ).fetchall()
-    found: dict[str, dict[tuple[str, str | None], float]] = {}
+    scores: dict[str, dict[tuple[str, str | None], float]] = {}
     for sample, metric, evaluator, value in rows:
-        found.setdefault(sample, {})[metric, evaluator] = value
-    return dict(found)
+        scores.setdefault(sample, {})[metric, evaluator] = value
+    return dict(scores)
 
 
 def _example(better: ExportedReply, worse: ExportedReply, margin: float, wanted: ReplyQuery) -> Example:
@@ -542,9 +542,9 @@ def provenance(plan: Plan, run: RunRecord, wanted: ReplyQuery, made: TrainingSet
         "by_model": dict(Counter(example.models[0] for example in made.examples)),
         "left_out": dict(made.left_out),
         "another_form": [
-            {"sample": each.sample_id, "scenario": each.scenario, "item": each.item_id, "model": each.model}
-            | {"reason": each.reason}
-            for each in made.misfits
+            {"sample": misfit.sample_id, "scenario": misfit.scenario, "item": misfit.item_id, "model": misfit.model}
+            | {"reason": misfit.reason}
+            for misfit in made.misfits
         ],
         "held_out": {
             "subsets": list(made.held_out.subsets),
@@ -598,5 +598,5 @@ def _provenance_line(wanted: ReplyQuery, example: Example) -> dict[str, Any]:
 
 def counts(plan: Plan, made: TrainingSet) -> dict[str, int]:
     """Return the number of examples of each scenario, in plan order."""
-    found = Counter(example.scenario for example in made.examples)
-    return {scenario.name: found[scenario.name] for scenario in plan.scenarios if found[scenario.name]}
+    counted = Counter(example.scenario for example in made.examples)
+    return {scenario.name: counted[scenario.name] for scenario in plan.scenarios if counted[scenario.name]}

@@ -108,11 +108,11 @@ def read_units(
     shown, every = open_fields(plan, secrets), open_fields(plan, True)
     targets = {scenario.name: target_fields(plan, scenario) for scenario in plan.scenarios}
     cursor = connection.cursor()
-    found = cursor.execute(_query(plan, run, model, secrets))
-    names = [each[0] for each in found.description or ()]
+    result = cursor.execute(_query(plan, run, model, secrets))
+    names = [column[0] for column in result.description or ()]
 
     def rows() -> Iterator[dict[str, Any]]:
-        while some := found.fetchmany(BATCH):
+        while some := result.fetchmany(BATCH):
             yield from (dict(zip(names, row, strict=True)) for row in some)
 
     def key(row: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -203,14 +203,14 @@ def figure_name(score: UnitScore, steps: Sequence[str], scenario: str | None, pl
 
 def scored_steps(plan: Plan, scenario: str) -> dict[str, tuple[str, ...]]:
     """Return, for each metric of a scenario, the steps whose replies have a score of it."""
-    found: dict[str, dict[str, None]] = {}
-    for each in plan.scenarios:
-        for step in each.steps if each.name == scenario else ():
+    by_scenario: dict[str, dict[str, None]] = {}
+    for declared in plan.scenarios:
+        for step in declared.steps if declared.name == scenario else ():
             if isinstance(step, Score | Grade):
                 names = [step.name] if isinstance(step, Score) else step.metrics or [step.name]
                 for name in names:
-                    found.setdefault(name, {})[step.of] = None
-    return {name: tuple(steps) for name, steps in found.items()}
+                    by_scenario.setdefault(name, {})[step.of] = None
+    return {name: tuple(steps) for name, steps in by_scenario.items()}
 
 
 def _looked_at(scenario: Scenario, *kinds: type) -> set[str]:
@@ -293,18 +293,18 @@ def usage_of(parts: Sequence[Mapping[str, Any] | UnitScore]) -> dict[str, Any] |
     of every call is known.
     """
     read = [vars(part) if isinstance(part, UnitScore) else part for part in parts]
-    known = [each for each in read if each["tokens_in"] is not None or each["tokens_out"] is not None]
+    known = [reply for reply in read if reply["tokens_in"] is not None or reply["tokens_out"] is not None]
     if not known:
         return None
-    sent, got = (sum(each[name] or 0 for each in known) for name in ("tokens_in", "tokens_out"))
-    reasoning = [each["tokens_reasoning"] for each in known if each.get("tokens_reasoning") is not None]
-    costs = [each["cost_usd"] for each in read]
-    told: dict[str, Any] = {"input_tokens": sent, "output_tokens": got, "total_tokens": sent + got}
+    sent, got = (sum(reply[name] or 0 for reply in known) for name in ("tokens_in", "tokens_out"))
+    reasoning = [reply["tokens_reasoning"] for reply in known if reply.get("tokens_reasoning") is not None]
+    costs = [reply["cost_usd"] for reply in read]
+    usage: dict[str, Any] = {"input_tokens": sent, "output_tokens": got, "total_tokens": sent + got}
     if reasoning:
-        told["reasoning_tokens"] = sum(reasoning)
+        usage["reasoning_tokens"] = sum(reasoning)
     if None not in costs:
-        told["total_cost"] = sum(costs)
-    return told
+        usage["total_cost"] = sum(costs)
+    return usage
 
 
 # Chats
@@ -359,21 +359,21 @@ def chat_of(reply: Mapping[str, Any]) -> Chat:
     ('call00001', 'ping', ['user'])
     """
     sent = json.loads(reply["messages"])
-    tools = tuple(json.loads(each["content"]) for each in sent if each["role"] == TOOL)
+    tools = tuple(json.loads(message["content"]) for message in sent if message["role"] == TOOL)
     messages: list[ChatMessage] = []
     waiting: list[ChatCall] = []
     made = 0
-    for each in sent:
-        if each["role"] == TOOL:
+    for message in sent:
+        if message["role"] == TOOL:
             continue
-        if each["role"] == CALLED:
-            text, calls = _parse_calls(each["content"], made)
+        if message["role"] == CALLED:
+            text, calls = _parse_calls(message["content"], made)
             made, waiting = made + len(calls), list(calls)
             messages.append(ChatMessage("assistant", text, calls))
-        elif each["role"] == RESULT and waiting:
-            messages.append(ChatMessage(TOOL, each["content"], answers=waiting.pop(0)))
+        elif message["role"] == RESULT and waiting:
+            messages.append(ChatMessage(TOOL, message["content"], answers=waiting.pop(0)))
         else:
-            messages.append(ChatMessage(each["role"], each["content"]))
+            messages.append(ChatMessage(message["role"], message["content"]))
     if reply["reply"] is None:
         return Chat(tuple(messages), tools, None)
     text, calls = _parse_calls(reply["reply"], made) if tools else (reply["reply"], ())
@@ -387,18 +387,18 @@ def _parse_calls(content: str, before: int) -> tuple[str, tuple[ChatCall, ...]]:
 
 def as_openai(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
     """Return messages in OpenAI's chat format. Arguments that are no JSON object are passed as the model wrote them."""
-    found: list[dict[str, Any]] = []
+    listed: list[dict[str, Any]] = []
     for message in messages:
-        told: dict[str, Any] = {"role": message.role, "content": message.content}
+        entry: dict[str, Any] = {"role": message.role, "content": message.content}
         if message.calls:
-            told["tool_calls"] = [
+            entry["tool_calls"] = [
                 {"id": call.id, "type": "function", "function": {"name": call.call.name, "arguments": _written(call)}}
                 for call in message.calls
             ]
         if message.answers is not None:
-            told["tool_call_id"] = message.answers.id
-        found.append(told)
-    return found
+            entry["tool_call_id"] = message.answers.id
+        listed.append(entry)
+    return listed
 
 
 def _written(made: ChatCall) -> str:
@@ -440,7 +440,7 @@ class ExportedFigure(Estimate):
 
     def details(self) -> dict[str, Any]:
         """Return the facts for which other tools have no field, as JSON values."""
-        told = {
+        named = {
             "kind": "measure" if self.is_measure else "mean of scores",
             **self.to_json("low", "high"),
             "confidence": None if self.low is None else CONFIDENCE,
@@ -452,7 +452,7 @@ class ExportedFigure(Estimate):
             **{f"arm {name}": value for name, value in self.arms.items()},
             **self.by,
         }
-        return {name: value for name, value in told.items() if value is not None}
+        return {name: value for name, value in named.items() if value is not None}
 
 
 def arms_label(arms: Mapping[str, str]) -> str:

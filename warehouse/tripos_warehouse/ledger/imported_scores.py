@@ -239,17 +239,17 @@ def exclusive_import(store: Store) -> Iterator[None]:
         locks.close()
 
 
-def compare_with_store(store: Store, given: Sequence[ImportedScore]) -> ScoreChanges:
+def compare_with_store(store: Store, imported: Sequence[ImportedScore]) -> ScoreChanges:
     """Compare scores with the store. Raises what `Store.rows` raises."""
-    stored = store.rows("scores", {score.score_id for score in given if score.other is None}, ["score_id", "value"])
-    if comparison_ids := {score.score_id for score in given if score.other is not None}:
+    stored = store.rows("scores", {score.score_id for score in imported if score.other is None}, ["score_id", "value"])
+    if comparison_ids := {score.score_id for score in imported if score.other is not None}:
         stored = {**stored, **store.rows("comparisons", comparison_ids, ["comparison_id", "value"])}
-    judgements = store.rows("judgements", {score.judgement_id for score in given}, ["judgement_id", "parsed"])
+    judgements = store.rows("judgements", {score.judgement_id for score in imported}, ["judgement_id", "parsed"])
     parsed = {name: orjson.loads(row["parsed"] or "{}") for name, row in judgements.items()}
     new: list[ImportedScore] = []
     changed: list[tuple[ImportedScore, float | str | None]] = []
     same: list[ImportedScore] = []
-    for score in given:
+    for score in imported:
         row, part = stored.get(score.score_id), parsed.get(score.judgement_id, {}).get(score.key) or {}
         if row is None:
             new.append(score)
@@ -260,31 +260,31 @@ def compare_with_store(store: Store, given: Sequence[ImportedScore]) -> ScoreCha
     return ScoreChanges(tuple(new), tuple(changed), tuple(same), parsed)
 
 
-def changed_rows(found: ScoreChanges, source: str | None, now: datetime) -> dict[str, list[Row]]:
+def changed_rows(changes: ScoreChanges, source: str | None, now: datetime) -> dict[str, list[Row]]:
     """Return the rows of `judgements`, `scores` and `comparisons` that add the new and changed scores. `source` is the
     imported file.
     """
-    parsed = {score.judgement_id: dict(found.judgements.get(score.judgement_id, {})) for score in found.fresh}
+    parsed = {score.judgement_id: dict(changes.judgements.get(score.judgement_id, {})) for score in changes.fresh}
     judgements: dict[str, Row] = {}
-    for score in found.fresh:
+    for score in changes.fresh:
         parsed[score.judgement_id][score.key] = score.part
         judgements[score.judgement_id] = _judgement(score, source, now)
     for name, row in judgements.items():
         row["parsed"] = orjson.dumps(parsed[name], option=orjson.OPT_SORT_KEYS).decode()
-    scores = [_score(score, now) for score in found.fresh if score.other is None]
-    comparisons = [_comparison(score, score.other, now) for score in found.fresh if score.other is not None]
+    scores = [_score(score, now) for score in changes.fresh if score.other is None]
+    comparisons = [_comparison(score, score.other, now) for score in changes.fresh if score.other is not None]
     rows = {"judgements": list(judgements.values()), "scores": scores}
     return rows if not comparisons else {**rows, "comparisons": comparisons}
 
 
-def store_scores(store: Store, given: Sequence[ImportedScore], now: datetime) -> KeptCounts:
+def store_scores(store: Store, imported: Sequence[ImportedScore], now: datetime) -> KeptCounts:
     """Store scores in one commit, all or none. Unchanged scores are not written again; a score with another value or
     reason replaces the earlier one. `now` has a zone.
 
     Raises `StoreError`: S0102 if nothing can be written, S0105 if a row does not fit its table.
     """
-    changes = compare_with_store(store, given)
-    fresh, all_ids = ({score.judgement_id for score in scores} for scores in (changes.fresh, given))
+    changes = compare_with_store(store, imported)
+    fresh, all_ids = ({score.judgement_id for score in scores} for scores in (changes.fresh, imported))
     if fresh:
         store.append(changed_rows(changes, None, now))
     return KeptCounts(

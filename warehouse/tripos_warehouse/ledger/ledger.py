@@ -295,28 +295,28 @@ class RunLedger:
         """
         names = list(dict.fromkeys(ids))
         try:
-            found = self._committed(table, names)
+            committed = self._committed(table, names)
         except StoreError:
             # Another process may have compacted the store and removed old parts.
             self._seen_changes = -1
             if not self.refresh():
                 raise
-            found = self._committed(table, names)
+            committed = self._committed(table, names)
         for layer in self._uncommitted(table):
             for name in names:
-                if (row := layer.get(name)) is not None and not still_counts(found.get(name), row):
-                    found[name] = {column: row.get(column) for column in TABLES[table].schema.names}
-        return found
+                if (row := layer.get(name)) is not None and not still_counts(committed.get(name), row):
+                    committed[name] = {column: row.get(column) for column in TABLES[table].schema.names}
+        return committed
 
     def drafts(self, ids: Iterable[str]) -> dict[str, Row]:
         """Return the unreadable first replies of these samples and judgements, for those that have no later reply."""
-        found = self.rows(DRAFTS.name, ids)
-        names = list(found)
+        rows = self.rows(DRAFTS.name, ids)
+        names = list(rows)
         for table in (SAMPLES.name, JUDGEMENTS.name):
             for name, status in zip(names, self.statuses(table, names), strict=True):
                 if status not in (None, FAILED):
-                    found.pop(name, None)
-        return found
+                    rows.pop(name, None)
+        return rows
 
     def repliers(self, table: str) -> Collection[str]:
         """Return the models that gave replies with a known request."""

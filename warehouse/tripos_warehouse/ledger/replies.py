@@ -23,7 +23,7 @@ import orjson
 import pyarrow as pa
 
 from tripos_compiler.plan import Ending, finish_reasons_of
-from tripos_warehouse.errors import StoreError
+from tripos_warehouse.errors import FIND_DAMAGE, StoreError
 from tripos_warehouse.store.index import (
     RESULT_TABLES,
     RETRIED_STATUSES,
@@ -174,22 +174,22 @@ class RepliesByRequest:
     def located(self, table: str, request: str) -> list[tuple[Row, Row | None, Path]]:
         """Return what `find` returns, each with the part of its row."""
         (key,) = get_table(table).key
-        found: dict[str, tuple[Row, Path]] = {}
+        by_id: dict[str, tuple[Row, Path]] = {}
         for path, numbers in self._of(table).find(request).items():
             for row in self._lookup.neighbouring_rows(table, path, numbers, self._of(table).columns):
                 if row[REQUEST] == request:
-                    found[row[key]] = row, path
-        if not found or table == TURNS.name:
-            return [(row, None, path) for row, path in found.values()]
+                    by_id[row[key]] = row, path
+        if not by_id or table == TURNS.name:
+            return [(row, None, path) for row, path in by_id.values()]
         if self._drafts is None:
             self._drafts = RowIndex(DRAFTS.name, None)
             self._drafts.load(self._paths(DRAFTS.name))
         if not len(self._drafts):
-            return [(row, None, path) for row, path in found.values()]
+            return [(row, None, path) for row, path in by_id.values()]
         # The draft of a reply that was adopted from another row of this store has the name of that row.
-        origins = {name: (not row["reused_from"] and row["adopted_from"]) or name for name, (row, _) in found.items()}
+        origins = {name: (not row["reused_from"] and row["adopted_from"]) or name for name, (row, _) in by_id.items()}
         drafts = rows_of(self._drafts, list(origins.values()), self._lookup)
-        return [(row, drafts.get(origins[name]), path) for name, (row, path) in found.items()]
+        return [(row, drafts.get(origins[name]), path) for name, (row, path) in by_id.items()]
 
     def load(self, paths: Paths) -> None:
         """Add further parts."""
@@ -260,15 +260,15 @@ class _RequestIndex:
     def find(self, request: str) -> dict[Path, list[int]]:
         """Return the row numbers, by part, of the replies whose request digest has the same upper half."""
         upper_half = np.uint64(int(request[:16], 16))
-        found: dict[Path, list[int]] = {}
+        row_numbers: dict[Path, list[int]] = {}
         for high, places in self._runs:
             start = int(np.searchsorted(high, upper_half))
             if start == len(high) or high[start] != upper_half:
                 continue
             end = int(np.searchsorted(high, upper_half, side="right"))
             for place in places[start:end].tolist():
-                found.setdefault(self._parts[place >> _ROW_BITS], []).append(place & (2**_ROW_BITS - 1))
-        return found
+                row_numbers.setdefault(self._parts[place >> _ROW_BITS], []).append(place & (2**_ROW_BITS - 1))
+        return row_numbers
 
 
 def rows_of(index: RowIndex, names: list[str], lookup: RowLookup) -> dict[str, Row]:
@@ -280,11 +280,11 @@ def located_rows(index: RowIndex, names: list[str], lookup: RowLookup) -> dict[s
     """Return what `rows_of` returns, each with the part of its row."""
     table = index.table
     (key,) = table.key
-    found: dict[str, tuple[Row, Path]] = {}
+    located: dict[str, tuple[Row, Path]] = {}
     for path, numbers in rows_by_part(index, index.find(pack(names))).items():
         for row in lookup.rows(table.name, path, numbers):
-            found[row[key]] = row, path
-    return found
+            located[row[key]] = row, path
+    return located
 
 
 def _sorted(chunks: list[tuple[Halves, Places]]) -> tuple[Halves, Places]:
@@ -327,10 +327,10 @@ class OtherStores:
 
     def vectors(self, names: Sequence[str]) -> Mapping[str, tuple[Row, tuple[str, str]]]:
         """Return the rows of vectors, each with its store and commit; earlier stores take precedence."""
-        found: dict[str, tuple[Row, tuple[str, str]]] = {}
+        by_name: dict[str, tuple[Row, tuple[str, str]]] = {}
         for store in self._stores:
-            found |= store.vectors([name for name in names if name not in found])
-        return found
+            by_name |= store.vectors([name for name in names if name not in by_name])
+        return by_name
 
 
 class _OtherStore:
@@ -364,19 +364,19 @@ class _OtherStore:
         return self._read(lambda: self._replies.models(table)) or ()
 
     def replies(self, table: str, request: str) -> list[tuple[Row, Row | None, tuple[str, str]]]:
-        found = self._read(lambda: self._replies.located(table, request)) or ()
+        located = self._read(lambda: self._replies.located(table, request)) or ()
         (key,) = TABLES[table].key
         return [
             (row, draft, (self.place, self._commits[path]))
-            for row, draft, path in found
+            for row, draft, path in located
             if self._is_sound(table, row, key) and (draft is None or self._is_sound("drafts", draft, "unit_id"))
         ]
 
     def vectors(self, names: Sequence[str]) -> dict[str, tuple[Row, tuple[str, str]]]:
-        found = self._read(lambda: self._vector_rows(list(names))) or {}
+        rows = self._read(lambda: self._vector_rows(list(names))) or {}
         return {
             name: (row, (self.place, self._commits[path]))
-            for name, (row, path) in found.items()
+            for name, (row, path) in rows.items()
             if row["status"] not in RETRIED_STATUSES and self._is_sound(VECTORS, row, "vector_id")
         }
 
@@ -416,7 +416,7 @@ class _OtherStore:
             problem = content_problem(table, content) or _reply_problem(row)
         if problem is not None:
             message = f"a row of `{table}` in `{self.place}`: {problem}"
-            self._store.leave_out(StoreError("S0103", message, "find the damaged file with `tripos store check`"))
+            self._store.leave_out(StoreError("S0103", message, FIND_DAMAGE))
         return problem is None
 
 

@@ -29,7 +29,7 @@ from obstore.exceptions import BaseError
 
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse import sql
-from tripos_warehouse.errors import StoreError, store_write_error
+from tripos_warehouse.errors import StoreError, store_write_error, unreadable_table_error
 from tripos_warehouse.ledger.ledger import RUN_CACHE_SUFFIX, read_summary
 from tripos_warehouse.maintenance.media import collect_media, unneeded_media
 from tripos_warehouse.query.connection import as_relation, duckdb
@@ -86,12 +86,11 @@ def superseded_rows(
           from {source} semi join (select {key} from {source} group by {key} having count(*) > 1) using ({key}))
         where place > 1 order by all"""
     try:
-        found: Any = as_relation(database, query).to_arrow_table()
+        superseded: Any = as_relation(database, query).to_arrow_table()
     except duckdb.Error as error:
-        message = f"the table `{table.name}` cannot be read: {' '.join(str(error).split())}"
-        raise StoreError("S0103", message, "find the damaged file with `tripos store check`") from error
-    parts: Numbers = found["file_index"].to_numpy().astype(np.int64)
-    rows: Numbers = found["file_row_number"].to_numpy().astype(np.int64)
+        raise unreadable_table_error(table.name, error) from error
+    parts: Numbers = superseded["file_index"].to_numpy().astype(np.int64)
+    rows: Numbers = superseded["file_row_number"].to_numpy().astype(np.int64)
     return {paths[part]: rows[parts == part] for part in np.unique(parts).tolist()}
 
 
@@ -291,7 +290,7 @@ def collect(store: Store, grace_s: float = GRACE_S, *, dry_run: bool = False) ->
             store.recover()
         removed_files = [
             removed
-            for found in (
+            for leftovers in (
                 _replaced,
                 _orphans,
                 _temporary,
@@ -300,7 +299,7 @@ def collect(store: Store, grace_s: float = GRACE_S, *, dry_run: bool = False) ->
                 _stale_derived_files,
                 unneeded_media,
             )
-            for removed in _remove(store, found(store, grace_s), dry_run)
+            for removed in _remove(store, leftovers(store, grace_s), dry_run)
         ]
         if store.bucket is not None:
             removed_files += [
@@ -312,9 +311,9 @@ def collect(store: Store, grace_s: float = GRACE_S, *, dry_run: bool = False) ->
         raise store_write_error(store.root, error) from error
 
 
-def _remove(store: Store, found: Iterator[tuple[Path, str]], dry_run: bool) -> Iterator[Removed]:
+def _remove(store: Store, leftovers: Iterator[tuple[Path, str]], dry_run: bool) -> Iterator[Removed]:
     """Remove files, each with its reason, and yield those that existed."""
-    for path, why in found:
+    for path, why in leftovers:
         if not lies_in(store.root, path):
             continue
         with suppress(FileNotFoundError):

@@ -31,7 +31,7 @@ from obstore.exceptions import BaseError
 
 from tripos_compiler.plan import digest
 from tripos_warehouse import sql
-from tripos_warehouse.errors import StoreError, store_write_error
+from tripos_warehouse.errors import StoreError, store_write_error, unreadable_table_error
 from tripos_warehouse.ledger.imported_scores import imported_condition
 from tripos_warehouse.maintenance.compaction import (
     BIG_BYTES,
@@ -119,23 +119,22 @@ def read_row_copies(
         content = _hash(name for name in schema.content if name in present)
         version = _hash(REPLY_COLUMNS[table]) if table in REPLY_COLUMNS else content
         status = f"if({failed_condition(present)}, {sql.text(FAILED)}, status)" if "status" in present else "''"
-        given = imported_condition("evaluator", "round") if {"evaluator", "round"} <= present else "false"
+        imported = imported_condition("evaluator", "round") if {"evaluator", "round"} <= present else "false"
         at = "epoch_us(created_at)" if "created_at" in present else "0"
         facts = [name for name in FACTS if name in present]
         # `file_index` numbers the parts in the given order.
         ends = list(itertools.accumulate(map(len, stores)))
         store = "case " + " ".join(f"when part_of < {end} then {n}" for n, end in enumerate(ends)) + " end"
-        query = f"""select file_index, file_row_number, {key} as key, {version}, {content}, {status}, {given}, {at}
+        query = f"""select file_index, file_row_number, {key} as key, {version}, {content}, {status}, {imported}, {at}
           {"".join(f", {name}" for name in facts)}
           from read_parquet({sql.texts(paths)}, union_by_name = true) as held where {where}"""
-        found = database.execute(
+        result = database.execute(
             query.replace("{key}", key).replace("{source}", source).replace("{store}", store)
         ).fetchall()
     except duckdb.Error as error:
-        message = f"the table `{table}` cannot be read: {' '.join(str(error).split())}"
-        raise StoreError("S0103", message, "find the damaged file with `tripos store check`") from error
+        raise unreadable_table_error(table, error) from error
     rows = []
-    for part, number, name, version_, content_, status_, given_, at_, *values in found:
+    for part, number, name, version_, content_, status_, given_, at_, *values in result:
         place = Place(numbers[paths[part]], Path(paths[part]), number)
         failed = status_ in RETRIED_STATUSES
         order = (failed, -at_ if given_ else at_, content_)
@@ -456,7 +455,7 @@ def _write(
     """Commit the rows of the sources; with `replaces`, in place of all commits of the target."""
     now = target.now
     if replaces:
-        name = f"compaction-{max((number_of(each.name) for each in target.all_commits()), default=0) + 1:06d}"
+        name = f"compaction-{max((number_of(earlier.name) for earlier in target.all_commits()), default=0) + 1:06d}"
         now = max(commit.written_at for commit in replaces)
     else:
         name = new_name(now)

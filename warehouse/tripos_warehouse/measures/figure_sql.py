@@ -310,7 +310,7 @@ def bounded(parts: Parts, node: FigureTables, drawn: str, error: str) -> Query:
     as for items of equal weight.
     """
     df = "coalesce(e.df, greatest(e.items - 1, 0), 0)"
-    found = parts.add(
+    bounds = parts.add(
         "found",
         f"""select c.*, {df} as "df of items", coalesce(e.items, 0) as items,
   case when c.known and c.value is not null then tripos_interval(d.draws, {df}) end as found
@@ -319,7 +319,7 @@ from {node.cells} as c left join {error} as e on {same("c", "e", node.dims)}
     )
     answer = f"""select {columns(node.dims)}, value, found.error as standard_error, "df of items" as df, items, n,
   total, reason, known as "is known", found.low as low, found.high as high
-from {found}
+from {bounds}
 order by all
 """
     return parts.query(answer)
@@ -392,9 +392,9 @@ from (
             undefined = ', bool_or("is undefined") as "is undefined"'
             value = f'case when not bool_or("is undefined") then {value} end'
             reason = f'any_value(reason) filter ("is undefined"), {reason}'
-        counted = [f"sum({each})" for each in ("n", "total")]
+        counted = [f"sum({column})" for column in ("n", "total")]
         if self.declaration.single_value:
-            counted = [f"coalesce({each} filter (weight <> 0), {each})" for each in counted]
+            counted = [f"coalesce({column} filter (weight <> 0), {column})" for column in counted]
         cells = self.parts.add(
             "cells",
             f"""select {group}, {value} as value, {counted[0]}::bigint as n, {counted[1]}::bigint as total,
@@ -424,7 +424,7 @@ group by {group}""",
             f"\nleft join {tables.cells} as {name} on {same('base', name, tables.dims)}" for name, tables in named
         )
         rows = [(name, tables.rows) for name, tables in named]
-        text = ", ".join(f"({count_without_overlap(rows, each)})::bigint as {each}" for each in ("n", "total"))
+        text = ", ".join(f"({count_without_overlap(rows, column)})::bigint as {column}" for column in ("n", "total"))
         cells = self.parts.add("cells", f"select base.* replace ({text})\nfrom {node.cells} as base{joins}")
         return replace(node, cells=cells, row_sources=sources)
 
@@ -657,7 +657,7 @@ class _FigureWriter:
             case Formula(operator=operator, values=values):
                 if (mean := pooled_mean(self.plan, figure, missing)) is not None:
                     return self._read(mean, cut, missing, terms)
-                return FormulaSql(operator, tuple(self._read(each, cut, missing, terms) for each in values))
+                return FormulaSql(operator, tuple(self._read(operand, cut, missing, terms) for operand in values))
 
     def _aggregate(self, figure: Aggregate, cut: RowSelection, missing: Missing) -> FigureTables:
         identity = figure.model_copy(update={"by": ()}).model_dump_json()  # the dimensions are those of the selection
@@ -845,11 +845,11 @@ def _affine_limits(value: Arithmetic, part: str) -> str:
 
 def _part(node: FigureTables, terms: dict[str, _Term]) -> PartSql:
     """Return the part with some tables, which is added to `terms` unless it is there already."""
-    found = next((term for term in terms.values() if term.node == node), None)
-    if found is None:
-        found = _Term(f"part{len(terms) + 1}", node)
-        terms[found.name] = found
-    return PartSql(found.name)
+    part = next((term for term in terms.values() if term.node == node), None)
+    if part is None:
+        part = _Term(f"part{len(terms) + 1}", node)
+        terms[part.name] = part
+    return PartSql(part.name)
 
 
 OF_SCORE = ("scenario", "metric", "scorer", "evaluator")

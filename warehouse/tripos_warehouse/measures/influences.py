@@ -257,9 +257,9 @@ window alike as (partition by {group}, aggregate order by sigma, items
     summed |= {"weight": "abs(l.slope * i.weight)", "leaves": "(l.slope <> 0)::integer"}
     influence, grouped = "l.slope * i.influence", ""
     if not node.is_leaf:  # a unit is in several leaf cells
-        influence, summed = ordered("sum", influence), {name: f"sum({each})" for name, each in summed.items()}
+        influence, summed = ordered("sum", influence), {name: f"sum({sum_sql})" for name, sum_sql in summed.items()}
         grouped = f"\ngroup by {columns(node.dims, 'l')}, i.cluster_id"
-    of_unit = ", ".join([f"{influence} as influence", *(f'{each} as "{name}"' for name, each in summed.items())])
+    of_unit = ", ".join([f"{influence} as influence", *(f'{sum_sql} as "{name}"' for name, sum_sql in summed.items())])
     units = parts.add(
         "units",
         f"""select {columns(node.dims, "l")}, i.cluster_id, {of_unit}\n{_from_influences(node, pooled)}{grouped}""",
@@ -298,7 +298,7 @@ group by {group}""",
         f"""select {columns(node.dims, "u")}, u.items, u.shown, u.df, u.units, coalesce(l.down, 0) as down,
   coalesce(l.up, 0) as up, coalesce(l.hidden, false) as "is hidden",
   sqrt(u.shown ** 2 + (coalesce(l.down, 0) ** 2 + coalesce(l.up, 0) ** 2) / (2 * {NORMAL} ** 2)) as error,
-  {", ".join(f"{each} as {name}" for each, name in zip(of_sum, ("below", "above", "shares"), strict=True))}
+  {", ".join(f"{sum_sql} as {name}" for sum_sql, name in zip(of_sum, ("below", "above", "shares"), strict=True))}
 from (
   select {group}, count(*) filter ({IS_ITEM}) as items, max(leaves) as leaves,
     sqrt({ordered("sum", "influence ** 2")}) as shown,
@@ -363,5 +363,5 @@ def _ranges(plan: Plan, scored: ScoredStep) -> tuple[dict[str, Interval], Interv
                     by_metric.setdefault(name, []).append(scales.get(name, ANY))
             else:
                 by_metric.setdefault(step.name, []).append(ranges.of_step(scenario, step))
-    found = {name: enclosing_range(each) for name, each in by_metric.items()}
-    return found, enclosing_range(found.values()) if found else ANY
+    enclosing = {name: enclosing_range(intervals) for name, intervals in by_metric.items()}
+    return enclosing, enclosing_range(enclosing.values()) if enclosing else ANY

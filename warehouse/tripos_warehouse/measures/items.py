@@ -147,12 +147,14 @@ class AnalysedItem:
     @property
     def remarks(self) -> tuple[str, ...]:
         """The remarks on the item, the most serious first."""
-        found = [localized("look at the key")] if self.wrong_key else []
-        found += [localized("judges split")] if self.split else []
-        found += [localized(f"nearly {short_id(self.near)}")] if self.near is not None else []
+        remarked = [localized("look at the key")] if self.wrong_key else []
+        remarked += [localized("judges split")] if self.split else []
+        remarked += [localized(f"nearly {short_id(self.near)}")] if self.near is not None else []
         if self.models >= LEAST_MODELS and self.solved_by is not None:
-            found.append(localized("solved by all") if self.solved_by == "every model" else localized("solved by none"))
-        return tuple(found)
+            remarked.append(
+                localized("solved by all") if self.solved_by == "every model" else localized("solved by none")
+            )
+        return tuple(remarked)
 
 
 def analysed_items(connection: Connection, benchmark: str) -> list[AnalysedItem]:

@@ -47,11 +47,11 @@ UNREAD = "is unread"
 """The column that marks an unread row."""
 
 
-def is_unread(given: str) -> str:
-    """Return the SQL condition that a row has no value although a reply arrived. `given` is the SQL of its name or
+def is_unread(text: str) -> str:
+    """Return the SQL condition that a row has no value although a reply arrived. `text` is the SQL of its name or
     text."""
     other_statuses = texts((SCORED, *RETRIED_STATUSES, NOT_GIVEN))
-    return f"(value is null and {given} is null and status not in {other_statuses})"
+    return f"(value is null and {text} is null and status not in {other_statuses})"
 
 
 def worst_value(plan: Plan, figure: Aggregate, scored: ScoredStep, end: End) -> str | None:
@@ -132,9 +132,9 @@ def ordered(aggregate: str, value: str) -> str:
 def same(one: str, other: str, dims: Sequence[str]) -> str:
     """Return the SQL condition that rows of two tables belong to one cell; a dimension that a scenario lacks is NULL in
     both."""
-    found = [f"{one}.model = {other}.model"]
-    found += [f"{one}.{named(dim)} is not distinct from {other}.{named(dim)}" for dim in dims]
-    return " and ".join(found)
+    conditions = [f"{one}.model = {other}.model"]
+    conditions += [f"{one}.{named(dim)} is not distinct from {other}.{named(dim)}" for dim in dims]
+    return " and ".join(conditions)
 
 
 @dataclass
@@ -172,12 +172,12 @@ class Query:
     def needed(self, *names: str) -> dict[str, str]:
         """Return these parts and all parts that they read, in order."""
         words = set(names)
-        found: dict[str, str] = {}
+        columns: dict[str, str] = {}
         for name, body in reversed(list(self.parts.items())):
             if name in words:
-                found[name] = body
+                columns[name] = body
                 words.update(_WORD.findall(body))
-        return dict(reversed(list(found.items())))
+        return dict(reversed(list(columns.items())))
 
     def without(self, *names: str) -> Query:
         """Return the query without these parts, and without parts that only they read."""
@@ -250,12 +250,12 @@ def weights_of(scored: ScoredStep) -> Weights:
     if scored.kind != "scorer":
         return {}
     grades = {step.fingerprint: step for step in judged_steps(scored)}
-    found: dict[str, dict[str, float]] = {}
+    by_column: dict[str, dict[str, float]] = {}
     for scenario in scored.scenarios:
         grade = next(grades[step.fingerprint] for step in scenario.steps if step.fingerprint in grades)
-        found[scenario.name] = grade_weights(grade)
-    alike = {weight for weights in found.values() for weight in weights.values()}
-    return found if len(alike) > 1 else {}
+        by_column[scenario.name] = grade_weights(grade)
+    alike = {weight for weights in by_column.values() for weight in weights.values()}
+    return by_column if len(alike) > 1 else {}
 
 
 def grade_weights(grade: Grade) -> dict[str, float]:
@@ -290,14 +290,14 @@ def rows_sql(
     """Return the SQL of the rows of a scored step: `model`, the dimensions, `item_id`, `cluster_id`, `sample_id`,
     `value`, `given`, and the columns `more`. `worst` is the SQL of the value of unread replies."""
     view = "columns" if scored.kind == "column" else "scores"
-    given = "given" if scored.kind == "column" else "NULL::varchar as given"
+    given_sql = "given" if scored.kind == "column" else "NULL::varchar as given"
     if is_choice(scored):
-        given = "to_json(choice)::varchar as given"
+        given_sql = "to_json(choice)::varchar as given"
     value = "value"
     if worst is not None:
         value = f"case when {is_unread(given_column(scored))} then {worst} else value end as value"
     own = [name for name in ("scenario", "metric") if name not in cut.dims]
-    picked = [columns(cut.dims), *own, "item_id", "cluster_id", "sample_id", value, given, *more]
+    picked = [columns(cut.dims), *own, "item_id", "cluster_id", "sample_id", value, given_sql, *more]
     return _from_view(plan, view, picked, scored, cut)
 
 

@@ -316,7 +316,7 @@ def label_components(
         values: dict[tuple[str, str], list[float]] = defaultdict(list)
         for model, item, _, _, _, value, *_ in connection.execute(query).fetchall():
             values[item, model].append(value)
-        pairs.append({key: sum(each) / len(each) for key, each in values.items()})
+        pairs.append({key: sum(pair) / len(pair) for key, pair in values.items()})
     people, judges = pairs
     both = sorted(people.keys() & judges.keys())
     items = len({item for item, _ in both})
@@ -349,7 +349,7 @@ def label_variance(rows: Floats, items: Sequence[str], models: Sequence[str]) ->
         return LabelComponents(float(2 * products[0, 0]), float(2 * products[0, 1]) * _shrinkage(products, df))
     df = len(rows) - len(np.unique(model_codes))
     products = centred.T @ centred / max(df, 1)
-    people, both = (float(2 * (1 - CORRELATION) * each) for each in products[0])
+    people, both = (float(2 * (1 - CORRELATION) * product) for product in products[0])
     return LabelComponents(people, both * _shrinkage(products, df))
 
 
@@ -511,7 +511,7 @@ def find_design_advice(connection: Connection, plan: Plan, measure: Measure) -> 
         return DesignAdvice(measure.name, reason=components.reason if isinstance(components, NotEstimable) else None)
     in_calls, reply_cost, judgement_cost = _costs(connection, plan, scored)
     reductions = error_reductions(components.parts, reply_cost, judgement_cost)
-    ranked = dict(sorted(reductions.items(), key=lambda each: -each[1]))
+    ranked = dict(sorted(reductions.items(), key=lambda entry: -entry[1]))
     return DesignAdvice(measure.name, ranked, in_calls, None if ranked else "no call was made")
 
 

@@ -257,19 +257,19 @@ def _classes_of_items(
     columns: Ints, owners: Ints, items: int, classes: int
 ) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
     """Return which items have which classes, shape (items, classes)."""
-    found = np.zeros((items, classes), dtype=bool)
+    present = np.zeros((items, classes), dtype=bool)
     for column in columns:
         known = column >= 0
-        found[owners[known], column[known]] = True
-    return found
+        present[owners[known], column[known]] = True
+    return present
 
 
 def _quantile(df: Floats | Ints) -> Floats:
     """Return the two-sided 95 % quantiles of Student's t."""
     from scipy.special import stdtrit
 
-    found: Floats = stdtrit(df, two_sided(0.95))
-    return found
+    quantile: Floats = stdtrit(df, two_sided(0.95))
+    return quantile
 
 
 # Comparisons
@@ -474,10 +474,10 @@ def _prevalence(settings: str, items: Words, values: Numbers) -> dict[str, Any]:
 
 def _codes(matrix: Floats) -> Ints:
     """Return the index of each rating among the distinct ones; -1 for a missing rating."""
-    found = np.full(matrix.shape, -1, dtype=np.int64)
+    codes = np.full(matrix.shape, -1, dtype=np.int64)
     known = ~np.isnan(matrix)
-    found[known] = np.unique(matrix[known], return_inverse=True)[1]
-    return found
+    codes[known] = np.unique(matrix[known], return_inverse=True)[1]
+    return codes
 
 
 def _without_error(value: float, names: list[str], reason: str) -> dict[str, Any]:
@@ -640,11 +640,11 @@ def _median(items: Words, values: Numbers) -> dict[str, Any]:
     value = float(np.median(numbers))
     names, places = np.unique(owners, return_inverse=True)
     m = len(names)
-    found = {"value": value, "items": names.tolist()}
+    result = {"value": value, "items": names.tolist()}
     if m < LEAST_ITEMS:
         few = f"{m} items say too little: a median of fewer than {LEAST_ITEMS} has no interval of 95 %"
         reason = "one item says nothing about the error" if m == 1 else few
-        return {**found, "reason": reason, "influences": [None] * m, "draws": None}
+        return {**result, "reason": reason, "influences": [None] * m, "draws": None}
     drawn = bootstrap_medians(owners, numbers)
     known = np.array(drawn)[np.isfinite(drawn)]
     below = (numbers < value) + 0.5 * (numbers == value)
@@ -652,7 +652,7 @@ def _median(items: Words, values: Numbers) -> dict[str, Any]:
     size = math.sqrt(float((influences**2).sum()) * m / (m - 1))
     scale = float(known.std(ddof=1)) / size if size > 0 else 0.0
     alike = "items do not differ: nothing shows the error" if numbers.min() == numbers.max() else None
-    return {**found, "reason": alike, "influences": (influences * scale).tolist(), "draws": drawn}
+    return {**result, "reason": alike, "influences": (influences * scale).tolist(), "draws": drawn}
 
 
 @dataclass(frozen=True)
@@ -726,14 +726,14 @@ def _set_metric(declared: SetMetric, settings: Settings, items: Words, subjects:
     if value is None:
         return _undefined(metric.reason)
     names, places = np.unique(owners, return_inverse=True)
-    found = {"value": value, "items": names.tolist()}
+    result = {"value": value, "items": names.tolist()}
     m = len(names)
     if m < LEAST_ITEMS and declared.kind == "texts":
         reason = "one item says nothing about the error" if m == 1 else f"{m} items say too little about the error"
-        return {**found, "reason": reason, "influences": [None] * m, "draws": None}
+        return {**result, "reason": reason, "influences": [None] * m, "draws": None}
     if declared.noise is not None and value < CLEAR * declared.noise(settings, replies, truths, places):
         reason = "chance alone shows a good part of it, which no interval can take out: ask for more items"
-        return {**found, "reason": reason, "influences": [None] * m, "draws": None}
+        return {**result, "reason": reason, "influences": [None] * m, "draws": None}
     factors: Floats | None = None
     if declared.kind == "classes":
         codes = np.unique([replies, truths], return_inverse=True)[1].reshape(2, -1)
@@ -742,7 +742,7 @@ def _set_metric(declared: SetMetric, settings: Settings, items: Words, subjects:
             return _without_error(value, names.tolist(), TOO_FEW_OTHERS)
     why_no_error, influences = _jackknife(metric.without, places, names.tolist(), factors)
     draws = bootstrap_metric(owners, metric) if isinstance(metric, SummedMetric) and declared.kind == "texts" else None
-    return {**found, "reason": why_no_error, "influences": influences, "draws": draws}
+    return {**result, "reason": why_no_error, "influences": influences, "draws": draws}
 
 
 CLEAR = 2.5

@@ -111,7 +111,7 @@ class Groups:
         return read_only(self._groups.agg(*arguments, **named))
 
 
-def read_only(found: Any) -> Any:
+def read_only(frame: Any) -> Any:
     """Return the same relation restricted to methods that read; any other object unchanged.
 
     >>> relation = read_only(duckdb.sql("select 1 as n"))
@@ -121,11 +121,11 @@ def read_only(found: Any) -> Any:
     Traceback (most recent call last):
     tripos_warehouse.errors.StoreError: S0205: ...
     """
-    if isinstance(found, duckdb.DuckDBPyRelation):
-        found.__class__ = Relation
-    elif type(found).__name__ == "GroupedRelation":
-        return Groups(found)
-    return found
+    if isinstance(frame, duckdb.DuckDBPyRelation):
+        frame.__class__ = Relation
+    elif type(frame).__name__ == "GroupedRelation":
+        return Groups(frame)
+    return frame
 
 
 def _read_only_method(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -50,8 +50,8 @@ def bootstrap_medians(items: Sequence[str], values: Floats) -> list[float]:
     (1000, 1.5, 4.0)
     """
     codes, weights = _weights(items)
-    found: list[float] = weighted_medians(values, codes, weights).tolist()
-    return found
+    medians: list[float] = weighted_medians(values, codes, weights).tolist()
+    return medians
 
 
 def bootstrap_metric(items: Sequence[str], metric: SummedMetric) -> list[float]:
@@ -61,10 +61,10 @@ def bootstrap_metric(items: Sequence[str], metric: SummedMetric) -> list[float]:
     codes, weights = _weights(items)
     counts = np.zeros((weights.shape[1], metric.counts.shape[1]))
     np.add.at(counts, codes, metric.counts)
-    found = [
+    draws = [
         metric.compute(sums) if drawn.any() else None for drawn, sums in zip(weights, weights @ counts, strict=True)
     ]
-    return [math.nan if value is None else value for value in found]
+    return [math.nan if value is None else value for value in draws]
 
 
 Jackknife = Callable[
@@ -108,10 +108,10 @@ def user_statistic(
     owners = [row[0] for row in rows]
     names, places = np.unique(owners, return_inverse=True)
     m = len(names)
-    found = {"value": value, "items": names.tolist()}
+    result = {"value": value, "items": names.tolist()}
     if m < LEAST_ITEMS or not errors:
         few = "one item says nothing about the error" if m == 1 else f"{m} items say too little about the error"
-        return {**found, "reason": few, "influences": [None] * m, "draws": None}
+        return {**result, "reason": few, "influences": [None] * m, "draws": None}
 
     def value_of(chosen: Ints) -> float | None:
         if not len(chosen):
@@ -129,7 +129,7 @@ def user_statistic(
     all_rows = np.arange(len(rows))
     drawn = [value_of(np.repeat(all_rows, weight[codes].astype(np.int64))) for weight in weights]
     return {
-        **found,
+        **result,
         "reason": why_no_error,
         "influences": influences,
         "draws": [math.nan if value is None else value for value in drawn],
@@ -201,9 +201,9 @@ def _bucket_weights(used: bytes) -> Floats:
     """Return the weights of buckets in every draw, shape (draws, buckets). `used` are the bytes of the array of their
     numbers, which is hashable."""
     buckets = np.frombuffer(used, dtype=np.int64)
-    found: Floats = np.array([_of_bucket(bucket) for bucket in buckets.tolist()], dtype=np.float64).T.copy()
-    found.setflags(write=False)
-    return found
+    weights: Floats = np.array([_of_bucket(bucket) for bucket in buckets.tolist()], dtype=np.float64).T.copy()
+    weights.setflags(write=False)
+    return weights
 
 
 @lru_cache(maxsize=BUCKETS)
@@ -211,8 +211,8 @@ def _of_bucket(bucket: int) -> Ints:
     """Return how often the items of a bucket are in each draw. It is cached, since every cell with one of them needs
     it.
     """
-    found: Ints = np.random.default_rng([SEED, bucket]).poisson(1, DRAWS).astype(np.uint8)
-    return found
+    weights: Ints = np.random.default_rng([SEED, bucket]).poisson(1, DRAWS).astype(np.uint8)
+    return weights
 
 
 # Arrays of texts and numbers
@@ -234,8 +234,8 @@ class CodedTexts:
 
     def named(self, places: Ints) -> list[str]:
         """Return the names at these indices."""
-        found: list[str] = self.names.take(places).to_pylist()
-        return found
+        texts: list[str] = self.names.take(places).to_pylist()
+        return texts
 
     def before(self, separator: str) -> CodedTexts:
         """Return the part of each name before a separator.
@@ -264,12 +264,12 @@ def code_texts(words: GivenWords, missing: str | None = None) -> CodedTexts:
     array = words if isinstance(words, pa.Array) else pa.array(words, pa.string())
     if missing is not None:
         array = array.fill_null(missing)
-    found = array.dictionary_encode()
-    codes = found.indices.fill_null(len(found.dictionary)).to_numpy(zero_copy_only=False)
-    order = pc.array_sort_indices(found.dictionary).to_numpy()
+    encoded = array.dictionary_encode()
+    codes = encoded.indices.fill_null(len(encoded.dictionary)).to_numpy(zero_copy_only=False)
+    order = pc.array_sort_indices(encoded.dictionary).to_numpy()
     places = np.empty(len(order) + 1, dtype=np.int64)
     places[order], places[-1] = np.arange(len(order)), -1
-    return CodedTexts(places[codes], found.dictionary.take(order))
+    return CodedTexts(places[codes], encoded.dictionary.take(order))
 
 
 def join_texts(batches: Sequence[pa.DictionaryArray]) -> CodedTexts:
@@ -302,10 +302,10 @@ def read_numbers(values: GivenNumbers) -> Floats:
     import pyarrow as pa
 
     array = values if isinstance(values, pa.Array) else pa.array(values, pa.float64())
-    found: Floats = array.to_numpy(zero_copy_only=False).astype(np.float64)
-    return found
+    numbers: Floats = array.to_numpy(zero_copy_only=False).astype(np.float64)
+    return numbers
 
 
-def to_list(given: GivenWords | GivenNumbers) -> Sequence[Any]:
+def to_list(values: GivenWords | GivenNumbers) -> Sequence[Any]:
     """Return the values that SQL passes as Python objects."""
-    return given if isinstance(given, Sequence) else given.to_pylist()
+    return values if isinstance(values, Sequence) else values.to_pylist()

@@ -164,9 +164,9 @@ def _did_you_mean(connection: Connection, message: str) -> str:
         if of_all_benchmarks:
             return f"it has the rows of all benchmarks, and no benchmark before its name: {of_all_benchmarks[0]}"
         return f"it is {' or '.join(by_last_part[unknown][:3])}"
-    found = difflib.get_close_matches(unknown.rpartition(".")[2], by_last_part, n=1, cutoff=0.6)
-    if found:
-        return f"did you mean {' or '.join(by_last_part[found[0]][:3])}?"
+    matches = difflib.get_close_matches(unknown.rpartition(".")[2], by_last_part, n=1, cutoff=0.6)
+    if matches:
+        return f"did you mean {' or '.join(by_last_part[matches[0]][:3])}?"
     return "`show all tables` lists what there is"
 
 

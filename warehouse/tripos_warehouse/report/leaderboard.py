@@ -499,7 +499,7 @@ def _board(
             if any(entry.model in run.stopped_models for run in followed.get(entry.model, ()))
         ),
         differences={
-            rank.model: {other: each for (better, other), each in ranking.differences.items() if better == rank.model}
+            rank.model: {other: gap for (better, other), gap in ranking.differences.items() if better == rank.model}
             for rank in ranks
         },
     )

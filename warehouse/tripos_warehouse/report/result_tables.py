@@ -223,7 +223,7 @@ class _Results:
             "random": tuple(name for name in measure.random if name != key),
             "until": None,
             "figure": Formula(
-                operator="-", values=tuple(Measured(measure=SLICED, slice={key: each}) for each in (value, reference))
+                operator="-", values=tuple(Measured(measure=SLICED, slice={key: side}) for side in (value, reference))
             ),
         }
         plan = plan.model_copy(update={"measures": (*plan.measures, sliced)})
@@ -301,7 +301,7 @@ class _Arrangement:
     def _lines(self, figure: TableFigure, rows: Sequence[MeasureRow], contrast: Contrast | None) -> list[_Line]:
         """Return the lines of a figure: one, or one for each value that only the figure goes by."""
         by = figure.measure.by
-        found: dict[Key, dict[Key, Estimate]] = {}
+        cells: dict[Key, dict[Key, Estimate]] = {}
         pooled = is_pooled(figure.measure.figure, measures_of(self.plan))
         for row in rows:
             if pooled and MODEL not in self.table.keys and row.model != rows[0].model:
@@ -310,19 +310,19 @@ class _Arrangement:
             for one, other in _evaluators(values):
                 key = tuple(values.get(name, one) for name in self.table.keys)
                 spread = tuple(values.get(name, other) for name in figure.spread)
-                found.setdefault(spread, {})[key] = self._scaled(row)
+                cells.setdefault(spread, {})[key] = self._scaled(row)
         return [
-            _Line(figure, values, *self._headings(figure, values), found.get(values, {}), contrast)
-            for values in self._in_order({*found, *self._without_results(figure, found)}, figure.spread)
+            _Line(figure, values, *self._headings(figure, values), cells.get(values, {}), contrast)
+            for values in self._in_order({*cells, *self._without_results(figure, cells)}, figure.spread)
         ]
 
-    def _without_results(self, figure: TableFigure, found: Collection[Key]) -> list[Key]:
+    def _without_results(self, figure: TableFigure, keys: Collection[Key]) -> list[Key]:
         """Return the values of the lines of a figure that are shown although they have no results: of its only line, or
         of those that `values` lists."""
         if not figure.spread:
-            return [] if found else [()]
+            return [] if keys else [()]
         chosen = self.table.values.get(figure.spread[0], ()) if len(figure.spread) == 1 else ()
-        known = {_text(values[0]) for values in found}
+        known = {_text(values[0]) for values in keys}
         return [(value.name,) for value in chosen if value.name not in known]
 
     def _grouped(self, lines: Sequence[_Line]) -> list[_Line]:
@@ -396,18 +396,18 @@ class _Arrangement:
             other = self.table.reference
             if other is None:
                 other = min(keys, key=lambda key: self._sign(line) * (line.cells[key].value or 0.0))[-1]
-            found = {key: line.contrast.p_value(self._place_of(line, key), other) for key in keys if key[-1] != other}
-            p_values |= {key: p for key, p in found.items() if p is not None}
+            values = {key: line.contrast.p_value(self._place_of(line, key), other) for key in keys if key[-1] != other}
+            p_values |= {key: p for key, p in values.items() if p is not None}
         return replace(line, differences=differences, p_values=p_values)
 
     def _difference(self, line: _Line, key: Key) -> Estimate:
         """Return the difference of a key from the reference, or why there is none."""
         assert line.contrast is not None and self.table.reference is not None
-        found = line.contrast.difference(self._place_of(line, key), self.table.reference)
-        if found is not None:
-            return self._scaled(found)
+        difference = line.contrast.difference(self._place_of(line, key), self.table.reference)
+        if difference is not None:
+            return self._scaled(difference)
         both = (key, next((other for other in line.cells if other[:-1] == key[:-1] and self._is_reference(other)), key))
-        reasons = [line.cells[each].reason for each in both if line.cells[each].value is None]
+        reasons = [line.cells[cell].reason for cell in both if line.cells[cell].value is None]
         return Estimate.undefined(next(filter(None, reasons), NO_DIFFERENCE))
 
     def _keeps_value(self, key: Key) -> bool:
@@ -620,7 +620,7 @@ class _Arrangement:
         has_differences: bool = True,
     ) -> Iterator[Column]:
         """Yield the column of a figure or of a key, and that of its differences if the table has them beside."""
-        beside = self.table.beside
+        published = self.table.beside
         column = Column(
             heading if group is None else f"{group}: {heading}",
             tuple(cells),
@@ -630,12 +630,12 @@ class _Arrangement:
             group=group,
             decimals=self._decimals(cells) if decimals is None else decimals,
             emphasis=emphasis,
-            signed=False if beside else signed,
-            p_values={} if beside else p_values,
+            signed=False if published else signed,
+            p_values={} if published else p_values,
             level=self.table.level or Column.level,
         )
         yield column
-        if beside and has_differences:
+        if published and has_differences:
             yield replace(
                 column,
                 key=f"{column.key}: difference",

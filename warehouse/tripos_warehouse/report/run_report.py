@@ -517,7 +517,7 @@ def _sums_over_judges(connection: Connection, plan: Plan) -> Iterator[Remark]:
     does not depend on their number."""
     measures = measures_of(plan)
     for measure in plan.measures:
-        if not any(is_sum_of_scores(each) for each in aggregates_of(measure.figure, measures)):
+        if not any(is_sum_of_scores(aggregate) for aggregate in aggregates_of(measure.figure, measures)):
             continue
         judges = max(graders_of(connection, plan, measure).values(), key=len, default=())
         if len(judges) > 1 and "evaluator" not in measure.by:

@@ -96,7 +96,7 @@ def corrected_mean(
         reason = f"people graded replies to {units} of the items: it takes {FEWEST_GRADED}"
         base = Estimate(people_mean, reason, n=n, clusters=units, left_out=left_out)
         return CorrectedMean(base, judge_mean, graded_mean, 0.0)
-    graded_factor, all_factor = (math.sqrt(each / (each - 1)) for each in (units, int(codes.max()) + 1))
+    graded_factor, all_factor = (math.sqrt(size / (size - 1)) for size in (units, int(codes.max()) + 1))
     estimates = (
         InfluencedEstimate(people_mean, people_influences * graded_factor),
         InfluencedEstimate(judge_labelled_mean, judge_labelled_influences * graded_factor),

@@ -134,8 +134,8 @@ class SortedRows:
         """Return the entries of these names."""
         codes, places = np.full(len(high), ABSENT, np.uint8), np.zeros(len(high), np.uint64)
         positions = _search(self, high, low)
-        found = positions >= 0
-        codes[found], places[found] = self.codes[positions[found]], self.places[positions[found]]
+        is_present = positions >= 0
+        codes[is_present], places[is_present] = self.codes[positions[is_present]], self.places[positions[is_present]]
         return IndexedRows(codes, places)
 
 
@@ -183,8 +183,8 @@ def _search(run: SortedRows, high: Halves, low: Halves) -> npt.NDArray[np.int64]
         position = start + int(np.searchsorted(run.low[start:end], low[index]))
         if position < end and run.low[position] == low[index]:
             positions[index], is_found[index] = position, True
-    found: npt.NDArray[np.int64] = np.where(is_found, positions, -1)
-    return found
+    rows: npt.NDArray[np.int64] = np.where(is_found, positions, -1)
+    return rows
 
 
 def sort_rows(columns: list[npt.NDArray[Any]]) -> SortedRows:
@@ -528,10 +528,10 @@ class RowIndex:
         self._runs.append(run)
 
 
-def rows_by_part(index: RowIndex, found: IndexedRows) -> dict[Path, list[int]]:
+def rows_by_part(index: RowIndex, indexed: IndexedRows) -> dict[Path, list[int]]:
     """Return the row numbers to read, by part, of the names that were found."""
     rows: dict[Path, list[int]] = {}
-    for place in found.places[found.codes != ABSENT].tolist():
+    for place in indexed.places[indexed.codes != ABSENT].tolist():
         path, row = index.place_of(place)
         rows.setdefault(path, []).append(row)
     return rows
@@ -561,7 +561,7 @@ def rows_by_id(
     for_order = [name for name in ("status", "finish_reason") if name in table.schema.names]
     needed = list(dict.fromkeys([*names, key, *for_order]))
     id_values = pa.array(sorted(set(ids)), type=pa.string())
-    found: dict[str, dict[str, Any]] = {}
+    rows: dict[str, dict[str, Any]] = {}
     for path in paths:
         with open_part(path) as file:
             hits = pc.is_in(file.read([key])[key], value_set=id_values)
@@ -569,6 +569,6 @@ def rows_by_id(
                 continue
             content = file.read(needed).filter(hits)
         for row in conform(table.name, needed, content).to_pylist(maps_as_pydicts="strict"):
-            if not still_counts(found.get(row[key]), row):
-                found[row[key]] = row
-    return {name: {column: row[column] for column in names} for name, row in found.items()}
+            if not still_counts(rows.get(row[key]), row):
+                rows[row[key]] = row
+    return {name: {column: row[column] for column in names} for name, row in rows.items()}

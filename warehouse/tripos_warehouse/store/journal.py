@@ -140,14 +140,14 @@ def segments(root: Path) -> list[str]:
     """Return the names of all segments, oldest first. Other files and links are ignored."""
     try:
         with os.scandir(root / JOURNAL) as entries:
-            found = [
+            paths = [
                 entry.name.removesuffix(SUFFIX)
                 for entry in entries
                 if entry.name.endswith(SUFFIX) and entry.is_file(follow_symlinks=False)
             ]
     except (FileNotFoundError, NotADirectoryError):
         return []
-    return sorted(filter(is_name, found))
+    return sorted(filter(is_name, paths))
 
 
 def to_line(rows: Mapping[str, Sequence[Row]]) -> bytes:
@@ -230,10 +230,10 @@ def _mapping_as_dict(value: Any) -> Any:
 def _object(line: bytes) -> dict[str, Any] | None:
     """Return a JSON object; None if the line is not one."""
     try:
-        found = orjson.loads(line)
+        parsed = orjson.loads(line)
     except orjson.JSONDecodeError:
         return None
-    return found if isinstance(found, dict) else None
+    return parsed if isinstance(parsed, dict) else None
 
 
 def _is_batch(batch: Any) -> bool:

@@ -115,15 +115,15 @@ def check_marker(folder: Path, name: str, known: str) -> None:
     marker = folder / name
     try:
         check_links(folder)
-        found = orjson.loads(read_plain(marker))["format"]
+        version = orjson.loads(read_plain(marker))["format"]
     except (FileNotFoundError, NotADirectoryError) as error:
         hint = "run a benchmark first, or name the store with `--store`"
         raise StoreError("S0101", f"no store at `{folder}`", hint) from error
     except (OSError, orjson.JSONDecodeError, KeyError, TypeError) as error:
         hint = f'write `{{"format":"{known}"}}` into it'
         raise StoreError("S0103", f"`{marker}` is unreadable ({error})", hint) from error
-    if found != known:
-        message = f"the store at `{folder}` has the format `{found}`; this Tripos reads `{known}`"
+    if version != known:
+        message = f"the store at `{folder}` has the format `{version}`; this Tripos reads `{known}`"
         raise StoreError("S0104", message, "update Tripos")
 
 

@@ -211,9 +211,9 @@ class _LatexColumn:
             for row, cell in enumerate(column.cells)
             if (value := number_of(cell)) is not None and math.isfinite(value)
         ] or ["0"]
-        sign = "-" if any(each.startswith(("-", "+")) for each in texts) else ""
-        whole = max(len(each.lstrip("-+").partition(".")[0]) for each in texts)
-        places = max(len(each.partition(".")[2]) for each in texts)
+        sign = "-" if any(text.startswith(("-", "+")) for text in texts) else ""
+        whole = max(len(text.lstrip("-+").partition(".")[0]) for text in texts)
+        places = max(len(text.partition(".")[2]) for text in texts)
         tail = f".{places}" if places else ""
         halves = [cell.half_width for cell in column.cells if isinstance(cell, Estimate)]
         widest = max((half for half in halves if half is not None), default=0.0)

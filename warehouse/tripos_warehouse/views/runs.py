@@ -317,3 +317,9 @@ def _subset_size(rows: Iterable[tuple[str | None]], subset: str) -> int | None:
         if size is not None:
             return int(size)
     return None
+
+
+def tool_version(connection: Connection, run_id: str) -> str:
+    """Return the version of Tripos that made a run."""
+    [(version,)] = connection.execute("select tool_version from main.runs where run_id = ?", [run_id]).fetchall()
+    return str(version)

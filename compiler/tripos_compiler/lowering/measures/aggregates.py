@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import get_args
 
 from tripos_compiler.diagnostics.diagnostic import nearest, suggest
 from tripos_compiler.diagnostics.habits import suggest_notation
@@ -74,7 +75,7 @@ from tripos_compiler.typecheck.calls import several_values
 
 # Arguments
 
-MISSING: tuple[Missing, ...] = ("skip", "zero", "fail", "paired")
+MISSING: tuple[Missing, ...] = get_args(Missing)
 
 
 @dataclass
@@ -132,15 +133,15 @@ def _joined(arguments: tuple[Argument, ...]) -> list[Argument]:
     """Return the arguments with further dimensions joined to the preceding `by` phrase: `mean(f1) by q.subject,
     q.kind`.
     """
-    found: list[Argument] = []
+    joined: list[Argument] = []
     for argument in arguments:
         more = argument.name is None and len(argument.elements) == 1 and isinstance(argument.elements[0], Name | Member)
-        if more and found and is_by(found[-1]):
-            last = found.pop()
-            found.append(Argument(last.span.to(argument.span), last.name, last.elements + argument.elements))
+        if more and joined and is_by(joined[-1]):
+            last = joined.pop()
+            joined.append(Argument(last.span.to(argument.span), last.name, last.elements + argument.elements))
         else:
-            found.append(argument)
-    return found
+            joined.append(argument)
+    return joined
 
 
 def _parameter(
@@ -169,27 +170,31 @@ def _parameter(
 
 
 def _setting(
-    reading: FigureContext, value: Syntax, parameter: AggregateParameter, function: AggregateFunction, found: Arguments
+    reading: FigureContext,
+    value: Syntax,
+    parameter: AggregateParameter,
+    function: AggregateFunction,
+    settings: Arguments,
 ) -> None:
-    """Check the value of a setting and store it in `found`."""
+    """Check the value of a setting and store it in `settings`."""
     word = _word(value)
     if parameter.kind == "count":
         if isinstance(value, Number) and isinstance(value.value, int) and value.value > 0:
-            found.named[parameter.name] = value.value
+            settings.named[parameter.name] = value.value
         else:
             message = f"`{parameter.name}` is a whole number above 0, and {describe_syntax(value)} is none"
             reading.error("E0301", message, value.span, f"it is `{function.shown}`")
     elif parameter.kind == "rate":
         if isinstance(value, Number) and 0 <= value.value <= 1:
-            found.named[parameter.name] = float(value.value)
+            settings.named[parameter.name] = float(value.value)
         else:
             message = f"`{parameter.name}` is a number from 0 to 1, and {describe_syntax(value)} is none"
             reading.error("E0301", message, value.span, f"it is `{function.shown}`")
     elif word is not None and not parameter.words:
-        found.named[parameter.name] = word == "true" if word in ("true", "false") else word
+        settings.named[parameter.name] = word == "true" if word in ("true", "false") else word
     else:
         close = nearest(str(word), parameter.words) if word is not None else None
-        some = ", ".join(f"`{each}`" for each in parameter.words)
+        some = ", ".join(f"`{other_word}`" for other_word in parameter.words)
         help_ = f"did you mean `{close}`?" if close else f"it is one of {some}" if some else "name a value"
         reading.error("E0301", f"{describe_syntax(value)} is no value of `{parameter.name}`", value.span, help_)
 
@@ -212,9 +217,9 @@ def _missing(reading: FigureContext, argument: Argument, function: AggregateFunc
     """Record the treatment of missing scores, which must be the same in the whole measure."""
     value = argument.elements[0]
     word = _word(value) if len(argument.elements) == 1 else None
-    chosen = next((each for each in MISSING if each == word and each in function.missing), None)
+    chosen = next((rule for rule in MISSING if rule == word and rule in function.missing), None)
     if chosen is None:
-        some = ", ".join(f"`{each}`" for each in function.missing)
+        some = ", ".join(f"`{rule}`" for rule in function.missing)
         help_ = suggest(str(word), function.missing, f"it is one of {some}")
         message = f"{describe_syntax(value)} is no value of `missing`"
         if word in MISSING:
@@ -573,9 +578,13 @@ def _unqualified_operand(reading: FigureContext, name: Name) -> Operand | Lowere
     return None
 
 
-def _report_unknown_operand(reading: FigureContext, name: Name, here: list[str]) -> None:
+def _report_unknown_operand(reading: FigureContext, name: Name, known_names: list[str]) -> None:
     program, scores = reading.program, reading.scores
-    homes = [each for each, names in scores.positions.items() if name.text in names and name.text not in scores.judges]
+    homes = [
+        scenario
+        for scenario, names in scores.positions.items()
+        if name.text in names and name.text not in scores.judges
+    ]
     homes += [
         declaration.scenario
         for declaration in reading.declared.values()
@@ -591,7 +600,7 @@ def _report_unknown_operand(reading: FigureContext, name: Name, here: list[str])
         for declaration in reading.declared.values()
         if declaration.scenario in (None, reading.scenario)
     ]
-    known = [*here, *program.declared.get("scorer", {}), *program.declared.get("metric", {}), *measures]
+    known = [*known_names, *program.declared.get("scorer", {}), *program.declared.get("metric", {}), *measures]
     known = [other for other in dict.fromkeys(known) if reading.measure_name is None or other != name.text]
     some = ", ".join(f"`{other}`" for other in known[:8])
     help_ = suggest(name.text, known, f"there is {some}" if some else "score something first")
@@ -617,7 +626,9 @@ def _of_scenario(reading: FigureContext, scenario: str, name: Name) -> Operand |
     some = ", ".join(f"`{other}`" for other in known[:8])
     help_ = suggest(name.text, known, f"it has {some}" if some else "it has none")
     lowered = program.scenarios.get(scenario)
-    if lowered is not None and any(step.name == name.text for each in lowered.treatments for step in each.steps):
+    if lowered is not None and any(
+        step.name == name.text for treatment in lowered.treatments for step in treatment.steps
+    ):
         help_ = f"if `{name.text}` is a name inside of a scenario, write the measure there"
     message = f"scenario `{scenario}` has no score or measure `{name.text}`"
     reading.error("E0201", message, name.span, help_, name.text)
@@ -736,7 +747,7 @@ def chosen_names(reading: FigureContext, syntax: Syntax, operand: Operand) -> tu
         message = f"{operand.shown} is no choice, and a condition is one on what a judge chose"
         reading.error("E0301", message, syntax.left.span, "score the condition: `score NAME = …`")
         return None
-    found: list[str] = []
+    chosen: list[str] = []
     for node in _listed(syntax.right):
         word = node.text if isinstance(node, Name) else node.value if isinstance(node, Text) else None
         if word not in values:
@@ -745,9 +756,9 @@ def chosen_names(reading: FigureContext, syntax: Syntax, operand: Operand) -> tu
             help_ = f"did you mean `{close}`?" if close else f"its values are {some}"
             reading.error("E0201", f"{operand.shown} has no value `{node.span.excerpt}`", node.span, help_, word)
             return None
-        found.append(word)
+        chosen.append(word)
     holds = operator_in(syntax) in ("==", "in")
-    names = tuple(value for value in values if (value in found) is holds)
+    names = tuple(value for value in values if (value in chosen) is holds)
     if not names or len(names) == len(values):
         help_ = "name some of its values, and not all"
         message = "this condition always holds" if names else "this condition never holds"
@@ -949,15 +960,15 @@ def _report_no_aggregate(reading: FigureContext, name: Name) -> None:
 
 
 def _scale(
-    reading: FigureContext, function: AggregateFunction, declared: Interval | None, given: Ends
+    reading: FigureContext, function: AggregateFunction, declared: Interval | None, own_ends: Ends
 ) -> tuple[Scale, Ends]:
-    """Return the scale and the range of an aggregate of values with range `given` and scale `declared`.
+    """Return the scale and the range of an aggregate of values with range `own_ends` and scale `declared`.
 
     A figure whose range follows only from its computation, such as a standard deviation or the mean of an expression,
     has no scale of its own.
     """
-    own = function.bounds(given)
-    ends = function.bounds(_with_zero(given)) if reading.zero else own
+    own = function.bounds(own_ends)
+    ends = function.bounds(_with_zero(own_ends)) if reading.zero else own
     low, high = ends
     if low is None or high is None:
         return Scale(), ends
@@ -1032,7 +1043,7 @@ def _operands(
     reading: FigureContext, function: AggregateFunction, arguments: Arguments, read: Read
 ) -> list[tuple[Operand | TypedFigure, Syntax]] | None:
     """Return the operands: scores, columns, or a figure with cells; None if one is wrong."""
-    found: list[tuple[Operand | TypedFigure, Syntax]] = []
+    operands: list[tuple[Operand | TypedFigure, Syntax]] = []
     for syntax, dims in arguments.columns:
         if dims is not None or (is_aggregate(reading.program, syntax) and syntax.span not in reading.program.columns):
             value: Operand | TypedFigure | None = _nested(reading, function, syntax, dims, read)
@@ -1040,8 +1051,8 @@ def _operands(
             operand = find_choice(reading, syntax)
             value = _cells_of(reading, function, operand, syntax) if isinstance(operand, LoweredMeasure) else operand
         if value is not None:
-            found.append((value, syntax))
-    return found if len(found) == len(arguments.columns) else None
+            operands.append((value, syntax))
+    return operands if len(operands) == len(arguments.columns) else None
 
 
 def _cells_of(

@@ -150,9 +150,9 @@ def read_dimensions(
     program: Program, written: Sequence[Syntax], groupables: Sequence[Groupable]
 ) -> tuple[str, ...] | None:
     """Return the dimensions without repetition; None if one is wrong."""
-    found = [read_dimension(program, syntax, groupables) for syntax in written]
-    known = [dim for dim in found if dim is not None]
-    return tuple(dict.fromkeys(known)) if len(known) == len(found) else None
+    dimensions = [read_dimension(program, syntax, groupables) for syntax in written]
+    known = [dim for dim in dimensions if dim is not None]
+    return tuple(dict.fromkeys(known)) if len(known) == len(dimensions) else None
 
 
 def check_names(program: Program, written: Sequence[Syntax]) -> None:
@@ -173,11 +173,11 @@ def element_names(program: Program) -> set[str]:
 
 def check_own_line(program: Program, written: Sequence[Syntax], words: Sequence[str]) -> bool:
     """Return true if no keyword of another line was read as a dimension after a comma; otherwise report it."""
-    found = next((name for name in written if isinstance(name, Name) and name.text in words), None)
-    if found is None:
+    clause = next((name for name in written if isinstance(name, Name) and name.text in words), None)
+    if clause is None:
         return True
-    message = f"`{found.text}` needs a line of its own"
-    program.diagnostics.error("E0106", message, found.span, help="the commas of this line part what it lists")
+    message = f"`{clause.text}` needs a line of its own"
+    program.diagnostics.error("E0106", message, clause.span, help="the commas of this line part what it lists")
     return False
 
 
@@ -376,8 +376,8 @@ def _values_in(program: Program, sources: Sequence[str], field: str) -> list[str
 
 def fields_of(program: Program, dataset: str) -> dict[str, Type]:
     """Return the fields of a data set, by its name in the plan."""
-    found = program.datasets.get(dataset) or program.generated.get(dataset)
-    return {field.name: field.type for field in found.fields} if found is not None else {}
+    declared = program.datasets.get(dataset) or program.generated.get(dataset)
+    return {field.name: field.type for field in declared.fields} if declared is not None else {}
 
 
 def fields_by(program: Program, groupables: Sequence[Groupable]) -> list[str]:

@@ -282,8 +282,8 @@ def difference_of(left: Syntax, right: Syntax) -> str:
     return f"{left.span.excerpt} - {f'({right.span.excerpt})' if summed else right.span.excerpt}"
 
 
-def _goes_together(reading: FigureContext, found: TypedFigure) -> bool:
-    return not vanishes(reading, found) and on_one_scale(reading, found.form, found.span, found.mixed)
+def _goes_together(reading: FigureContext, figure: TypedFigure) -> bool:
+    return not vanishes(reading, figure) and on_one_scale(reading, figure.form, figure.span, figure.mixed)
 
 
 def _aggregate(reading: FigureContext, syntax: CallExpr) -> TypedFigure | None:

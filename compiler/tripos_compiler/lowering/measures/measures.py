@@ -23,7 +23,7 @@ from tripos_compiler.language.scored_values import ScoredValues, why_no_headline
 from tripos_compiler.language.sequential_stopping import sequential_figure
 from tripos_compiler.library.ranges import Interval
 from tripos_compiler.lowering.datasets import known_data
-from tripos_compiler.lowering.dependency_order import in_order
+from tripos_compiler.lowering.declarations import in_order
 from tripos_compiler.lowering.measures.aggregates import find_measure, grader_of, graders_of
 from tripos_compiler.lowering.measures.dimensions import check_names
 from tripos_compiler.lowering.measures.figures import difference_of, read_difference, read_figure, read_whole
@@ -51,8 +51,10 @@ from tripos_compiler.lowering.measures.typed_figures import (
 )
 from tripos_compiler.lowering.scores import computed_score, depends_on_reply, lower_column
 from tripos_compiler.plan import (
+    MIRRORED,
     Aggregate,
     ChoiceType,
+    Comparison,
     Expectation,
     Export,
     JudgedStep,
@@ -225,11 +227,11 @@ def _reading(
     declared: Mapping[str, MeasureDeclaration],
     known: Mapping[str, LoweredMeasure],
     scopes: Mapping[Span, Mapping[str, Any]],
-    each: MeasureDeclaration,
+    declaration: MeasureDeclaration,
 ) -> FigureContext:
-    nodes = tuple(each.statement.many("dims"))
-    across = each.statement.find_name("role")
-    return FigureContext(program, scores, declared, known, scopes, each.scenario, each.key, nodes, across)
+    nodes = tuple(declaration.statement.many("dims"))
+    across = declaration.statement.find_name("role")
+    return FigureContext(program, scores, declared, known, scopes, declaration.scenario, declaration.key, nodes, across)
 
 
 def _declared(program: Program) -> Iterator[MeasureDeclaration]:
@@ -291,9 +293,9 @@ def _measures_in_order(
     return [key for key in order if key not in circular]
 
 
-def _measure(program: Program, reading: FigureContext, each: MeasureDeclaration) -> LoweredMeasure | None:
+def _measure(program: Program, reading: FigureContext, declaration: MeasureDeclaration) -> LoweredMeasure | None:
     """Lower a measure; None if it is wrong."""
-    attempt, statement = program.diagnostics.attempt(), each.statement
+    attempt, statement = program.diagnostics.attempt(), declaration.statement
     role_known = reading.across is None or program.is_declared("role", reading.across)
     figured = read_whole(reading, statement.syntax("value"))
     if figured is None:
@@ -334,11 +336,13 @@ def _measure(program: Program, reading: FigureContext, each: MeasureDeclaration)
     better = better_direction(statement, figured)
     missing: Missing = reading.missing or "skip"
     low, high = bounds_of(figured)
-    owner = f"scenario {each.scenario}" if each.scenario is not None else ""
-    program.index.define("measure", each.name.text, each.name.span, owner, _detail(by, low, high, corrected))
+    owner = f"scenario {declaration.scenario}" if declaration.scenario is not None else ""
+    program.index.define(
+        "measure", declaration.name.text, declaration.name.span, owner, _detail(by, low, high, corrected)
+    )
     measure = Measure(
-        name=each.key,
-        scenario=each.scenario,
+        name=declaration.key,
+        scenario=declaration.scenario,
         by=by,
         low=low,
         high=high,
@@ -362,8 +366,8 @@ def better_direction(statement: Statement, figured: TypedFigure) -> Direction | 
         return "lower"
     if statement.has("higher"):
         return "higher"
-    better, said = directions_of(figured.direction_form)
-    if not said:
+    better, explicit = directions_of(figured.direction_form)
+    if not explicit:
         return None
     return next(iter(better)) if len(better) == 1 else False
 
@@ -373,7 +377,7 @@ def check_directions(program: Program) -> None:
 
     It is an error if models are ranked by the measure, otherwise a warning. Call it after the exports are lowered.
     """
-    if not any(each.directed for each in program.measures.values()):
+    if not any(measure.directed for measure in program.measures.values()):
         return
     best = {
         export.measure for export in program.exports.values() if isinstance(export, Export) and export.kind == "best"
@@ -454,9 +458,9 @@ def is_expected_of_people(reading: FigureContext, value: Syntax, figured: TypedF
 
 
 def _check_correctable(reading: FigureContext, span: Span, figured: TypedFigure) -> None:
-    told = _why_not(reading, figured)
-    if told is not None:
-        reading.error(CODE, f"people cannot correct this: {told[0]}", span, told[1])
+    reason = _why_not(reading, figured)
+    if reason is not None:
+        reading.error(CODE, f"people cannot correct this: {reason[0]}", span, reason[1])
 
 
 def _why_not(reading: FigureContext, figured: TypedFigure) -> tuple[str, str] | None:
@@ -559,8 +563,8 @@ def lower_headline(program: Program) -> None:
         if name in names:
             program.diagnostics.error("E0202", f"`{name}` is named twice", syntax.span, help="remove one")
         elif why is not None:
-            those = [key for key, each in measures.items() if why_no_headline(each, measures) is None]
-            some = ", ".join(f"`{each}`" for each in those[:8])
+            those = [key for key, measure in measures.items() if why_no_headline(measure, measures) is None]
+            some = ", ".join(f"`{name}`" for name in those[:8])
             help_ = f"these do: {some}" if those else "declare one, such as the mean over what this goes by"
             message = f"`{name}` does not come to one value for each model: it {why}"
             program.diagnostics.error("E0630", message, syntax.span, help=help_)
@@ -570,11 +574,6 @@ def lower_headline(program: Program) -> None:
 
 
 # Expectations and settling
-
-Operator = Literal["<", "<=", ">", ">=", "==", "!="]
-
-MIRRORED: dict[str, Operator] = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
-"""The comparison operators, each with its equivalent for exchanged sides."""
 
 
 def lower_expectations(program: Program) -> None:
@@ -587,8 +586,8 @@ def lower_expectations(program: Program) -> None:
         expectation = _expectation(reading, statement.syntax("cond"))
         if expectation is not None:
             until = StoppingCriterion() if statement.has("until") else None
-            told = {"until": until, "coverage": _coverage(reading, statement)}
-            program.expectations.append(expectation.model_copy(update=told))
+            settings = {"until": until, "coverage": _coverage(reading, statement)}
+            program.expectations.append(expectation.model_copy(update=settings))
 
 
 def _coverage(reading: FigureContext, statement: Statement) -> float | None:
@@ -615,29 +614,28 @@ def _statements(program: Program) -> Iterator[tuple[str | None, Statement]]:
 def check_settling(program: Program, plan: Plan) -> None:
     """Report `until` clauses that continuing a run cannot satisfy. Call it after everything is lowered."""
     measures = measures_of(plan)
-    said: list[tuple[str, Measure | Expectation, StoppingCriterion, Span]] = []
+    claims: list[tuple[str, Measure | Expectation, StoppingCriterion, Span]] = []
     for statement in program.of("benchmark"):
         settling, headline = statement.one_of("settling"), statement.one_of("headline")
         if settling is not None and headline is None:
             message = "a run goes on until the models are distinguished in the headline, and there is none"
             program.diagnostics.error("E0625", message, settling.head, help="name it: `headline MEASURE`")
         elif settling is not None and plan.benchmark.until is not None:
-            said += [(name, measures[name], plan.benchmark.until, settling.head) for name in plan.benchmark.headline]
+            claims += [(name, measures[name], plan.benchmark.until, settling.head) for name in plan.benchmark.headline]
     for key, span in declared_settling(program):
         if key in measures and (until := measures[key].until) is not None:
-            said.append((key, measures[key], until, span))
+            claims.append((key, measures[key], until, span))
     for (_, statement), expectation in zip(_statements(program), plan.expectations, strict=True):
         if expectation.until is not None:
-            said.append((expectation.shown, expectation, expectation.until, statement.head))
-    for name, of, until, span in said:
-        found = sequential_figure(plan, of)
-        if isinstance(found, str):
+            claims.append((expectation.shown, expectation, expectation.until, statement.head))
+    for name, of, until, span in claims:
+        figure = sequential_figure(plan, of)
+        if isinstance(figure, str):
             help_ = "leave `until settled` out here, and say it of a mean of scores"
-            program.diagnostics.error("E0625", f"runs cannot settle `{name}`: it {found}", span, help=help_)
-        elif until.within is not None and not 0 < 2 * until.within < found.ends[1] - found.ends[0]:
-            message = (
-                f"`{name}` runs from {format_bounds(Interval(*found.ends))}: `within` is above 0 and below half of that"
-            )
+            program.diagnostics.error("E0625", f"runs cannot settle `{name}`: it {figure}", span, help=help_)
+        elif until.within is not None and not 0 < 2 * until.within < figure.ends[1] - figure.ends[0]:
+            ends = format_bounds(Interval(*figure.ends))
+            message = f"`{name}` runs from {ends}: `within` is above 0 and below half of that"
             program.diagnostics.error("E0625", message, span, help="write another number")
 
 
@@ -659,7 +657,7 @@ def _expectation(reading: FigureContext, condition: Syntax) -> Expectation | Non
 
 
 def _compared(
-    reading: FigureContext, condition: Syntax, operator: Operator, left: Syntax, right: Syntax
+    reading: FigureContext, condition: Syntax, operator: Comparison, left: Syntax, right: Syntax
 ) -> Expectation | None:
     if interval_end(left) is not None or interval_end(right) is not None:
         return _compared_end(reading, condition, operator, left, right)
@@ -678,7 +676,7 @@ def _compared(
 
 
 def _compared_figures(
-    reading: FigureContext, condition: Syntax, operator: Operator, left: Syntax, right: Syntax
+    reading: FigureContext, condition: Syntax, operator: Comparison, left: Syntax, right: Syntax
 ) -> Expectation | None:
     """Return the expectation of two figures: `a >= b - 0.02` becomes `a - b >= -0.02`."""
     (one, ours), (other, theirs) = without_numbers(left), without_numbers(right)
@@ -706,14 +704,14 @@ def _sum_of(reading: FigureContext, numbers: Sequence[tuple[int, Syntax]]) -> fl
 
 
 def _compared_end(
-    reading: FigureContext, condition: Syntax, operator: Operator, left: Syntax, right: Syntax
+    reading: FigureContext, condition: Syntax, operator: Comparison, left: Syntax, right: Syntax
 ) -> Expectation | None:
     """Return the expectation of an end of an interval: `lower(a - b) >= -0.02`."""
     if interval_end(left) is None:
         left, right, operator = right, left, MIRRORED[operator]
     call = interval_end(left)
     assert call is not None and isinstance(call.function, Name)
-    end = next(each for each in INTERVAL_ENDS if each == call.function.text)
+    end = next(candidate for candidate in INTERVAL_ENDS if candidate == call.function.text)
     if len(call.arguments) != 1 or call.arguments[0].name is not None or len(call.arguments[0].elements) != 1:
         reading.error("E0303", f"`{end}` takes one figure", call.span, f"it is `{end_signature(end)}`")
         return None
@@ -742,7 +740,7 @@ def _compared_end(
 
 
 def _lowered(
-    reading: FigureContext, condition: Syntax, figured: TypedFigure, operator: Operator, value: float
+    reading: FigureContext, condition: Syntax, figured: TypedFigure, operator: Comparison, value: float
 ) -> Expectation | None:
     """Return the expectation of a figure and a number; None if it is wrong."""
     attempt = reading.program.diagnostics.attempt()
@@ -772,7 +770,7 @@ def _lowered(
 
 
 def _can_tell(
-    reading: FigureContext, condition: Syntax, figured: TypedFigure, operator: Operator, value: float
+    reading: FigureContext, condition: Syntax, figured: TypedFigure, operator: Comparison, value: float
 ) -> bool:
     """Return true unless an expectation always holds or always fails, as far as the scale of the figure is known;
     otherwise report it. An end of the scale is accepted: `accuracy >= 0` asks only for a value.

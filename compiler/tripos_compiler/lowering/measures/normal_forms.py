@@ -127,7 +127,7 @@ def _product(one: Monomial, other: Monomial) -> Monomial:
     powers: dict[Atom, int] = defaultdict(int)
     for atom, power in (*one, *other):
         powers[atom] += power
-    return tuple(sorted(((atom, power) for atom, power in powers.items() if power), key=lambda each: each[0].key))
+    return tuple(sorted(((atom, power) for atom, power in powers.items() if power), key=lambda factor: factor[0].key))
 
 
 def _multiplied(one: NormalForm, other: NormalForm) -> NormalForm:
@@ -151,8 +151,8 @@ def _inverse(form: NormalForm) -> NormalForm:
         ((product, value),) = form.terms.items()
         return NormalForm({tuple((atom, -power) for atom, power in product): 1 / value})
     normal_form = _scaled(form, 1 / first)
-    better, said = directions_of(normal_form)
-    atom = Atom("sum", (normal_form,), bounds=range_of_form(normal_form), better=better, explicit=said)
+    better, explicit = directions_of(normal_form)
+    atom = Atom("sum", (normal_form,), bounds=range_of_form(normal_form), better=better, explicit=explicit)
     return NormalForm({((atom, -1),): 1 / first})
 
 
@@ -185,10 +185,10 @@ def combined(operator: str, forms: Sequence[NormalForm]) -> NormalForm:
 
 def function_atom(operator: str, forms: Sequence[NormalForm], rises: bool) -> Atom:
     """Return the atom of an operator or an aggregate of figures. `rises`: it increases with each of them."""
-    found = [directions_of(form) for form in forms]
-    better = frozenset[Direction]().union(*(better for better, _ in found)) if rises else EITHER
+    directions = [directions_of(form) for form in forms]
+    better = frozenset[Direction]().union(*(better for better, _ in directions)) if rises else EITHER
     ordered = sorted(forms, key=lambda form: form.key) if operator in ("min", "max", "harmonic_mean") else forms
-    return Atom(operator, tuple(ordered), better=better, explicit=any(said for _, said in found))
+    return Atom(operator, tuple(ordered), better=better, explicit=any(explicit for _, explicit in directions))
 
 
 def mapped(form: NormalForm, change: Callable[[Atom], Atom]) -> NormalForm:
@@ -243,18 +243,18 @@ def with_scale(form: NormalForm, base: Interval | None, bounds: Interval, named:
 
 def range_of_form(form: NormalForm) -> Interval:
     """Return the range of a form, as far as it is known."""
-    found = Interval.point(0.0)
+    bounds = Interval.point(0.0)
     for product, value in form.terms.items():
-        found = found + _range_of(product, value)
-    return found
+        bounds = bounds + _range_of(product, value)
+    return bounds
 
 
 def _range_of(product: Monomial, value: Fraction) -> Interval:
-    found = Interval.point(float(value))
+    bounds = Interval.point(float(value))
     for atom, power in product:
         for _ in range(abs(power)):
-            found = found * atom.bounds if power > 0 else found / atom.bounds
-    return found
+            bounds = bounds * atom.bounds if power > 0 else bounds / atom.bounds
+    return bounds
 
 
 def directions_of(form: NormalForm) -> tuple[frozenset[Direction], bool]:
@@ -263,17 +263,17 @@ def directions_of(form: NormalForm) -> tuple[frozenset[Direction], bool]:
     The direction follows from the sign of the slope in each atom and the direction of the atom.
     """
     better: set[Direction] = set()
-    said = False
+    explicit = False
     for atom in form.atoms:
         low, high = range_of_form(_slope(form, atom))
-        said = said or atom.explicit
+        explicit = explicit or atom.explicit
         if low >= 0:
             better |= atom.better
         elif high <= 0:
-            better |= {FLIPPED[each] for each in atom.better}
+            better |= {FLIPPED[direction] for direction in atom.better}
         else:
             better |= EITHER
-    return frozenset(better), said
+    return frozenset(better), explicit
 
 
 def _slope(form: NormalForm, atom: Atom) -> NormalForm:

@@ -110,8 +110,8 @@ class Scores:
     def names(self, scenario: str | None) -> dict[str, Span]:
         """Return the names of scores and comparisons of a scenario, or of all, without those of judges."""
         spans: dict[str, Span] = {}
-        for each, names in self.positions.items():
-            if scenario is None or scenario == each:
+        for home, names in self.positions.items():
+            if scenario is None or scenario == home:
                 for name, span in names.items():
                     spans.setdefault(name, span)
         return {name: span for name, span in spans.items() if name not in self.judges}
@@ -160,31 +160,31 @@ class Scores:
         fields = {dataset.name: {field.name: field.type for field in dataset.fields} for dataset in datasets}
         return Ranges(fields, self.program.scorers)
 
-    def _operand(self, found: PlanScored) -> Operand:
+    def _operand(self, scored: PlanScored) -> Operand:
         """Return values with their range, and with their scale if all their steps have the same."""
-        given = {id(step) for step in found.steps}
+        step_ids = {id(step) for step in scored.steps}
         steps = [
             (scenario, step)
-            for scenario in found.scenarios
+            for scenario in scored.scenarios
             for step in scenario.steps
-            if isinstance(step, ScoringStep) and id(step) in given
+            if isinstance(step, ScoringStep) and id(step) in step_ids
         ]
         scales = {self.ranges.scale_of(scenario, step) for scenario, step in steps}
         whole = enclosing_range(self.ranges.of_step(scenario, step) for scenario, step in steps)
         bounds = next(iter(scales)) if len(scales) == 1 else None
-        return self._scored(found, bounds, whole.ends if whole.low < whole.high else (None, None))
+        return self._scored(scored, bounds, whole.ends if whole.low < whole.high else (None, None))
 
-    def _rubric(self, found: PlanScored, metrics: list[str]) -> Operand:
+    def _rubric(self, rubric: PlanScored, metrics: list[str]) -> Operand:
         known = [self.program.metrics[metric] for metric in metrics if metric in self.program.metrics]
         scales = sorted({Interval(float(metric.low), float(metric.high)) for metric in known})
         alone = len(scales) == 1 and all(metric.ends is not None for metric in known)
         ends = scales[0] if alone else None
-        scored = self._scored(found, ends, ends or (None, None))
+        scored = self._scored(rubric, ends, ends or (None, None))
         return replace(scored, mixed=len(scales) > 1, metrics=True)
 
-    def _scored(self, found: PlanScored, bounds: Interval | None, ends: Ends) -> Operand:
-        whole = found.within is not None or not self.broken
-        own = {field.name: getattr(found, field.name) for field in fields(found)}
+    def _scored(self, scored: PlanScored, bounds: Interval | None, ends: Ends) -> Operand:
+        whole = scored.within is not None or not self.broken
+        own = {field.name: getattr(scored, field.name) for field in fields(scored)}
         return Operand(**own, bounds=bounds if whole else None, ends=ends if whole else (None, None), complete=whole)
 
 
@@ -597,7 +597,11 @@ def column_arguments(program: Program, value: Syntax) -> Iterator[tuple[str, Syn
 def _of_aggregate(
     program: Program, call: CallExpr, function: AggregateFunction
 ) -> Iterator[tuple[str, Syntax, Syntax | None]]:
-    wheres = (each.elements[0] for each in call.arguments if each.name is not None and each.name.text == "where")
+    wheres = (
+        argument.elements[0]
+        for argument in call.arguments
+        if argument.name is not None and argument.name.text == "where"
+    )
     where = next(wheres, None)
     free = [parameter for parameter in function.parameters if parameter.kind != "word"]
     named = {parameter.name: parameter for parameter in function.parameters}
@@ -652,8 +656,8 @@ def _named_measure(reading: FigureContext, name: Name | Member, aggregated: bool
         aggregated and (declared.key == reading.measure_name or last.text in reading.scores.names(within))
     ):
         return None
-    given = {*reading.program.declared.get("scorer", {}), *reading.program.declared.get("metric", {})}
-    if aggregated and declared.scenario is None and last.text in given:
+    scored = {*reading.program.declared.get("scorer", {}), *reading.program.declared.get("metric", {})}
+    if aggregated and declared.scenario is None and last.text in scored:
         return None
     return declared.key
 
@@ -758,7 +762,7 @@ def random_facets(reading: FigureContext, statement: Statement, figured: TypedFi
         reading.error(CODE, message, node.span, "take the `mean` of scores, or the mean of the cells of such")
         return None
     for place, name in enumerate(names):
-        if name.text in [each.text for each in names[:place]]:
+        if name.text in [earlier.text for earlier in names[:place]]:
             reading.error("E0202", f"`{name.text}` is named twice", name.span, "remove one")
         else:
             _check_facet(reading, name, figured)
@@ -812,9 +816,11 @@ def _check_facet(reading: FigureContext, name: Name, figured: TypedFigure) -> No
         message = f"it goes by `{apart[0]}`, so no cell has a sample of {_listed((name.text,))}"
         reading.error(CODE, message, name.span, f"leave out `{apart[0]}`, or `as sample`")
         return
-    told = next((why for leaf in figured.leaves if (why := _why_not(reading, name.text, kind, leaf)) is not None), None)
-    if told is not None:
-        reading.error(CODE, told[0], name.span, told[1])
+    reason = next(
+        (why for leaf in figured.leaves if (why := _why_not(reading, name.text, kind, leaf)) is not None), None
+    )
+    if reason is not None:
+        reading.error(CODE, reason[0], name.span, reason[1])
 
 
 def _why_not(reading: FigureContext, name: str, kind: str, leaf: AggregateTerm) -> tuple[str, str] | None:

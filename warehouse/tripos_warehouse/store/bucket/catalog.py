@@ -156,8 +156,8 @@ class Objects:
         """Return an object; None if there is none. Raises `StoreError`: S0109, S0110."""
 
         def read() -> StoredObject:
-            found = obstore.get(self._store, name)
-            return StoredObject(bytes(found.bytes()), _tag(found.meta), found.meta["last_modified"])
+            result = obstore.get(self._store, name)
+            return StoredObject(bytes(result.bytes()), _tag(result.meta), result.meta["last_modified"])
 
         return self._retried(read)
 
@@ -167,10 +167,10 @@ class Objects:
 
         def read() -> StoredObject:
             try:
-                found = obstore.get(self._store, name, options={"if_none_match": e_tag} if e_tag else None)
+                result = obstore.get(self._store, name, options={"if_none_match": e_tag} if e_tag else None)
             except NotModifiedError:
                 return known
-            return StoredObject(bytes(found.bytes()), _tag(found.meta), found.meta["last_modified"])
+            return StoredObject(bytes(result.bytes()), _tag(result.meta), result.meta["last_modified"])
 
         return self._retried(read)
 

@@ -1,1 +1,0 @@
-"""Forms of results: a module for each, which declares its `EXPORTER`."""
