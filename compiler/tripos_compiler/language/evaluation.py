@@ -14,7 +14,7 @@ them. What depends on the expression alone is decided then: its operator, its fu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set as AbstractSet
 from contextlib import contextmanager, suppress
 from operator import add, ge, gt, le, lt, mul, sub, truediv
 from types import FrameType, MappingProxyType
@@ -264,6 +264,7 @@ _COMPUTED: Final[Mapping[str, Callable[[Any, Any], Any]]] = MappingProxyType(
     {"+": add, "-": sub, "*": mul, "/": truediv}
 )
 _NUMBERS = (int, float)
+_MAY_LACK_FIELDS = (PartialRecord, list)
 
 
 def evaluate(expr: Expr, names: Names) -> Any:
@@ -378,8 +379,7 @@ def _let_reference(expr: LetRef, compiled: Compiled) -> Code:
 
 
 def _items(expr: Items, compiled: Compiled) -> Code:
-    codes = _codes_of(expr.values, compiled)
-    return lambda names: _all(codes, names)
+    return _all_of([code_of(value, compiled) for value in expr.values])
 
 
 def _record(expr: RecordValue, compiled: Compiled) -> Code:
@@ -516,14 +516,16 @@ def _eager(expr: Call, function: Function | None, compiled: Compiled) -> Code:
     """Return a call that evaluates all its arguments. Those of `reveal` are compiled apart from the rest."""
     name, count, keys = expr.function, len(expr.args), tuple(expr.named)
     exprs = (*expr.args, *expr.named.values())
-    codes = _codes_of(map(with_shared_parts, exprs), {}) if expr.is_reveal else _codes_of(exprs, compiled)
+    values_of = _all_of(
+        [code_of(with_shared_parts(each)) if expr.is_reveal else code_of(each, compiled) for each in exprs]
+    )
     takes_missing_fields = function is not None and function.takes_missing_fields
 
     def call(names: Names) -> Any:
-        values = _all(codes, names)
+        values = values_of(names)
         if not takes_missing_fields:
             for value in values:
-                if isinstance(value, PartialRecord | list):
+                if isinstance(value, _MAY_LACK_FIELDS):
                     _require_complete(value)
         keywords = dict(zip(keys, values[count:], strict=True)) if keys else {}
         arguments = values[:count] if keys else values
@@ -585,28 +587,31 @@ def _branch(condition: Expr | Let, branch: Code, names: Names) -> Any:
         raise attributed from error
 
 
-def _codes_of(exprs: Iterable[Expr | Let], compiled: Compiled) -> tuple[Code, ...]:
-    return tuple(code_of(expr, compiled) for expr in exprs)
-
-
-def _all(codes: Sequence[Code], names: Names) -> list[Any]:
-    """Return the values of expressions that are all evaluated.
+def _all_of(codes: Sequence[Code]) -> Callable[[Names], list[Any]]:
+    """Return a function that returns the values of expressions that are all evaluated.
 
     If several are undefined, one that is undefined because of the item determines the status, so that a model that
     declines is scored on the same items as all others.
     """
-    values: list[Any] = []
-    first_undefined: Unavailable | None = None
-    for code in codes:
-        try:
-            values.append(code(names))
-        except Unavailable as error:
-            if error.status == NOT_APPLICABLE:
-                raise
-            first_undefined = first_undefined or error
-    if first_undefined is not None:
-        raise first_undefined
-    return values
+    if len(codes) == 1:
+        (single,) = codes
+        return lambda names: [single(names)]
+
+    def values_of(names: Names) -> list[Any]:
+        values: list[Any] = []
+        first_undefined: Unavailable | None = None
+        for code in codes:
+            try:
+                values.append(code(names))
+            except Unavailable as error:
+                if error.status == NOT_APPLICABLE:
+                    raise
+                first_undefined = first_undefined or error
+        if first_undefined is not None:
+            raise first_undefined
+        return values
+
+    return values_of
 
 
 # Operators
@@ -668,20 +673,20 @@ def _joined(expr: Binary, compiled: Compiled, decides: bool) -> Code:
 
 
 def _compared(expr: Binary, compiled: Compiled) -> Code:
-    sides, compare = _codes_of((expr.left, expr.right), compiled), _COMPARED[expr.operator]
-    return lambda names: compare(*_all(sides, names))
+    compare, sides = _COMPARED[expr.operator], _all_of([code_of(each, compiled) for each in (expr.left, expr.right)])
+    return lambda names: compare(*sides(names))
 
 
 def _computed(expr: Binary, compiled: Compiled) -> Code:
     operator, compute = expr.operator, _COMPUTED[expr.operator]
-    sides = _codes_of((expr.left, expr.right), compiled)
+    sides = _all_of([code_of(each, compiled) for each in (expr.left, expr.right)])
     # What a division by the right side comes to, to find out if the item alone leaves it without a value.
     divides = operator == "/" and not isinstance(expr.left, Literal_)
     quotient = code_of(expr.model_copy(update={"left": Literal_(value=1)}), compiled) if divides else None
 
     def computed(names: Names) -> Any:
         try:
-            left, right = _all(sides, names)
+            left, right = sides(names)
         except Unavailable as error:
             if quotient and error.status != NOT_APPLICABLE and status_of(expr.right, names) == NOT_APPLICABLE:
                 quotient(names)
