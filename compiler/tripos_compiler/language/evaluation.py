@@ -7,16 +7,19 @@ Only a failure that a function or an operator declares becomes a status. If it d
 A condition on the choice of a panel without a majority is decided by the votes of its judges on the condition. Suppose
 the votes are `comply`, `partial` and `refuse`: no name has a majority, but `!= comply` holds for two of three judges.
 The vote is on the whole condition with its `and`, `or` and `not`, provided it depends on a single verdict.
+
+An expression is compiled once to nested Python functions of the names, a function for each part, and every row calls
+them. What depends on the expression alone is decided then: its operator, its function, the order of its arguments.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set as AbstractSet
 from contextlib import contextmanager, suppress
-from itertools import repeat
-from operator import add, mul, sub, truediv
+from operator import add, ge, gt, le, lt, mul, sub, truediv
 from types import FrameType, MappingProxyType
 from typing import Any, Final
+from weakref import ref
 
 from tripos_compiler.language.references import names_in
 from tripos_compiler.library.function import Evaluation, Function
@@ -147,11 +150,18 @@ def attribute_to_condition(condition: Expr | Let, names: Mapping[str, Any]) -> I
     try:
         yield
     except Unavailable as error:
-        if error.status != NOT_APPLICABLE or status_of(condition, names) != UNDEFINED:
+        if (attributed := _attributed(error, condition, names)) is error:
             raise
-        if isinstance(error, NoValue):
-            raise NoValue(UNDEFINED, error.reason) from error
-        raise Unavailable(error.step, UNDEFINED, error.reason) from error
+        raise attributed from error
+
+
+def _attributed(error: Unavailable, condition: Expr | Let, names: Mapping[str, Any]) -> Unavailable:
+    """Return the error of a branch that `condition` selects, from the error of the branch alone."""
+    if error.status != NOT_APPLICABLE or status_of(condition, names) != UNDEFINED:
+        return error
+    if isinstance(error, NoValue):
+        return NoValue(UNDEFINED, error.reason)
+    return Unavailable(error.step, UNDEFINED, error.reason)
 
 
 def status_of(expr: Expr | Let, names: Mapping[str, Any]) -> str:
@@ -232,10 +242,32 @@ TREES = "@trees"
 INDEX_PREFIX = "#"
 """Prefix of the key in `names` for the index of the current element of a loop."""
 
-_COMPUTED: Final = MappingProxyType({"+": add, "-": sub, "*": mul, "/": truediv})
+Names = Mapping[str, Any]
+Code = Callable[[Names], Any]
+"""A compiled expression: a function from the names to the value. Raises what `evaluate` raises."""
+Compiled = dict[int, tuple[Expr | Let, Code]]
+"""The parts of an expression that are compiled, by `id`: a part that is used twice is compiled once."""
+
+_COMPARED: Final[Mapping[str, Callable[[Any, Any], Any]]] = MappingProxyType(
+    {
+        "==": are_equal,
+        "!=": lambda left, right: not are_equal(left, right),
+        "in": lambda left, right: left in right,
+        "not in": lambda left, right: left not in right,
+        "<": lt,
+        "<=": le,
+        ">": gt,
+        ">=": ge,
+    }
+)
+_COMPUTED: Final[Mapping[str, Callable[[Any, Any], Any]]] = MappingProxyType(
+    {"+": add, "-": sub, "*": mul, "/": truediv}
+)
+_NUMBERS = (int, float)
+_MAY_LACK_FIELDS = (PartialRecord, list)
 
 
-def evaluate(expr: Expr, names: Mapping[str, Any]) -> Any:
+def evaluate(expr: Expr, names: Names) -> Any:
     """Return the value of an expression. Repeated and loop-invariant parts are evaluated once.
 
     Raises `Unavailable` if a required value was not yielded by a step, and its subclass `NoValue` if the expression is
@@ -245,19 +277,66 @@ def evaluate(expr: Expr, names: Mapping[str, Any]) -> Any:
     >>> evaluate(Binary(operator="+", left=Literal_(value=1), right=Ref(path=("item", "n"))), {"item": {"n": 2}})
     3
     """
-    return _value(with_shared_parts(expr), names)
+    return _compiled(expr)(names)
 
 
-def _value(expr: Expr | Let, names: Mapping[str, Any]) -> Any:
-    """Return the value of an expression whose shared parts are named."""
-    return _EVALUATED[type(expr)](expr, names)
+_codes: dict[int, tuple[ref[Expr], Code]] = {}
+"""Cache of `_compiled`: by `id`, a weak reference to the expression and its compiled form."""
+
+
+def _compiled(expr: Expr) -> Code:
+    """Return the compiled form of an expression with its shared parts named. It is cached as long as the expression
+    exists, so it holds a copy: nothing in it may refer to the expression itself."""
+    known = _codes.get(id(expr))
+    if known is None or known[0]() is not expr:
+        place, shared = id(expr), with_shared_parts(expr)
+        code = code_of(expr.model_copy() if shared is expr else shared)
+        known = _codes[place] = ref(expr, lambda gone: _forget(place, gone)), code
+    return known[1]
+
+
+def _forget(place: int, gone: ref[Expr]) -> None:
+    if place in _codes and _codes[place][0] is gone:
+        del _codes[place]
+
+
+def code_of(expr: Expr | Let, compiled: Compiled | None = None) -> Code:
+    """Return the compiled form of an expression as it is, without naming its shared parts."""
+    parts: Compiled = {} if compiled is None else compiled
+    if id(expr) not in parts:
+        parts[id(expr)] = expr, _COMPILED[type(expr)](expr, parts)
+    return parts[id(expr)][1]
+
+
+# Names, literals and records
+def _literal(expr: Literal_, compiled: Compiled) -> Code:
+    value = expr.value
+    if isinstance(value, _NUMBERS) and not in_bounds(value):
+        return lambda names: _bounded(value, expr, names)
+    return lambda names: value
+
+
+def _reference(expr: Ref, compiled: Compiled) -> Code:
+    path = expr.path
+
+    def reference(names: Names) -> Any:
+        value: Any = names
+        for part in path:
+            value = value[part]
+            if isinstance(value, Deferred):
+                value = value.resolve()
+        if isinstance(value, PartialRecord):
+            return _require_complete(value)
+        return _bounded(value, expr, names) if isinstance(value, _NUMBERS) else value
+
+    return reference
 
 
 class LetValue(Deferred):
     """Shared part of a `Let`, evaluated once at the first read."""
 
-    def __init__(self, expr: Expr, names: Mapping[str, Any]) -> None:
-        self.expr = expr
+    def __init__(self, code: Code, names: Names) -> None:
+        self.code = code
         self.names = names
         self.resolved: list[Any] = []
         self.lacking: Unavailable | None = None
@@ -267,78 +346,72 @@ class LetValue(Deferred):
             raise self.lacking.with_traceback(None)
         if not self.resolved:
             try:
-                self.resolved.append(_value(self.expr, self.names))
+                self.resolved.append(self.code(self.names))
             except Unavailable as lacking:
                 self.lacking = lacking
                 raise
         return self.resolved[0]
 
 
-def _let(expr: Let, names: Mapping[str, Any]) -> Any:
-    inner = dict(names)
-    replies = set(names.get(REPLIES, ()))
-    divided = dict(names.get(DIVIDED) or {})
-    for name, value in expr.values.items():
-        inner[name] = LetValue(value, inner)
-        if replies and not replies.isdisjoint(names_in(value)):
-            replies.add(name)
-        if divided and (verdicts := divided_in(value, {DIVIDED: divided})):
-            divided[name] = verdicts
-    inner[REPLIES], inner[DIVIDED] = replies, divided
-    return _value(expr.of, inner)
+def _let(expr: Let, compiled: Compiled) -> Code:
+    values = {name: (value, code_of(value, compiled)) for name, value in expr.values.items()}
+    of = code_of(expr.of, compiled)
+
+    def let(names: Names) -> Any:
+        inner = dict(names)
+        replies = set(names.get(REPLIES, ()))
+        divided = dict(names.get(DIVIDED) or {})
+        for name, (value, code) in values.items():
+            inner[name] = LetValue(code, inner)
+            if replies and not replies.isdisjoint(names_in(value)):
+                replies.add(name)
+            if divided and (verdicts := divided_in(value, {DIVIDED: divided})):
+                divided[name] = verdicts
+        inner[REPLIES], inner[DIVIDED] = replies, divided
+        return of(inner)
+
+    return let
 
 
-def _ballot(expr: Binary | Unary) -> Callable[[Mapping[str, Any]], Any]:
-    """Return a function that evaluates a condition in the names of one judge, with shared parts evaluated afresh."""
-
-    def evaluated(names: Mapping[str, Any]) -> Any:
-        own = dict(names)
-        own |= {name: LetValue(each.expr, own) for name, each in names.items() if isinstance(each, LetValue)}
-        return _value(expr, own)
-
-    return evaluated
+def _let_reference(expr: LetRef, compiled: Compiled) -> Code:
+    name = expr.path[0]
+    return lambda names: names[name].resolve()
 
 
-def _unary(expr: Unary, names: Mapping[str, Any]) -> Any:
-    if names.get(DIVIDED) and is_condition(expr) and (voted := decide(expr, names, _ballot(expr))) is not None:
-        return voted
-    inner = _value(expr.value, names)
-    return -inner if expr.operator == "-" else not inner
+def _items(expr: Items, compiled: Compiled) -> Code:
+    return _all_of([code_of(value, compiled) for value in expr.values])
 
 
-def _called_value(expr: Call, names: Mapping[str, Any]) -> Any:
-    function = FUNCTIONS.get(expr.function)
-    if function is not None and function.evaluation is not Evaluation.EAGER and expr.function not in user_functions():
-        return _lazy(expr, function, names)
-    if expr.is_reveal and (shown := reveal_handler()) is not None:
-        return shown(expr, lambda: _call(expr, function, names))
-    return _call(expr, function, names)
+def _record(expr: RecordValue, compiled: Compiled) -> Code:
+    fields = {name: code_of(value, compiled) for name, value in expr.fields.items()}
+
+    def record(names: Names) -> dict[str, Any]:
+        made = PartialRecord()
+        for name, code in fields.items():
+            try:
+                made[name] = code(names)
+            except Unavailable as reason:
+                made[name] = MissingValue(reason.step, reason.status, reason.reason)
+        return made if any(isinstance(each, MissingValue) for each in made.values()) else dict(made)
+
+    return record
 
 
-def _field(expr: Get, names: Mapping[str, Any]) -> Any:
-    record = _value(expr.of, names)
-    return _of_each(record, expr.field) if isinstance(record, list) else _bounded(_at(record, expr.field), expr, names)
+def _field(expr: Get, compiled: Compiled) -> Code:
+    of, name = code_of(expr.of, compiled), expr.field
+
+    def field(names: Names) -> Any:
+        record = of(names)
+        return _of_each(record, name) if isinstance(record, list) else _bounded(_resolved(record[name]), expr, names)
+
+    return field
 
 
 def _of_each(records: list[Any], field: str) -> list[Any]:
     return [
-        _of_each(record, field) if isinstance(record, list) else _require_complete(_at(record, field))
+        _of_each(record, field) if isinstance(record, list) else _require_complete(_resolved(record[field]))
         for record in records
     ]
-
-
-def _at(record: Mapping[str, Any], field: str) -> Any:
-    return _resolved(record[field])
-
-
-def _record(expr: RecordValue, names: Mapping[str, Any]) -> dict[str, Any]:
-    record = PartialRecord()
-    for name, value in expr.fields.items():
-        try:
-            record[name] = _value(value, names)
-        except Unavailable as reason:
-            record[name] = MissingValue(reason.step, reason.status, reason.reason)
-    return record if any(isinstance(each, MissingValue) for each in record.values()) else dict(record)
 
 
 def _require_complete(value: Any) -> Any:
@@ -349,13 +422,33 @@ def _require_complete(value: Any) -> Any:
     return value
 
 
-def elements(loop: Loop, names: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _resolved(value: Any) -> Any:
+    return value.resolve() if isinstance(value, Deferred) else value
+
+
+def _rows(expr: Data, compiled: Compiled) -> Code:
+    dataset, field = expr.dataset, expr.field
+
+    def rows(names: Names) -> Any:
+        found = names[DATA][dataset]
+        return [row if field is None else row[field] for row in found]
+
+    return rows
+
+
+def _tree(expr: Branches, compiled: Compiled) -> Code:
+    tree = expr.tree
+    return lambda names: names[TREES][tree]
+
+
+# Loops
+def elements(loop: Loop, names: Names) -> Iterator[dict[str, Any]]:
     """Yield the names for each element of a loop, as one mapping that is mutated. Raises `NoValue` if the list is too
     long."""
     return _elements(loop, names, evaluate(loop.of, names))
 
 
-def _elements(loop: Loop, names: Mapping[str, Any], listed: Any) -> Iterator[dict[str, Any]]:
+def _elements(loop: Loop, names: Names, listed: Any) -> Iterator[dict[str, Any]]:
     if loop.most is not None and len(listed) > loop.most:
         raise NoValue(status_of(loop.of, names), f"the list has {len(listed)} elements, more than {loop.most}")
     inner = {**names, REPLIES: {*names.get(REPLIES, ()), *((loop.alias,) * (status_of(loop.of, names) == UNDEFINED))}}
@@ -364,93 +457,254 @@ def _elements(loop: Loop, names: Mapping[str, Any], listed: Any) -> Iterator[dic
         yield inner
 
 
-def _each(expr: Each, names: Mapping[str, Any]) -> list[Any]:
-    kept = _all_of(repeat(expr), _elements(expr.loop, names, _value(expr.loop.of, names)), _element_value)
-    return [value for each in kept for value in each]
-
-
-def element_value(expr: Each, names: Mapping[str, Any]) -> tuple[Any, ...]:
+def element_value(expr: Each, names: Names) -> tuple[Any, ...]:
     """Return the value for the current element as a tuple, which is empty if the condition does not hold."""
-    where = None if expr.loop.where is None else with_shared_parts(expr.loop.where)
-    return _value_at(where, with_shared_parts(expr.value), names)
-
-
-def _element_value(expr: Each, names: Mapping[str, Any]) -> tuple[Any, ...]:
-    return _value_at(expr.loop.where, expr.value, names)
-
-
-def _value_at(where: Expr | Let | None, value: Expr | Let, names: Mapping[str, Any]) -> tuple[Any, ...]:
+    where, value = expr.loop.where, _compiled(expr.value)
     if where is None:
-        return (_value(value, names),)
-    return (_evaluate_branch(where, value, names),) if _value(where, names) else ()
+        return (value(names),)
+    return (_branch(with_shared_parts(where), value, names),) if _compiled(where)(names) else ()
 
 
-def _verdict_at(expr: AtElement, names: Mapping[str, Any]) -> Any:
-    return _resolved(_value(expr.of, names)[tuple(names[INDEX_PREFIX + alias] for alias in expr.loops)])
+def _each(expr: Each, compiled: Compiled) -> Code:
+    loop, where = expr.loop, expr.loop.where
+    of, value = code_of(loop.of, compiled), code_of(expr.value, compiled)
+    holds = None if where is None else code_of(where, compiled)
+
+    def each(names: Names) -> list[Any]:
+        values: list[Any] = []
+        first_undefined: Unavailable | None = None
+        for inner in _elements(loop, names, of(names)):
+            try:
+                if where is None or holds is None:
+                    values.append(value(inner))
+                elif holds(inner):
+                    values.append(_branch(where, value, inner))
+            except Unavailable as error:
+                if error.status == NOT_APPLICABLE:
+                    raise
+                first_undefined = first_undefined or error
+        if first_undefined is not None:
+            raise first_undefined
+        return values
+
+    return each
 
 
-def _rows(expr: Data, names: Mapping[str, Any]) -> Any:
-    rows = names[DATA][expr.dataset]
-    return [row if expr.field is None else row[expr.field] for row in rows]
+def _verdict_at(expr: AtElement, compiled: Compiled) -> Code:
+    of, indexes = code_of(expr.of, compiled), tuple(INDEX_PREFIX + alias for alias in expr.loops)
+    return lambda names: _resolved(of(names)[tuple(names[index] for index in indexes)])
 
 
-def _lazy(expr: Call, function: Function, names: Mapping[str, Any]) -> Any:
-    """Return the value of a call that evaluates only the arguments that it needs."""
-    given = dict(zip(function.names, expr.args, strict=False)) | expr.named
-    if function.evaluation is Evaluation.CHOICE:
-        condition = given["condition"]
-        return _evaluate_branch(condition, given["this" if _value(condition, names) else "other"], names)
-    first, reading = given["value"], function.evaluation is Evaluation.READING
-    try:
-        value = _value(first, names)
-    except NoValue as error:
-        if reading and error.status == UNDEFINED:
-            raise Unavailable("the expression", "parse_failure", str(error)) from error
-        if reading:
-            raise
-        if error.status == NOT_APPLICABLE:
-            return _value(given["fallback"], names)
-        value = None
-    if value is not None:
-        return value
-    if reading:
-        raise Unavailable("the expression", "parse_failure", "nothing that could be read")
-    return _evaluate_branch(first, given["fallback"], names)
+# Calls
+def _call(expr: Call, compiled: Compiled) -> Code:
+    function = FUNCTIONS.get(expr.function)
+    call = _eager(expr, function, compiled)
+    if function is not None and function.evaluation is not Evaluation.EAGER:
+        lazy = _lazy(expr, function, compiled)
+        return lambda names: call(names) if expr.function in user_functions() else lazy(names)
+    if not expr.is_reveal:
+        return call
+
+    def revealed(names: Names) -> Any:
+        shown = reveal_handler()
+        return call(names) if shown is None else shown(expr, lambda: call(names))
+
+    return revealed
 
 
-def _evaluate_branch(condition: Expr | Let, branch: Expr | Let, names: Mapping[str, Any]) -> Any:
-    """Return the value of a branch that a condition selects."""
-    with attribute_to_condition(condition, names):
-        return _value(branch, names)
-
-
-def _call(expr: Call, function: Function | None, names: Mapping[str, Any]) -> Any:
+def _eager(expr: Call, function: Function | None, compiled: Compiled) -> Code:
+    """Return a call that evaluates all its arguments. Those of `reveal` are compiled apart from the rest."""
+    name, count, keys = expr.function, len(expr.args), tuple(expr.named)
     exprs = (*expr.args, *expr.named.values())
-    values = _all(map(with_shared_parts, exprs) if expr.is_reveal else exprs, names)
-    for value in values if function is None or not function.takes_missing_fields else ():
-        if isinstance(value, PartialRecord | list):
-            _require_complete(value)
-    arguments, keywords = values[: len(expr.args)], dict(zip(expr.named, values[len(expr.args) :], strict=True))
-    plugin = user_functions().get(expr.function)
-    if plugin is not None:
-        return plugin(*arguments, **keywords)
-    if function is None and not user_functions():
-        raise CalledInRunsOnly(expr.function)
+    values_of = _all_of(
+        [code_of(with_shared_parts(each)) if expr.is_reveal else code_of(each, compiled) for each in exprs]
+    )
+    takes_missing_fields = function is not None and function.takes_missing_fields
+
+    def call(names: Names) -> Any:
+        values = values_of(names)
+        if not takes_missing_fields:
+            for value in values:
+                if isinstance(value, _MAY_LACK_FIELDS):
+                    _require_complete(value)
+        keywords = dict(zip(keys, values[count:], strict=True)) if keys else {}
+        arguments = values[:count] if keys else values
+        plugin = user_functions().get(name)
+        if plugin is not None:
+            return plugin(*arguments, **keywords)
+        if function is None and not user_functions():
+            raise CalledInRunsOnly(name)
+        try:
+            value = (FUNCTIONS[name] if function is None else function)(*arguments, **keywords)
+        except AmbiguousAnswer as error:  # no fallback stands in for it: it says something, and nobody knows what
+            raise Unavailable("the expression", "parse_failure", str(error)) from error
+        except (Undefined, OverflowError) as error:
+            text = str(error) if isinstance(error, Undefined) else OUT_OF_BOUNDS
+            raise NoValue(status_of_call(expr, names), f"`{name}` has no value: {text}") from error
+        except Exception as error:
+            raise InternalError(f"the function `{name}` failed: {type(error).__name__}: {error}") from error
+        return _bounded(value, expr, names) if isinstance(value, _NUMBERS) else value
+
+    return call
+
+
+def _lazy(expr: Call, function: Function, compiled: Compiled) -> Code:
+    """Return a call that evaluates only the arguments that it needs."""
+    given = dict(zip(function.names, expr.args, strict=False)) | expr.named
+    codes = {name: code_of(value, compiled) for name, value in given.items()}
+    if function.evaluation is Evaluation.CHOICE:
+        condition, holds, this, other = given["condition"], codes["condition"], codes["this"], codes["other"]
+        return lambda names: _branch(condition, this if holds(names) else other, names)
+    first, value_of, reading = given["value"], codes["value"], function.evaluation is Evaluation.READING
+
+    def choice(names: Names) -> Any:
+        try:
+            value = value_of(names)
+        except NoValue as error:
+            if reading and error.status == UNDEFINED:
+                raise Unavailable("the expression", "parse_failure", str(error)) from error
+            if reading:
+                raise
+            if error.status == NOT_APPLICABLE:
+                return codes["fallback"](names)
+            value = None
+        if value is not None:
+            return value
+        if reading:
+            raise Unavailable("the expression", "parse_failure", "nothing that could be read")
+        return _branch(first, codes["fallback"], names)
+
+    return choice
+
+
+def _branch(condition: Expr | Let, branch: Code, names: Names) -> Any:
+    """Return the value of a branch that a condition selects."""
     try:
-        value = FUNCTIONS[expr.function](*arguments, **keywords)
-    except AmbiguousAnswer as error:  # no fallback stands in for it: it says something, and nobody knows what
-        raise Unavailable("the expression", "parse_failure", str(error)) from error
-    except (Undefined, OverflowError) as error:
-        text = str(error) if isinstance(error, Undefined) else OUT_OF_BOUNDS
-        raise NoValue(status_of_call(expr, names), f"`{expr.function}` has no value: {text}") from error
-    except Exception as error:
-        raise InternalError(f"the function `{expr.function}` failed: {type(error).__name__}: {error}") from error
-    return _bounded(value, expr, names)
+        return branch(names)
+    except Unavailable as error:
+        if (attributed := _attributed(error, condition, names)) is error:
+            raise
+        raise attributed from error
 
 
-def _bounded(value: Any, expr: Expr, names: Mapping[str, Any]) -> Any:
+def _all_of(codes: Sequence[Code]) -> Callable[[Names], list[Any]]:
+    """Return a function that returns the values of expressions that are all evaluated.
+
+    If several are undefined, one that is undefined because of the item determines the status, so that a model that
+    declines is scored on the same items as all others.
+    """
+    if len(codes) == 1:
+        (single,) = codes
+        return lambda names: [single(names)]
+
+    def values_of(names: Names) -> list[Any]:
+        values: list[Any] = []
+        first_undefined: Unavailable | None = None
+        for code in codes:
+            try:
+                values.append(code(names))
+            except Unavailable as error:
+                if error.status == NOT_APPLICABLE:
+                    raise
+                first_undefined = first_undefined or error
+        if first_undefined is not None:
+            raise first_undefined
+        return values
+
+    return values_of
+
+
+# Operators
+def _unary(expr: Unary, compiled: Compiled) -> Code:
+    inner = code_of(expr.value, compiled)
+    return _voted(expr, lambda names: not inner(names)) if expr.operator == "not" else lambda names: -inner(names)
+
+
+def _binary(expr: Binary, compiled: Compiled) -> Code:
+    match expr.operator:
+        case "and":
+            code = _joined(expr, compiled, decides=False)
+        case "or":
+            code = _joined(expr, compiled, decides=True)
+        case operator if operator in _COMPARED:
+            code = _compared(expr, compiled)
+        case _:
+            code = _computed(expr, compiled)
+    return _voted(expr, code) if is_condition(expr) else code
+
+
+def _voted(expr: Binary | Unary, code: Code) -> Code:
+    """Return a condition that the votes of a panel without a majority decide, each with its shared parts evaluated
+    afresh."""
+
+    def ballot(names: Names) -> Any:
+        own = dict(names)
+        own |= {name: LetValue(each.code, own) for name, each in names.items() if isinstance(each, LetValue)}
+        return condition(own)
+
+    def condition(names: Names) -> Any:
+        if names.get(DIVIDED) and (voted := decide(expr, names, ballot)) is not None:
+            return voted
+        return code(names)
+
+    return condition
+
+
+def _joined(expr: Binary, compiled: Compiled, decides: bool) -> Code:
+    """Compile `and` or `or`; a left side equal to `decides` is the result.
+
+    The right side is evaluated if the left side does not decide, and also if the left side is undefined because of a
+    reply and the right side depends on the item alone.
+    """
+    left_of, right_of = code_of(expr.left, compiled), code_of(expr.right, compiled)
+
+    def joined(names: Names) -> bool:
+        try:
+            left = bool(left_of(names))
+        except Unavailable as error:
+            if error.status != NOT_APPLICABLE and status_of(expr.right, names) == NOT_APPLICABLE:
+                with suppress(Unavailable):
+                    if bool(right_of(names)) == decides:
+                        return decides
+            raise
+        return decides if left == decides else bool(_branch(expr.left, right_of, names))
+
+    return joined
+
+
+def _compared(expr: Binary, compiled: Compiled) -> Code:
+    compare, sides = _COMPARED[expr.operator], _all_of([code_of(each, compiled) for each in (expr.left, expr.right)])
+    return lambda names: compare(*sides(names))
+
+
+def _computed(expr: Binary, compiled: Compiled) -> Code:
+    operator, compute = expr.operator, _COMPUTED[expr.operator]
+    sides = _all_of([code_of(each, compiled) for each in (expr.left, expr.right)])
+    # What a division by the right side comes to, to find out if the item alone leaves it without a value.
+    divides = operator == "/" and not isinstance(expr.left, Literal_)
+    quotient = code_of(expr.model_copy(update={"left": Literal_(value=1)}), compiled) if divides else None
+
+    def computed(names: Names) -> Any:
+        try:
+            left, right = sides(names)
+        except Unavailable as error:
+            if quotient and error.status != NOT_APPLICABLE and status_of(expr.right, names) == NOT_APPLICABLE:
+                quotient(names)
+            raise
+        try:
+            return _bounded(compute(left, right), expr, names)
+        except ZeroDivisionError as error:
+            raise NoValue(status_of(expr.right, names), "`/` has no value: division by zero") from error
+        except OverflowError as error:
+            reason = f"`{operator}` has no value: {OUT_OF_BOUNDS}"
+            raise NoValue(status_of(expr, names), reason) from error
+
+    return computed
+
+
+def _bounded(value: Any, expr: Expr, names: Names) -> Any:
     """Return the value. Raises `NoValue` if a number is not finite or too large for a column of figures."""
-    if isinstance(value, int | float) and not in_bounds(value):
+    if isinstance(value, _NUMBERS) and not in_bounds(value):
         raise NoValue(status_of(expr, names), f"{_called(expr)} has no value: {OUT_OF_BOUNDS}")
     return value
 
@@ -465,121 +719,25 @@ def _called(expr: Expr) -> str:
     return "the expression"
 
 
-def _look_up(path: tuple[str, ...], names: Mapping[str, Any]) -> Any:
-    value: Any = names
-    for part in path:
-        value = _resolved(value[part])
-    return _require_complete(value) if isinstance(value, PartialRecord) else value
-
-
-def _resolved(value: Any) -> Any:
-    return value.resolve() if isinstance(value, Deferred) else value
-
-
-def _all(exprs: Iterable[Expr | Let], names: Mapping[str, Any]) -> list[Any]:
-    """Return the values of expressions that are all evaluated.
-
-    If several are undefined, one that is undefined because of the item determines the status, so that a model that
-    declines is scored on the same items as all others.
-    """
-    return _all_of(exprs, repeat(names), _value)
-
-
-def _all_of(
-    exprs: Iterable[Any], seen: Iterable[Mapping[str, Any]], look: Callable[[Any, Mapping[str, Any]], Any]
-) -> list[Any]:
-    values: list[Any] = []
-    first_undefined: Unavailable | None = None
-    for expr, names in zip(exprs, seen, strict=False):
-        try:
-            values.append(look(expr, names))
-        except Unavailable as error:
-            if error.status == NOT_APPLICABLE:
-                raise
-            first_undefined = first_undefined or error
-            values.append(None)
-    if first_undefined is not None:
-        raise first_undefined
-    return values
-
-
-def _joined(expr: Binary, names: Mapping[str, Any], decides: bool) -> bool:
-    """Evaluate `and` or `or`; a left side equal to `decides` is the result.
-
-    The right side is evaluated if the left side does not decide, and also if the left side is undefined because of a
-    reply and the right side depends on the item alone.
-    """
-    try:
-        left = bool(_value(expr.left, names))
-    except Unavailable as error:
-        if error.status != NOT_APPLICABLE and status_of(expr.right, names) == NOT_APPLICABLE:
-            with suppress(Unavailable):
-                if bool(_value(expr.right, names)) == decides:
-                    return decides
-        raise
-    return decides if left == decides else bool(_evaluate_branch(expr.left, expr.right, names))
-
-
-def _binary(expr: Binary, names: Mapping[str, Any]) -> Any:
-    if names.get(DIVIDED) and is_condition(expr) and (voted := decide(expr, names, _ballot(expr))) is not None:
-        return voted
-    match expr.operator:
-        case "and":
-            return _joined(expr, names, decides=False)
-        case "or":
-            return _joined(expr, names, decides=True)
-    try:
-        left, right = _all((expr.left, expr.right), names)
-    except Unavailable as error:
-        of_row = expr.operator == "/" and status_of(expr.right, names) == NOT_APPLICABLE
-        if of_row and error.status != NOT_APPLICABLE and not isinstance(expr.left, Literal_):
-            _value(expr.model_copy(update={"left": Literal_(value=1)}), names)
-        raise
-    match expr.operator:
-        case "==":
-            return are_equal(left, right)
-        case "!=":
-            return not are_equal(left, right)
-        case "in":
-            return left in right
-        case "not in":
-            return left not in right
-        case "<":
-            return left < right
-        case "<=":
-            return left <= right
-        case ">":
-            return left > right
-        case ">=":
-            return left >= right
-    try:
-        return _bounded(_COMPUTED[expr.operator](left, right), expr, names)
-    except ZeroDivisionError as error:
-        raise NoValue(status_of(expr.right, names), "`/` has no value: division by zero") from error
-    except OverflowError as error:
-        reason = f"`{expr.operator}` has no value: {OUT_OF_BOUNDS}"
-        raise NoValue(status_of(expr, names), reason) from error
-
-
-_EVALUATED: Final[Mapping[type, Callable[[Any, Mapping[str, Any]], Any]]] = MappingProxyType(
+_COMPILED: Final[Mapping[type, Callable[[Any, Compiled], Code]]] = MappingProxyType(
     {
-        Literal_: lambda expr, names: _bounded(expr.value, expr, names),
-        Ref: lambda expr, names: _bounded(_look_up(expr.path, names), expr, names),
+        Literal_: _literal,
+        Ref: _reference,
         Let: _let,
-        LetRef: lambda expr, names: names[expr.path[0]].resolve(),
-        Items: lambda expr, names: _all(expr.values, names),
+        LetRef: _let_reference,
+        Items: _items,
         RecordValue: _record,
         Unary: _unary,
-        Call: _called_value,
+        Call: _call,
         Binary: _binary,
         Get: _field,
         Data: _rows,
         Each: _each,
         AtElement: _verdict_at,
-        Branches: lambda expr, names: names[TREES][expr.tree],
+        Branches: _tree,
     }
 )
-"""Evaluation function of each class of expression; a lookup is faster than a series of `isinstance` checks."""
+"""The function that compiles each class of expression."""
 
 
 # Watchdog of long evaluations

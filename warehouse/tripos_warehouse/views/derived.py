@@ -215,10 +215,10 @@ ENUMERATED_TABLES = tuple(_FOUND)
 
 
 def _query(table: str, source: str) -> str:
-    """Return the query of the values of a table. `source` is a `from` item with its rows."""
+    """Return the query of the values of a table; some are repeated. `source` is a `from` item with its rows."""
     columns, values = _FOUND[table]
     return f"""with found as (select distinct {columns} from {source})
-      select distinct benchmark, "column", value from ({values}) where value is not null order by all"""
+      select benchmark, "column", value from ({values}) where value is not null"""
 
 
 def stored_values(
@@ -229,10 +229,9 @@ def stored_values(
 
     `others` has, for tables of which the values of some rows are known, a query of the other rows and the known values.
     """
-    values: set[Value] = set()
-    for table in ENUMERATED_TABLES:
-        source, known = others.get(table, (f"main.{table}", ()))
-        values |= {*known, *connection.execute(_query(table, source)).fetchall()}
+    sources = {table: others.get(table, (f"main.{table}", ())) for table in ENUMERATED_TABLES}
+    query = " union all ".join(f"({_query(table, source)})" for table, (source, _) in sources.items())
+    values: set[Value] = {*connection.execute(query).fetchall()}.union(*(known for _, known in sources.values()))
     by_benchmark: dict[str, dict[str, list[str]]] = {}
     for benchmark, column, value in sorted(values):
         by_benchmark.setdefault(benchmark, {}).setdefault(column, []).append(value)
@@ -256,7 +255,7 @@ def read_values(
                 by_part[part] = [(benchmark, column, value) for benchmark, column, value in rows]
                 continue
             files.verify(part)
-            by_part[part] = connection.execute(_query(table, _source([part]))).fetchall()
+            by_part[part] = sorted({*connection.execute(_query(table, _source([part]))).fetchall()})
             content = json.dumps(by_part[part], ensure_ascii=False).encode()
             files.write(name, partial(_write, content))
     return by_part

@@ -360,6 +360,8 @@ def latest_rows(connection: Connection, of: PlanSteps, *, partly: bool = False) 
       qualify row_number() over (partition by scenario, model, other order by {LATEST}) = 1"""
     parts = tuple(ScenarioRows(*row) for row in connection.execute(f"from ({chosen}) order by all").fetchall())
     rows = RunRows(of, parts, None, several=False, partly=partly)
+    if len({part.run_id for part in parts}) < 2:
+        return rows
     repeated = f"""select count(*) > 0 from (
       select 1 from ({steps}) as step semi join ({rows.shown}) as shown on {_SHOWN}
       group by step.scenario, step.fingerprint, step.binding having count(distinct step.run_id) > 1)"""
