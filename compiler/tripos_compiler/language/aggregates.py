@@ -890,7 +890,12 @@ _ALL: tuple[AggregateFunction, ...] = (
 
 AGGREGATES: dict[str, AggregateFunction] = {aggregate.name: aggregate for aggregate in (*_ALL, *SET_AGGREGATES)}
 """Aggregates by name."""
-MEAN = AGGREGATES["mean"]
+MEAN, WEIGHTED_MEAN = AGGREGATES["mean"], AGGREGATES["weighted_mean"]
+SUMS = ("sum", MEAN.name)
+"""The aggregates of scores whose quotient is a mean of quotients."""
+OF_PRODUCTS = {"values": "products"}
+"""The setting of a weighted mean whose values are multiplied by their weights already, as in sum(a * w) / sum(w). No
+spec can give it."""
 RATIOS = {aggregate.ratio: aggregate for aggregate in AGGREGATES.values() if aggregate.ratio is not None}
 """The aggregates that are a quotient of two others, by the names of these."""
 
