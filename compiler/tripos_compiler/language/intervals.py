@@ -18,7 +18,7 @@ from typing import Final
 from tripos_compiler.language.aggregates import AGGREGATES, OF_PRODUCTS
 from tripos_compiler.language.scored_values import ScoredStep, ScoringStep, scored_inputs, scored_values_of
 from tripos_compiler.library.calls import arguments_of
-from tripos_compiler.library.function import Shape
+from tripos_compiler.library.function import Evaluation, Shape
 from tripos_compiler.library.ranges import (
     ANY,
     COMPUTED,
@@ -503,7 +503,7 @@ def _quotient(ranges: Ranges, scenario: Scenario, expr: Expr, divisor: Expr) -> 
             for one, other in ((left, right), (right, left)):
                 if (quotient := _quotient(ranges, scenario, one, divisor)) is not None:
                     return quotient * ranges.of(scenario, other)
-        case Call(function="choose"):
+        case Call(function=name) if name in FUNCTIONS and FUNCTIONS[name].evaluation is Evaluation.CHOICE:
             branches = list(arguments_of(expr).values())[1:]
             quotients = [_quotient(ranges, scenario, branch, divisor) for branch in branches]
             known = [quotient for quotient in quotients if quotient is not None]
