@@ -62,8 +62,8 @@ def fill(path: str, value: int = 7, **changes: object) -> None:
     """Return every grade that is asked for, and then change cells by their address."""
     book = load_workbook(path)
     sheet = grades_sheet(book)
-    for key in ("mark:CLEAR", "mark:RIGHT"):
-        for cell in cells(sheet, key):
+    for key in [cell.value for cell in sheet[1] if str(cell.value).startswith("mark:")]:
+        for cell in cells(sheet, str(key)):
             if not cell.protection.locked:
                 cell.value = value
     for address, changed in changes.items():

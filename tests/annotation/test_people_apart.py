@@ -125,6 +125,46 @@ def test_six_replies_graded_by_two_people_move_no_figure_of_the_judge(
     assert figures_of_the_page(tmp_path / "after") == page and len(page["marks"]) > 2 * 48
 
 
+POINTS = """benchmark points "1.0.0" { languages en }
+role candidate compared
+role judge panel
+dataset item from "points.jsonl" { question text, points integer }
+scorer mark(reply: text, points: integer) by judge { prompt "{{ reply }} of {{ points }}", gives 0..points }
+scenario exam {
+  over item
+  ask reply by candidate { prompt "{{ item.question }}" }
+  score mark  = mark(reply.text, item.points)
+  score share = mark(reply.text, item.points) / item.points
+  measure marks  = mean(mark)
+  measure shares = mean(share)
+  measure long   = mean(length(reply.text))
+}
+"""
+
+
+def test_a_report_says_which_figures_the_grades_of_people_do_not_reach(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = ({"question": f"What is {number}?", "points": 2 + number % 3} for number in range(8))
+    Path("points.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+    Path("points.tripos").write_text(POINTS, "utf-8")
+    assert tripos("run", "points.tripos", "--model", "mock/careful", "--role", "judge=mock/careful:j").code == 0
+    before = {name: each["rows"] for name, each in measures(tripos).items()}
+    assert "computed from the judge" not in tripos("report").out
+    assert tripos("annotate", "--name", "anna", "--sample", "6").code == 0
+    fill("anna.xlsx", 1)
+    assert tripos("annotate", "--take", "anna.xlsx").code == 0
+    after = measures(tripos)
+    assert rounded({name: each["rows"] for name, each in after.items()}) == rounded(before)
+    assert after["exam.marks"]["people"] and not after["exam.shares"].get("people")
+    shown = " ".join(tripos("report").out.split())
+    assert (
+        "the scores of `exam.shares` are computed from the judge's" in shown and "a measure of `mark` itself" in shown
+    )
+    assert shown.count("computed from the judge's") == 1
+
+
 def test_people_have_their_own_values_beside_those_of_the_judge(
     spec: Path, tripos: Command, once: Command, grade: Callable[[], None]
 ) -> None:

@@ -493,6 +493,9 @@ measure size = mean(size)DIRECTION
         (" lower is better", ("--fail-on", "worse"), 0, []),
         (" lower is better", ("--fail-on", "undecided"), 0, []),
         (" higher is better", ("--fail-on", "worse", "--within", "size=1000"), 0, []),
+        ("", ("--fail-on", "worse", "--within", "1000"), 0, []),
+        ("", ("--fail-on", "worse"), 100, ["nothing says of any row which way it is better, so none can be worse"]),
+        ("", ("--fail-on", "undecided"), 100, ["measure size: differs, and nothing says which way it is better"]),
         (" higher is better", ("--fail-on", "worse", "--within", "size=0.001"), 100, ["measure size: different"]),
     ],
 )
@@ -511,11 +514,14 @@ def test_a_comparison_is_a_gate(
     Path("sure.tripos").write_text(SURE.replace("DIRECTION", direction), "utf-8")
     assert tripos("run", "sure.tripos", "--model", "baseline/echo,baseline/constant:w").code == 0
     data = tripos("compare", *arguments, "--json")
-    measures = [name for name in data.data["failed"] if name.startswith("measure")]
-    assert (data.code, measures) == (code, failed)
+    assert data.code == code
+    assert [name for name in data.data["failed"] if name.startswith("measure") or name in failed][-1:] == failed
     shown = tripos("compare", *arguments)
     assert shown.code == code
     assert all(name in shown.out for name in failed)
+    unsaid = bool(arguments) and not direction and "--within" not in arguments
+    assert data.data["without_direction"] == (["size"] if unsaid else [])
+    assert ("write `higher is better`" in " ".join(shown.out.split())) == unsaid
 
 
 def test_a_comparison_of_nothing_is_no_pass(quiz: Path, tripos: Command, once: Command) -> None:

@@ -276,7 +276,7 @@ def test_the_empty_form_has_the_lines_of_the_filled_one(run: Path, tripos: Comma
     refused = tripos("plan", "tables.tripos", "--table", "bets")
     assert (refused.code, "did you mean `best`?" in refused.err) == (2, True)
     none = tripos("report", "--table", "main")
-    assert none.code == 2 and "declares no table" in none.err
+    assert none.code == 2 and "declares no table" in none.err and "`--spec`" in none.err
 
 
 def test_a_line_without_results_is_shown_as_such(run: Path, tripos: Command) -> None:

@@ -228,3 +228,35 @@ def _told(rows: list[Mapping[str, Any]]) -> list[str]:
     hidden = {"created_at", "run_id"}
     told = [{key: value for key, value in row.items() if key not in hidden} for row in rows]
     return sorted(json.dumps(row, sort_keys=True) for row in told)
+
+
+TALKS = {
+    "one reply": 'ask talk by candidate { prompt "{{ item.q }}", samples 2 }',
+    "prompts": "ask talk by candidate { prompts item.hints at most 3, samples 2 }",
+    "elements": 'ask talk by candidate each h in item.hints { prompt "{{ h }}", samples 2 }',
+}
+LATER = {
+    "one reply": 'ask later by candidate { prompt "{{ said }} {{ item.q }}", samples 3 after each talk }',
+    "prompts": 'ask later by candidate { system "{{ said }}", prompts item.hints at most 3, samples 3 after each talk }',
+    "elements": 'ask later by candidate each h in item.hints { prompt "{{ said }} {{ h }}", samples 3 after each talk }',
+}
+
+
+@pytest.mark.parametrize("first", TALKS)
+@pytest.mark.parametrize("then", LATER)
+def test_samples_after_each_reply_follow_an_ask_of_any_form(first: str, then: str, tmp_path: Path) -> None:
+    said, after = ("[e.text each e in talk]", "[e.text each e in later]")
+    spec = f"""benchmark after "1.0.0" {{ languages en }}
+role candidate compared
+dataset item from "items.jsonl" {{ q text, hints list<text> }}
+scenario one {{
+  over item
+  {TALKS[first]}
+  let said = join({said if first == "elements" else "[talk.text]"}, " ")
+  {LATER[then]}
+  score long = length(join({after if then == "elements" else "[later.text]"}, " "))
+}}
+"""
+    run = run_small(tmp_path, spec, {"items.jsonl": [{"q": "a", "hints": ["b", "c"]}]})
+    asked = Counter(row["step"] for row in run.table("samples"))
+    assert {(step.partition("(")[0], count) for step, count in asked.items()} == {("talk", 2), ("later", 6)}

@@ -24,7 +24,7 @@ from tripos_warehouse.measures.differences import ModelDifferences
 from tripos_warehouse.measures.measure_rows import text_of
 from tripos_warehouse.measures.sides import Cell, Side
 from tripos_warehouse.report import best_values, leaderboard, result_tables
-from tripos_warehouse.report.comparison import RunSide, compare, has_direction
+from tripos_warehouse.report.comparison import RunSide, better_direction, compare
 from tripos_warehouse.report.result_tables import filled_tables
 from tripos_warehouse.report.run_report import report
 from tripos_warehouse.statistics.estimate import Estimate
@@ -256,9 +256,39 @@ def test_a_table_of_results_agrees_with_comparisons_boards_and_bold_values(store
             assert not from_best[key].is_significant(of_models[best])
             if (measure.measure.name, cell, best) in bold:
                 assert all(others), (key, best)
-            elif has_direction(plan, measure.measure) and all(others):  # it is worse on the items that both have
+            elif better_direction(plan, measure.measure) and all(others):  # it is worse on the items that both have
                 found = [tests[measure.measure.name].difference(cell, best, model) for model in rows if model != best]
                 assert any((each.value or 0.0) < 0 for each in found if each is not None), (key, best)
+
+
+WAYS = {
+    "higher": (
+        "mean(right)", "median(CLEAR)", "sum(right)", "weighted_mean(right, length)",
+        "share(right)", "pass_at(1, right)", "max(mean(right) by level)",
+        "sqrt(mean(right))", "accuracy(answer.text, level)", "0.5 * mean(right) + 0.5 * share(right)", "above",
+        "1 - wrong", "harmonic_mean(mean(right), share(right))",
+    ),
+    "lower": ("1 - mean(right)", "-(mean(CLEAR) / 5)", "wrong", "2 * wrong"),
+    None: (
+        "mean(length)", "sum(won) / sum(length)", "weighted_mean(length, length)", "stdev(CLEAR)", "count(right)", "median(length)",
+        "above[hint: some] - above[hint: none]", "mean(right) + mean(length)", "mean(CLEAR) / mean(length)",
+        "abs(mean(right) - 0.5)", "brier(min(1, length(answer.text)), answer.text == level)",
+    ),
+}  # fmt: skip
+"""Figures of the scenario `sums`, by the way in which they are better."""
+
+
+def test_every_figure_has_the_direction_that_follows_from_what_it_is_made_of() -> None:
+    figures = [(way, figure) for way, figures in WAYS.items() for figure in figures]
+    measures = "".join(f"  measure m{place} = {figure}\n" for place, (_, figure) in enumerate(figures))
+    more = """  score won = choose(contains(answer.text, "4"), words(answer.text), 0)
+  measure above = mean(right)
+  measure wrong = mean(right) lower is better
+"""
+    spec = SPEC.replace("  measure total ", f"{more}{measures}  measure total ", 1)
+    plan = plan_of(compile_text(spec))
+    found = {measure.name: better_direction(plan, measure) for measure in plan.measures}
+    assert [(found[f"sums.m{place}"], figure) for place, (_, figure) in enumerate(figures)] == figures
 
 
 def test_a_value_is_not_bold_if_its_model_is_worse_on_the_items_that_both_have(store: Store) -> None:

@@ -10,8 +10,13 @@ import pytest
 from tests.lengths import sized
 from tests.warehouse.synthetic import Results, measured
 from tests.warehouse.test_measures import plan_with
+from tripos_compiler.plan import Measure
+from tripos_warehouse.measures.differences import model_differences
+from tripos_warehouse.measures.evaluation import evaluate
 from tripos_warehouse.measures.measure_rows import MeasureRow
+from tripos_warehouse.measures.sides import Side
 from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.connect import connect_run
 
 CELLS = ("some", "none")
 LEVELS = ("easy", "hard")
@@ -100,3 +105,75 @@ def test_a_sum_of_cells_has_one_interval_however_it_is_written(store: Store, see
     [cell] = [row for row in measured(store, plan, "sums.gain").rows if set(row.by) == {"easy", "some"}]
     [alone] = measured(store, plan, "sums.gain_of_easy").rows
     assert numbers(cell) == pytest.approx(numbers(alone), rel=1e-9, abs=1e-9)
+
+
+RATE, WON = "weighted_mean(mark, points)", "weighted_mean(right, points)"
+WEIGHTED = (
+    (RATE, "sum(won) / sum(points)", "mean(won) / mean(points)", "sum(won) * (1 / sum(points))"),
+    (f"100 * {RATE}", "100 * sum(won) / sum(points)", "sum(won) / (sum(points) / 100)", "100 * named"),
+    (f"1 - {WON}", "1 - sum(gained) / sum(points)", "-(sum(gained) / sum(points) - 1)"),
+    (f"sqrt({RATE})", "sqrt(sum(won) / sum(points))", "sqrt(named)"),
+    ("rate[level: easy] - rate[level: hard]", "quotient[level: easy] - quotient[level: hard]"),
+    ("mean(rate)", "mean(quotient)", "(rate[level: easy] + rate[level: hard]) / 2"),
+)
+"""Figures of weights, each in several notations."""
+
+
+def weighted(results: Results, dice: Random) -> None:
+    """Add scores of two models to items that have points, of which some are worth none, and lack some."""
+    heavy, lacking = dice.choice((1, 3, 30)), dice.choice((0.0, 0.0, 0.2))
+    for level in LEVELS:
+        for number in range(dice.randint(2, 12)):
+            item, points = f"{level} {number}", float(dice.choice((0, 1, 1, 2, 5, heavy)))
+            results.item("sums", item, axes={"level": level})
+            for model in results.models:
+                for sample in range(dice.randint(1, 2)):
+                    mark, right = dice.choice((0.0, 0.25, 0.5, 1.0)), float(dice.random() < 0.7)
+                    known = dice.random() >= lacking
+                    values = {"mark": mark, "right": right, "won": mark * points, "gained": right * points}
+                    for name, value in {**values, "points": points}.items():
+                        told = value if known else None
+                        results.add("sums", name, item, told, model=model, number=sample, arms={"hint": "none"})
+
+
+@pytest.mark.parametrize("seed", range(sized(2, 200)))
+def test_a_weighted_mean_has_one_interval_and_one_difference_however_it_is_written(store: Store, seed: int) -> None:
+    dice = Random(seed)
+    lines = [
+        "let points = length(answer.text)",
+        "let mark = min(max(answer.sum / 40, 0), 1)",
+        "score points = points",
+        "score mark = mark",
+        "score won = mark * points",
+        "score gained = choose(answer.sum == 42, points, 0)",
+        "measure rate = weighted_mean(mark, points) by level",
+        "measure quotient = sum(won) / sum(points) by level",
+        "measure named = sum(won) / sum(points)",
+    ]
+    names = [f"w{place}_{form}" for place, forms in enumerate(WEIGHTED) for form in range(len(forms))]
+    figures = [figure for forms in WEIGHTED for figure in forms]
+    plan = plan_with(*lines, *(f"measure {name} = {figure}" for name, figure in zip(names, figures, strict=True)))
+    results = Results(plan, models=("m", "n"))
+    weighted(results, dice)
+    results.write(store)
+    connection, _ = connect_run(store)
+    with connection:
+        side = Side(connection, plan, ("m", "n"))
+        measures = {measure.name: measure for measure in plan.measures}
+        for place, forms in enumerate(WEIGHTED):
+            one, *others = (measures[f"sums.w{place}_{form}"] for form in range(len(forms)))
+            expected, difference = told(side, one)
+            for other in others:
+                assert told(side, other)[0] == pytest.approx(expected, rel=1e-7, abs=1e-9), (one, other)
+                assert told(side, other)[1] == pytest.approx(difference, rel=1e-7, abs=1e-9), (one, other)
+
+
+def told(side: Side, measure: Measure) -> tuple[list[float], list[float]]:
+    """Return the numbers of a measure, and those of the difference of both models."""
+    rows = evaluate(side.connection, side.plan, measure).rows
+    differences = model_differences(side, measure).values()
+    parts = [(each.value, each.low, each.high, each.p) for each in differences]
+    return (
+        [number for row in rows for number in (*numbers(row), float(row.n), float(row.items))],
+        [-1e300 if number is None else number for part in parts for number in part],
+    )

@@ -24,6 +24,7 @@ from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.query.results import encode_answer
 from tripos_warehouse.report.comparison import (
     ChangeLine,
+    ComparedRow,
     Comparison,
     Equivalence,
     RunSide,
@@ -61,11 +62,12 @@ def main(context: Context) -> Outcome:
     if options.junit:
         write_xml(comparison_junit(one, two, comparison), options.junit)
     failures = _failures(comparison, options.fail_on) if options.fail_on else []
+    undirected = list(dict.fromkeys(row.name for row in _without_direction(comparison))) if options.fail_on else []
     caption = f"{two.run.benchmark} {two.run.version}"
     a, b = (f"{', '.join(side.models)} ({side.run.run_id})" for side in (one, two))
     return Outcome(
-        lambda: _data(one, two, changed, comparison) | {"failed": failures},
-        _text(one, two, changed, comparison, failures),
+        lambda: _data(one, two, changed, comparison) | {"failed": failures, "without_direction": undirected},
+        _text(one, two, changed, comparison, failures, undirected),
         {"csv": lambda: encode_answer(pa.Table.from_pylist(_data(one, two, changed, comparison)["rows"]), "csv")},
         lambda: comparison_tables(comparison, caption, a, b),
         exit_code=ExitCode.EXPECTATION_FAILED if failures else ExitCode.SUCCESS,
@@ -73,26 +75,53 @@ def main(context: Context) -> Outcome:
 
 
 def _failures(comparison: Comparison, fail_on: str) -> list[str]:
-    """Return a line for each figure that fails the comparison; with `undecided`, also for those that show nothing or
-    cannot be compared."""
+    """Return a line for each figure that fails the comparison, and one if nothing can fail since no row has a
+    direction; with `undecided`, also for those that show nothing, cannot be compared, or differ without a
+    direction."""
     named = [
         (f"{section.kind} {row.name} ({row.of})" if row.of else f"{section.kind} {row.name}", row)
         for section in comparison.sections
         for row in section.rows
     ]
     failures = [f"{name}: {row.regression}" for name, row in named if row.regression is not None]
+    if named and not any(row.graded or row.equivalence is not None for _, row in named):
+        failures.append("nothing says of any row which way it is better, so none can be worse")
     if fail_on == "undecided":
         failures += [f"{name}: undecided" for name, row in named if row.regression is None and row.is_undecided]
+        failures += [
+            f"measure {row.name}: differs, and nothing says which way it is better"
+            for row in _without_direction(comparison)
+            if row.is_apart
+        ]
         failures += [f"measure {name}: not compared, {why}" for name, why in comparison.unpaired]
         failures += [] if named else ["nothing is compared"]
     return failures
 
 
+def _without_direction(comparison: Comparison) -> list[ComparedRow]:
+    """Return the rows of measures that cannot be worse: they have no margin, and nothing says which way is better."""
+    rows = (row for section in comparison.sections if section.kind == "measure" for row in section.rows)
+    return [row for row in rows if not row.graded and row.equivalence is None]
+
+
 def _text(
-    one: RunSide, two: RunSide, changed: list[ChangeLine], comparison: Comparison, failures: list[str]
+    one: RunSide,
+    two: RunSide,
+    changed: list[ChangeLine],
+    comparison: Comparison,
+    failures: list[str],
+    undirected: list[str],
 ) -> Iterator[str]:
     ending = ["", "failed:", *(f"  {failure}" for failure in failures)] if failures else []
-    for line in (*_head(one, two, changed), *render_comparison(comparison, table_width()), *ending):
+    notes: list[str] = []
+    if undirected:
+        names = ", ".join(f"`{name}`" for name in undirected)
+        text = localized(
+            f"note: nothing says which way {names} is better, so it cannot be worse: write `higher is better` or"
+            " `lower is better` behind the measure"
+        )
+        notes = ["", *fold(text, table_width())]
+    for line in (*_head(one, two, changed), *render_comparison(comparison, table_width()), *notes, *ending):
         yield from _fit(line)
 
 

@@ -91,7 +91,7 @@ def main(context: Context) -> Outcome:
     with python_refused(context.trust.untrusted):
         report = make_report(store, options.run, plan, options.only)
     if declared is not None:
-        return _declared_tables(store, report, options.table)
+        return _declared_tables(store, report, options.table, of_run=options.spec is None)
     tables = _figure_tables(store, report) if options.confusion else ()
     items = _items(store, report) if options.items else ()
     best = _best_values(store, report) if form in PAPER_FORMATS else frozenset()
@@ -149,9 +149,10 @@ def make_report(store: Store, run_id: str | None, plan: Plan | None = None, want
         return report_of(connection, select_treatments(own, only), run, only)
 
 
-def _declared_tables(store: Store, report: Report, wanted: Sequence[str]) -> Outcome:
-    """Return the wanted tables of a benchmark, or all, with the results that a report is of."""
-    declared = find_tables(report.plan, wanted)
+def _declared_tables(store: Store, report: Report, wanted: Sequence[str], *, of_run: bool) -> Outcome:
+    """Return the wanted tables of a benchmark, or all, with the results that a report is of. `of_run` if its plan is
+    the one that the run has kept."""
+    declared = find_tables(report.plan, wanted, of_run=of_run)
     sums = not needs_single_scores(declared)
     connection, _ = connect_run(store, report.run.run_id, report.plan, report.only, sums=sums)
     with connection:

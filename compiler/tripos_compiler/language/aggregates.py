@@ -142,6 +142,9 @@ class AggregateFunction:
     lists too, or it takes none."""
     both_orders: bool = False
     """Whether it compares the verdicts on two replies in both orders."""
+    higher_is_better: bool = False
+    """Whether a higher value is better whatever it takes, as of a share of right answers. A mean of grades is better
+    when higher because its grades are."""
     table: Literal["confusion", "reliability"] | None = None
     """The table that shows how it comes about."""
 
@@ -260,6 +263,7 @@ SET_AGGREGATES: tuple[AggregateFunction, ...] = (
         "Papineni et al., BLEU, 2002; as sacreBLEU computes it, Post, 2018",
         between(0.0, 100.0),
         influence=_DRAWN_INFLUENCE,
+        higher_is_better=True,
         label="BLEU of all texts",
         chinese="全部文本的 BLEU",
     ),
@@ -273,6 +277,7 @@ SET_AGGREGATES: tuple[AggregateFunction, ...] = (
         "Popović, chrF, 2015, and chrF++, 2017; as sacreBLEU computes it",
         between(0.0, 100.0),
         influence=_DRAWN_INFLUENCE,
+        higher_is_better=True,
         label="chrF of all texts",
         chinese="全部文本的 chrF",
     ),
@@ -297,6 +302,7 @@ SET_AGGREGATES: tuple[AggregateFunction, ...] = (
         between(-1.0, 1.0),
         missing=("skip", "fail"),
         influence=_LEFT_OUT_INFLUENCE,
+        higher_is_better=True,
         label="correlation of classes (Matthews)",
         chinese="类别的相关系数（Matthews）",
         takes_elements=True,
@@ -358,6 +364,7 @@ SET_AGGREGATES: tuple[AggregateFunction, ...] = (
         between(0.0, 1.0),
         missing=_SKIP_ONLY,
         influence=_LEFT_OUT_INFLUENCE,
+        higher_is_better=True,
         label="area under the ROC curve",
         chinese="ROC 曲线下面积",
         takes_elements=True,
@@ -374,6 +381,7 @@ SET_AGGREGATES: tuple[AggregateFunction, ...] = (
         between(0.0, 1.0),
         missing=_SKIP_ONLY,
         influence=_LEFT_OUT_INFLUENCE,
+        higher_is_better=True,
         label="win rate at equal lengths",
         chinese="长度相同时的胜率",
         error="jackknife",
@@ -549,6 +557,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         "",
         _SHARE,
         influence=_AS_MEAN_INFLUENCE,
+        higher_is_better=True,
         label="share of right answers",
         chinese="正确率",
         mean_of="rows",
@@ -588,6 +597,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         _CLASSIFIED,
         _SHARE,
         influence=_RATIO_INFLUENCE,
+        higher_is_better=True,
         label="precision",
         chinese="精确率",
         takes_elements=True,
@@ -602,6 +612,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         _CLASSIFIED,
         _SHARE,
         influence=_RATIO_INFLUENCE,
+        higher_is_better=True,
         label="recall",
         chinese="召回率",
         takes_elements=True,
@@ -616,6 +627,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         _CLASSIFIED,
         _SHARE,
         influence=_RATIO_INFLUENCE,
+        higher_is_better=True,
         label="F1",
         chinese="F1",
         takes_elements=True,
@@ -633,6 +645,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         "scikit-learn computes it",
         _SHARE,
         influence="the mean over classes of what it is for `recall`",
+        higher_is_better=True,
         label="balanced accuracy",
         chinese="平衡准确率",
         takes_elements=True,
@@ -824,6 +837,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         _SHARE,
         missing=_SKIP_ONLY,
         influence="as a mean: a comparison is 1, 0 or ½ to each of its two models",
+        higher_is_better=True,
         label="share of comparisons won",
         chinese="比较的胜率",
         correctable=True,
@@ -841,6 +855,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         missing=_SKIP_ONLY,
         influence="its part of the gradient of the likelihood, by the inverse of the information (the sandwich; White, "
         "1982)",
+        higher_is_better=True,
         label="strength (Bradley–Terry)",
         chinese="强度（Bradley–Terry）",
         correctable=True,
@@ -890,7 +905,12 @@ _ALL: tuple[AggregateFunction, ...] = (
 
 AGGREGATES: dict[str, AggregateFunction] = {aggregate.name: aggregate for aggregate in (*_ALL, *SET_AGGREGATES)}
 """Aggregates by name."""
-MEAN = AGGREGATES["mean"]
+MEAN, WEIGHTED_MEAN = AGGREGATES["mean"], AGGREGATES["weighted_mean"]
+SUMS = ("sum", MEAN.name)
+"""The aggregates of scores whose quotient is a mean of quotients."""
+OF_PRODUCTS = {"values": "products"}
+"""The setting of a weighted mean whose values are multiplied by their weights already, as in sum(a * w) / sum(w). No
+spec can give it."""
 RATIOS = {aggregate.ratio: aggregate for aggregate in AGGREGATES.values() if aggregate.ratio is not None}
 """The aggregates that are a quotient of two others, by the names of these."""
 

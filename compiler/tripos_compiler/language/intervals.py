@@ -15,10 +15,10 @@ from dataclasses import field, replace
 from functools import cached_property
 from typing import Final
 
-from tripos_compiler.language.aggregates import AGGREGATES
+from tripos_compiler.language.aggregates import AGGREGATES, OF_PRODUCTS
 from tripos_compiler.language.scored_values import ScoredStep, ScoringStep, scored_inputs, scored_values_of
 from tripos_compiler.library.calls import arguments_of
-from tripos_compiler.library.function import Shape
+from tripos_compiler.library.function import Evaluation, Shape
 from tripos_compiler.library.ranges import (
     ANY,
     COMPUTED,
@@ -446,6 +446,8 @@ def _aggregate_range(plan: Plan, figure: Aggregate, missing: Missing) -> Interva
     else:
         scored = scored_inputs(scored_values_of(plan), figure)
         of = scored_range(plan, scored[0]) if scored and scored[0].kind != "compare" else ANY
+        if figure.named == OF_PRODUCTS:
+            of = quotient_range(plan, *scored) or ANY
         if figure.of_condition:
             of = SHARE
         if missing == "zero":
@@ -466,6 +468,47 @@ def scored_range(plan: Plan, scored: ScoredStep) -> Interval:
             else:
                 intervals.append(ranges.of_step(scenario, step))
     return enclosing_range(intervals) if intervals else ANY
+
+
+def quotient_range(plan: Plan, scored: ScoredStep, divisor: ScoredStep) -> Interval | None:
+    """Return the range of scores divided by others of the same replies of which each is a multiple, such as that of a
+    for a * w and w; None for other scores."""
+    ranges = ranges_of(plan)
+    found: list[Interval] = []
+    for scenario in scored.scenarios:
+        over, under = (
+            [step.single for step in scenario.steps if step in values.steps and isinstance(step, Score | Column)]
+            for values in (scored, divisor)
+        )
+        for quotient in (_quotient(ranges, scenario, one, other) for one in over for other in under):
+            if quotient is None:
+                return None
+            found.append(quotient)
+    return enclosing_range(found) if found else None
+
+
+def _quotient(ranges: Ranges, scenario: Scenario, expr: Expr, divisor: Expr) -> Interval | None:
+    """Return the range of an expression by one of its factors; None if the divisor is no factor of it."""
+    if expr == divisor:
+        return Interval.point(1.0)
+    match expr:
+        case Literal_(value=0):
+            return Interval.point(0.0)
+        case Unary(operator="-", value=value):
+            quotient = _quotient(ranges, scenario, value, divisor)
+            return None if quotient is None else -quotient
+        case Binary(operator="and", left=left, right=right) if divisor in (left, right):
+            return SHARE
+        case Binary(operator="*", left=left, right=right):
+            for one, other in ((left, right), (right, left)):
+                if (quotient := _quotient(ranges, scenario, one, divisor)) is not None:
+                    return quotient * ranges.of(scenario, other)
+        case Call(function=name) if name in FUNCTIONS and FUNCTIONS[name].evaluation is Evaluation.CHOICE:
+            branches = list(arguments_of(expr).values())[1:]
+            quotients = [_quotient(ranges, scenario, branch, divisor) for branch in branches]
+            known = [quotient for quotient in quotients if quotient is not None]
+            return enclosing_range(known) if len(known) == len(quotients) else None
+    return None
 
 
 def metric_range(metric: Metric) -> Interval:

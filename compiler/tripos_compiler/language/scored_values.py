@@ -32,6 +32,7 @@ from tripos_compiler.plan import (
     Scorer,
     Treatment,
     Type,
+    Verdict,
 )
 from tripos_compiler.source.data_classes import dataclass
 
@@ -249,6 +250,18 @@ def scored_inputs(values: ScoredValues, figure: Aggregate) -> tuple[ScoredStep, 
 def judged_steps(scored: ScoredStep) -> list[Grade]:
     """Return the grades among the steps of scored values."""
     return [step for step in scored.steps if isinstance(step, Grade)]
+
+
+def computed_from(scored: ScoredStep) -> set[str]:
+    """Return the scorers from whose verdicts scored values are computed, without those whose verdict is the value."""
+    return {
+        step.scorer
+        for scenario in scored.scenarios
+        for score in scored.steps
+        if isinstance(score, Score | Column) and not (isinstance(score, Score) and score.judge is not None)
+        for step in scenario.steps
+        if isinstance(step, Verdict) and step.name in score.needs
+    }
 
 
 def conversations_before(scored: ScoredStep) -> dict[str, int]:

@@ -114,9 +114,20 @@ def lower_continued(steps: Steps, statement: Statement, role: Name) -> str | Non
         if binding is not None and binding.is_error:
             program.diagnostics.follows()
             return None
+        if steps.parts_of(name.text):
+            message = f"`{name.text}` asks several times, and cannot be continued"
+            help_ = f"ask what follows in `{name.text}` itself, or have both roles talk in a `converse`"
+            program.diagnostics.error(
+                "E0301",
+                message,
+                name.span,
+                Label(steps.model_steps[steps.parts_of(name.text)[0]].span, "the ask"),
+                help=help_,
+            )
+            return None
         help_ = suggest(
             name.text,
-            [step.name for step in steps.lowered if isinstance(step, Ask | Converse)],
+            [step.name for step in steps.lowered if isinstance(step, Ask | Converse) and step.name in steps.scope],
             "name an `ask` or a `converse` step that stands before",
         )
         program.diagnostics.error(
@@ -774,20 +785,22 @@ def _with_samples_after(
         return ask, None
     program = steps.program
     built_on = transitive_dependencies(steps.lowered, direct_dependencies(ask) | steps.uses(_source(repeated)))
-    declared = steps.model_steps.get(step.text)
-    if declared is None:
-        help_ = suggest(step.text, steps.model_steps, "name a step above that this ask builds on")
+    parts = steps.parts_of(step.text)
+    if not parts:
+        known = {name.text for name in steps.model_steps.values()}
+        help_ = suggest(step.text, known, "name a step above that this ask builds on")
         program.diagnostics.error("E0201", f"there is no step `{step.text}`", step.span, help=help_, unknown=step.text)
         return ask, None
+    declared = steps.model_steps[parts[0]]
     program.index.use(step.span, declared.span)
-    if step.text not in built_on:
+    if not built_on & set(parts):
         message = f"`{ask.name}` does not build on `{step.text}`"
         help_ = f"`continue {step.text}`, use it in the prompt, or write `samples {ask.samples}`"
         program.diagnostics.error("E0301", message, step.span, Label(declared.span, "the step"), help=help_)
         return ask, None
-    counted = transitive_dependencies(steps.lowered, {step.text})
+    counted = transitive_dependencies(steps.lowered, set(parts))
     times = max(getattr(step, "repeat", getattr(step, "samples", 1)) for step in steps.lowered if step.name in counted)
-    return ask.model_copy(update={"samples": ask.samples * times}), SamplesAfter(ask.samples, step.text)
+    return ask.model_copy(update={"samples": ask.samples * times}), SamplesAfter(ask.samples, parts[0])
 
 
 def _check_secrets(steps: Steps, statement: Statement) -> None:

@@ -75,7 +75,7 @@ class RepeatBound:
 
 @dataclass(frozen=True)
 class SamplesAfter:
-    """`samples count after each step` of an ask."""
+    """`samples count after each step` of an ask. Of an ask of several turns or elements, `step` is the first."""
 
     count: int
     step: str
@@ -169,6 +169,11 @@ class Steps:
     def place(self, step: Step) -> Name:
         """Return the declared name of a lowered step that calls a model."""
         return self.places.get(id(step), self.model_steps[step.name])
+
+    def parts_of(self, name: str) -> list[str]:
+        """Return the names of the lowered steps of a declared step that calls a model: several for an ask of several
+        turns or elements."""
+        return [part for part, declared in self.model_steps.items() if declared.text == name]
 
     def asks_named(self, name: str) -> list[Ask]:
         """Return the lowered asks of a name: several only if no arm has more than one of them."""

@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from tripos_compiler.language.aggregates import is_of_all_models
+from tripos_compiler.language.aggregates import OF_PRODUCTS, is_of_all_models
 from tripos_compiler.language.intervals import ranges_of
 from tripos_compiler.language.scored_values import ScoredStep, conversations_before
 from tripos_compiler.plan import Aggregate, ChoiceType, Compare, Grade, Metric, Plan, Plugin, Type
@@ -164,6 +164,7 @@ BELOW, NO_WEIGHT = "a weight is below 0", "all weights are 0"
 def weighted_mean(leaf: LeafRows) -> FigureTables:
     """Return the tables of the mean of values with one weight each; rows with the weight 0 are ignored."""
     value = "coalesce(value, 0)" if leaf.missing == "zero" else "value"
+    value = "value / weight" if leaf.figure.named == OF_PRODUCTS else value
     rows = leaf.parts.add(
         "rows",
         f"""select * exclude (value), case when weight > 0 and least >= 0 then {value} end as value,

@@ -24,7 +24,7 @@ import numpy as np
 from tripos_compiler.plan import Measure, Plan
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.measures.evaluation import CorrectedInputs, InputsByCell, corrected_inputs
+from tripos_warehouse.measures.evaluation import CorrectedInputs, InputsByCell, corrected_inputs, evaluate
 from tripos_warehouse.measures.jackknife import Jackknife, over_items
 from tripos_warehouse.measures.paired_scores import (
     PairedScores,
@@ -32,6 +32,7 @@ from tripos_warehouse.measures.paired_scores import (
     paired_figure,
     read_scores,
 )
+from tripos_warehouse.measures.products import same_value, weighted_form
 from tripos_warehouse.measures.random_facets import FacetedMeans
 from tripos_warehouse.measures.sides import (
     Cell,
@@ -86,7 +87,11 @@ def measure_differences(
         differences = paired_differences(plan, measure, figure, pairs, items)
         if differences or figure.times is None:
             return differences
-    estimator = _estimator(b, measure, shared_items([a, b], measure) if items is None else items)
+    items = shared_items([a, b], measure) if items is None else items
+    if (weighted := _weighted_side([a, b], measure)) is not None:
+        plan, measure = weighted
+        a, b = (replace(side, plan=plan) for side in (a, b))
+    estimator = _estimator(b, measure, items)
     try:
         before = estimator.read(a)
         after = before if a.connection is b.connection and a.models == b.models else estimator.read(b)
@@ -127,7 +132,10 @@ def model_differences(
         if figure.times is None:
             return estimates
         pairs = [pair for pair in pairs if ((), *pair) not in estimates]
-    for shared, model_pairs in _by_shared_items(side, measure, pairs, items).items():
+    shared_pairs = _by_shared_items(side, measure, pairs, items)
+    if (weighted := _weighted_side([side], measure)) is not None:
+        side, measure = replace(side, plan=weighted[0]), weighted[1]
+    for shared, model_pairs in shared_pairs.items():
         pair_side = replace(side, models=tuple(sorted({model for pair in model_pairs for model in pair})))
         estimator = _estimator(side, measure, shared)
         try:
@@ -138,6 +146,26 @@ def model_differences(
             for difference in estimator.differences(data, data, [second], [first]):
                 estimates[difference.cell, first, second] = difference.difference
     return estimates
+
+
+def _weighted_side(sides: Sequence[Side], measure: Measure) -> tuple[Plan, Measure] | None:
+    """Return the weighted form of a measure (`weighted_form`) if it has one with the same values on all sides, and its
+    plan."""
+    weighted = weighted_form(sides[-1].plan, measure)
+    if weighted is None:
+        return None
+    for side in sides:
+        forms = ((side.plan, measure), weighted)
+        try:
+            plain, other = (
+                {(row.model, row.by): row.value for row in evaluate(side.connection, *form, values_only=True).rows}
+                for form in forms
+            )
+        except StoreError:
+            return None
+        if plain.keys() != other.keys() or not all(same_value(value, other[cell]) for cell, value in plain.items()):
+            return None
+    return weighted
 
 
 def _by_shared_items(

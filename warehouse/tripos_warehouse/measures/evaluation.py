@@ -36,7 +36,15 @@ from tripos_warehouse.measures.figures import (
     why_missing,
 )
 from tripos_warehouse.measures.measure_rows import MeasureRow, MeasureTable
-from tripos_warehouse.measures.products import log_of_product, product_of, product_rows, resolve_names, rows_of_cells
+from tripos_warehouse.measures.products import (
+    log_of_product,
+    product_of,
+    product_rows,
+    resolve_names,
+    rows_of_cells,
+    same_value,
+    weighted_form,
+)
 from tripos_warehouse.measures.query import Query, has_separate_scores
 from tripos_warehouse.measures.random_facets import generalized_rows
 from tripos_warehouse.measures.sides import Cell
@@ -257,6 +265,8 @@ def evaluate(
         rows = [_failed(connection, plan, measure, row) for row in rows]
     places = [dimension_place(plan, name) for name in measure.by]
     rows = _transform_intervals(connection, plan, measure, by_people, rows)
+    if not values_only and (weighted := weighted_form(plan, measure)) is not None:
+        rows = _of_weighted_form(rows, evaluate(connection, *weighted, by_people).rows)
     if measure.random:
         rows = generalized_rows(connection, plan, measure, by_people, rows)
     rows.sort(key=lambda row: ([place(value) for place, value in zip(places, row.by, strict=True)], row.model))
@@ -267,6 +277,17 @@ def _is_clustered(plan: Plan, measure: Measure) -> bool:
     """Return true if items of a measure may share a cluster."""
     scenarios = RowClusters(plan).scenarios
     return measure.scenario in scenarios if measure.scenario is not None else bool(scenarios)
+
+
+def _of_weighted_form(rows: Sequence[MeasureRow], weighted: Sequence[MeasureRow]) -> list[MeasureRow]:
+    """Return the rows of a measure, each as the row of its weighted form (`weighted_form`) if both have one value."""
+    by_cell = {(row.model, row.by): row for row in weighted}
+    found = []
+    for row in rows:
+        other = by_cell.get((row.model, row.by))
+        is_same = other is not None and same_value(row.value, other.value)
+        found.append(replace(other, value=row.value) if other is not None and is_same else row)
+    return found
 
 
 def _transform_intervals(

@@ -32,9 +32,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tripos_compiler.language.aggregates import AGGREGATES, AggregateFunction
-from tripos_compiler.language.intervals import metric_range, ranges_of
-from tripos_compiler.language.scored_values import ScoredStep
+from tripos_compiler.language.aggregates import AGGREGATES, OF_PRODUCTS, AggregateFunction
+from tripos_compiler.language.intervals import metric_range, quotient_range, ranges_of
+from tripos_compiler.language.scored_values import ScoredStep, scored_inputs, scored_values_of
 from tripos_compiler.library.ranges import ANY, SHARE, Interval, enclosing_range
 from tripos_compiler.plan import Aggregate, Grade, Missing, Plan
 from tripos_compiler.source.data_classes import dataclass
@@ -321,6 +321,9 @@ def leaf_scale(plan: Plan, figure: Aggregate, scored: ScoredStep, missing: Missi
     if figure.true_of or scored.kind == "compare":
         by_metric: dict[str, Interval] = {}
         overall_ends = SHARE
+    elif figure.named == OF_PRODUCTS:
+        values = scored_inputs(scored_values_of(plan), figure)
+        by_metric, overall_ends = {}, quotient_range(plan, *values) or ANY
     else:
         by_metric, overall_ends = _ranges(plan, scored)
     metrics = by_metric if "metric" in cut.dims and len(by_metric) > 1 else {}

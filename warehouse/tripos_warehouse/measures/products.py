@@ -10,9 +10,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import product as pairs_of
 
-from tripos_compiler.language.aggregates import RATIOS
-from tripos_compiler.language.intervals import figure_range
+from tripos_compiler.language.aggregates import OF_PRODUCTS, RATIOS, SUMS, WEIGHTED_MEAN
+from tripos_compiler.language.intervals import figure_range, quotient_range
 from tripos_compiler.language.scored_values import scored_inputs, scored_values_of
 from tripos_compiler.library.ranges import curve
 from tripos_compiler.library.signature import in_bounds
@@ -99,6 +100,97 @@ def pooled_mean(plan: Plan, figure: Figure, missing: Missing) -> Aggregate | Non
         return None
     [scored, *_] = scored_inputs(scored_values_of(plan), total)
     return None if scored.kind == "scorer" else total.model_copy(update={"function": mean.name})
+
+
+def weighted_form(plan: Plan, measure: Measure) -> tuple[Plan, Measure] | None:
+    """Return a measure with a weighted mean in place of each quotient sum(a * w) / sum(w), or the same of means, and
+    the plan with such measures. None if it has no such quotient.
+
+    The values of both forms are equal unless a weight is below 0, or a lacks a value where w has one; the caller
+    compares them.
+    """
+    if measure.random or measure.corrected:
+        return None
+    changed: dict[str, Measure] = {}
+    figure = _weighted_figure(plan, measure.figure, measure.missing, changed)
+    if figure == measure.figure and not changed:
+        return None
+    plan = plan.model_copy(update={"measures": tuple(changed.get(each.name, each) for each in plan.measures)})
+    return plan, _with_range(plan, measure, figure)
+
+
+def same_value(one: float | None, other: float | None) -> bool:
+    """Return true if two forms of a measure have one value, up to rounding."""
+    return one is not None and other is not None and math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)
+
+
+def _with_range(plan: Plan, measure: Measure, figure: Figure) -> Measure:
+    """Return a measure with another figure of the same value, and the range of that figure if it has none."""
+    low, high = figure_range(plan, figure, measure.missing).ends
+    ends = {"low": measure.low if low is None else low, "high": measure.high if high is None else high}
+    return measure.model_copy(update={"figure": figure, **ends})
+
+
+def _weighted_figure(plan: Plan, figure: Figure, missing: Missing, changed: dict[str, Measure]) -> Figure:
+    """Return a figure in weighted form (`weighted_form`), and add the measures in weighted form that it names to
+    `changed`."""
+    match figure:
+        case Measured(measure=name):
+            measure = named(plan.measures, name)
+            inner = _weighted_figure(plan, measure.figure, measure.missing, changed)
+            if inner != measure.figure:
+                changed[name] = _with_range(plan, measure, inner)
+        case Aggregate(of=inner) if inner is not None:
+            return figure.model_copy(update={"of": _weighted_figure(plan, inner, missing, changed)})
+        case Formula(values=values):
+            if (quotient := _weighted_quotient(plan, figure, missing)) is not None:
+                return quotient.model_copy(update={"by": figure.by})
+            parts = tuple(_weighted_figure(plan, value, missing, changed) for value in values)
+            return figure.model_copy(update={"values": parts}) if parts != values else figure
+    return figure
+
+
+def _weighted_quotient(plan: Plan, figure: Formula, missing: Missing) -> Aggregate | Formula | None:
+    """Return a product with a factor sum(a * w) and a divisor sum(w) as one with a weighted mean; None for any other
+    figure."""
+    if figure.operator not in ("*", "/") or missing != "skip":
+        return None
+    try:
+        powers = _product(plan, figure, missing)
+    except ArithmeticError:  # its constant is out of range
+        return None
+    if any(power not in (1, -1) for _, power in powers.powers.values()):
+        return None
+    over, under = ([each for each, power in powers.powers.values() if power == sign] for sign in (1, -1))
+    for one, other in pairs_of(over, under):
+        if (mean := _mean_of_quotients(plan, one, other)) is None:
+            continue
+        result: Aggregate | Formula = mean
+        for factor in (each for each in over if each is not one):
+            result = Formula(operator="*", values=(result, factor))
+        for divisor in (each for each in under if each is not other):
+            result = Formula(operator="/", values=(result, divisor))
+        if powers.constant != 1:
+            result = Formula(operator="*", values=(Constant(value=powers.constant), result))
+        return result
+    return None
+
+
+def _mean_of_quotients(plan: Plan, one: Figure, other: Figure) -> Aggregate | None:
+    """Return the weighted mean that equals sum(a * w) / sum(w), or the same quotient of means; None for other figures,
+    and for several metrics of a judge, which may have weights in a mean."""
+    if not (isinstance(one, Aggregate) and isinstance(other, Aggregate) and one.function in SUMS):
+        return None
+    same = {"values": one.values}
+    if one == other or one != other.model_copy(update=same) or one.of is not None or one.elements or one.of_condition:
+        return None
+    mean = one.model_copy(
+        update={"function": WEIGHTED_MEAN.name, "values": (*one.values, *other.values), "named": dict(OF_PRODUCTS)}
+    )
+    scored = scored_inputs(scored_values_of(plan), mean)
+    if any(each.kind == "scorer" or each.scores_elements for each in scored):
+        return None
+    return None if quotient_range(plan, *scored) is None else mean
 
 
 def rows_of_cells(plan: Plan, measure: Measure, rows: Sequence[MeasureRow], evaluated: Rows) -> list[MeasureRow]:

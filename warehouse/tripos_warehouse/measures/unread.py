@@ -83,7 +83,7 @@ def worst_ends(plan: Plan, measure: Measure) -> Ends | None:
     measures = measures_of(plan)
     both_signs = {True, False}
     signs_by_score: dict[str, set[bool]] = {}
-    for figure, sign in _leaves(plan, measure.figure, not measure.lower_is_better):
+    for figure, sign in signed_leaves(plan, measure.figure, not measure.lower_is_better):
         if sign is None:
             return None
         signs_by_score.setdefault(figure.values[0], set()).add(sign)
@@ -103,23 +103,25 @@ def worst_ends(plan: Plan, measure: Measure) -> Ends | None:
     return ends
 
 
-def _leaves(plan: Plan, figure: Figure, sign: bool | None) -> Iterator[tuple[Aggregate, bool | None]]:
+def signed_leaves(plan: Plan, figure: Figure, sign: bool | None) -> Iterator[tuple[Aggregate, bool | None]]:
     """Yield the aggregates of scores in a figure, each with its sign: true if a higher score is better, false if a
     higher score is worse, None if this is unknown. `sign` is that of the figure itself."""
     match figure:
         case Aggregate(of=None):
             yield figure, sign
         case Aggregate(of=inner, function=function) if inner is not None:
-            yield from _leaves(plan, inner, sign if declared_aggregate(function).rises else None)
+            yield from signed_leaves(plan, inner, sign if declared_aggregate(function).rises else None)
         case Measured(measure=name):
-            yield from _leaves(plan, next(measure.figure for measure in plan.measures if measure.name == name), sign)
+            yield from signed_leaves(
+                plan, next(measure.figure for measure in plan.measures if measure.name == name), sign
+            )
         case Formula(values=values):
             for value, part_sign in zip(values, _signs(figure, sign), strict=True):
-                yield from _leaves(plan, value, part_sign)
+                yield from signed_leaves(plan, value, part_sign)
 
 
 def _signs(figure: Formula, sign: bool | None) -> list[bool | None]:
-    """Return the sign of each part of a formula (`_leaves`), from the sign of the formula."""
+    """Return the sign of each part of a formula (`signed_leaves`), from the sign of the formula."""
     opposite = None if sign is None else not sign
     values = figure.values
     match figure.operator:

@@ -13,7 +13,7 @@ from tripos_warehouse.measures.differences import ModelDifferences, model_differ
 from tripos_warehouse.measures.measure_rows import UNFOLLOWED, MeasureRow, MeasureTable, followed_difference, text_of
 from tripos_warehouse.measures.sides import Cell, Side, items_by_model
 from tripos_warehouse.query.connection import Connection
-from tripos_warehouse.report.comparison import has_direction
+from tripos_warehouse.report.comparison import better_direction
 from tripos_warehouse.report.leaderboard import LEVEL, comparable_models, p_value
 from tripos_warehouse.report.run_report import Report
 from tripos_warehouse.report.tables import BestValue
@@ -32,7 +32,7 @@ def best_values(connection: Connection, report: Report) -> frozenset[BestValue]:
         (table.measure.name, cell, model)
         for table in report.measures
         if len({row.model for row in table.rows}) > 1
-        and has_direction(report.plan, table.measure)
+        and better_direction(report.plan, table.measure) is not None
         and not is_pooled(table.measure.figure, measures_of(report.plan))
         for cell, model in _best(connection, report.plan, report.run, table)
     )
@@ -40,7 +40,7 @@ def best_values(connection: Connection, report: Report) -> frozenset[BestValue]:
 
 def _best(connection: Connection, plan: Plan, run: RunRecord, table: MeasureTable) -> list[tuple[tuple[Any, ...], str]]:
     tests = model_tests(connection, plan, run, table)
-    sign = -1.0 if table.measure.lower_is_better else 1.0
+    sign = -1.0 if better_direction(plan, table.measure) == "lower" else 1.0
     cells: dict[tuple[Any, ...], list[MeasureRow]] = {}
     for row in table.rows:
         cells.setdefault(row.by, []).append(row)

@@ -16,13 +16,25 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from tripos_compiler.diagnostics.diagnostic import suggest
-from tripos_compiler.language.aggregates import is_of_all_models
+from tripos_compiler.language.aggregates import declared_aggregate, is_of_all_models
 from tripos_compiler.language.contexts import Clustering
-from tripos_compiler.language.figures import aggregates_of, measures_of
+from tripos_compiler.language.figures import aggregates_of, measures_of, walk
 from tripos_compiler.language.intervals import ranges_of
 from tripos_compiler.language.plan_diff import are_comparable, find_changes
 from tripos_compiler.language.scored_values import element_scores
-from tripos_compiler.plan import Aggregate, BoolType, Grade, IntegerType, Measure, NumberType, Plan, Score, Type
+from tripos_compiler.plan import (
+    Aggregate,
+    BoolType,
+    Grade,
+    IntegerType,
+    Measure,
+    Measured,
+    NumberType,
+    Plan,
+    Score,
+    Type,
+    named,
+)
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures.differences import measure_differences
@@ -37,11 +49,11 @@ from tripos_warehouse.measures.measure_rows import (
 from tripos_warehouse.measures.paired_scores import (
     PairedScores,
     mean_difference,
-    mean_of,
     paired_figure,
     paired_scores,
 )
 from tripos_warehouse.measures.sides import CellDifference, Side, items_without_scores
+from tripos_warehouse.measures.unread import signed_leaves
 from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.intervals import (
     NO_SPREAD,
@@ -447,12 +459,30 @@ def higher_is_better_scores(plan: Plan) -> set[str]:
     return computed | given
 
 
-def has_direction(plan: Plan, measure: Measure) -> bool:
-    """Return true if a spec says whether a higher value of a measure is better."""
-    if measure.directed or measure.corrected or measure.name in plan.benchmark.headline:
-        return True
-    mean = mean_of(measure.model_copy(update={"random": ()}))
-    return mean is not None and set(mean.values) <= higher_is_better_scores(plan)
+def better_direction(plan: Plan, measure: Measure) -> Literal["higher", "lower"] | None:
+    """Return whether a higher or a lower value of a measure is better; None if nothing says so.
+
+    It is what the spec says, or follows from the parts of the figure: from the grades and the scores that are true or
+    false of which they are made, with the sign that each has in it (`signed_leaves`), and from aggregates of which a
+    higher value is always better. It does not follow if one part has no direction, or if two have opposite ones.
+    """
+    if measure.lower_is_better:
+        return "lower"
+    if measure.higher_is_better or measure.corrected or measure.name in plan.benchmark.headline:
+        return "higher"
+    parts = walk(measure.figure, measures_of(plan))
+    if any(isinstance(part, Measured) and named(plan.measures, part.measure).directed for part in parts):
+        return None  # the compiler found that none follows
+    good = higher_is_better_scores(plan)
+    signs: set[bool | None] = set()
+    for figure, sign in signed_leaves(plan, measure.figure, True):
+        declared = declared_aggregate(figure.function)
+        is_of_good = figure.values[0] in good and not figure.of_condition
+        follows = declared.higher_is_better or (is_of_good and (declared.rises or declared.truth_only))
+        signs.add(sign if follows else None)
+    if len(signs) != 1 or None in signs:
+        return None
+    return "higher" if True in signs else "lower"
 
 
 def _row(name: str, of: str, difference: CellDifference, *, graded: bool, lower_is_better: bool = False) -> ComparedRow:
@@ -496,7 +526,7 @@ def _rows(one: RunSide, two: RunSide, measure: Measure, pairs: PairedScores) -> 
     """Return the rows of a measure: one for a mean of scores, in which all cells have the same weight, unless cells go
     by fields of items; otherwise one for each cell."""
     plan, mean = two.plan, _mean_of_all_cells(two.plan, measure)
-    graded = has_direction(plan, measure)
+    better = better_direction(plan, measure)
     equal_cells = f"each {' and '.join(mean.by)} alike" if mean is not None and mean.by else ""
     compared = measure if mean is None else measure.model_copy(update={"by": ()})
     return [
@@ -507,8 +537,8 @@ def _rows(one: RunSide, two: RunSide, measure: Measure, pairs: PairedScores) -> 
                 dimension_label(plan, name, value) for name, value in zip(compared.by, cell.cell, strict=True)
             ),
             cell,
-            graded=graded,
-            lower_is_better=measure.lower_is_better,
+            graded=better is not None,
+            lower_is_better=better == "lower",
         )
         for cell in measure_differences(one, two, compared, pairs=pairs)
     ]

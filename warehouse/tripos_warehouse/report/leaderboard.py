@@ -677,13 +677,18 @@ def _named(models: Sequence[str]) -> str:
 
 def _needed(first: str, second: str, board: Board) -> Iterator[str]:
     """Yield how many items, or clusters of items, would show the difference of two models with a power of 80 %, if it
-    is what it seems."""
+    is what it seems.
+
+    Differences that are shown stay so with more items, and Holm tests the next one at the level by the number of those
+    that are left.
+    """
     difference = board.differences[first][second]
     error, items = difference.standard_error, difference.clusters or difference.n
     if not difference.value or not error or not items:
         return
     shown = f"{abs(difference.value):.{decimals_of([difference.value, error])}f}"
-    needed = items_needed(difference.value, items * error**2).value
+    left = sum(each.p is None or each.p >= LEVEL for below in board.differences.values() for each in below.values())
+    needed = items_needed(difference.value, items * error**2, level=LEVEL / max(left, 1)).value
     if needed is None or needed > MOST_ITEMS:
         pair = f"{first} and {second}"
         yield f"it would take more than {MOST_ITEMS:,} items to show a difference of {shown} between {pair}"

@@ -93,6 +93,7 @@ Kind = Literal[
     "repeats",
     "items",
     "judges",
+    "computed_from_judges",
 ]
 
 

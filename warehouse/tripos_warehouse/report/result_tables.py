@@ -132,16 +132,21 @@ def needs_single_scores(tables: Sequence[ResultTable]) -> bool:
     return any(table.reference is not None or table.level is not None for table in tables)
 
 
-def find_tables(plan: Plan, names: Sequence[str]) -> list[ResultTable]:
+def find_tables(plan: Plan, names: Sequence[str], *, of_run: bool = False) -> list[ResultTable]:
     """Return the tables of a plan with these names, or all without names. Raises `TriposError` R0202 if one is
-    missing."""
+    missing; `of_run` if the plan is the one that a run has kept."""
     known = {table.name: table for table in plan.tables}
     title = f"`{plan.benchmark.name}` {plan.benchmark.version}"
     if not known:
-        raise TriposError("R0202", f"{title} declares no table", "write `table NAME { … }` in its spec")
+        help_ = "write `table NAME { … }` in its spec"
+        if of_run:
+            help_ = "write `table NAME { … }` in its spec, and name the spec with `--spec`: the run has an older one"
+        raise TriposError("R0202", f"{title} declares no table", help_)
     for name in names:
         if name not in known:
-            help_ = suggest(name, list(known), f"it has {', '.join(f'`{table}`' for table in known)}")
+            listed = ", ".join(f"`{table}`" for table in known)
+            text = f"it has {listed}; those of a spec that changed since the run need `--spec`"
+            help_ = suggest(name, list(known), text if of_run else f"it has {listed}")
             raise TriposError("R0202", f"{title} has no table `{name}`", help_)
     return [known[name] for name in names or known]
 

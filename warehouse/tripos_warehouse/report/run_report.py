@@ -21,10 +21,12 @@ from tripos_compiler.language.contexts import ArmSelection, Clustering
 from tripos_compiler.language.figures import (
     aggregates_of,
     is_sum_of_scores,
+    leaves_of,
     means_of_cells,
     measures_of,
     quotients_of_sums,
 )
+from tripos_compiler.language.scored_values import computed_from, scored_inputs, scored_values_of
 from tripos_compiler.plan import Aggregate, GeneratedDataset, Measure, Plan
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse import sql
@@ -399,6 +401,7 @@ def _report(connection: Connection, plan: Plan, run: RunRecord, only: ArmSelecti
             *uneven_sums,
             *_sums_over_judges(connection, plan),
             *_judges_alone(plan, by_people),
+            *_computed_from_judges(connection, plan),
         ),
         design_advice=tuple(find_design_advice(connection, plan, measure) for measure in headlines(plan)),
         only=only,
@@ -543,10 +546,40 @@ def _judges_alone(plan: Plan, by_people: Mapping[str, object]) -> Iterator[Remar
         )
     ]
     if correctable:
-        more = ["…"] if len(correctable) > MOST_NAMED else []
-        names = ", ".join([*(f"`{name}`" for name in correctable[:MOST_NAMED]), *more])
+        names = _named(correctable)
         text = f"people graded too, and judges alone make {names}: `corrected by people` makes one figure of both"
         yield Remark("judges", text)
+
+
+def _computed_from_judges(connection: Connection, plan: Plan) -> Iterator[Remark]:
+    """Yield the measures of scores that are computed from the verdict of a judge, if people graded what that judge
+    grades: their grades reach no such score."""
+    graded = {
+        scorer
+        for (scorer,) in connection.execute(
+            f"""select distinct scorer from {sql.name(plan.benchmark.name)}.scores
+            where starts_with(evaluator, {sql.text(HUMAN)}) and value is not null"""
+        ).fetchall()
+    }
+    values, measures = scored_values_of(plan), measures_of(plan)
+    found: dict[str, set[str]] = {}
+    for measure in plan.measures if graded else ():
+        inputs = (scored for leaf in leaves_of(measure.figure, measures) for scored in scored_inputs(values, leaf))
+        for scored in inputs:
+            for scorer in sorted(graded & computed_from(scored)):
+                found.setdefault(scorer, set()).add(measure.name)
+    for scorer, names in found.items():
+        listed = sorted(names)
+        text = (
+            f"people graded too, and the scores of {_named(listed)} are computed from the judge's verdicts alone: a"
+            f" measure of `{scorer}` itself has their grades"
+        )
+        yield Remark("computed_from_judges", text)
+
+
+def _named(names: Sequence[str]) -> str:
+    more = ["…"] if len(names) > MOST_NAMED else []
+    return ", ".join([*(f"`{name}`" for name in names[:MOST_NAMED]), *more])
 
 
 def _by_people(connection: Connection, plan: Plan, run: RunRecord) -> dict[str, MeasureTable]:

@@ -248,7 +248,11 @@ class Table:
         notes = [INTERVAL_NOTES[interval]] if self.has_intervals else []
         meanings = enumerate(zip(marks, self.marks, strict=False), 1)
         notes += [f"{mark}: {meaning}" for rank, (mark, meaning) in meanings if rank in ranks]
-        notes += [] if self.tested is None else [f"{DAGGER}: {self.tested}"]
+        if self.tested is not None:
+            shows_none = any(column.p_values for column in self.columns) and not any(
+                column.has_daggers for column in self.columns
+            )
+            notes.append(f"No value {self.tested}" if shows_none else f"{DAGGER}: {self.tested}")
         return [note if note.endswith((".", ":")) else f"{note}." for note in (*notes, *self.notes) if note]
 
 

@@ -447,7 +447,7 @@ def _layout_notes(table: Table, step: _Step) -> Iterator[str]:
     if not step.counts and (counts := counts_note(table)):
         yield counts
     half_widths = [
-        (half_width, column.number(half_width, row))
+        (half_width, column.number(half_width, row).lstrip("+"))
         for column in table.columns
         for row, cell in enumerate(column.cells)
         if isinstance(cell, Estimate) and (half_width := cell.half_width) is not None

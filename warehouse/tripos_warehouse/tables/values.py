@@ -96,7 +96,7 @@ def interval_text(estimate: Estimate, number: Callable[[float], str], interval: 
     if interval == "none" or estimate.low is None or estimate.high is None or estimate.half_width is None:
         return ""
     if interval == "pm":
-        return f"± {number(estimate.half_width)}"
+        return f"± {number(estimate.half_width).lstrip('+')}"
     return f"[{number(estimate.low)}, {number(estimate.high)}]"
 
 

@@ -7,7 +7,7 @@ a slice, as in `mean(gap * gap by q.kind)`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import get_args
 
@@ -96,6 +96,7 @@ def given_arguments(reading: FigureContext, call: CallExpr, function: AggregateF
     attempt, arguments = reading.program.diagnostics.attempt(), Arguments()
     columns: dict[str, tuple[Syntax, tuple[Syntax, ...] | None]] = {}
     free = list(function.parameters)
+    names = {argument.name.text for argument in call.arguments if argument.name is not None}
     for argument in _joined(call.arguments):
         if argument.name is not None and argument.name.text == "missing":
             _missing(reading, argument, function)
@@ -108,7 +109,7 @@ def given_arguments(reading: FigureContext, call: CallExpr, function: AggregateF
             if len(argument.elements) > 1:
                 reading.error("E0303", *several_values(argument, "write one condition: `where: a and b`"))
             continue
-        if (parameter := _parameter(reading, argument, free, function)) is None:
+        if (parameter := _parameter(reading, argument, free, names, function)) is None:
             continue
         free.remove(parameter)
         by = parameter.column and is_by(argument)
@@ -145,14 +146,17 @@ def _joined(arguments: tuple[Argument, ...]) -> list[Argument]:
 
 
 def _parameter(
-    reading: FigureContext, argument: Argument, free: list[AggregateParameter], function: AggregateFunction
+    reading: FigureContext,
+    argument: Argument,
+    free: list[AggregateParameter],
+    names: Collection[str],
+    function: AggregateFunction,
 ) -> AggregateParameter | None:
-    """Return the parameter that an argument fills. Parameters that are words must be passed by name."""
+    """Return the parameter that an argument fills: one without a name the first of those that no name in `names` fills.
+    Parameters that are words must be passed by name."""
     help_ = f"it is `{function.shown}`"
     if argument.name is None:
-        parameter = next(
-            (aggregate_parameter for aggregate_parameter in free if aggregate_parameter.kind != "word"), None
-        )
+        parameter = next((each for each in free if each.kind != "word" and each.name not in names), None)
         if parameter is None:
             reading.error("E0303", "this argument is one too many or misnamed", argument.span, help_)
         return parameter
