@@ -18,7 +18,7 @@ from tripos.cli.context import Context, Outcome
 from tripos.runs.provenance import MOST_NAMED, Finder, Row, Trace, TracedReply, find_trace, key_by_prefix
 from tripos.settings.options import JSON, ShowParameters
 from tripos.terminal import escape_controls, table_width, terminal_width
-from tripos_compiler.diagnostics.i18n import localized
+from tripos_compiler.diagnostics.i18n import localized, titles_language
 from tripos_compiler.diagnostics.text_format import duration, usd
 from tripos_compiler.errors import TriposError
 from tripos_compiler.plan import Ask, split_text_and_calls
@@ -129,7 +129,9 @@ class _TraceText:
                 yield from self.text(f"element {element_row['element_place']}", element_row["element_value"], most=2)
         if score.get("element_value") is not None:
             yield from self.text(f"element {score['element_place']}", score["element_value"], most=2)
-        title = "" if metric is None else f" ({metric.title.get('en') or next(iter(metric.title.values()))})"
+        language = titles_language()
+        text = None if metric is None else metric.title.get(language) or next(iter(metric.title.values()))
+        title = "" if text is None else f" ({text})"
         by = f" by {score['evaluator']}" if score["evaluator"] else ""
         yield from self.line("metric", f"{score['metric']}{title}, scorer {score['scorer']}{by}")
         yield from self.line("of", f"{score['model']}, in {score['scenario']} of {score['benchmark']}")
