@@ -30,6 +30,7 @@ from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.query.results import run_query
 from tripos_warehouse.tables.text import UNBOUNDED, fold, render_table, wrapped
 from tripos_warehouse.views.connect import connect
+from tripos_warehouse.views.given_ids import given_id_of
 from tripos_warehouse.views.run_rows import element_rows
 
 
@@ -154,7 +155,9 @@ class _TraceText:
         if item is None:
             yield from self.line("item", "not in the store")
             return
-        yield from self.line("item", f"{item['item_id']} of {item['dataset'] or 'the axes'}")
+        given = given_id_of(item["fields"])
+        named = item["item_id"] if given is None else f"{given} ({item['item_id']})"
+        yield from self.line("item", f"{named} of {item['dataset'] or 'the axes'}")
         context = ", ".join(f"{axis} {value}" for axis, value in dict(item["context"]).items())
         if context:
             yield from self.line("context", context)

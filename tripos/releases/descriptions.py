@@ -156,7 +156,7 @@ def citation_of(plan: Plan, license_: str, about: ReleaseToml, terms: CitationTe
         "cff-version": "1.2.0",
         "type": "dataset",
         "message": "Cite this benchmark as below.",
-        "title": plan.benchmark.title,
+        "title": _benchmark_title(plan),
         "version": plan.benchmark.version,
         "abstract": describe_measures(plan, about),
         "authors": [
@@ -189,7 +189,7 @@ def card_of(
     published = [item for item in items if item.path is not None]
     more: dict[str, Any] = {"license_name": license_, "license_link": "LICENSE"} if _is_other(license_) else {}
     data = DatasetCardData(
-        pretty_name=plan.benchmark.title,
+        pretty_name=_benchmark_title(plan),
         language=list(plan.benchmark.languages),
         license="other" if _is_other(license_) else license_.lower(),
         size_categories=size_category(sum(item.rows - len(item.withheld) for item in published)),

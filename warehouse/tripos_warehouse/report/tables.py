@@ -759,12 +759,10 @@ def reliability_table(reliability: ReliabilityTable) -> Table:
 
 def item_table(items: Sequence[AnalysedItem]) -> Table:
     """Return a table of the statistics of items. A column without values is left out."""
-    from tripos_warehouse.measures.items import short_id
-
     correlation = [Estimate(item.discrimination, "too few models", item.low, item.high) for item in items]
     columns = (
         Column("scenario", tuple(item.scenario for item in items)),
-        Column("item", tuple(short_id(item.item_id) for item in items), shrinks="last"),
+        Column("item", tuple(item.shown_id for item in items), shrinks="last"),
         Column("text", tuple(item.text or None for item in items), wraps=False),
         Column("share", tuple(item.share for item in items), "number", decimals=2),
         Column("discrimination", tuple(correlation), "number", heading="tells apart", decimals=2),

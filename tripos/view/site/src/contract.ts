@@ -299,6 +299,8 @@ export interface AnalysedItem {
   wrong_key: boolean;
   near: string | null;
   text: string | null;
+  /** Its id in the file of its data set, if it has one. */
+  given_id: string | null;
 }
 
 export interface AnalysedItems {

@@ -150,7 +150,7 @@ function Sample({ report, sample }: { report: RunAbout; sample: SampleRows }) {
           <span>{count(Number(head["tokens_out"] ?? 0))} {t("tokens")}</span>
         </p>
         <p class="small ids">
-          {t("item")} <code>{String(head["item_id"])}</code> · {t("reply")} <code>{String(head["sample_id"])}</code> · <code>tripos why {String(head["sample_id"]).slice(0, 12)}</code>
+          {t("item")} <code title={String(head["item_id"])}>{visible(String(head["given_id"] ?? head["item_id"]))}</code> · {t("reply")} <code>{String(head["sample_id"])}</code> · <code>tripos why {String(head["sample_id"]).slice(0, 12)}</code>
         </p>
       </header>
       {texts["error"] ? <p class="problem"><Text value={String(texts["error"])} /></p> : null}
