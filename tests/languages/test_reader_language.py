@@ -163,13 +163,17 @@ PARTS = ("", "/samples", "/sample/0", "/judges", "/items", "/tables", "/grid")
 """The parts of the page of a run. Its spec is shown as it was written, in all its languages."""
 
 
+WITHOUT_PROMPTS = "document.querySelectorAll('.message').forEach((each) => each.remove()), document.body.innerHTML"
+"""The page without the messages to models, which are in the language of the item."""
+
+
 async def page_texts(address: str, run: str) -> dict[str, str]:
     """Return what the page shows of a run, by part, and of boards, histories and a comparison."""
     shown = {}
     async with Browser(shared_program()) as browser, browser.page() as page:
         for part in (*(f"run/{run}{part}" for part in PARTS), "", "leaderboards", "history", "compare"):
             await page.open(f"{address}#/{part}")
-            shown[part] = await page.evaluate("document.body.innerHTML")
+            shown[part] = await page.evaluate(WITHOUT_PROMPTS)
     return shown
 
 
@@ -208,7 +212,7 @@ def test_no_output_has_titles_of_two_languages(
             for part, text in asyncio.run(page_texts((tmp_path / folder / "index.html").as_uri(), run)).items():
                 mixed += [f"page {part} in {language}: {each}" for each in foreign(text, language, languages)]
                 with_titles |= {f"page {part}"} if f"{language}title" in text else set()
-    plan = tripos_api.compile("drawn.tripos").plan
+    plan = tripos_api.compile("drawn.tripos").compiled_plan
     card = card_of(plan, "MIT", [], [], ReleaseToml())
     assert len({language for language in languages if f"{language}title" in card}) == 1
     assert mixed == []

@@ -129,7 +129,7 @@ def _report_lines(
     if options.confusion:
         yield from ("", figure_tables_text(tables, table_width()).rstrip("\n") or localized(NO_TABLES))
     if options.items:
-        text = items_text(items, report.run.benchmark, table_width()).rstrip("\n")
+        text = items_text(items, report.plan, table_width()).rstrip("\n")
         yield from ("", text or localized(NO_ITEMS))
 
 

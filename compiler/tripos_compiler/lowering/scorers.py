@@ -656,21 +656,23 @@ def lower_scorers(program: Program, waiting: DeferredScorers) -> None:
     lower_formulas(program, list(waiting.formulas))
 
 
-def _lower_input_titles(program: Program, statement: Statement, name: Name, parameters: Sequence[str]) -> None:
+def _lower_input_titles(program: Program, statement: Statement, name: Name, parameters: Parameters) -> None:
     """Lower the titles of a judge's parameters. Reports one of no parameter, and a second one of a parameter."""
     titled: dict[str, Name] = {}
     for title in statement.of("input_title"):
         parameter = title.name("parameter")
         earlier = titled.setdefault(parameter.text, parameter)
-        if parameter.text not in parameters:
+        if parameter.text not in parameters.names:
             message = f"scorer `{name.text}` has no parameter `{parameter.text}`"
-            help_ = suggest(parameter.text, parameters, f"it has {', '.join(f'`{each}`' for each in parameters)}")
+            named = list(parameters.names)
+            help_ = suggest(parameter.text, named, f"it has {', '.join(f'`{each}`' for each in named)}")
             program.diagnostics.error("E0201", message, parameter.span, help=help_, unknown=parameter.text)
         elif earlier is not parameter:
             label = Label(earlier.span, "first written here")
             message = f"`{parameter.text}` has a title already"
             program.diagnostics.error("E0202", message, parameter.span, label, help="remove one")
         else:
+            program.index.use(parameter.span, parameters.names[parameter.text].span)
             lower_title(program, "input", f"{name.text}.{parameter.text}", f"the title of `{parameter.text}`", title)
 
 
@@ -691,7 +693,7 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
         check_fair(program, statement, role, output)
     if parameters is None or not role_known:
         return
-    _lower_input_titles(program, statement, name, list(parameters.types))
+    _lower_input_titles(program, statement, name, parameters)
     scope = dict(parameters.scope)
     if output is not None and output.type is None:
         if "metrics" in scope:

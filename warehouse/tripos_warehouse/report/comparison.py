@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from tripos_compiler.diagnostics.diagnostic import suggest
-from tripos_compiler.diagnostics.i18n import chosen_language
+from tripos_compiler.diagnostics.i18n import LANGUAGES, chosen_language, localized
 from tripos_compiler.language.aggregates import is_of_all_models
 from tripos_compiler.language.contexts import Clustering
 from tripos_compiler.language.figures import aggregates_of, measures_of
@@ -134,7 +134,7 @@ class ComparedRow:
     names: Labels = field(default_factory=dict)
     """The title of what is compared in each language, such as that of a scenario."""
     labels: Labels = field(default_factory=dict)
-    """The text of `of` in each language, if it is in the first language of the benchmark."""
+    """The text of `of` in each language, if it is a title or a sentence, and no name."""
     by_sequence: bool = False
     """True if the difference, its interval and its p-value come from a confidence sequence of a run."""
 
@@ -522,18 +522,28 @@ def _rows(one: RunSide, two: RunSide, measure: Measure, pairs: PairedScores) -> 
     by fields of items; otherwise one for each cell."""
     plan, mean = two.plan, _mean_of_all_cells(two.plan, measure)
     graded = has_direction(plan, measure)
-    equal_cells = f"each {' and '.join(mean.by)} alike" if mean is not None and mean.by else ""
+    dimensions = mean.by if mean is not None else ()
+    equal_cells = _alike(" and ".join(dimensions)) if dimensions else ""
     compared = measure if mean is None else measure.model_copy(update={"by": ()})
     names = plan.titles.get("measure", {}).get(measure.name, {})
     rows = []
     for cell in measure_differences(one, two, compared, pairs=pairs):
-        labels = {} if equal_cells else _labels(plan, compared.by, cell.cell)
+        if equal_cells:
+            labels = {language: localized(_alike(", ".join(dimensions)), language) for language in LANGUAGES}
+            labels["en"] = equal_cells
+        else:
+            labels = _labels(plan, compared.by, cell.cell)
         of = equal_cells or _cell_text(plan, compared.by, cell.cell, None)
         row = _row(measure.name, of, cell, graded=graded, lower_is_better=measure.lower_is_better)
         rows.append(
             replace(row, cell=None if equal_cells else tuple(map(_as_text, cell.cell)), names=names, labels=labels)
         )
     return rows
+
+
+def _alike(dimensions: str) -> str:
+    """Return that all values of dimensions have the same weight."""
+    return f"each {dimensions} alike"
 
 
 def _as_text(value: Any) -> str | None:

@@ -10,12 +10,12 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from textwrap import shorten
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
 from rich.text import Text
 
-from tripos_compiler.diagnostics.i18n import localized, titles_language
+from tripos_compiler.diagnostics.i18n import chosen_language, localized, titles_language
 from tripos_compiler.diagnostics.text_format import counted, percent, usd, wrap
 from tripos_compiler.language.figures import is_pooled, measures_of
 from tripos_compiler.plan import Measure, Plan
@@ -789,19 +789,24 @@ def _figure_table_lines(table: FigureTable, width: int) -> Iterator[str]:
         yield wrapped(localized(table.uneven), width)
 
 
-def items_text(items: Sequence[AnalysedItem], benchmark: str, width: int) -> str:
-    """Return the items as text, `width` cells wide: a summary of each metric, and its first items as a table."""
+def items_text(items: Sequence[AnalysedItem], plan: Plan, width: int) -> str:
+    """Return the items as text, `width` cells wide: a summary of each metric, and its first items as a table. Metrics
+    have their names, or titles in a language that the reader chose."""
+    language = chosen_language()
     blocks = []
     for metric in dict.fromkeys(item.metric for item in items):
         analysed_items = [item for item in items if item.metric == metric]
-        blocks.append("\n".join(_item_lines(metric, analysed_items, benchmark, width)) + "\n")
+        title = metric if language is None else dimension_label(plan, "metric", metric, language)
+        lines = _item_lines(title, item_counts(items, metric), analysed_items, plan.benchmark.name, width)
+        blocks.append("\n".join(lines) + "\n")
     return "\n".join(blocks)
 
 
-def _item_lines(metric: str, items: Sequence[AnalysedItem], benchmark: str, width: int) -> Iterator[str]:
-    """Yield the lines of the items of one metric."""
-    counts = item_counts(items, metric)
-    text = localized(f"{metric}: {counted(len(items), 'item')}")
+def _item_lines(
+    title: str, counts: Mapping[str, Any], items: Sequence[AnalysedItem], benchmark: str, width: int
+) -> Iterator[str]:
+    """Yield the lines of the items of one metric, with this title and these numbers of items."""
+    text = localized(f"{title}: {counted(len(items), 'item')}")
     parts = {
         "solved by every model": counts["every_model"],
         "by no model": counts["no_model"],
