@@ -44,11 +44,11 @@ SPLIT_SPREAD = 0.5
 
 def item_remarks(connection: Connection, benchmark: str) -> Iterator[str]:
     """Yield the remarks on the items of a benchmark in the views of `connection`, as sentences."""
+    ids = given_ids(connection, sql.name(benchmark))  # before: a connection has one answer at a time
     answer = connection.execute(
         f"""select metric::varchar, item_id, models, discrimination, solved_by, apart
         from {analysis_of(connection, benchmark)} order by scenario, metric, item_id"""
     )
-    ids = given_ids(connection, sql.name(benchmark))
     by_metric: defaultdict[str, _AnalysedItems] = defaultdict(_AnalysedItems)
     while rows := answer.fetchmany(ROWS_AT_ONCE):
         for metric, item, *row in rows:
