@@ -107,7 +107,7 @@ def one(text: str, language: str = "en", scale: ShownScale | None = None) -> Wor
     mark = RequestedGrade(scale.metric, scale.metric, "s", scale.low, scale.high, scale.whole)
     row = AssignedReply("r1", "sums", "i", language, "s", "m", "b", "rubric", "j", "jf", "f", (mark,))
     batch = Batch("b1", "run", "quiz", "judge", "anna", 0, "2026-03-01T08:00:00+00:00", {}, (row,))
-    shown = ShownReply(language, "Sums", (("Task", text),), (scale,), cast("GradableReply", None))
+    shown = ShownReply(language, language, "Sums", (("Task", text),), (scale,), cast("GradableReply", None))
     path = Path("one.xlsx")
     path.write_bytes(sheet_bytes(batch, {"r1": shown}, datetime(2026, 3, 1, 8, 0, tzinfo=UTC)))
     return load_workbook(path)

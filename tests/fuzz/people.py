@@ -41,6 +41,7 @@ WAIT_S = 0.5
 """How long the page is waited for; it waits for more itself where half a request is sent."""
 SHOWN = ShownReply(
     "en",
+    "en",
     "Sums",
     (("Task", "1+1"), ("Reply", "=two")),
     (

@@ -212,3 +212,49 @@ def test_a_report_remarks_on_options_whose_right_one_stands_at_one_place(
     ]
     assert len(remarks) == (told is not None)
     assert all(str(told) in each for each in remarks)
+
+
+IDS = """\
+benchmark named "1.0.0" { languages en, de }
+role candidate compared
+dataset item from "items.jsonl" { language, id text?, task_id text, text text }
+scenario say {
+  context language
+  over item
+  ask reply by candidate { prompt "{{ item.text }}" }
+  score long = words(reply.text) > 3
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("ids", "tasks", "shown"),
+    [
+        (("a 1", "a/2", "B", "7"), ("t", "t", "t", "t"), {"a 1", "a/2", "B", "7"}),
+        (("a", "b", "a", "b"), ("t", "u", "t", "u"), {"a (en)", "b (en)", "a (de)", "b (de)"}),  # translations
+        (("a", "a", "b", "c"), ("t1", "t2", "t3", "t4"), {"t1", "t2", "t3", "t4"}),
+        ((None, "x", "y", "z"), ("t1", "t2", "t3", "t4"), {"t1", "t2", "t3", "t4"}),
+        (("a", "a", "a", "a"), ("t", "t", "t", "t"), None),
+    ],
+)
+def test_items_are_called_by_the_ids_that_their_file_has(
+    ids: tuple[str | None, ...],
+    tasks: tuple[str, ...],
+    shown: set[str] | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    tripos: Command,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("named.tripos").write_text(IDS, "utf-8")
+    rows = zip(("en", "en", "de", "de"), ids, tasks, strict=True)
+    texts = [
+        json.dumps({"language": language, "id": id_, "task_id": task, "text": f"text {place}"})
+        for place, (language, id_, task) in enumerate(rows)
+    ]
+    Path("items.jsonl").write_text("\n".join(texts), "utf-8")
+    assert tripos("run", "named.tripos", "--model", "mock/careful").code == 0
+    items = json.loads(tripos("report", "--items", "--json").out)["items"]
+    assert {each["given_id"] for each in items} == (shown or {None})
+    printed = tripos("report", "--items").out
+    assert all(name in printed for name in shown or {items[0]["item_id"][:12]})

@@ -47,6 +47,7 @@ class GradingPage:
                 {
                     "row": row.row,
                     "language": (reply := replies[row.row]).language,
+                    "headings": reply.headings,
                     "title": reply.title,
                     "texts": reply.texts,
                     "scales": [{**asdict(scale), "values": scale.values} for scale in reply.scales],

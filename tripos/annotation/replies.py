@@ -17,6 +17,7 @@ import orjson
 from tripos.annotation.batch import OtherReply, RequestedGrade, key_of
 from tripos.annotation.i18n import label_of, words_for
 from tripos_compiler.diagnostics.diagnostic import suggest
+from tripos_compiler.diagnostics.i18n import chosen_language
 from tripos_compiler.errors import TriposError
 from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.language.references import names_in
@@ -197,9 +198,11 @@ def gradable_pair(plan: Plan, pair: Pair, binding: str, evaluator: str, round: i
 
 @dataclass(frozen=True)
 class ShownReply:
-    """A person's view of a reply: headings and texts in the item's language, as in the judge's prompt."""
+    """A person's view of a reply: texts in the item's language, as in the judge's prompt, below headings in the same
+    language, or in the one that the reader chose (`headings`)."""
 
     language: str
+    headings: str
     title: str
     texts: tuple[tuple[str, str], ...]
     scales: tuple[ShownScale, ...]
@@ -430,13 +433,14 @@ class RunReplies:
     def _show(self, each: GradableReply, kept: Mapping[str, Row]) -> ShownReply | None:
         unit, step = each.unit, each.step
         language = unit.case.language
+        headings = chosen_language() or language
         try:
             names = _names_of(HumanGrader(self._world, kept), each)
             if names is None:
                 return None
             scorer = self.plan.scorer(step.scorer)
             texts = tuple(
-                (label_of(param, language), _text(evaluate(step.args[param], names)))
+                (self._input_title(scorer, param, headings), _text(evaluate(step.args[param], names)))
                 for param in shown_parameters(scorer, language)
                 if param in step.args
             )
@@ -445,11 +449,15 @@ class RunReplies:
         except LookupError:  # needs data sets, trees or Python functions, which the store does not have
             if (asked := self._model_question(each)) is None:
                 return None
-            texts = ((words_for(language)["prompt"], asked),)
-        scales = tuple(self._scale(each, mark, language) for mark in each.marks)
+            texts = ((words_for(headings)["prompt"], asked),)
+        scales = tuple(self._scale(each, mark, language, headings) for mark in each.marks)
         scenario = unit.case.scenario
-        title = self.plan.title_of("scenario", scenario.name, language) or scenario.title or scenario.name
-        return ShownReply(language, title, texts, scales, each)
+        title = self.plan.title_of("scenario", scenario.name, headings) or scenario.title or scenario.name
+        return ShownReply(language, headings, title, texts, scales, each)
+
+    def _input_title(self, scorer: Scorer, parameter: str, language: str) -> str:
+        """Return the heading of an input of a judge: its title, or its name in words."""
+        return self.plan.title_of("input", f"{scorer.name}.{parameter}", language) or label_of(parameter, language)
 
     def _model_question(self, each: GradableReply) -> str | None:
         """Return what a model in the same role was asked about this reply, if one was."""
@@ -462,24 +470,26 @@ class RunReplies:
             return None
         return "\n\n".join(message["content"] for message in orjson.loads(found[0])) or None
 
-    def _scale(self, each: GradableReply, mark: RequestedGrade, language: str) -> ShownScale:
-        step = each.step
-        asks = prompt_outline(self.plan.scorer(step.scorer), language)
+    def _scale(self, each: GradableReply, mark: RequestedGrade, language: str, headings: str) -> ShownScale:
+        """Return the view of a metric in the language of headings. The prompt of a judge stands for the question of a
+        verdict; it is in the item's language if not in that one."""
+        step, prompt = each.step, self.plan.scorer(each.step.scorer).prompt or {}
+        asks = prompt_outline(self.plan.scorer(step.scorer), headings if headings in prompt else language)
         bare = ShownScale(mark.metric, mark.metric, asks, mark.low, mark.high, mark.whole, ())
         if mark.choices:
             return replace(bare, names=tuple(name for name, _ in mark.choices))
         assert isinstance(step, Grade)
         if not step.metrics:
-            gives, words = self.plan.scorer(step.scorer).gives, words_for(language)
+            gives, words = self.plan.scorer(step.scorer).gives, words_for(headings)
             is_truth = gives is not None and gives.kind == "bool"
             return replace(bare, levels=((1, 1, words["yes"]), (0, 0, words["no"]))) if is_truth else bare
         metric: Metric = self.plan.metric(mark.metric)
         levels = sorted(metric.levels, key=lambda level: -level.low)
         return replace(
             bare,
-            title=metric.title.get(language, metric.name),
-            asks=metric.asks.get(language, ""),
-            levels=tuple((level.low, level.high, level.text.get(language, "")) for level in levels),
+            title=self.plan.text_in(metric.title, headings) or metric.name,
+            asks=self.plan.text_in(metric.asks, headings) or "",
+            levels=tuple((level.low, level.high, self.plan.text_in(level.text, headings) or "") for level in levels),
         )
 
 

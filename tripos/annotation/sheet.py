@@ -281,14 +281,15 @@ _LOCKED = PatternFill("solid", fgColor="E4E4E4")
 
 
 def sheet_bytes(batch: Batch, shown: Mapping[str, ShownReply], made_at: datetime) -> bytes:
-    """Return the spreadsheet as bytes, with a sheet for each language. `shown` has the view of each row by name."""
+    """Return the spreadsheet as bytes, with a sheet for each language of headings. `shown` has the view of each row, by
+    the name of the row."""
     book = Workbook()
     book.remove(book.active)  # type: ignore[arg-type]
     book.properties.created = book.properties.modified = made_at.replace(tzinfo=None)
     book.properties.creator = "Tripos"
-    languages = list(dict.fromkeys(shown[row.row].language for row in batch.rows))
+    languages = list(dict.fromkeys(shown[row.row].headings for row in batch.rows))
     for language in languages:
-        rows = [(number, row) for number, row in enumerate(batch.rows, 1) if shown[row.row].language == language]
+        rows = [(number, row) for number, row in enumerate(batch.rows, 1) if shown[row.row].headings == language]
         _Grades(book, language, rows, shown, several=len(languages) > 1).write()
     about: Worksheet = book.create_sheet(ABOUT)
     about.append([SHEET_FORMAT, batch.batch])

@@ -64,6 +64,7 @@ def _assign(context: Context) -> Outcome:
     with connection:
         plan = get_selected(connection, run)
         plan = select_treatments(plan, parse_filters(options.only, plan))
+        context.read_in([plan])
         role = grading_role(plan, options.role, run.compared_role)
         desk = AssignmentDesk(store, connection, plan, run, role, options.name, _round(options))
         choice = _choice(options, desk)
@@ -213,13 +214,19 @@ def _assignment_texts(hand: Assignment, path: Path, options: Namespace) -> list[
 
 def _serve(hand: Assignment, path: Path, context: Context) -> list[str]:
     """Serve the page until it is interrupted, and return what was graded in sentences."""
-    from tripos.view.server import serve
+    from tripos.view.server import serve, with_language
 
     grades = GradesFile(path, hand.batch, _now().isoformat(timespec="seconds"))
     page = GradingPage(hand, grades, _now, media_store(context.store()).load)
     try:
         token = secrets.token_urlsafe(24)
-        serve(page, context.options.port or 0, token, lambda address: _open_at(f"{address}#/grade", path), page.take)
+        serve(
+            page,
+            context.options.port or 0,
+            token,
+            lambda address: _open_at(f"{with_language(address)}#/grade", path),
+            page.take,
+        )
     finally:
         grades.close()
     done = page.done

@@ -57,6 +57,7 @@ def main(context: Context) -> Outcome:
     store = context.store()
     with ExitStack() as open_:
         one, two = _sides(store, options, open_)
+        context.read_in([two.plan])
         changed, by_judge = changes_between(one, two, anyway=options.anyway)
         comparison = compare(one, two, by_judge=by_judge, margins=dict(options.within))
     if options.junit:

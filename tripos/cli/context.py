@@ -17,7 +17,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tripos.settings.options import ALLOW_OUTSIDE, FORMAT, INTERVAL, JSON, MODEL, RELEASES, STORE, RunParameters
+from tripos.settings.options import (
+    ALLOW_OUTSIDE,
+    FORMAT,
+    INTERVAL,
+    JSON,
+    LANGUAGE,
+    MODEL,
+    RELEASES,
+    STORE,
+    RunParameters,
+)
 from tripos.settings.trust import trust_of
 from tripos.terminal import (
     discard_output,
@@ -193,6 +203,16 @@ class Context:
             raise outcome.failure
         lacks_rows = any(error.code in COMMITTED_DAMAGE for error in self._damage)
         return ExitCode.SOME_FAILED if outcome.exit_code == ExitCode.SUCCESS and lacks_rows else outcome.exit_code
+
+    # Languages
+    def read_in(self, plans: Iterable[Plan]) -> None:
+        """Show titles in the language of `--language`, which Tripos or one of the plans must have. Raises
+        `TriposError`."""
+        from tripos_compiler.diagnostics.i18n import choose_language
+        from tripos_warehouse.report.languages import reader_language_in
+
+        if (wanted := LANGUAGE.of(self.options)) is not None:
+            choose_language(reader_language_in(wanted, plans))
 
     # Settings
     @cached_property

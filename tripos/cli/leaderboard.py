@@ -132,6 +132,7 @@ def main(context: Context) -> Outcome:
         boards = stored_leaderboard(store, measures, **selection)
     else:
         boards = named_board(store, options.board, measures, **selection)
+    context.read_in([board.plan for board in boards if board.plan is not None])
     _remark_unshown(published, boards)
     return Outcome(
         lambda: _data(boards, published),
@@ -194,11 +195,11 @@ def _note_lines(note: str, width: int) -> list[str]:
 
 def _title(board: Board) -> str:
     direction = localized(" (lower is better)") if board.measure.lower_is_better else ""
-    return escape_controls(f"{board.benchmark} {board.version}: {board.measure.name}{direction}")
+    return escape_controls(f"{board.benchmark} {board.version}: {board.named}{direction}")
 
 
 def _people_title(board: Board) -> str:
-    return escape_controls(localized(f"{board.measure.name} of people, who are apart: {', '.join(board.people)}"))
+    return escape_controls(localized(f"{board.named} of people, who are apart: {', '.join(board.people)}"))
 
 
 def _figures_of(board: Board, published: Sequence[Published]) -> list[tuple[str, float]]:
@@ -354,6 +355,7 @@ def history_main(context: Context) -> Outcome:
     if name is not None and _is_path(name):
         name = context.earlier_plan(name, context.config).benchmark.name
     history = history_of(store, options.measure, name, listed_names(options.models))
+    context.read_in([history.plan])
     return Outcome(history.to_json, map(Styled, render_history(history, table_width())))
 
 

@@ -21,6 +21,7 @@ from tripos.settings.options import UNTRUSTED
 from tripos.settings.secrets import key_values, without_keys
 from tripos.settings.trust import time_limit, trust_in
 from tripos.terminal import replace_unencodable, show_message
+from tripos_compiler.diagnostics.i18n import reading_in
 from tripos_compiler.errors import ExitCode, TriposError
 
 if TYPE_CHECKING:
@@ -56,7 +57,8 @@ def run_command(arguments: Sequence[str]) -> ExitCode:
         options.trust = trust_in(UNTRUSTED.of(options), os.environ)
         from tripos.cli.context import Context  # not needed for --help
 
-        return _run_verb(COMMANDS[options.verb], Context(options, arguments))
+        with reading_in(None):  # until the command chooses a language
+            return _run_verb(COMMANDS[options.verb], Context(options, arguments))
     except TriposError as failure:
         show_failure(failure)
         return failure.exit_code

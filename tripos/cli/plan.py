@@ -36,7 +36,7 @@ from tripos.settings.config import Config
 from tripos.settings.load import ChosenSettings
 from tripos.settings.options import JSON, LIMIT, ONLY, SEED, AnnotateParameters, PlanParameters
 from tripos.terminal import escape_controls, is_colored, message, show_message, table_width, terminal_width
-from tripos_compiler.diagnostics.i18n import localized, reader_language
+from tripos_compiler.diagnostics.i18n import localized, titles_language
 from tripos_compiler.diagnostics.text_format import usd, wrap
 from tripos_compiler.errors import TriposError
 from tripos_compiler.language.contexts import left_out_arm_values, steps_sharing_replies
@@ -214,7 +214,9 @@ def _plan_compiled(context: Context, spec: CompiledSpec, request: RunRequest, ch
         from tripos_warehouse.report.result_tables import empty_table, find_tables
         from tripos_warehouse.tables.data import to_json
 
-        tables = [empty_table(plan, table, None) for table in find_tables(plan, options.table)]
+        declared = find_tables(plan, options.table)
+        language = None if context.form == "json" else titles_language()
+        tables = [empty_table(plan, table, language) for table in declared]
         return Outcome(lambda: to_json(tables), [to_text(tables, table_width()).rstrip("\n")])
     if context.form == "json" and question is None and not options.prompts:
         return Outcome(plan.to_json)
@@ -300,7 +302,7 @@ def plan_lines(
 
     with console.capture() as shown:
         benchmark = plan.benchmark
-        title = whole.title_of("benchmark", benchmark.name, reader_language()) or benchmark.title
+        title = whole.title_of("benchmark", benchmark.name, titles_language()) or benchmark.title
         say(localized(f"{title} {benchmark.version}   plan {whole.digest[:12]}"), style="bold")
         for release in plan.extends:
             say(localized(f"extends {release.name} {release.version}, {release.digest[:12]}"))

@@ -13,7 +13,7 @@ from tripos.cli.context import PAPER_FORMATS, Context, Outcome, Styled
 from tripos.cli.tables import printed_lines
 from tripos.settings.options import FORMAT, JUNIT, ONLY, PROFILE, SQL, STORE, CompareParameters, ReportParameters
 from tripos.terminal import is_colored, message, replace_controls, table_width, terminal_width
-from tripos_compiler.diagnostics.i18n import localized
+from tripos_compiler.diagnostics.i18n import chosen_language, localized, titles_language
 from tripos_compiler.diagnostics.text_format import display_width
 from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.language.contexts import select_treatments
@@ -90,8 +90,9 @@ def main(context: Context) -> Outcome:
     store = context.store()
     with python_refused(context.trust.untrusted):
         report = make_report(store, options.run, plan, options.only)
+    context.read_in([report.plan])
     if declared is not None:
-        return _declared_tables(store, report, options.table, of_run=options.spec is None)
+        return _declared_tables(store, report, options.table, form, of_run=options.spec is None)
     tables = _figure_tables(store, report) if options.confusion else ()
     items = _items(store, report) if options.items else ()
     best = _best_values(store, report) if form in PAPER_FORMATS else frozenset()
@@ -128,7 +129,7 @@ def _report_lines(
     if options.confusion:
         yield from ("", figure_tables_text(tables, table_width()).rstrip("\n") or localized(NO_TABLES))
     if options.items:
-        text = items_text(items, report.run.benchmark, table_width()).rstrip("\n")
+        text = items_text(items, report.plan, table_width()).rstrip("\n")
         yield from ("", text or localized(NO_ITEMS))
 
 
@@ -149,14 +150,16 @@ def make_report(store: Store, run_id: str | None, plan: Plan | None = None, want
         return report_of(connection, select_treatments(own, only), run, only)
 
 
-def _declared_tables(store: Store, report: Report, wanted: Sequence[str], *, of_run: bool) -> Outcome:
+def _declared_tables(store: Store, report: Report, wanted: Sequence[str], form: str, *, of_run: bool) -> Outcome:
     """Return the wanted tables of a benchmark, or all, with the results that a report is of. `of_run` if its plan is
-    the one that the run has kept."""
+    the one that the run has kept. Titles are in the language of the reader; in files, unless one is chosen, in the
+    first of the benchmark."""
     declared = find_tables(report.plan, wanted, of_run=of_run)
     sums = not needs_single_scores(declared)
     connection, _ = connect_run(store, report.run.run_id, report.plan, report.only, sums=sums)
     with connection:
-        tables = filled_tables(connection, report, declared, None)
+        language = titles_language() if form == "text" else chosen_language()
+        tables = filled_tables(connection, report, declared, language)
     return Outcome(
         lambda: to_json(tables),
         [to_text(tables, table_width()).rstrip("\n")],

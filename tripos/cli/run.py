@@ -56,7 +56,7 @@ from tripos.settings.options import (
 from tripos.settings.runtime import check_divisible, limits_of
 from tripos.settings.secrets import without_keys
 from tripos.terminal import escape_controls, hanging_indent, message, print_stderr, show_message, terminal_width
-from tripos_compiler.diagnostics.i18n import localized, reader_language
+from tripos_compiler.diagnostics.i18n import localized, titles_language
 from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.plan import Plan
 from tripos_compiler.source.data_classes import dataclass
@@ -298,7 +298,7 @@ def _summary_json(summary: RunSummary, report: Report | None) -> dict[str, Any]:
 def _benchmark_title(plan: Plan) -> str:
     """Return the title of a benchmark in the reader's language, with its version."""
     benchmark = plan.benchmark
-    title = plan.title_of("benchmark", benchmark.name, reader_language()) or benchmark.title
+    title = plan.title_of("benchmark", benchmark.name, titles_language()) or benchmark.title
     return f"{title} {benchmark.version}"
 
 

@@ -18,7 +18,7 @@ from tripos.cli.context import Context, Outcome
 from tripos.runs.provenance import MOST_NAMED, Finder, Row, Trace, TracedReply, find_trace, key_by_prefix
 from tripos.settings.options import JSON, ShowParameters
 from tripos.terminal import escape_controls, table_width, terminal_width
-from tripos_compiler.diagnostics.i18n import localized
+from tripos_compiler.diagnostics.i18n import localized, titles_language
 from tripos_compiler.diagnostics.text_format import duration, usd
 from tripos_compiler.errors import TriposError
 from tripos_compiler.plan import Ask, split_text_and_calls
@@ -30,6 +30,7 @@ from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.query.results import run_query
 from tripos_warehouse.tables.text import UNBOUNDED, fold, render_table, wrapped
 from tripos_warehouse.views.connect import connect
+from tripos_warehouse.views.given_ids import given_id_of
 from tripos_warehouse.views.run_rows import element_rows
 
 
@@ -129,7 +130,9 @@ class _TraceText:
                 yield from self.text(f"element {element_row['element_place']}", element_row["element_value"], most=2)
         if score.get("element_value") is not None:
             yield from self.text(f"element {score['element_place']}", score["element_value"], most=2)
-        title = "" if metric is None else f" ({metric.title.get('en') or next(iter(metric.title.values()))})"
+        language = titles_language()
+        text = None if metric is None else metric.title.get(language) or next(iter(metric.title.values()))
+        title = "" if text is None else f" ({text})"
         by = f" by {score['evaluator']}" if score["evaluator"] else ""
         yield from self.line("metric", f"{score['metric']}{title}, scorer {score['scorer']}{by}")
         yield from self.line("of", f"{score['model']}, in {score['scenario']} of {score['benchmark']}")
@@ -152,7 +155,9 @@ class _TraceText:
         if item is None:
             yield from self.line("item", "not in the store")
             return
-        yield from self.line("item", f"{item['item_id']} of {item['dataset'] or 'the axes'}")
+        given = given_id_of(item["fields"])
+        named = item["item_id"] if given is None else f"{given} ({item['item_id']})"
+        yield from self.line("item", f"{named} of {item['dataset'] or 'the axes'}")
         context = ", ".join(f"{axis} {value}" for axis, value in dict(item["context"]).items())
         if context:
             yield from self.line("context", context)

@@ -6,24 +6,26 @@ import secrets
 import tempfile
 import warnings
 import webbrowser
+from collections.abc import Iterable
 from contextlib import ExitStack, closing
 from pathlib import Path
 
 from tripos.cli.context import Context, Outcome
 from tripos.plots.plot import FontWarning, PlotChoices, plot
 from tripos.settings.option import listed_names
-from tripos.settings.options import PlotParameters
+from tripos.settings.options import LANGUAGE, PlotParameters
 from tripos.terminal import message, show_diagnostic, show_message, table_width, terminal_width
 from tripos.view.export import write_folder, write_report
-from tripos.view.files import ViewFiles
-from tripos.view.server import serve
+from tripos.view.files import ViewFiles, readable_plans
+from tripos.view.server import serve, with_language
 from tripos_compiler.errors import TriposError
+from tripos_compiler.plan import Plan
 from tripos_warehouse.measures.judges import report_judges
 from tripos_warehouse.report.run_report import Report
 from tripos_warehouse.report.text import render_judges
 from tripos_warehouse.store.derived import CACHE
-from tripos_warehouse.views.connect import connect_run
-from tripos_warehouse.views.runs import get_selected
+from tripos_warehouse.views.connect import connect, connect_run
+from tripos_warehouse.views.runs import all_runs, get_selected
 
 
 def main(context: Context) -> Outcome:
@@ -36,6 +38,8 @@ def main(context: Context) -> Outcome:
         closing(ViewFiles(context.store, Path(folder), lasting=lasting)) as view,
     ):
         run = _run_id(context)
+        if LANGUAGE.is_in(options):
+            context.read_in(_plans(context, run))
         if options.to is None:
             serve(view, options.port, secrets.token_urlsafe(16), lambda address: _open_browser(address, run, context))
             return Outcome()
@@ -71,8 +75,15 @@ def _run_id(context: Context) -> str | None:
     return run.run_id
 
 
+def _plans(context: Context, run: str | None) -> Iterable[Plan]:
+    """Return the plans of the runs that the page shows."""
+    with connect(context.store()) as connection:
+        runs = [record for record in all_runs(connection) if run in (None, record.run_id)]
+        return readable_plans(connection, runs).values()
+
+
 def _open_browser(address: str, run: str | None, context: Context) -> None:
-    where = f"{address}#/run/{run}" if run else address
+    where = f"{with_language(address)}#/run/{run}" if run else with_language(address)
     show_message(f"the results are at {where}", flush=True)
     show_message("stop with Ctrl-C", flush=True)
     if context.options.open:
@@ -126,6 +137,7 @@ def judges_main(context: Context) -> Outcome:
         connection, run = connect_run(store, options.run)
         stack.enter_context(connection)
         plan, before, since = get_selected(connection, run), None, None
+        context.read_in([plan])
         if options.since is not None:
             before, earlier = connect_run(store, options.since)
             stack.enter_context(before)

@@ -19,6 +19,7 @@ from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures.evaluation import evaluate
 from tripos_warehouse.measures.measure_rows import MeasureTable, with_sequential_intervals
 from tripos_warehouse.query.connection import Connection
+from tripos_warehouse.report.languages import reader_language_in
 from tripos_warehouse.report.leaderboard import Board, leaderboard
 from tripos_warehouse.report.run_report import STAND_IN_PREFIXES
 from tripos_warehouse.store.store import Store
@@ -292,6 +293,7 @@ def open_source(store: Store, run_id: str | None, options: PlotOptions, *, whole
     with connection:
         runs = [record for record in all_runs(connection) if record.benchmark == run.benchmark]
         plan = get_selected(connection, run)
+        options = replace(options, language=reader_language_in(options.language, [plan]))
         words = words_for(options.language)
         if run_id is not None or not whole:
             yield PictureSource(connection, plan, run, runs, options, False, words)

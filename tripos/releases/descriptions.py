@@ -156,7 +156,7 @@ def citation_of(plan: Plan, license_: str, about: ReleaseToml, terms: CitationTe
         "cff-version": "1.2.0",
         "type": "dataset",
         "message": "Cite this benchmark as below.",
-        "title": plan.benchmark.title,
+        "title": _benchmark_title(plan),
         "version": plan.benchmark.version,
         "abstract": describe_measures(plan, about),
         "authors": [
@@ -189,7 +189,7 @@ def card_of(
     published = [item for item in items if item.path is not None]
     more: dict[str, Any] = {"license_name": license_, "license_link": "LICENSE"} if _is_other(license_) else {}
     data = DatasetCardData(
-        pretty_name=plan.benchmark.title,
+        pretty_name=_benchmark_title(plan),
         language=list(plan.benchmark.languages),
         license="other" if _is_other(license_) else license_.lower(),
         size_categories=size_category(sum(item.rows - len(item.withheld) for item in published)),
@@ -227,7 +227,12 @@ def describe_measures(plan: Plan, about: ReleaseToml) -> str:
     if about.measures:
         return about.measures.strip()
     titles = ", ".join(_scenario_title(plan, scenario) for scenario in plan.scenarios)
-    return f"{plan.benchmark.title}: {titles}."
+    return f"{_benchmark_title(plan)}: {titles}."
+
+
+def _benchmark_title(plan: Plan) -> str:
+    """Return the title in English, the language of the card."""
+    return plan.title_of("benchmark", plan.benchmark.name, "en") or plan.benchmark.title
 
 
 def _scenario_title(plan: Plan, scenario: Scenario) -> str:
@@ -249,7 +254,7 @@ def _body(
     artefacts: Sequence[ReleasedArtefact],
 ) -> Iterator[str]:
     benchmark = plan.benchmark
-    yield from (f"# {benchmark.title} {benchmark.version}", "", describe_measures(plan, about), "")
+    yield from (f"# {_benchmark_title(plan)} {benchmark.version}", "", describe_measures(plan, about), "")
     yield from ("```console", f"$ tripos verify {benchmark.name}-{benchmark.version}")
     roles = "".join(f" {ROLE} {role.name}=PROVIDER/MODEL" for role in plan.roles if role.kind != "compared")
     yield from (f"$ tripos run {benchmark.name}-{benchmark.version} {MODEL} PROVIDER/MODEL{roles}", "```", "")

@@ -278,6 +278,10 @@ INTERVAL = option(
     choice("ci", "pm", "none"),
     "in md, latex and html: print intervals as [low, high] (ci), as ± (pm), or not at all (none)",
 )
+LANGUAGE = option(
+    text("CODE"),
+    "show titles in this language, such as de or zh, and Tripos's words too if it has them (default: yours)",
+)
 RUN = possible(RUN_ID, "a run, or a prefix of its name (default: the last run)")
 OUTPUT = option(FOLDER, "folder of the new model", short="o", required=True)
 
@@ -537,6 +541,7 @@ class ReportParameters(Parameters):
     spec = option(SPEC_PATH, "compute the measures of this spec from the results of the run; make no call")
     data = DATA.but("with --spec: search this folder for data too", needs=("spec",))
     only, untrusted, deny, junit, format, interval = ONLY, UNTRUSTED, DENY, JUNIT, FORMAT, INTERVAL
+    language = LANGUAGE
     sql = SQL.but("print the SQL of every measure")
     confusion = flag(
         "print the classes that were said for each that is right, and the share of probabilities that came true"
@@ -559,6 +564,7 @@ class ViewParameters(Parameters):
     )
     port = option(PORT, "serve on this port (default: any that is free)", default=0)
     open = flag("open the page in the browser")
+    language = LANGUAGE
     json = JSON.but("with --to: print a summary as JSON", needs=("to",))
     _one_of = Alternatives((to, port))
 
@@ -585,7 +591,7 @@ class CompareParameters(Parameters):
         ),
     )
     junit = JUNIT.but("write a test for every measure to a file, as JUnit XML for CI; one fails where A is better")
-    format, interval = FORMAT, INTERVAL
+    format, interval, language = FORMAT, INTERVAL, LANGUAGE
     json = JSON.but("print the comparison as JSON")
 
 
@@ -600,7 +606,7 @@ class LeaderboardParameters(Parameters):
     published = repeated(
         FILE_PATH, "add the published figures of this CSV file, marked and without a rank; may be repeated"
     )
-    format, interval, store, profile = FORMAT, INTERVAL, STORE, PROFILE
+    format, interval, language, store, profile = FORMAT, INTERVAL, LANGUAGE, STORE, PROFILE
     anyway = flag("rank models of other major versions too, although their scores have another meaning")
     json = JSON.but("print JSON, like --format json")
 
@@ -615,14 +621,14 @@ class HistoryParameters(Parameters):
     )
     models = repeated(text("A,B", completes="model"), "show these models only")
     store, profile, data, releases, untrusted = STORE, PROFILE, DATA, RELEASES, UNTRUSTED
-    allow_private, signed = ALLOW_PRIVATE, SIGNED
+    allow_private, signed, language = ALLOW_PRIVATE, SIGNED, LANGUAGE
     json = JSON.but("print the history as JSON")
 
 
 class JudgesParameters(Parameters):
     """Options of `tripos judges`."""
 
-    run, store, profile = RUN, STORE, PROFILE
+    run, store, profile, language = RUN, STORE, PROFILE, LANGUAGE
     since = option(RUN_ID, "count the drift of judges from this earlier run, on the same replies")
     against = option(text("NAME"), "hold the judges against this evaluator instead of people, such as a stronger judge")
     agree = option(
@@ -667,7 +673,7 @@ class PlotParameters(Parameters):
     width = option(LENGTH, "width of the picture, such as 8.4cm or 3.3in")
     font = option(text("NAME"), "font of all texts")
     font_size = option(number(0, metavar="POINTS", above=True), "size of the texts in points")
-    language = option(text("CODE"), "language of titles and words, such as en or zh (default: yours)")
+    language = LANGUAGE
     bare = flag("leave out the title and the notes, which are printed")
     json = JSON
 
@@ -728,6 +734,7 @@ class AnnotateParameters(Parameters):
         short="o",
     )
     page = flag("grade on a page in the browser, served to this machine only")
+    language = LANGUAGE.but("headings, criteria and levels in this language (default: that of each item)")
     port = option(PORT, "with --page: port of the page (default: a free port)", needs=("page",))
     sample = option(COUNT, "draw N replies in all, evenly over scenarios and models")
     overlap = option(

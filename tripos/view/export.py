@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tripos.view.files import RUN_FILES, ViewFiles
-from tripos.view.server import PAGE, page_part
+from tripos.view.server import PAGE, language_attribute, page_part
 from tripos.view.tables import TABLES
 from tripos_compiler.errors import TriposError
 from tripos_warehouse.measures.confusion import tables_json
@@ -42,7 +42,10 @@ def write_folder(view: ViewFiles, target: Path, runs: Iterable[str] = ()) -> lis
     wanted = set(runs)
     with _view_folder(target):
         for name in PAGE:
-            (target / name).write_bytes(page_part(name))
+            part = page_part(name)
+            if name == "index.html":
+                part = part.replace(b"<html", b"<html" + language_attribute().encode(), 1)
+            (target / name).write_bytes(part)
         written = []
         for path, content in _files(view, wanted):
             written.append(path)
@@ -143,7 +146,7 @@ BOARD_FILES = ("about", "report", "boards", "judges", "result_tables")
 HIDDEN_REASON = "the board does not show the reason"
 
 _PAGE = """<!doctype html>
-<html lang="en">
+<html lang="en"{language}>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -203,7 +206,8 @@ def write_board(view: ViewFiles, run: str) -> str:
     # Reasons may quote a reply or a row, and queries the spec.
     report["gaps"] = [{**each, "reason": HIDDEN_REASON} for each in report["gaps"]]
     report["measures"] = [{**each, "sql": ""} for each in report["measures"]]
-    for table in read["result_tables"]["tables"]:
+    titled = read["result_tables"]["titled"].values()
+    for table in [table for tables in (read["result_tables"]["tables"], *titled) for table in tables]:
         table["rows"] = [[_without_reason(cell) for cell in row] for row in table["rows"]]
         del table["copies"]["csv"]  # it has the reasons too
     tables = {name: {"path": name, "rows": 0, "bytes": 0} for name in TABLES}
@@ -230,6 +234,7 @@ def _page(index: dict[str, Any], run: str, data: dict[str, Any]) -> str:
     script, style = page_part("view.js").decode(), page_part("view.css").decode()
     title = f"{index['runs'][0]['benchmark']} · {run}"
     return _PAGE.format(
+        language=language_attribute(),
         title=title,
         data=text,
         script=script.replace("</script", "<\\/script"),

@@ -49,7 +49,7 @@ from tripos.runs.records import media_store
 from tripos.version import __version__
 from tripos.view.tables import TABLES, RunTables, axis_means, grid_means, judge_means, metric_ranks, position_shares
 from tripos_compiler.diagnostics.diagnostic import Diagnostics
-from tripos_compiler.diagnostics.i18n import LANGUAGES, localized, reader_language
+from tripos_compiler.diagnostics.i18n import LANGUAGES, localized, reader_language, reading_in
 from tripos_compiler.language.aggregates import AGGREGATES
 from tripos_compiler.language.figures import aggregates_of, measures_of
 from tripos_compiler.language.plan_diff import are_comparable
@@ -69,7 +69,7 @@ from tripos_warehouse.query.results import run_query
 from tripos_warehouse.report.comparison import RunSide, Section, changes_between, compare, verdicts
 from tripos_warehouse.report.history import histories_of
 from tripos_warehouse.report.leaderboard import Board, board_notes, board_verdict, leaderboard
-from tripos_warehouse.report.result_tables import filled_tables
+from tripos_warehouse.report.result_tables import filled_in_languages
 from tripos_warehouse.report.run_report import Report, report
 from tripos_warehouse.store.derived import is_as_named, write_named
 from tripos_warehouse.store.paths import is_plain, lies_in
@@ -90,6 +90,8 @@ def section_json(section: Section, tests: int) -> dict[str, Any]:
             {
                 "name": row.name,
                 "of": row.of,
+                "names": dict(row.names),
+                "labels": dict(row.labels),
                 "a": row.a,
                 "b": row.b,
                 "difference": row.difference.value,
@@ -290,8 +292,9 @@ def describe(plan: Plan) -> dict[str, Any]:
 def names_of_run(plan: Plan | None, run: RunRecord) -> dict[str, Any]:
     """Return the title of a run's benchmark, or its name if the plan cannot be read."""
     if plan is None:
-        return {"title": run.benchmark, "titles": {}}
-    return {"title": plan.benchmark.title, "titles": plan.titles.get("benchmark", {}).get(run.benchmark, {})}
+        return {"title": run.benchmark, "titles": {}, "languages": []}
+    titles = plan.titles.get("benchmark", {}).get(run.benchmark, {})
+    return {"title": plan.benchmark.title, "titles": titles, "languages": list(plan.benchmark.languages)}
 
 
 def _dimension(name: str, values: Sequence[AxisValue | ArmValue]) -> dict[str, Any]:
@@ -299,6 +302,12 @@ def _dimension(name: str, values: Sequence[AxisValue | ArmValue]) -> dict[str, A
 
 
 # Tables of results
+def _shown_tables(language: str, tables: Sequence[Table]) -> list[dict[str, Any]]:
+    """Return tables as a page in a language shows them."""
+    with reading_in(language):
+        return [{**page_json(table.in_chosen_language()), **_copies(table)} for table in tables]
+
+
 def _copies(table: Table) -> dict[str, Any]:
     """Return what a page lets readers copy: the table in other formats."""
     return {"copies": {form: RENDERERS[form]([table], RenderOptions()) for form in ("latex", "csv", "md")}}
@@ -619,12 +628,18 @@ class ViewFiles:
         return opened.reports[0]
 
     def _result_tables(self, run: str, state: str) -> dict[str, Any]:
+        """Return the tables that the benchmark declares: in its first language, and `titled` in every language that a
+        reader may choose."""
         opened = self._opened(run, state, self._slow)
-        declared, tables = opened.plan.tables, list[Table]()
+        declared, plan = opened.plan.tables, opened.plan
+        languages = list(dict.fromkeys((*plan.title_languages, *LANGUAGES))) if declared else []
+        tables: list[list[Table]] = []
         if declared:
             with copied_scores(opened.connection, opened.run.benchmark):
-                tables = filled_tables(opened.connection, self._reported(run, opened), declared, None)
-        return {"state": state, "tables": [{**page_json(table), **_copies(table)} for table in tables]}
+                report_ = self._reported(run, opened)
+                tables = filled_in_languages(opened.connection, report_, declared, languages)
+        titled = dict(zip(languages, map(_shown_tables, languages, tables), strict=True))
+        return {"state": state, "tables": titled[languages[0]] if languages else [], "titled": titled}
 
     def _boards(self, run: str, state: str) -> dict[str, Any]:
         connection, record, *_ = self._opened(run, state, self._slow)

@@ -8,6 +8,7 @@ server itself changes no results of a store.
 from __future__ import annotations
 
 import asyncio
+import html
 import logging
 import re
 import secrets
@@ -16,12 +17,14 @@ from contextlib import suppress
 from importlib import resources
 from pathlib import Path
 from typing import Protocol
+from urllib.parse import quote
 
 from aiohttp import web
 from aiohttp.http import HttpProcessingError
 
 from tripos.runs.interrupts import SIGNALS
 from tripos.settings.options import ViewParameters
+from tripos_compiler.diagnostics.i18n import chosen_language
 from tripos_compiler.errors import TriposError
 from tripos_runtime.datasets.media import type_of
 from tripos_warehouse.errors import StoreError
@@ -51,6 +54,18 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 def page_part(name: str) -> bytes:
     """Return a file of the page, one of `PAGE`."""
     return resources.files("tripos.view").joinpath("built", name).read_bytes()
+
+
+def with_language(address: str) -> str:
+    """Return the address at which the page is in the language that the reader chose."""
+    chosen = chosen_language()
+    return address if chosen is None else f"{address}?lang={quote(chosen)}"
+
+
+def language_attribute() -> str:
+    """Return the attribute of the element `html` that puts a page into the language that the reader chose, if any."""
+    chosen = chosen_language()
+    return "" if chosen is None else f' data-lang="{html.escape(chosen)}"'
 
 
 class ServedFiles(Protocol):

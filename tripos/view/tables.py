@@ -37,6 +37,7 @@ from tripos_warehouse import sql
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.views.benchmark_views import axis_columns, counts_in_figures
 from tripos_warehouse.views.dimensions import LANGUAGE, arm_columns
+from tripos_warehouse.views.given_ids import given_id_sql
 
 MARKS_GROUP_ROWS = 65_536
 """Rows in a row group; each group belongs to one pair."""
@@ -235,6 +236,7 @@ class RunTables:
         self._place = rescale(plan, "row")
         self._metrics = list(metric_ranks(plan))
         self._order = f"list_position({sql.texts(self._metrics)}::varchar[], metric::varchar)"
+        self._given_id = given_id_sql(connection, self._schema)
         self._steps = {
             name: place
             for place, name in enumerate(
@@ -354,7 +356,8 @@ class RunTables:
             judged as ({self._counted("judgements", replies)}),
             said as ({self._counted("turns", replies)}),
             placed as (
-              select scenario, item_id, row_number() over (order by items.scenario, item_id) - 1 as item_at
+              select scenario, item_id, row_number() over (order by items.scenario, item_id) - 1 as item_at,
+                {self._given_id} as given_id
               from {self._schema}.items)
             select {", ".join(text)}, shown.role = {sql.text(self._role)} as compared, shown.role, shown.step,
               shown.model, shown.sample_number::integer as sample_number, shown.status, graded.score, graded.metric,
@@ -363,7 +366,7 @@ class RunTables:
               shown.cost_usd, shown.latency_s::float as latency_s, shown.item_id, shown.sample_id,
               coalesce(graded.scores, 0) as scores, graded.scores_at, coalesce(judged.judgements, 0) as judgements,
               judged.judgements_at, coalesce(said.turns, 0) as turns, said.turns_at,
-              placed.item_at::integer as item_at
+              placed.item_at::integer as item_at, placed.given_id
             from {replies} as shown left join graded using (n) left join apart using (n)
               left join judged using (n) left join said using (n)
               left join placed on shown.scenario = placed.scenario and shown.item_id = placed.item_id

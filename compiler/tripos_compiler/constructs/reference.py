@@ -84,6 +84,7 @@ SLOTS: dict[str, str] = {
     "WORTH": "an expression for a number: the worth",
     "STRONGER": "the name of a role: the stronger judge",
     "RANGE": "a range, `1..10`",
+    "PARAMETER": "the name of a parameter of the scorer",
     "FIELD": "a name of your choice, or any text in quotation marks",
     "TYPE": "a [type](types.md)",
     "VALUE": "an [expression](expressions.md); in a `measure` a [figure](measure.md)",

@@ -46,6 +46,7 @@ KINDS = {
     "NUMBER": "a number",
     "RANGE": "a range such as `1..10`",
     "LABELS": "a string",
+    "PARAMETER": "the name of a parameter",
     "FIELD": "a name or a string",
     "TYPE": "a type",
     "PLACE": "a string",
@@ -64,7 +65,7 @@ KINDS = {
 NAME_SLOTS = frozenset(
     {
         *("NAME", "ROLE", "DATASET", "SCENARIO", "SCORER", "ALIAS", "LANGUAGES", "STEP", "TREE", "SUBSETS", "NAMES"),
-        *("AXIS", "LOCALE", "STRONGER", "TOOL", "BASE", "STATEMENT"),
+        *("AXIS", "LOCALE", "STRONGER", "TOOL", "BASE", "STATEMENT", "PARAMETER"),
     }
 )
 STRING_SLOTS = frozenset(

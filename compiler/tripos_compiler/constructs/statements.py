@@ -6,8 +6,10 @@ Names joined by the wrong separator are reported with the right one: `arms a, b`
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
+from typing import Any
 
 from tripos_compiler.constructs.signature import Mismatch, Slot, Statement
 from tripos_compiler.constructs.table import (
@@ -266,6 +268,12 @@ def _read_entry(
     for construct in candidates:
         shape = construct.shape
         matched = shape.match(entry.elements)
+        if (inner_word := _statement_in_list(entry, matched, construct, table)) is not None:
+            message = f"`{inner_word.text}` begins another statement, and `{first.span.excerpt}` ends before it"
+            help_ = f"put `{inner_word.text}` on a line of its own"
+            diagnostics.error("E0101", message, inner_word.span, help=help_)
+            diagnostics.lose(block.span, _names(entry))
+            return None
         if isinstance(matched, Mismatch):
             misses.append((matched, construct))
         elif _block_fits(entry, construct, diagnostics):
@@ -286,6 +294,25 @@ def _read_entry(
             _unknown(entry, first, keyword, table, body, diagnostics)
             return None
     report_mismatch(entry, miss, construct, diagnostics)
+    return None
+
+
+def _statement_in_list(
+    entry: Entry, matched: Mapping[str, Any] | Mismatch, construct: Construct, table: dict[str, list[Construct]]
+) -> Name | None:
+    """Return the keyword of another statement that follows an item of a list without a comma, or None."""
+    if not construct.shape.takes_list:
+        return None
+    if isinstance(matched, Mismatch):
+        lists = [list(entry.elements[1 : matched.index])]
+    else:
+        lists = [value for value in matched.values() if isinstance(value, list)]
+    for listed in lists:
+        for before, element in pairwise(listed):
+            if not isinstance(element, Name) or not element.text or element.text not in table:
+                continue
+            if "," not in before.span.to(element.span).excerpt[len(before.span.excerpt) :]:
+                return element
     return None
 
 

@@ -777,6 +777,13 @@ CONSTRUCTS: tuple[Construct, ...] = (
         keyword="",
     ),
     Construct(
+        "input_title",
+        ("scorer",),
+        "title PARAMETER LABELS",
+        "what people who grade read above an input",
+        keyword="title",
+    ),
+    Construct(
         "blind", ("scorer",), "blind to model", "the judge sees nothing of the model except its reply", once=True
     ),
     Construct("allocate", (FILE,), "allocate SCORER BLOCK", "the metrics of each scenario, and their weights"),

@@ -14,7 +14,9 @@ import itertools
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache, cached_property, lru_cache
 from string import Formatter
 from typing import TYPE_CHECKING
@@ -52,10 +54,69 @@ def reader_language(environ: Mapping[str, str] | None = None) -> str:
     ('zh', 'en', 'en')
     >>> reader_language({"LANG": "en_GB", "TRIPOS_LANG": "zh"})
     'zh'
+
+    A language that the reader chose (`reading_in`) comes before all: itself if there are messages in it, else English.
     """
+    if environ is None and (chosen := chosen_language()) is not None:
+        return words_language(chosen)
     environ = os.environ if environ is None else environ
     text = environ.get(LANGUAGE, "").strip() or next((environ[name] for name in LOCALES if environ.get(name)), "")
     return named_language(text) or "en"
+
+
+_CHOSEN: ContextVar[str | None] = ContextVar("the language that the reader chose", default=None)
+
+
+@contextmanager
+def reading_in(language: str | None) -> Iterator[None]:
+    """Show titles and words in a language that the reader chose; with None, as the environment and the benchmark say.
+
+    >>> with reading_in("de"):
+    ...     titles_language(), reader_language()
+    ('de', 'en')
+    """
+    token = _CHOSEN.set(language)
+    try:
+        yield
+    finally:
+        _CHOSEN.reset(token)
+
+
+def choose_language(language: str) -> None:
+    """Choose the language of titles and words until the end of the `reading_in` around it."""
+    _CHOSEN.set(language)
+
+
+def chosen_language() -> str | None:
+    """Return the language that the reader chose, such as by `--language`, or None. Files and tables for papers have the
+    titles and words of this language."""
+    return _CHOSEN.get()
+
+
+def titles_language() -> str:
+    """Return the language of titles that a person reads at once: the chosen one, else that of messages. It may be a
+    language of the benchmark without messages."""
+    return chosen_language() or reader_language()
+
+
+def words_language(chosen: str) -> str:
+    """Return the language of Tripos's own words beside titles in a chosen language: the same, or English.
+
+    >>> words_language("zh"), words_language("de")
+    ('zh', 'en')
+    """
+    return chosen if chosen in LANGUAGES else "en"
+
+
+def matching_language(text: str, known: Iterable[str]) -> str | None:
+    """Return the language among the known ones that a reader names, or None. A country counts only if it is known.
+
+    >>> matching_language("DE-ch", ["en", "de"]), matching_language("pt_BR", ["pt_BR"]), matching_language("fr", ["en"])
+    ('de', 'pt_BR', None)
+    """
+    name = text.strip().replace("-", "_").casefold()
+    by_name = {language.replace("-", "_").casefold(): language for language in known}
+    return by_name.get(name) or by_name.get(name.partition("_")[0])
 
 
 # Messages
@@ -86,7 +147,12 @@ def localized(text: str, language: str | None = None) -> str:
     ('there is no such thing', 'wrong argument')
     """
     language = language or reader_language()
-    return text if language == "en" or not text else _translated(text, language, 0)
+    return text if not text or words_language(language) == "en" else _translated(text, language, 0)
+
+
+def localized_in_file(text: str) -> str:
+    """Return a message for a file or a table for a paper: in the language that the reader chose, else in English."""
+    return text if chosen_language() is None else localized(text)
 
 
 @lru_cache(maxsize=4096)

@@ -540,6 +540,8 @@ def _titled(plan: Plan) -> dict[str, set[str]]:
         "axis": {axis.name for axis in plan.axes},
         "benchmark": {plan.benchmark.name},
         "dimension": {metric.dimension for metric in plan.metrics},
+        "group": {f"{axis.name}.{value.group}" for axis in plan.axes for value in axis.values if value.group},
+        "input": {f"{scorer.name}.{name}" for scorer in plan.scorers for name in scorer.params},
         "measure": {measure.name for measure in plan.measures},
         "scenario": {scenario.name for scenario in plan.scenarios},
     }

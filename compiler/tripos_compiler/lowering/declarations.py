@@ -57,7 +57,7 @@ from tripos_compiler.typecheck.types import axis_type, field_type, type_parts
 
 TITLED_KINDS = ("axis", "arm", "dimension", "scenario", "measure", "table")
 """Declarations whose title no model sees. The titles of metrics and values are printed in prompts."""
-REFERRED_BY_NAME = ("axis", "arm", "measure", "table")
+REFERRED_BY_NAME = ("axis", "group", "arm", "input", "measure", "table")
 """Declarations that the plan refers to by name only, so that their title is stored separately even if it is a single
 text.
 """
@@ -66,10 +66,15 @@ text.
 def lower_titles(program: Program) -> None:
     """Check the titles of all declarations, and store those that the plan has nowhere else."""
     for kind, name, what, statement in _titled(program):
-        labels = statement.labels()
-        texts = program.localised(labels, statement.head, what, for_readers=True)
-        if texts is not None and (kind in REFERRED_BY_NAME or any(language is not None for language, _ in labels)):
-            program.titles.setdefault(kind, {})[name] = {language: text.value for language, text in texts.items()}
+        lower_title(program, kind, name, what, statement)
+
+
+def lower_title(program: Program, kind: str, name: str, what: str, statement: Statement) -> None:
+    """Check the title of a declaration, which is called `what` in messages, and store it."""
+    labels = statement.labels()
+    texts = program.localised(labels, statement.head, what, for_readers=True)
+    if texts is not None and (kind in REFERRED_BY_NAME or any(language is not None for language, _ in labels)):
+        program.titles.setdefault(kind, {})[name] = {language: text.value for language, text in texts.items()}
 
 
 def _titled(program: Program) -> Iterator[tuple[str, str, str, Statement]]:
@@ -83,6 +88,11 @@ def _titled(program: Program) -> Iterator[tuple[str, str, str, Statement]]:
             if statement.labels():
                 name = statement.name().text
                 yield kind, name, f"{kind} `{name}`", statement
+    for axis in program.of("axis"):
+        for group in axis.of("group"):
+            if group.labels():
+                name = group.name().text
+                yield "group", f"{axis.name().text}.{name}", f"group `{name}`", group
     for scenario in program.of("scenario"):
         for measure in scenario.of("measure"):
             if measure.labels():

@@ -23,7 +23,7 @@ from tripos_compiler.library.functions import texts
 from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.library.types import fits, type_notation
-from tripos_compiler.lowering.declarations import in_order
+from tripos_compiler.lowering.declarations import in_order, lower_title
 from tripos_compiler.lowering.reply_forms import warn_of_two_forms
 from tripos_compiler.lowering.requests import fields_read_alike, lower_request, lower_samples
 from tripos_compiler.plan import (
@@ -416,7 +416,7 @@ def lower_similarity(program: Program, statement: Statement, name: Name, paramet
 
 
 def _written(statement: Statement) -> str:
-    return "samples" if statement.construct == "repeats" else statement.construct
+    return {"repeats": "samples", "input_title": "title"}.get(statement.construct, statement.construct)
 
 
 # Programs
@@ -661,6 +661,26 @@ def lower_scorers(program: Program, waiting: DeferredScorers) -> None:
     lower_formulas(program, list(waiting.formulas))
 
 
+def _lower_input_titles(program: Program, statement: Statement, name: Name, parameters: Parameters) -> None:
+    """Lower the titles of a judge's parameters. Reports one of no parameter, and a second one of a parameter."""
+    titled: dict[str, Name] = {}
+    for title in statement.of("input_title"):
+        parameter = title.name("parameter")
+        earlier = titled.setdefault(parameter.text, parameter)
+        if parameter.text not in parameters.names:
+            message = f"scorer `{name.text}` has no parameter `{parameter.text}`"
+            named = list(parameters.names)
+            help_ = suggest(parameter.text, named, f"it has {', '.join(f'`{each}`' for each in named)}")
+            program.diagnostics.error("E0201", message, parameter.span, help=help_, unknown=parameter.text)
+        elif earlier is not parameter:
+            label = Label(earlier.span, "first written here")
+            message = f"`{parameter.text}` has a title already"
+            program.diagnostics.error("E0202", message, parameter.span, label, help="remove one")
+        else:
+            program.index.use(parameter.span, parameters.names[parameter.text].span)
+            lower_title(program, "input", f"{name.text}.{parameter.text}", f"the title of `{parameter.text}`", title)
+
+
 def _judge(program: Program, statement: Statement, name: Name, parameters: Parameters | None) -> None:
     """Lower a judge or reward model."""
     attempt, role = program.diagnostics.attempt(), statement.name("role")
@@ -678,6 +698,7 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
         check_fair(program, statement, role, output)
     if parameters is None or not role_known:
         return
+    _lower_input_titles(program, statement, name, parameters)
     scope = dict(parameters.scope)
     if output is not None and output.type is None:
         if "metrics" in scope:

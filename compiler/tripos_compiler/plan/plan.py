@@ -935,12 +935,21 @@ class Plan(Part):
             return json.dumps(content, ensure_ascii=False, indent=2, sort_keys=True) + "\n"
 
     def title_of(self, kind: str, name: str, language: str | None = None) -> str | None:
-        """Return the title of a scenario, dimension, axis, arm or measure, or of the benchmark. Falls back from
-        `language` to a language of the benchmark; None if there is no title."""
-        texts = self.titles.get(kind, {}).get(name, {})
+        """Return the title of a part, such as a scenario, an axis, a group of one (`AXIS.GROUP`) or an input of a judge
+        (`SCORER.PARAMETER`), or of the benchmark. None if it has none."""
+        return self.text_in(self.titles.get(kind, {}).get(name, {}), language)
+
+    def text_in(self, texts: Labels, language: str | None = None) -> str | None:
+        """Return a text in a language, or else in the first language of the benchmark that has it; None if none has."""
         return next(
             (texts[candidate] for candidate in (language, *self.benchmark.languages) if candidate in texts), None
         )
+
+    @property
+    def title_languages(self) -> tuple[str, ...]:
+        """The languages of the benchmark, and then further ones of titles."""
+        named = (texts for by_name in self.titles.values() for texts in by_name.values())
+        return tuple(dict.fromkeys((*self.benchmark.languages, *(language for texts in named for language in texts))))
 
     def role(self, name: str) -> Role:
         """Return the role with a name. Raises `KeyError` if there is none."""

@@ -28,6 +28,7 @@ from tripos_warehouse.measures.confusion import UNEVEN
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.statistics.validity import negative_discrimination, tested_correlation
 from tripos_warehouse.views.derived import analysis_of
+from tripos_warehouse.views.given_ids import given_ids
 
 FEWEST = 5
 """With fewer items, equal scores may be chance."""
@@ -43,14 +44,15 @@ SPLIT_SPREAD = 0.5
 
 def item_remarks(connection: Connection, benchmark: str) -> Iterator[str]:
     """Yield the remarks on the items of a benchmark in the views of `connection`, as sentences."""
+    ids = given_ids(connection, sql.name(benchmark))  # before: a connection has one answer at a time
     answer = connection.execute(
         f"""select metric::varchar, item_id, models, discrimination, solved_by, apart
         from {analysis_of(connection, benchmark)} order by scenario, metric, item_id"""
     )
     by_metric: defaultdict[str, _AnalysedItems] = defaultdict(_AnalysedItems)
     while rows := answer.fetchmany(ROWS_AT_ONCE):
-        for metric, *row in rows:
-            by_metric[metric].add(*row)
+        for metric, item, *row in rows:
+            by_metric[metric].add(ids.get(item, item), *row)
     for metric, items in by_metric.items():
         if len(items.names) >= FEWEST:
             yield from items.remarks(metric, benchmark)
@@ -138,6 +140,15 @@ class AnalysedItem:
     """An earlier item with nearly the same text."""
     text: str | None = None
     """The beginning of its longest text."""
+    given_id: str | None = None
+    """Its id in the file of its data set, if it has one."""
+    near_given_id: str | None = None
+    """That of the earlier item with nearly the same text."""
+
+    @property
+    def shown_id(self) -> str:
+        """Its id for people."""
+        return short_id(self.item_id) if self.given_id is None else self.given_id
 
     @property
     def split(self) -> bool:
@@ -149,7 +160,8 @@ class AnalysedItem:
         """The remarks on the item, the most serious first."""
         remarked = [localized("look at the key")] if self.wrong_key else []
         remarked += [localized("judges split")] if self.split else []
-        remarked += [localized(f"nearly {short_id(self.near)}")] if self.near is not None else []
+        near = None if self.near is None else self.near_given_id or short_id(self.near)
+        remarked += [localized(f"nearly {near}")] if near is not None else []
         if self.models >= LEAST_MODELS and self.solved_by is not None:
             remarked.append(
                 localized("solved by all") if self.solved_by == "every model" else localized("solved by none")
@@ -187,7 +199,16 @@ def analysed_items(connection: Connection, benchmark: str) -> list[AnalysedItem]
         if counts[item.metric] <= KEPT:
             with_text.add(item.item_id)
     texts = _texts(connection, schema, sorted(with_text))
-    return [replace(item, text=texts.get(item.item_id)) for item in marked]
+    ids = given_ids(connection, schema)
+    return [
+        replace(
+            item,
+            text=texts.get(item.item_id),
+            given_id=ids.get(item.item_id),
+            near_given_id=ids.get(item.near or ""),
+        )
+        for item in marked
+    ]
 
 
 def _texts(connection: Connection, schema: str, items: Sequence[str]) -> dict[str, str]:

@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from tripos_compiler.diagnostics.diagnostic import suggest
+from tripos_compiler.diagnostics.i18n import LANGUAGES, chosen_language, localized
 from tripos_compiler.language.aggregates import declared_aggregate, is_of_all_models
 from tripos_compiler.language.contexts import Clustering
 from tripos_compiler.language.figures import aggregates_of, measures_of, walk
@@ -27,6 +28,7 @@ from tripos_compiler.plan import (
     BoolType,
     Grade,
     IntegerType,
+    Labels,
     Measure,
     Measured,
     NumberType,
@@ -129,8 +131,21 @@ class ComparedRow:
     ruled_out: float | None = None
     """A difference beyond this, in either direction, is ruled out, for all figures at once."""
     equivalence: Equivalence | None = None
+    cell: tuple[str | None, ...] | None = None
+    """The values of the dimensions of a measure, if `of` names them."""
+    names: Labels = field(default_factory=dict)
+    """The title of what is compared in each language, such as that of a scenario."""
+    labels: Labels = field(default_factory=dict)
+    """The text of `of` in each language, if it is a title or a sentence, and no name."""
     by_sequence: bool = False
     """True if the difference, its interval and its p-value come from a confidence sequence of a run."""
+
+    def shown(self, language: str | None) -> str:
+        """Return what is compared, for a reader of a language; without one as in JSON. Titles of measures and scenarios
+        are shown only in a language that the reader chose."""
+        name = self.names.get(language or "", self.name) if chosen_language() else self.name
+        of = self.labels.get(language or "", self.of)
+        return f"{name} ({of})" if of else name
 
     @property
     def is_apart(self) -> bool:
@@ -527,21 +542,42 @@ def _rows(one: RunSide, two: RunSide, measure: Measure, pairs: PairedScores) -> 
     by fields of items; otherwise one for each cell."""
     plan, mean = two.plan, _mean_of_all_cells(two.plan, measure)
     better = better_direction(plan, measure)
-    equal_cells = f"each {' and '.join(mean.by)} alike" if mean is not None and mean.by else ""
+    dimensions = mean.by if mean is not None else ()
+    equal_cells = _alike(" and ".join(dimensions)) if dimensions else ""
     compared = measure if mean is None else measure.model_copy(update={"by": ()})
-    return [
-        _row(
-            measure.name,
-            equal_cells
-            or ", ".join(
-                dimension_label(plan, name, value) for name, value in zip(compared.by, cell.cell, strict=True)
-            ),
-            cell,
-            graded=better is not None,
-            lower_is_better=better == "lower",
+    names = plan.titles.get("measure", {}).get(measure.name, {})
+    rows = []
+    for cell in measure_differences(one, two, compared, pairs=pairs):
+        if equal_cells:
+            labels = {language: localized(_alike(", ".join(dimensions)), language) for language in LANGUAGES}
+            labels["en"] = equal_cells
+        else:
+            labels = _labels(plan, compared.by, cell.cell)
+        of = equal_cells or _cell_text(plan, compared.by, cell.cell, None)
+        row = _row(measure.name, of, cell, graded=better is not None, lower_is_better=better == "lower")
+        rows.append(
+            replace(row, cell=None if equal_cells else tuple(map(_as_text, cell.cell)), names=names, labels=labels)
         )
-        for cell in measure_differences(one, two, compared, pairs=pairs)
-    ]
+    return rows
+
+
+def _alike(dimensions: str) -> str:
+    """Return that all values of dimensions have the same weight."""
+    return f"each {dimensions} alike"
+
+
+def _as_text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def _cell_text(plan: Plan, by: Sequence[str], cell: Sequence[Any], language: str | None) -> str:
+    """Return the titles of a cell of a measure in a language."""
+    return ", ".join(dimension_label(plan, name, value, language) for name, value in zip(by, cell, strict=True))
+
+
+def _labels(plan: Plan, by: Sequence[str], cell: Sequence[Any]) -> dict[str, str]:
+    """Return the titles of a cell of a measure in each language of the plan."""
+    return {language: _cell_text(plan, by, cell, language) for language in plan.title_languages}
 
 
 def _mean_of_all_cells(plan: Plan, measure: Measure) -> Aggregate | None:
@@ -587,7 +623,8 @@ def _metrics(plan: Plan, pairs: PairedScores) -> Iterable[ComparedRow]:
         difference = mean_difference(pairs.where(metrics.isin([metric])), weighted=False)
         label = dimension_label(plan, "metric", metric)
         graded = metric in higher_is_better_scores(plan)
-        yield _row(str(metric), label if label != metric else "", difference, graded=graded)
+        row = _row(str(metric), label if label != metric else "", difference, graded=graded)
+        yield replace(row, labels=_labels(plan, ("metric",), (metric,)) if row.of else {})
 
 
 def _scenarios(plan: Plan, pairs: PairedScores) -> Iterable[ComparedRow]:
@@ -597,7 +634,8 @@ def _scenarios(plan: Plan, pairs: PairedScores) -> Iterable[ComparedRow]:
     for code, (scenario, scorer) in sorted(enumerate(cells), key=lambda pair: (place(pair[1][0]), pair[1][1])):
         of_cell = pairs.where(codes == code)
         graded = {*of_cell.columns["metric"].distinct} <= higher_is_better_scores(plan)
-        yield _row(scenario, scorer, mean_difference(of_cell, weighted=True), graded=graded)
+        row = _row(scenario, scorer, mean_difference(of_cell, weighted=True), graded=graded)
+        yield replace(row, names=_labels(plan, ("scenario",), (scenario,)))
 
 
 def _stopped(side: RunSide) -> bool:
@@ -612,15 +650,15 @@ def _as_followed(section: Section, one: RunSide, two: RunSide) -> Section:
     is_one_run = one.run.run_id == two.run.run_id
     pair = (two.models[0], one.models[0]) if is_one_run and len(one.models) == len(two.models) == 1 else None
     dimensions = {measure.name: measure.by for measure in two.plan.measures}
-    cells: dict[tuple[str, str], dict[str, str | None]] = {}
+    cells: dict[tuple[str, tuple[str | None, ...] | None], dict[str, str | None]] = {}
     for figure in one.run.settled_figures if section.kind == "measure" else ():
         by, names = figure.get("by") or {}, dimensions.get(figure["name"], ())
         if by.keys() == set(names):
-            cells[figure["name"], ", ".join(dimension_label(two.plan, name, by[name]) for name in names)] = by
+            cells[figure["name"], tuple(by[name] for name in names)] = by
     rows = []
     for row in section.rows:
-        # A measure without dimensions has one row, whose `of` may say that its cells have the same weight.
-        cell = cells.get((row.name, row.of if dimensions.get(row.name) else ""))
+        # A measure without dimensions has one row, whose cells may have the same weight.
+        cell = cells.get((row.name, row.cell if dimensions.get(row.name) else ()))
         estimate = None
         if pair is not None and cell is not None:
             estimate = followed_difference(one.run, row.name, *pair, cell)

@@ -268,6 +268,8 @@ class MeasureHistory:
     lower_is_better: bool
     lines: tuple[HistoryLine, ...]
     unread: tuple[RunWithoutValue, ...]
+    plan: Plan
+    """The plan of its last run."""
 
     @property
     def breaks(self) -> int:
@@ -335,7 +337,8 @@ def _history(
     name = last.measure.name
     title = last.plan.title_of("measure", name) or ""
     lines, unread = _lines(with_value, models), tuple(without_value)
-    return MeasureHistory(benchmark, name, title, last.measure.by, last.measure.lower_is_better, lines, unread)
+    lower = last.measure.lower_is_better
+    return MeasureHistory(benchmark, name, title, last.measure.by, lower, lines, unread, last.plan)
 
 
 def _benchmark_of(connection: Connection, measure: str, benchmark: str | None) -> str:

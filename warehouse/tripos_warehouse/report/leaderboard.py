@@ -13,6 +13,7 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from tripos_compiler.diagnostics.diagnostic import suggest
+from tripos_compiler.diagnostics.i18n import chosen_language
 from tripos_compiler.diagnostics.text_format import percent
 from tripos_compiler.language.contexts import Clustering
 from tripos_compiler.language.figures import measures_of
@@ -307,6 +308,16 @@ class Board:
     """Models that did not see all items, since their run stopped as soon as it was settled."""
     differences: Mapping[str, Mapping[str, Estimate]] = field(default_factory=dict)
     """The difference of each model from each one below it; `p` is adjusted by Holm."""
+    plan: Plan | None = None
+    """The plan of its latest run."""
+
+    @property
+    def named(self) -> str:
+        """The name of the measure, after its title if the reader chose a language."""
+        language, title = chosen_language(), None
+        if language is not None and self.plan is not None:
+            title = self.plan.title_of("measure", self.measure.name, language)
+        return self.measure.name if title is None else f"{title} ({self.measure.name})"
 
     @property
     def has_other_partners(self) -> bool:
@@ -493,6 +504,7 @@ def _board(
             for clustering in clusterings_of(connection, plan)
             if measure.scenario in (None, *clustering.scenarios)
         ),
+        plan=plan,
         stopped=tuple(
             entry.model
             for entry in entries

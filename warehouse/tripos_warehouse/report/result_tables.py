@@ -12,7 +12,7 @@ from itertools import product
 from typing import Any, Protocol
 
 from tripos_compiler.diagnostics.diagnostic import suggest
-from tripos_compiler.diagnostics.i18n import LANGUAGES, localized
+from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.errors import TriposError
 from tripos_compiler.language.figures import is_pooled, measures_of
 from tripos_compiler.plan import (
@@ -156,10 +156,20 @@ def filled_tables(
 ) -> list[Table]:
     """Return tables of a benchmark with the results that a report is of. Measures that the report has are
     not computed again. Headings are in `language`, or in the first of the benchmark."""
+    return filled_in_languages(connection, report, tables, [language])[0]
+
+
+def filled_in_languages(
+    connection: Connection, report: Report, tables: Sequence[ResultTable], languages: Sequence[str | None]
+) -> list[list[Table]]:
+    """Return the tables of `filled_tables` for each language; figures are computed once."""
     plan = report.plan
     with shared_cells(connection, plan) as shared:
         results = _Results(connection, report, shared)
-        return [_Arrangement(plan, table, language, report.run.models).filled(results) for table in tables]
+        return [
+            [_Arrangement(plan, table, language, report.run.models).filled(results) for table in tables]
+            for language in languages
+        ]
 
 
 def empty_table(plan: Plan, table: ResultTable, language: str | None) -> Table:
@@ -491,12 +501,11 @@ class _Arrangement:
         return dimension_label(self.plan, name, value, self.language)
 
     def _word(self, text: str) -> str:
-        """Return a word of Tripos in the language of the table, or of the reader."""
-        return localized(text, self.language if self.language in LANGUAGES else None)
+        """Return a word of Tripos beside the titles of the table, or in the language of the reader."""
+        return localized(text, self.language)
 
     def _in(self, title: Labels) -> str:
-        languages = (self.language, *self.plan.benchmark.languages)
-        return next((title[language] for language in languages if language in title), "")
+        return self.plan.text_in(title, self.language) or ""
 
     # Published figures
 

@@ -1,7 +1,8 @@
 """Every result of a run as tables: measures, boards, comparisons, judges, histories, expectations and items.
 
 The same tables are rendered for the terminal, for papers and as data (`tables.render`). With a `language` they have the
-titles of that language; otherwise names as in the spec, and values in the first language of the benchmark.
+titles of that language; otherwise names as in the spec, and values in the first language of the benchmark. A person at
+a terminal reads the language of messages; files have the language that the reader chose, or none.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tripos_compiler.diagnostics.i18n import localized
+from tripos_compiler.diagnostics.i18n import chosen_language, localized, localized_in_file, titles_language
 from tripos_compiler.diagnostics.text_format import percent
 from tripos_compiler.language.aggregates import declared_aggregate
 from tripos_compiler.language.figures import is_pooled, measures_of
@@ -54,13 +55,14 @@ def report_tables(report: Report, best: Collection[BestValue] = ()) -> list[Tabl
     for table in report.measures:
         if has_one_evaluator(table):
             continue
-        name, caption = f"{report.run.benchmark}-{table.measure.name}", title_of(table)
+        name, caption = f"{report.run.benchmark}-{table.measure.name}", _caption(report.plan, table)
         tables.append(_report_table(report, table, best, comparable_measures(report, table), name, caption))
         if table.measure.corrected and table.rows:
-            caption = f"{title_of(table.judge_table)} of the judge alone: {JUDGE_INTERVAL}"
+            words = "".join(map(localized_in_file, (" of the judge alone", ": ", JUDGE_INTERVAL)))
+            caption = f"{_caption(report.plan, table.judge_table)}{words}"
             tables.append(_report_table(report, table.judge_table, (), (), f"{name}-judge", caption))
         if (people := report.by_people.get(table.measure.name)) is not None:
-            caption = f"{title_of(people)}, of people: {', '.join(report.apart)}"
+            caption = f"{_caption(report.plan, people)}{localized_in_file(', of people: ')}{', '.join(report.apart)}"
             measure_tables = tuple(report.by_people.values())
             tables.append(_report_table(report, people, (), measure_tables, f"{name}-people", caption))
     return tables
@@ -82,8 +84,9 @@ def _report_table(
         return Table((), name, caption, (f"{NO_SCORES}: {why}" if why else NO_SCORES,))
     models = models_of(table, report.run.models)
     chosen = {(cell, model) for named, cell, model in best if named == table.measure.name}
-    shown = pivot_table(report.plan, table, models, others, best=chosen)
-    shown = without_counts(shown) if shown is not None else rows_table(report.plan, table, models, best=chosen)
+    plan, language = report.plan, chosen_language()
+    shown = pivot_table(plan, table, models, others, best=chosen, language=language)
+    shown = rows_table(plan, table, models, best=chosen, language=language) if shown is None else without_counts(shown)
     notes = (*reading_notes(table.rows), *_unread(table), *warnings_of(report))
     return replace(shown, name=name, caption=caption, notes=notes)
 
@@ -127,6 +130,11 @@ def counts_of(rows: Sequence[MeasureRow], form: str = COUNTS) -> str:
     )
 
 
+def _caption(plan: Plan, table: MeasureTable) -> str:
+    """Return the caption of a measure in a file: its title in the language that the reader chose, else its name."""
+    return title_of(table) if chosen_language() is None else shown_title(plan, table)
+
+
 def title_of(table: MeasureTable) -> str:
     """Return the name of a measure with its dimensions."""
     by = ", ".join(table.measure.by)
@@ -134,6 +142,21 @@ def title_of(table: MeasureTable) -> str:
     named += ", corrected by people" if table.measure.corrected else ""
     named += f", across {' * '.join(table.measure.random)} as sample" if table.measure.random else ""
     return f"{named} (lower is better)" if table.measure.lower_is_better else named
+
+
+def shown_title(plan: Plan, table: MeasureTable) -> str:
+    """Return the title of a measure in the reader's language, with its name; or only its name if it has no title."""
+    language = titles_language()
+    title = plan.title_of("measure", table.measure.name, language)
+    named = f"{title} ({table.measure.name})" if title is not None else table.measure.name
+    if table.measure.by:
+        names_only = language == "en" and chosen_language() is None
+        by = [name if names_only else dimension_heading(plan, name, language) for name in table.measure.by]
+        named += localized(" by ") + ", ".join(by)
+    named += localized(", corrected by people") if table.measure.corrected else ""
+    if table.measure.random:
+        named += localized(f", across {' * '.join(table.measure.random)} as sample")
+    return named + localized(" (lower is better)") if table.measure.lower_is_better else named
 
 
 def models_of(table: MeasureTable, order: Sequence[str]) -> list[str]:
@@ -436,7 +459,7 @@ def board_table(board: Board, notes: Sequence[str] = (), published: Sequence[tup
         Column("group", (*(entry.letters for entry in board.entries), *["published" for _ in empty])),
     )
     direction = " (lower is better)" if board.measure.lower_is_better else ""
-    caption = f"{board.benchmark} {board.version}: {board.measure.name}{direction}"
+    caption = f"{board.benchmark} {board.version}: {board.named}{localized_in_file(direction)}"
     return Table(columns, f"{board.benchmark}-{board.measure.name}", caption, tuple(notes))
 
 
@@ -458,7 +481,8 @@ def people_board_table(board: Board) -> Table:
         value_column(rows),
         *count_columns([[row] for row in rows]),
     )
-    caption = f"{board.benchmark} {board.version}: {board.measure.name} of people: {', '.join(board.people)}"
+    words = localized_in_file(", of people: ") if chosen_language() else " of people: "
+    caption = f"{board.benchmark} {board.version}: {board.named}{words}{', '.join(board.people)}"
     return Table(columns, f"{board.benchmark}-{board.measure.name}-people", caption, tuple(reading_notes(rows)))
 
 
@@ -470,9 +494,9 @@ def comparison_tables(comparison: Comparison, caption: str, a: str, b: str) -> l
     notes = (f"A: {a}.", f"B: {b}.", *notes_of(comparison))
     return [
         replace(
-            section_table(section, comparison.tests),
+            _with_words(section_table(section, comparison.tests, chosen_language()), "verdict"),
             name=f"comparison-{section.kind}",
-            caption=f"{caption}: {TITLES[section.kind]}",
+            caption=f"{caption}: {localized_in_file(TITLES[section.kind])}",
             notes=notes,
         )
         for section in comparison.sections
@@ -480,15 +504,27 @@ def comparison_tables(comparison: Comparison, caption: str, a: str, b: str) -> l
     ]
 
 
-def section_table(section: Section, tests: int) -> Table:
-    """Return a table of the rows of a section of a comparison with their verdicts; each is one of `tests` tests."""
+def _with_words(table: Table, key: str) -> Table:
+    """Return a table for a file in which the texts of a column are in the language that the reader chose."""
+    columns = (
+        replace(column, cells=tuple(localized_in_file(str(cell)) for cell in column.cells))
+        if column.key == key
+        else column
+        for column in table.columns
+    )
+    return replace(table, columns=tuple(columns))
+
+
+def section_table(section: Section, tests: int, language: str | None = None) -> Table:
+    """Return a table of the rows of a section of a comparison with their verdicts; each is one of `tests` tests. With a
+    `language` it has the titles of that language, else those of the first of the benchmark."""
     from tripos_warehouse.report.comparison import verdicts
 
     rows = section.rows
     decimals = decimals_of([value for row in rows for value in (row.a, row.b)])
     differences = [row.difference for row in rows]
     return Table((
-        Column(section.kind, tuple(f"{row.name} ({row.of})" if row.of else row.name for row in rows)),
+        Column(section.kind, tuple(row.shown(language) for row in rows)),
         Column("a", tuple(row.a for row in rows), "number", heading="A", decimals=decimals),
         Column("b", tuple(row.b for row in rows), "number", heading="B", decimals=decimals),
         Column("difference", tuple(differences), "number", heading="B − A", decimals=decimals, signed=True),
@@ -723,12 +759,10 @@ def reliability_table(reliability: ReliabilityTable) -> Table:
 
 def item_table(items: Sequence[AnalysedItem]) -> Table:
     """Return a table of the statistics of items. A column without values is left out."""
-    from tripos_warehouse.measures.items import short_id
-
     correlation = [Estimate(item.discrimination, "too few models", item.low, item.high) for item in items]
     columns = (
         Column("scenario", tuple(item.scenario for item in items)),
-        Column("item", tuple(short_id(item.item_id) for item in items), shrinks="last"),
+        Column("item", tuple(item.shown_id for item in items), shrinks="last"),
         Column("text", tuple(item.text or None for item in items), wraps=False),
         Column("share", tuple(item.share for item in items), "number", decimals=2),
         Column("discrimination", tuple(correlation), "number", heading="tells apart", decimals=2),

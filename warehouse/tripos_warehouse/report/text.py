@@ -10,12 +10,12 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from textwrap import shorten
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
 from rich.text import Text
 
-from tripos_compiler.diagnostics.i18n import localized, reader_language
+from tripos_compiler.diagnostics.i18n import chosen_language, localized, titles_language
 from tripos_compiler.diagnostics.text_format import counted, percent, usd, wrap
 from tripos_compiler.language.figures import is_pooled, measures_of
 from tripos_compiler.plan import Measure, Plan
@@ -52,12 +52,13 @@ from tripos_warehouse.report.tables import (
     reliability_table,
     rows_table,
     section_table,
+    shown_title,
     too_few,
     yield_table,
 )
 from tripos_warehouse.tables.text import GAP, counts_note, fits, fitted, table_lines, without_counts, wrapped
 from tripos_warehouse.tables.values import decimals_of, estimate_text
-from tripos_warehouse.views.dimensions import dimension_heading, dimension_label
+from tripos_warehouse.views.dimensions import dimension_label
 
 if TYPE_CHECKING:
     from tripos_warehouse.measures.confusion import FigureTable
@@ -110,7 +111,7 @@ def baseline_lines(plan: Plan, table: MeasureTable, width: int) -> list[str]:
 
 def _baseline_text(plan: Plan, table: MeasureTable, below: BelowBaseline, decimals: int) -> str:
     """Return a value that is not better than a baseline, with that of the baseline and the cell of both."""
-    row, language = below.row, reader_language()
+    row, language = below.row, titles_language()
     cell = [dimension_label(plan, name, value, language) for name, value in zip(table.measure.by, row.by, strict=True)]
     where = f"{', '.join(cell)}: " if cell else ""
     value = estimate_text(row, f"{{:.{decimals}f}}".format)
@@ -135,7 +136,7 @@ def expectation_lines(
         first, *more = wrap(words, width - 2)
         for line in (first, *(f"  {continued}" for continued in more)):
             yield line, STYLES[gate.held]
-        for line in table_lines(expectation_table(plan, gate, reader_language()), table_width - 2):
+        for line in table_lines(expectation_table(plan, gate, titles_language()), table_width - 2):
             yield f"  {line}", ""
         for reason in dict.fromkeys(why_undecided(outcome) for outcome in gate.outcomes if outcome.margin is None):
             for line in wrap(localized(reason), width - 2):
@@ -209,7 +210,7 @@ def render_report(
 def _header(report: Report, width: int) -> list[str]:
     """Return the title of a report, and a line for each fact about the run."""
     run, benchmark = report.run, report.plan.benchmark
-    name_of_benchmark = report.plan.title_of("benchmark", benchmark.name, reader_language()) or benchmark.title
+    name_of_benchmark = report.plan.title_of("benchmark", benchmark.name, titles_language()) or benchmark.title
     title = f"{run.benchmark} {run.version}" + (f" · {name_of_benchmark}" if name_of_benchmark else "")
     lines = [wrapped(title, width)]
     facts = {
@@ -276,20 +277,6 @@ def _statuses(counts: Mapping[str, int]) -> str:
     return f"{total:,}: {', '.join(parts)}"
 
 
-def shown_title(plan: Plan, table: MeasureTable) -> str:
-    """Return the title of a measure in the reader's language, with its name; or only its name if it has no title."""
-    language = reader_language()
-    title = plan.title_of("measure", table.measure.name, language)
-    named = f"{title} ({table.measure.name})" if title is not None else table.measure.name
-    if table.measure.by:
-        by = [name if language == "en" else dimension_heading(plan, name, language) for name in table.measure.by]
-        named += localized(" by ") + ", ".join(by)
-    named += localized(", corrected by people") if table.measure.corrected else ""
-    if table.measure.random:
-        named += localized(f", across {' * '.join(table.measure.random)} as sample")
-    return named + localized(" (lower is better)") if table.measure.lower_is_better else named
-
-
 def measure_lines(
     plan: Plan, table: MeasureTable, models: Sequence[str], others: Sequence[MeasureTable], width: int
 ) -> list[str]:
@@ -302,7 +289,7 @@ def measure_lines(
         ]
     if not table.rows:
         return [localized(NO_SCORES)]
-    texts, language = models_of(table, models), reader_language()
+    texts, language = models_of(table, models), titles_language()
     pivot = pivot_table(plan, table, texts, others, language=language)
     if pivot is not None and (lines := fitted(pivot, width)) is not None:
         return lines.lines()
@@ -615,7 +602,8 @@ def _left_out(count: int, noun: str) -> list[str]:
 def render_history(history: MeasureHistory, width: int = 80) -> list[str]:
     """Return the lines of a history as text, at most `width` cells wide if the figures have room."""
     runs = {point.run.run_id for line in history.lines for point in line.points}
-    title = f": {history.title}" if history.title else ""
+    text = history.plan.title_of("measure", history.measure, titles_language())
+    title = f": {text}" if text else ""
     lines = wrap(f"{history.measure} ({history.benchmark}){title}", width)
     count, breaks = len(runs), history.breaks
     text = f"{count:,} {'run' if count == 1 else 'runs'}, {breaks:,} {'break' if breaks == 1 else 'breaks'}"
@@ -640,7 +628,7 @@ def render_judges(report: JudgeReport, plan: Plan, width: int, table_width: int)
     """Return the report on the judges of a run as lines, one part per metric."""
     lines: list[str] = []
     for metric in report.metrics:
-        label = dimension_label(plan, "metric", metric.metric, reader_language())
+        label = dimension_label(plan, "metric", metric.metric, titles_language())
         title = label if metric.metric == metric.scorer else f"{label} ({metric.scorer})"
         tables = judge_tables(metric)
         lines += [*([""] if lines else []), title]
@@ -734,7 +722,7 @@ def render_comparison(comparison: Comparison, width: int = 80) -> list[str]:
     lines: list[str] = []
     for section in comparison.sections:
         if section.rows:
-            table = section_table(section, comparison.tests)
+            table = section_table(section, comparison.tests, titles_language())
             *columns, column = table.columns
             lines += ["", localized(TITLES[section.kind])]
             lines += table_lines(replace(table, columns=tuple(columns)), width)
@@ -757,7 +745,7 @@ def yield_lines(plan: Plan, yields: Sequence[GenerationYield], width: int, width
         for yielded in yields
         if yielded.by is None and (yielded.reasons or yielded.made < yielded.slots)
     ]
-    lines = table_lines(yield_table(plan, yields, reader_language()), width_of_table)
+    lines = table_lines(yield_table(plan, yields, titles_language()), width_of_table)
     return [*lines, *(wrapped(line, width) for line in texts)]
 
 
@@ -801,19 +789,24 @@ def _figure_table_lines(table: FigureTable, width: int) -> Iterator[str]:
         yield wrapped(localized(table.uneven), width)
 
 
-def items_text(items: Sequence[AnalysedItem], benchmark: str, width: int) -> str:
-    """Return the items as text, `width` cells wide: a summary of each metric, and its first items as a table."""
+def items_text(items: Sequence[AnalysedItem], plan: Plan, width: int) -> str:
+    """Return the items as text, `width` cells wide: a summary of each metric, and its first items as a table. Metrics
+    have their names, or titles in a language that the reader chose."""
+    language = chosen_language()
     blocks = []
     for metric in dict.fromkeys(item.metric for item in items):
         analysed_items = [item for item in items if item.metric == metric]
-        blocks.append("\n".join(_item_lines(metric, analysed_items, benchmark, width)) + "\n")
+        title = metric if language is None else dimension_label(plan, "metric", metric, language)
+        lines = _item_lines(title, item_counts(items, metric), analysed_items, plan.benchmark.name, width)
+        blocks.append("\n".join(lines) + "\n")
     return "\n".join(blocks)
 
 
-def _item_lines(metric: str, items: Sequence[AnalysedItem], benchmark: str, width: int) -> Iterator[str]:
-    """Yield the lines of the items of one metric."""
-    counts = item_counts(items, metric)
-    text = localized(f"{metric}: {counted(len(items), 'item')}")
+def _item_lines(
+    title: str, counts: Mapping[str, Any], items: Sequence[AnalysedItem], benchmark: str, width: int
+) -> Iterator[str]:
+    """Yield the lines of the items of one metric, with this title and these numbers of items."""
+    text = localized(f"{title}: {counted(len(items), 'item')}")
     parts = {
         "solved by every model": counts["every_model"],
         "by no model": counts["no_model"],

@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 
+from tripos_compiler.diagnostics.i18n import localized_in_file
 from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.tables.model import DAGGER, Cell, Column, Table, number_of
 from tripos_warehouse.tables.values import Interval, fixed
@@ -26,12 +27,12 @@ def to_html(tables: Sequence[Table], interval: Interval = "ci") -> str:
     >>> "&lt;b&gt;" in to_html([Table((Column("model", ("<b>",)),))])
     True
     """
-    return "".join(_table(table.without_repeats(), interval) for table in tables)
+    return "".join(_table(table.in_chosen_language().without_repeats(), interval) for table in tables)
 
 
 def _table(table: Table, interval: Interval) -> str:
     """Return one table as HTML."""
-    notes = table.reading_notes(interval, ("Bold", "Underlined"))
+    notes = map(localized_in_file, table.reading_notes(interval, ("Bold", "Underlined")))
     below = "".join(f"<p><small>{_text(note)}</small></p>\n" for note in notes)
     if not table.columns:
         return f"<p>{_text(table.caption)}</p>\n{below}"
@@ -125,14 +126,14 @@ def to_latex(tables: Sequence[Table], interval: Interval = "ci") -> str:
     if any(_has_wide(text) for table in tables for text in _texts(table)):
         lines.append(f"% {CHINESE}")
     for table in tables:
-        lines += ["", *_float(table.without_repeats(), interval)]
+        lines += ["", *_float(table.in_chosen_language().without_repeats(), interval)]
     return "\n".join(lines) + "\n"
 
 
 def _float(table: Table, interval: Interval) -> Iterator[str]:
     """Yield the lines of a table as a float; for one without columns, its caption and notes as comments."""
     if not table.columns:
-        yield from (f"% {' '.join(text.split())}" for text in (table.caption, *table.notes))
+        yield from (f"% {' '.join(localized_in_file(text).split())}" for text in (table.caption, *table.notes))
         return
     parts = [_LatexColumn(column, interval) for column in table.columns]
     yield r"\begin{table}"
@@ -155,7 +156,7 @@ def _float(table: Table, interval: Interval) -> Iterator[str]:
     yield r"  \end{tabular}"
     if notes := table.reading_notes(interval, ("Bold", "Underlined")):
         yield r"  \par\smallskip"
-        yield f"  {{\\footnotesize {' '.join(map(latex_text, notes))}\\par}}"
+        yield f"  {{\\footnotesize {' '.join(latex_text(localized_in_file(note)) for note in notes)}\\par}}"
     yield r"\end{table}"
 
 
@@ -311,13 +312,18 @@ def to_markdown(tables: Sequence[Table], interval: Interval = "ci") -> str:
     - Bold: better than every other model beyond error (5 %, Holm).
     <BLANKLINE>
     """
-    return "\n".join("".join(f"{line}\n" for line in _lines(table.without_repeats(), interval)) for table in tables)
+    return "\n".join(
+        "".join(f"{line}\n" for line in _lines(table.in_chosen_language().without_repeats(), interval))
+        for table in tables
+    )
 
 
 def _lines(table: Table, interval: Interval) -> list[str]:
     """Return the lines of one table."""
     caption = [f"### {markdown_text(table.caption)}", ""] if table.caption else []
-    notes = [f"- {markdown_text(note)}" for note in table.reading_notes(interval, ("Bold", "Italic"))]
+    notes = [
+        f"- {markdown_text(localized_in_file(note))}" for note in table.reading_notes(interval, ("Bold", "Italic"))
+    ]
     if not table.columns:
         return [*caption, *notes]
     headings = [column.title if column.group is None else f"{column.group}: {column.title}" for column in table.columns]

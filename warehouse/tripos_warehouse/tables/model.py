@@ -13,6 +13,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+from tripos_compiler.diagnostics.i18n import chosen_language, localized
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.tables.values import (
@@ -254,6 +255,17 @@ class Table:
             )
             notes.append(f"No value {self.tested}" if shows_none else f"{DAGGER}: {self.tested}")
         return [note if note.endswith((".", ":")) else f"{note}." for note in (*notes, *self.notes) if note]
+
+    def in_chosen_language(self) -> Table:
+        """Return the table of a file: its own words in the language that the reader chose, or unchanged."""
+        if chosen_language() is None:
+            return self
+        columns = (
+            column if column.is_name else replace(column, heading=localized(column.title), unit=None, is_name=True)
+            for column in self.columns
+        )
+        separators = {row: tuple(map(localized, texts)) for row, texts in self.separators.items()}
+        return replace(self, columns=tuple(columns), caption=localized(self.caption), separators=separators)
 
 
 def number_of(cell: Cell) -> float | None:

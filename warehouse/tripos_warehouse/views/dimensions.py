@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set as Abstra
 from typing import Any
 
 from tripos_compiler.diagnostics.i18n import localized
-from tripos_compiler.plan import ArmValue, Ask, AxisValue, Column, Converse, Grade, Labels, Plan, Score, Treatment
+from tripos_compiler.plan import ArmValue, Ask, AxisValue, Column, Converse, Grade, Plan, Score, Treatment
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse import sql
 
 LANGUAGE = "language"
+GROUP = ".group"
+"""The end of the name of a dimension of the groups of an axis."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ def dimension_label(plan: Plan, dimension: str, value: Any, language: str | None
     titles: dict[str, str] = {}
     match dimension:
         case "metric":
-            titles = {metric.name: _in(metric.title, plan, language) for metric in plan.metrics}
+            titles = {metric.name: plan.text_in(metric.title, language) or "" for metric in plan.metrics}
         case "scenario":
             titles = {
                 scenario.name: plan.title_of("scenario", scenario.name, language) or scenario.title
@@ -81,13 +83,18 @@ def dimension_label(plan: Plan, dimension: str, value: Any, language: str | None
             }
         case "dimension" if language is not None:
             return plan.title_of("dimension", str(value), language) or str(value)
+        case _ if (axis := dimension.removesuffix(GROUP)) != dimension:
+            return plan.title_of("group", f"{axis}.{value}", language) or str(value)
         case _:
-            titles = {named.name: _in(named.labels, plan, language) for named in _values(plan, dimension)}
+            titles = {named.name: plan.text_in(named.labels, language) or "" for named in _values(plan, dimension)}
     return titles.get(str(value)) or str(value)
 
 
 def dimension_heading(plan: Plan, dimension: str, language: str) -> str:
     """Return the heading of a dimension: the title of its axis or arm, or its name."""
+    axis = dimension.removesuffix(GROUP)
+    if axis != dimension and (title := plan.title_of("axis", axis, language)) is not None:
+        return f"{title} ({localized('group', language)})"
     title = plan.title_of("axis", dimension, language) or plan.title_of("arm", dimension, language)
     return title or localized(dimension.replace("_", " "), language)
 
@@ -119,14 +126,6 @@ def _values(plan: Plan, dimension: str) -> list[AxisValue | ArmValue]:
         value for axis in plan.axes if axis.name == dimension for value in axis.values
     ]
     return values + [value for arm in plan.arms if arm.name == dimension for value in arm.values]
-
-
-def _in(labels: Labels, plan: Plan, language: str | None) -> str:
-    """Return the label in a language, or in the first language of the benchmark that has one; empty if none has."""
-    for choice in (language, *plan.benchmark.languages):
-        if choice is not None and choice in labels:
-            return labels[choice]
-    return ""
 
 
 # Arms

@@ -17,6 +17,7 @@ export interface ListedRun {
   version: string;
   title: string;
   titles: Record<string, string>;
+  languages: string[];
   models: string[];
   roles: Record<string, string[]>;
   samples: number;
@@ -279,6 +280,8 @@ export interface ResultTable {
 export interface ResultTables {
   state: string;
   tables: ResultTable[];
+  /** The same tables with the titles of each language. */
+  titled: Record<string, ResultTable[]>;
 }
 
 export interface AnalysedItem {
@@ -296,6 +299,8 @@ export interface AnalysedItem {
   wrong_key: boolean;
   near: string | null;
   text: string | null;
+  /** Its id in the file of its data set, if it has one. */
+  given_id: string | null;
 }
 
 export interface AnalysedItems {
@@ -334,6 +339,10 @@ export interface SpecFile {
 export interface ComparedRow {
   name: string;
   of: string;
+  /** The title of what is compared, a language. */
+  names: Record<string, string>;
+  /** The text of `of`, a language; empty where it is a sentence of Tripos or a name. */
+  labels: Record<string, string>;
   a: number;
   b: number;
   difference: number | null;

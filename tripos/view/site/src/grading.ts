@@ -17,6 +17,8 @@ export interface Scale {
 export interface Item {
   row: string;
   language: string;
+  /** The language of its title, of the headings of its texts, and of its criteria. */
+  headings: string;
   title: string;
   texts: [string, string][];
   scales: Scale[];

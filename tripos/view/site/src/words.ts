@@ -1,4 +1,4 @@
-/** The words of the page, in the reader's language. Titles of a benchmark are in the language of its items. */
+/** The words of the page, in the reader's language, and titles of a benchmark in the same or in the one that was chosen. */
 import { fixed, percent, usd } from "./quantities";
 
 const ENGLISH = {
@@ -417,13 +417,18 @@ export function explaining(): Explaining {
 
 const LANGUAGES: Record<string, Record<Word, string>> = { en: ENGLISH, zh: CHINESE };
 
-function chosen(): string {
-  const asked = new URLSearchParams(location.search).get("lang") ?? document.documentElement.dataset["lang"];
-  const known = [asked, ...navigator.languages].map((each) => each?.slice(0, 2).toLowerCase());
-  return known.find((each) => each !== undefined && each in LANGUAGES) ?? "en";
+/** The language that the reader chose, in the address or by `--language`. */
+const asked = new URLSearchParams(location.search).get("lang") ?? document.documentElement.dataset["lang"];
+
+/** The language of the words of the page. Beside titles in a language that it has no words in, they are English. */
+function ofWords(): string {
+  const known = (asked ? [asked] : navigator.languages).map((each) => each.slice(0, 2).toLowerCase());
+  return known.find((each) => each in LANGUAGES) ?? "en";
 }
 
-export const language = chosen();
+export const language = ofWords();
+/** The language of titles: the one that was chosen, else that of the words. */
+export const titleLanguage = asked && !(asked.slice(0, 2).toLowerCase() in LANGUAGES) ? asked : language;
 document.documentElement.lang = language;
 
 /** Return a word in the reader's language. */
@@ -456,15 +461,20 @@ export function heading(name: string): string {
 
 const HEADINGS: Word[] = ["scenario", "model", "metric", "evaluator", "status", "step", "role", "language", "measure"];
 
-/** Return a title in one of the given languages, or the name where it has none. */
-export function title(titles: Record<string, string> | undefined, name: string, ...wanted: (string | null | undefined)[]): string {
-  for (const each of wanted.length ? wanted : [language]) if (each && titles?.[each]) return titles[each]!;
+/** Return a title in the reader's language, else in the first language of the benchmark that has one, else the name. */
+export function title(titles: Record<string, string> | undefined, name: string, languages: string[]): string {
+  for (const each of [titleLanguage, ...languages]) if (titles?.[each]) return titles[each]!;
   return Object.values(titles ?? {})[0] ?? name;
 }
 
 /** Return the title of a scenario, measure, axis or the like in the reader's language, or what it is called without. */
-export function titled(about: { titles?: Record<string, Record<string, Record<string, string>>>; languages: string[] }, kind: string, name: string, without: string, item?: string | null): string {
-  return title(about.titles?.[kind]?.[name], without, item, language, ...about.languages);
+export function titled(about: { titles?: Record<string, Record<string, Record<string, string>>>; languages: string[] }, kind: string, name: string, without: string): string {
+  return title(about.titles?.[kind]?.[name], without, about.languages);
+}
+
+/** Return what a row of a comparison is of, and what more is said of it: names as they are unless a language was chosen. */
+export function compared(row: { name: string; of: string; names?: Record<string, string>; labels?: Record<string, string> }): [string, string] {
+  return [(asked && row.names?.[titleLanguage]) || row.name, row.labels?.[titleLanguage] ?? sentence(row.of)];
 }
 
 const plain = new Intl.NumberFormat(language);

@@ -6,7 +6,7 @@ import { json } from "../data";
 import { openRun, type OpenRun, aboutOf } from "../run";
 import { type Column, List } from "../table";
 import { at, go, Panel, Text, useLoaded, visible, Waiting } from "../ui";
-import { between, count, figure, heading, sentence, t, within } from "../words";
+import { between, compared, count, figure, heading, sentence, t, within } from "../words";
 import { called } from "./report";
 
 interface Side {
@@ -101,7 +101,7 @@ function Section({ section }: { section: Comparison["sections"][number] }) {
   const [whole, show] = useState(false);
   const rows = [...section.rows].sort((x, y) => (x.p ?? 2) - (y.p ?? 2));
   const columns: Column<ComparedRow>[] = [
-    { title: heading(section.kind), kind: "head", cell: (row) => <>{visible(row.name)} <span class="small">{visible(sentence(row.of))}</span></> },
+    { title: heading(section.kind), kind: "head", cell: (row) => <>{visible(compared(row)[0])} <span class="small">{visible(compared(row)[1])}</span></> },
     { title: "A", kind: "number", cell: (row) => figure(row.a, false) },
     { title: "B", kind: "number", cell: (row) => figure(row.b, false) },
     { title: "B − A", kind: "number", cell: (row) => <strong>{figure(row.difference, false)}</strong> },

@@ -111,7 +111,7 @@ function Desk({ items }: { items: Item[] }) {
       <h1 class="unseen">{t("grading")}</h1>
       <div class="standing">
         <p>
-          <strong>{count(place + 1)} {t("of")} {count(items.length)}</strong> <bdi lang={item.language}>{visible(item.title)}</bdi>
+          <strong>{count(place + 1)} {t("of")} {count(items.length)}</strong> <bdi lang={item.headings}>{visible(item.title)}</bdi>
         </p>
         <p>
           <progress max={items.length} value={done} aria-label={t("graded")} /> {count(done)} {t("of")} {count(items.length)} {t("graded")}
@@ -122,7 +122,7 @@ function Desk({ items }: { items: Item[] }) {
         <section class="texts" ref={texts} tabIndex={-1} aria-label={visible(item.title)} lang={item.language}>
           {item.texts.map(([label, text]) => (
             <article key={label} class="panel">
-              <h2>{visible(label)}</h2>
+              <h2 lang={item.headings}>{visible(label)}</h2>
               <Text value={text} long={WHOLE} />
             </article>
           ))}
@@ -157,7 +157,7 @@ function Criterion(given: Given) {
   const value = item.grades[scale.metric];
   const title = scale.title === scale.metric ? scale.title : `${scale.title} (${scale.metric})`;
   return (
-    <fieldset data-metric={scale.metric} class={`panel ${value === undefined ? "" : "given"}`} lang={item.language}>
+    <fieldset data-metric={scale.metric} class={`panel ${value === undefined ? "" : "given"}`} lang={item.headings}>
       <legend>{visible(title)}</legend>
       {scale.asks && <p class="small">{visible(scale.asks)}</p>}
       {scale.values.length ? <Choices {...given} /> : <NumberField {...given} />}

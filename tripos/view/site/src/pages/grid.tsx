@@ -21,7 +21,7 @@ export function GridPage({ report, query }: { report: RunAbout; query: URLSearch
   const run = report.run.run_id;
   const opened = useLoaded(async () => {
     const open = await openRun(run, stateOf(report));
-    await open.samples.load([...open.dimensions, ...BASE, "item_id", "sample_number", "item_at"]);
+    await open.samples.load([...open.dimensions, ...BASE, "item_id", "given_id", "sample_number", "item_at"]);
     return open;
   }, [run, stateOf(report)], true);
   const asked = new URLSearchParams(query);
@@ -165,7 +165,7 @@ function ItemCell({ open, group, report, isOpen, question, messages, toggle }: {
   const several = (name: string) => open.samples.texts(name).values.length > 2;
   return (
     <div role="rowheader" class="grid-item" tabIndex={isOpen ? 0 : undefined}>
-      <button type="button" aria-expanded={isOpen} onClick={toggle} title={visible(of("item_id"))}>{isOpen ? "▾" : "▸"} {visible(short(of("item_id")))}</button>
+      <button type="button" aria-expanded={isOpen} onClick={toggle} title={visible(of("item_id"))}>{isOpen ? "▾" : "▸"} {visible(of("given_id") || short(of("item_id")))}</button>
       <span class="where">
         {open.dimensions.filter((name) => of(name) && several(name)).map((name) => <span class="tag" key={name}>{visible(called(report.about, name, of(name)))}</span>)}
         {several("step") && <span class="tag">{visible(of("step"))}</span>}

@@ -36,7 +36,7 @@ function OfItems({ analysed, report }: { analysed: AnalysedItems; report: RunAbo
         {choice}
         <p class="small">{t("itemsMean")}</p>
         <List label={t("itemsOneByOne")} rows={rows} columns={[
-          { title: t("item"), kind: "head", cell: (each) => <bdi title={visible(each.item_id)}>{visible(shortId(each.item_id))}</bdi> },
+          { title: t("item"), kind: "head", cell: (each) => <bdi title={visible(each.item_id)}>{visible(each.given_id ?? shortId(each.item_id))}</bdi> },
           { title: t("itemText"), cell: (each) => <bdi>{visible(each.text ?? "—")}</bdi> },
           ...(several ? [{ title: t("scenario"), cell: (each: AnalysedItem) => visible(called(report.about, "scenario", each.scenario)) }] : []),
           { title: t("placeOnScale"), kind: "number", cell: (each) => (each.share === null ? "—" : percent(each.share)) },

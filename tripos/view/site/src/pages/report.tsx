@@ -7,21 +7,26 @@ import { named } from "../names";
 import { type Scale, scaleOf } from "../quantities";
 import { type Column, List } from "../table";
 import { at, Panel, Scroll, Status, useLoaded, visible, Waiting } from "../ui";
-import { between, count, figure, filled, heading, language, money, percent, sentence, t, title, titled, together, when } from "../words";
+import { between, count, figure, filled, heading, money, percent, sentence, t, title, titled, together, when, within } from "../words";
 import { BehindMeasure } from "./behind";
 
-/** Return what a value of a dimension is called: in the language of an item, else the reader's, else the benchmark's. */
-export function called(about: About, dimension: string, value: string, item?: string | null): string {
-  const languages = [item, language, ...about.languages];
-  if (dimension === "metric") return title(about.metrics.find((each) => each.name === value)?.title, value, ...languages);
-  if (dimension === "scenario") return titled(about, "scenario", value, about.scenarios.find((each) => each.name === value)?.title || value, item);
-  if (dimension === "dimension") return titled(about, "dimension", value, value, item);
+const GROUP = ".group";
+
+/** Return what a value of a dimension is called: in the reader's language, else the benchmark's. */
+export function called(about: About, dimension: string, value: string): string {
+  if (dimension === "metric") return title(about.metrics.find((each) => each.name === value)?.title, value, about.languages);
+  if (dimension === "scenario") return titled(about, "scenario", value, about.scenarios.find((each) => each.name === value)?.title || value);
+  if (dimension === "dimension") return titled(about, "dimension", value, value);
+  if (dimension.endsWith(GROUP)) return titled(about, "group", `${dimension.slice(0, -GROUP.length)}.${value}`, value);
   const found = [...about.axes, ...about.arms].find((each) => each.name === dimension);
-  return title(found?.values.find((each) => each.name === value)?.labels, value, ...languages);
+  return title(found?.values.find((each) => each.name === value)?.labels, value, about.languages);
 }
 
 /** Return what a dimension is called above its values. */
 export function headingOf(about: About, dimension: string): string {
+  const axis = dimension.slice(0, -GROUP.length);
+  const ofAxis = dimension.endsWith(GROUP) ? titled(about, "axis", axis, "") : "";
+  if (ofAxis) return `${ofAxis} (${within("group")})`;
   return titled(about, "axis", dimension, titled(about, "arm", dimension, heading(dimension)));
 }
 

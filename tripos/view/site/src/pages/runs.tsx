@@ -11,7 +11,7 @@ export function Runs({ index }: { index: Index }) {
     <Panel title={t("runs")}>
       <List label={t("runs")} rows={index.runs} columns={[
         { title: t("run"), kind: "head", cell: (run) => <><a href={at(`run/${run.run_id}`)}>{run.run_id}</a><div class="small">{when(run.started_at)}</div></> },
-        { title: t("benchmark"), cell: (run) => <>{visible(title(run.titles, run.title || run.benchmark))}<div class="small">{run.benchmark} {run.version}</div></> },
+        { title: t("benchmark"), cell: (run) => <>{visible(title(run.titles, run.title || run.benchmark, run.languages ?? []))}<div class="small">{run.benchmark} {run.version}</div></> },
         { title: t("headlineKept"), cell: headline },
         { title: t("status"), cell: (run) => <Status of={run.status} /> },
         { title: t("samples"), kind: "number", cell: (run) => count(run.samples) },

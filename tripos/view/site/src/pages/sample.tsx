@@ -142,15 +142,15 @@ function Sample({ report, sample }: { report: RunAbout; sample: SampleRows }) {
       <header class="title">
         <h1><bdi>{visible(String(head["model"]))}</bdi></h1>
         <p class="facts">
-          {[...new Set(names)].filter((name) => head[name]).map((name) => <span class="tag" key={name}>{visible(called(about, name, String(head[name]), language))}</span>)}
+          {[...new Set(names)].filter((name) => head[name]).map((name) => <span class="tag" key={name}>{visible(called(about, name, String(head[name])))}</span>)}
           <Status of={String(head["status"])} />
-          <span>{head["metric"] ? visible(called(about, "metric", String(head["metric"]), language)) : t("score")} <strong>{figure(head["score"] as number | null, true)}</strong></span>
+          <span>{head["metric"] ? visible(called(about, "metric", String(head["metric"]))) : t("score")} <strong>{figure(head["score"] as number | null, true)}</strong></span>
           <span>{money(head["cost_usd"] as number | null)}</span>
           <span>{figure(head["latency_s"] as number | null, false)} {t("seconds")}</span>
           <span>{count(Number(head["tokens_out"] ?? 0))} {t("tokens")}</span>
         </p>
         <p class="small ids">
-          {t("item")} <code>{String(head["item_id"])}</code> · {t("reply")} <code>{String(head["sample_id"])}</code> · <code>tripos why {String(head["sample_id"]).slice(0, 12)}</code>
+          {t("item")} <code title={String(head["item_id"])}>{visible(String(head["given_id"] ?? head["item_id"]))}</code> · {t("reply")} <code>{String(head["sample_id"])}</code> · <code>tripos why {String(head["sample_id"]).slice(0, 12)}</code>
         </p>
       </header>
       {texts["error"] ? <p class="problem"><Text value={String(texts["error"])} /></p> : null}
@@ -163,7 +163,7 @@ function Sample({ report, sample }: { report: RunAbout; sample: SampleRows }) {
           </Panel>
         )}
       </div>
-      {scores.length > 0 && <Scores scores={scores} judgements={judgements} report={report} language={language} />}
+      {scores.length > 0 && <Scores scores={scores} judgements={judgements} report={report} />}
       {judgements.length > 0 && (
         <Panel title={t("judgements")}>
           <div class="beside">
@@ -185,7 +185,7 @@ function Sample({ report, sample }: { report: RunAbout; sample: SampleRows }) {
           {others.map(({ n, row, texts: said }) => (
             <details key={n}>
               <summary>
-                <bdi class="model">{visible(String(row["model"]))}</bdi> · {String(row["step"])} · {row["metric"] ? `${visible(called(about, "metric", String(row["metric"]), language))} ` : ""}{figure(row["score"] as number | null, true)}
+                <bdi class="model">{visible(String(row["model"]))}</bdi> · {String(row["step"])} · {row["metric"] ? `${visible(called(about, "metric", String(row["metric"])))} ` : ""}{figure(row["score"] as number | null, true)}
               </summary>
               <p><a href={at(`run/${report.run.run_id}/sample/${n}`)}>{t("openSample")}</a></p>
               <Text value={(said["reply"] ?? said["error"]) as string | null} />
@@ -277,7 +277,7 @@ function Conversation({ turns, compared }: { turns: Row[]; compared: string[] })
 }
 
 /** Every metric a row, every evaluator a column, with reasons. */
-function Scores({ scores, judgements, report, language }: { scores: Row[]; judgements: Row[]; report: RunAbout; language: string | null }) {
+function Scores({ scores, judgements, report }: { scores: Row[]; judgements: Row[]; report: RunAbout }) {
   const evaluators = [...new Set(scores.map((each) => String(each["evaluator"] ?? "")))];
   const metrics = [...new Set(scores.map((each) => String(each["metric"])))];
   const elements = new Map<string, string>();
@@ -296,7 +296,7 @@ function Scores({ scores, judgements, report, language }: { scores: Row[]; judge
       <List label={t("scores")} rows={metrics} columns={[
         { title: t("metric"), kind: "head", cell: (metric) => (
           <>
-            {visible(called(report.about, "metric", metric, language))}
+            {visible(called(report.about, "metric", metric))}
             {elements.has(metric) && <div class="small reason"><Text value={elements.get(metric)} long={300} /></div>}
           </>
         ) },

@@ -3,7 +3,7 @@ import { json } from "../data";
 import { named } from "../names";
 import { List } from "../table";
 import { Panel, Text, useLoaded, visible, Waiting } from "../ui";
-import { count, language, t, title, titled } from "../words";
+import { count, t, title, titled } from "../words";
 import { headingOf } from "./report";
 import { SpecText } from "./spec_text";
 
@@ -11,7 +11,7 @@ import { SpecText } from "./spec_text";
 export function SpecPage({ report, query }: { report: RunAbout; query: URLSearchParams }) {
   const { about, run } = report;
   const spec = useLoaded(() => json<SpecFile>(`runs/${run.run_id}/spec.json`), [run.run_id, report.state], true);
-  const name = (titles: Record<string, string>, fallback: string) => visible(title(titles, fallback, language, ...about.languages));
+  const name = (titles: Record<string, string>, fallback: string) => visible(title(titles, fallback, about.languages));
   return (
     <>
       <Panel title={t("roles")}>
@@ -41,7 +41,7 @@ export function SpecPage({ report, query }: { report: RunAbout; query: URLSearch
               <summary>
                 <strong>{name(metric.title, metric.name)}</strong> <span class="small">{metric.name} · {visible(titled(about, "dimension", metric.dimension, metric.dimension))} · {metric.low}–{metric.high}</span>
               </summary>
-              <p><Text value={title(metric.asks, "", language, ...about.languages)} /></p>
+              <p><Text value={title(metric.asks, "", about.languages)} /></p>
               <ul class="notes">
                 {metric.levels.map((level) => (
                   <li key={level.low}>{level.low === level.high ? level.low : `${level.low}–${level.high}`}: {name(level.text, "")}</li>
@@ -65,7 +65,7 @@ function Dimensions({ heading, of, about }: { heading: string; of: { name: strin
         {of.map((axis) => (
           <div key={axis.name}>
             <dt>{visible(headingOf(about, axis.name))}</dt>
-            <dd>{axis.values.map((each) => visible(title(each.labels, each.name, language, ...about.languages))).join(" · ")}</dd>
+            <dd>{axis.values.map((each) => visible(title(each.labels, each.name, about.languages))).join(" · ")}</dd>
           </div>
         ))}
       </dl>

@@ -2,13 +2,13 @@ import { useState } from "preact/hooks";
 import type { ResultCell, ResultTable, ResultTables, RunAbout } from "../contract";
 import { json } from "../data";
 import { Panel, Scroll, useLoaded, visible, Waiting } from "../ui";
-import { sentence, t } from "../words";
+import { sentence, t, titleLanguage } from "../words";
 
 /** The tables that a benchmark declares, with the results of a run, and each to copy into a paper. */
 export function TablesPage({ report }: { report: RunAbout }) {
   const path = `runs/${report.run.run_id}/result_tables.json`;
   const tables = useLoaded(() => json<ResultTables>(path), [path, report.state], true);
-  return <Waiting of={tables}>{(found) => <>{found.tables.map((table) => <Declared key={table.name} of={table} />)}</>}</Waiting>;
+  return <Waiting of={tables}>{(found) => <>{(found.titled[titleLanguage] ?? found.tables).map((table) => <Declared key={table.name} of={table} />)}</>}</Waiting>;
 }
 
 function Declared({ of }: { of: ResultTable }) {
