@@ -557,7 +557,7 @@ class ViewParameters(Parameters):
         text("FOLDER", completes="folder"), "write the page to this folder, for any web server or to open from disk"
     )
     port = option(PORT, "serve on this port (default: any that is free)", default=0)
-    name = option(text("NAME"), "name of whoever writes notes on replies (default: the page asks for it)")
+    name = option(text("NAME"), "name of the person who writes notes on replies (default: the page asks for it)")
     read_only = flag("let nobody write notes on replies")
     no_notes = flag("with --to: leave out the notes of people", needs=("to",))
     open = flag("open the page in the browser")
