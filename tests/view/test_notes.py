@@ -22,6 +22,7 @@ from tests.lengths import sized
 from tests.view.chromium import PROGRAM, Page, shown
 from tests.view.test_view_page import HOSTILE, PICTURES, check_rules
 from tripos.annotation.notes import NoteDesk
+from tripos.settings import options
 from tripos.view.export import write_board, write_report
 from tripos.view.files import NotesAccess, ViewFiles
 from tripos.view.server import MOST_SENT, make_app
@@ -308,6 +309,10 @@ def test_a_store_that_cannot_be_written_says_so(ran: Path, tmp_path: Path, repli
     takers = {"notes": NoteDesk(full, "anna", lambda: AT).take}
     status, text = posted(noted_view(tmp_path / "made"), takers, sent(replies[0]))
     assert status == 500 and "the disk is full" in json.loads(text)["texts"][0]
+
+
+def test_the_flags_of_the_command_are_those_of_notes() -> None:
+    assert options.FLAGS == FLAGS
 
 
 # The store

@@ -68,6 +68,9 @@ KUBERNETES_NAME = text("NAME", pattern=r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$"
 PLOTS = ("leaderboard", "runs", "heatmap", "radar", "gain", "judges", "calibration", "power", "cost")
 """The kinds of plots. They are repeated here because importing `tripos.plots` takes longer than most commands."""
 
+FLAGS = ("again", "good", "bad")
+"""The flags of notes on replies, repeated here for the same reason."""
+
 
 # Places of a spec, its data and its store
 PATH = argument(SPEC_PATH, "a .tripos file, or a folder that holds one")
@@ -752,9 +755,7 @@ class AnnotateParameters(Parameters):
     only = ONLY.but("use only items, or replies, with this value of an axis or arm; may be repeated")
     scenario = SCENARIO.but("use this scenario only; may be repeated")
     subset = SUBSET
-    flagged = option(
-        choice("any", "again", "good", "bad"), "use only replies that somebody flagged so on the page of results"
-    )
+    flagged = option(choice("any", *FLAGS), "use only replies that somebody flagged so on the page of results")
     seed = SEED.but("seed of the draw and of the order (default: 0)")
     round = option(COUNT, "round of this person (default: 1)")
     take = option(FILE_PATH, "check the grades, or the notes, of a returned file, and import them")
