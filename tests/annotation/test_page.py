@@ -47,7 +47,7 @@ def grades(hand: Assignment) -> GradesFile:
 def app(hand: Assignment, grades: GradesFile) -> web.Application:
     """Return the page's server for a batch."""
     page = GradingPage(hand, grades, lambda: AT)
-    return make_app(page, TOKEN, page.take)
+    return make_app(page, TOKEN, {"grade": page.take})
 
 
 def asked(hand: Assignment, grades: GradesFile, go: Callable[[TestClient[Any, Any]], Awaitable[Any]]) -> Any:
@@ -256,7 +256,7 @@ def test_a_port_that_is_taken_is_told(hand: Assignment, grades: GradesFile) -> N
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         with pytest.raises(TriposError) as caught:
-            serve(page, taken.getsockname()[1], TOKEN, lambda url: None, page.take)
+            serve(page, taken.getsockname()[1], TOKEN, lambda url: None, {"grade": page.take})
     assert caught.value.code == "S0708"
 
 

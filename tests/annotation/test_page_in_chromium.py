@@ -85,7 +85,7 @@ def graded(assignment: Assignment, go: Callable[[Page, str], Awaitable[None]], h
     desk = GradingPage(assignment, grades, lambda: AT)
 
     async def served(page: Page) -> None:
-        async with TestServer(make_app(desk, TOKEN, desk.take)) as server:
+        async with TestServer(make_app(desk, TOKEN, {"grade": desk.take})) as server:
             await go(page, str(server.make_url(f"/{TOKEN}/")))
         if hear:
             assert page.problems == []
@@ -235,7 +235,7 @@ def test_a_grade_that_could_not_be_sent_is_told_and_sent_later(assignment: Assig
         return desk.take(body)
 
     async def served(page: Page) -> None:
-        async with TestServer(make_app(desk, TOKEN, take)) as server:
+        async with TestServer(make_app(desk, TOKEN, {"grade": take})) as server:
             await page.open(f"{server.make_url(f'/{TOKEN}/')}?lang=en#/grade")
             await page.evaluate("document.querySelector('fieldset input[type=radio]').focus()")
             await press(page, "1")

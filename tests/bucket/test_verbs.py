@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from tests.annotation.conftest import JUDGE, MODELS, fill
 from tests.conftest import Command
+from tripos.annotation.notes import NoteDesk
 from tripos_warehouse.ledger.imported_scores import exclusive_import
 from tripos_warehouse.store.bucket.bucket import exclusive
 from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.notes import standing
 
 READING = (
     ("report",),
@@ -124,3 +127,18 @@ def test_of_two_imports_at_once_one_waits(ran: str) -> None:
 def test_stores_are_merged_from_a_bucket(ran: str, tripos: Command) -> None:
     assert tripos("store", "merge", ran, "--into", "merged").code == 0
     assert len(Store.open("merged", create=False).parts("samples")) == 1
+
+
+def test_a_note_of_one_machine_is_read_on_another(
+    ran: str, quiz: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = "select sample_id, run_id as run, created_at::varchar as replied_at from main.samples limit 1"
+    assert tripos("sql", query, "-o", "reply.json").code == 0
+    reply = json.loads(Path("reply.json").read_text("utf-8"))[0]
+    reading = Store.open(ran, create=False, tolerant=True)
+    desk = NoteDesk(lambda: Store.open(ran, create=False), "anna", lambda: datetime.now(UTC))
+    desk.take(json.dumps({**reply, "note_id": "0" * 32, "flag": "bad", "text": None}).encode())
+    assert [note["note_flag"] for note in standing(reading)] == ["bad"], "the page shows what it took"
+    move(monkeypatch, quiz, "third")
+    assert tripos("sql", "select note_flag, noted_by from quiz.notes", "-o", "notes.json").code == 0
+    assert json.loads(Path("notes.json").read_text("utf-8")) == [{"note_flag": "bad", "noted_by": "human/anna"}]

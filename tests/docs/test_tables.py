@@ -25,9 +25,9 @@ from tripos_warehouse.views.connect import connect
 PAGE = DOCS / "reference/tables.md"
 BEGIN, END = "<!-- columns -->\n", "<!-- end of columns -->\n"
 VIEWS = ("scores", "columns", "rationales", "samples", "judgements", "comparisons", "items", "slots", "metrics")
-VIEWS += ("conversations", "turns")
+VIEWS += ("conversations", "turns", "notes")
 TABLES = ("runs", "run_items", "run_steps", "run_slots", "items", "slots", "samples", "judgements", "scores")
-TABLES += ("comparisons", "conditions", "drafts", "measures", "turns", "vectors", "batches", "promotions")
+TABLES += ("comparisons", "conditions", "drafts", "measures", "turns", "vectors", "batches", "promotions", "notes")
 
 
 @pytest.fixture(scope="module")

@@ -169,7 +169,7 @@ class _Page:
         handler.emit = lambda record: self.broken.append(record.getMessage())  # type: ignore[method-assign]
         LOG.addHandler(handler)
         page = GradingPage(hand, GradesFile(path, batch, AT.isoformat()), lambda: AT)
-        app = make_app(page, TOKEN, page.take)
+        app = make_app(page, TOKEN, {"grade": page.take})
         threading.Thread(target=self.loop.run_forever, daemon=True).start()
         self.port = asyncio.run_coroutine_threadsafe(self._serve(app), self.loop).result()
 

@@ -29,6 +29,7 @@ Build = Callable[..., dict[str, list[dict[str, Any]]]]
 EMPTY = {
     "batches",
     "promotions",
+    "notes",
     "conditions",
     "drafts",
     "comparisons",

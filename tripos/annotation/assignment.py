@@ -173,23 +173,29 @@ class AssignmentOptions:
     """Whether a scenario and model with more varied grades (`spreads`) gets a larger share."""
     balance: tuple[str, ...] = ()
     """Axes, arms and columns whose values keep their proportions in the sample, within each scenario and model."""
+    flagged: str | None = None
+    replies: frozenset[str] | None = None
+    """The ids of the replies that people have `flagged` so."""
 
     @property
     def recorded(self) -> dict[str, Any]:
         """The options that were given, as the record of a batch has them."""
-        options = dataclasses.asdict(dataclasses.replace(self, items=None))
+        options = dataclasses.asdict(dataclasses.replace(self, items=None, replies=None))
         return {name: value for name, value in options.items() if value not in (None, (), {})}
 
     @property
     def is_representative(self) -> bool:
         """True if every reply of the scenarios could be sampled, so that the sample represents all of them."""
-        return self.limit is None and self.items is None and not self.only
+        return self.limit is None and self.items is None and self.replies is None and not self.only
 
     def allows(self, candidate: GradableReply) -> bool:
-        """Return true if a reply meets `only`, `scenarios` and `items`."""
+        """Return true if a reply meets `only`, `scenarios`, `items` and `replies`; a pair if either reply does."""
         if self.scenarios and candidate.scenario not in self.scenarios:
             return False
         if self.items is not None and (candidate.scenario, candidate.unit.case.item_id) not in self.items:
+            return False
+        shown = {candidate.sample_id} if candidate.other is None else {candidate.sample_id, candidate.other.sample_id}
+        if self.replies is not None and not self.replies & shown:
             return False
         context = candidate.unit.case.context
         return all(context.get(axis, values[0]) in values for axis, values in self.only.items())

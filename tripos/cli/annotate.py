@@ -13,6 +13,7 @@ import orjson
 from tripos.annotation.assignment import Assignment, AssignmentDesk, AssignmentOptions, check_name, expected_gains
 from tripos.annotation.batch import Batch, GradeError, IngestedGrades, ReturnedGrades, check_grades, get_batch
 from tripos.annotation.carry_over import carry_to_other_runs
+from tripos.annotation.notes import ReturnedNotes, read_notes
 from tripos.annotation.page import GradingPage
 from tripos.annotation.replies import grading_role
 from tripos.annotation.sheet import GradesFile, read_grades
@@ -30,6 +31,7 @@ from tripos_warehouse.store.schemas import JUDGEMENTS
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.tables.text import fold, pad
 from tripos_warehouse.views.connect import connect, connect_run
+from tripos_warehouse.views.notes import FLAGS, add_notes, flagged_replies
 from tripos_warehouse.views.runs import find_run, get_selected, known_in_run, marked_items
 
 SHEET = ".xlsx"
@@ -137,6 +139,8 @@ def _choice(options: Namespace, desk: AssignmentDesk) -> AssignmentOptions:
         options.whole_items or None,
         options.optimal or None,
         tuple(options.balance),
+        options.flagged,
+        _flagged(options.flagged, desk),
     )
 
 
@@ -161,6 +165,17 @@ def _items(name: str | None, desk: AssignmentDesk) -> Drawn | None:
     if not found:
         hint = f"run them: `tripos run SPEC {SUBSET} {name}`"
         raise TriposError("R0202", f"run `{desk.run.run_id}` has no item of the subset `{name}`", hint)
+    return found
+
+
+def _flagged(flag: str | None, desk: AssignmentDesk) -> frozenset[str] | None:
+    """Return the ids of the flagged replies, or None without a flag. Raises `TriposError` S0707 if there are none."""
+    if flag is None:
+        return None
+    found = flagged_replies(desk.connection, desk.run.benchmark, FLAGS if flag == "any" else [flag])
+    if not found:
+        fault = f"no reply of run `{desk.run.run_id}` is flagged so"
+        raise TriposError("S0707", fault, "flag replies on the page of results: `tripos view`")
     return found
 
 
@@ -220,12 +235,13 @@ def _serve(hand: Assignment, path: Path, context: Context) -> list[str]:
     page = GradingPage(hand, grades, _now, media_store(context.store()).load)
     try:
         token = secrets.token_urlsafe(24)
+        takers = {"grade": page.take}
         serve(
             page,
             context.options.port or 0,
             token,
             lambda address: _open_at(f"{with_language(address)}#/grade", path),
-            page.take,
+            takers,
         )
     finally:
         grades.close()
@@ -253,6 +269,8 @@ def _import_command(path: Path, options: Namespace) -> str:
 
 def _import_grades(context: Context) -> Outcome:
     path, partial = Path(context.options.take), context.options.partial
+    if path.suffix.lower() != SHEET and (notes := read_notes(path, _now())) is not None:
+        return _import_notes(context, notes)
     answers = _read(path)
     store = context.store(writes=True)
     batch = get_batch(store, answers.batch)
@@ -276,6 +294,29 @@ def _import_grades(context: Context) -> Outcome:
             "faults": [{"address": each.address, "reason": each.reason} for each in taken.faults],
         },
         _fault_lines(taken.faults) if taken.faults else _import_lines(store, batch, taken, kept),
+        failure=failure,
+    )
+
+
+def _import_notes(context: Context, returned: ReturnedNotes) -> Outcome:
+    """Import the notes of a file, all or none, or with `--partial` those that fit the store."""
+    partial = context.options.partial
+    added = add_notes(context.store(writes=True), returned.notes, partial=partial)
+    faults = [GradeError(returned.addresses[fault.note_id], fault.reason) for fault in added.faults]
+    failure = None
+    if faults and not partial:
+        fault = f"{counted(len(faults), 'note')} in `{context.options.take}` cannot be taken, so nothing was"
+        hint = f"`{AnnotateParameters.partial}` leaves them out"
+        failure = TriposError("S0709", fault, hint, ExitCode.SOME_FAILED)
+    summary = message(f"{returned.noted_by}: {counted(added.new, 'note')} added, {added.same} as before")
+    return Outcome(
+        lambda: {
+            "evaluator": returned.noted_by,
+            "new": added.new,
+            "same": added.same,
+            "faults": [{"address": each.address, "reason": each.reason} for each in faults],
+        },
+        [*(_fault_lines(faults) if faults else ()), *([] if failure else [summary])],
         failure=failure,
     )
 

@@ -8,15 +8,20 @@ import warnings
 import webbrowser
 from collections.abc import Iterable
 from contextlib import ExitStack, closing
+from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
+from typing import Literal
 
+from tripos.annotation.assignment import check_name
+from tripos.annotation.notes import NoteDesk
 from tripos.cli.context import Context, Outcome
 from tripos.plots.plot import FontWarning, PlotChoices, plot
 from tripos.settings.option import listed_names
 from tripos.settings.options import LANGUAGE, PlotParameters
 from tripos.terminal import message, show_diagnostic, show_message, table_width, terminal_width
 from tripos.view.export import write_folder, write_report
-from tripos.view.files import ViewFiles, readable_plans
+from tripos.view.files import NotesAccess, ViewFiles, readable_plans
 from tripos.view.server import serve, with_language
 from tripos_compiler.errors import TriposError
 from tripos_compiler.plan import Plan
@@ -33,15 +38,21 @@ def main(context: Context) -> Outcome:
     options = context.options
     root = context.store().root  # report damage of the store before serving
     lasting = None if options.to else root / CACHE / "view"
+    if options.name is not None:
+        check_name(options.name)
+    kept: Literal["store", "browser"] | None = "browser" if options.to else "store"
+    notes = NotesAccess(None if options.read_only else kept, options.name, not options.no_notes)
     with (
         tempfile.TemporaryDirectory(prefix="tripos-view-") as folder,
-        closing(ViewFiles(context.store, Path(folder), lasting=lasting)) as view,
+        closing(ViewFiles(context.store, Path(folder), lasting=lasting, notes=notes)) as view,
     ):
         run = _run_id(context)
         if LANGUAGE.is_in(options):
             context.read_in(_plans(context, run))
         if options.to is None:
-            serve(view, options.port, secrets.token_urlsafe(16), lambda address: _open_browser(address, run, context))
+            takers = {} if options.read_only else {"notes": _note_desk(context).take}
+            token = secrets.token_urlsafe(16)
+            serve(view, options.port, token, lambda address: _open_browser(address, run, context), takers)
             return Outcome()
         target = Path(options.to)
         remarks = write_folder(view, target, [run] if run else [])
@@ -50,6 +61,11 @@ def main(context: Context) -> Outcome:
         webbrowser.open(index.absolute().as_uri())
     texts = (f"written to {target}: open {index}", *(f"! {remark}" for remark in remarks))
     return Outcome(lambda: {"index": str(index), "remarks": list(remarks)}, map(message, texts))
+
+
+def _note_desk(context: Context) -> NoteDesk:
+    """Return the receiver of notes. The store is opened for writing once somebody writes one."""
+    return NoteDesk(cache(lambda: context.store(writes=True)), context.options.name, lambda: datetime.now(UTC))
 
 
 def write_html(context: Context, report: Report, path: str) -> None:

@@ -15,7 +15,7 @@ from tripos_compiler.diagnostics.text_format import counted
 from tripos_compiler.errors import TriposError
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.exports.tables import TABLES, TableSource, WrittenTable, open_fields, sources, to_data
+from tripos_warehouse.exports.tables import TABLES, UNASKED, TableSource, WrittenTable, open_fields, sources, to_data
 
 
 # Logs of other tools
@@ -70,13 +70,14 @@ def files_of_tables(
 
 
 def chosen_tables(options: Namespace) -> list[str]:
-    """Return the names of the requested tables, or of all. Raises `TriposError` R0202 for an unknown one."""
+    """Return the names of the requested tables, or of those that need not be named. Raises `TriposError` R0202
+    for an unknown one."""
     named = listed_names(options.table)
     for name in named:
         if name not in TABLES:
             hint = suggest(name, TABLES, f"the tables are {', '.join(TABLES)}")
             raise TriposError("R0202", f"there is no table `{name}` to export", hint)
-    return [name for name in TABLES if not named or name in named]
+    return [name for name in TABLES if name in (named or UNASKED)]
 
 
 def written_tables(run: OpenRun, options: Namespace, tables: Sequence[WrittenTable], names: Sequence[str]) -> Written:

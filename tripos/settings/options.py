@@ -69,6 +69,9 @@ PlotKind = Literal["leaderboard", "runs", "heatmap", "radar", "gain", "judges", 
 PLOTS: tuple[PlotKind, ...] = get_args(PlotKind)
 """The kinds of plots. They are declared here because importing `tripos.plots` takes longer than most commands."""
 
+FLAGS = ("again", "good", "bad")
+"""The flags of notes on replies, repeated here for the same reason."""
+
 
 # Places of a spec, its data and its store
 PATH = argument(SPEC_PATH, "a .tripos file, or a folder that holds one")
@@ -563,6 +566,9 @@ class ViewParameters(Parameters):
         text("FOLDER", completes="folder"), "write the page to this folder, for any web server or to open from disk"
     )
     port = option(PORT, "serve on this port (default: any that is free)", default=0)
+    name = option(text("NAME"), "name of the person who writes notes on replies (default: the page asks for it)")
+    read_only = flag("let nobody write notes on replies")
+    no_notes = flag("with --to: leave out the notes of people", needs=("to",))
     open = flag("open the page in the browser")
     language = LANGUAGE
     json = JSON.but("with --to: print a summary as JSON", needs=("to",))
@@ -757,10 +763,11 @@ class AnnotateParameters(Parameters):
     only = ONLY.but("use only items, or replies, with this value of an axis or arm; may be repeated")
     scenario = SCENARIO.but("use this scenario only; may be repeated")
     subset = SUBSET
+    flagged = option(choice("any", *FLAGS), "use only replies that somebody flagged so on the page of results")
     seed = SEED.but("seed of the draw and of the order (default: 0)")
     round = option(COUNT, "round of this person (default: 1)")
-    take = option(FILE_PATH, "check the grades of a returned file, and import them")
-    partial = flag("with --take: leave out replies without a grade", needs=("take",))
+    take = option(FILE_PATH, "check the grades, or the notes, of a returned file, and import them")
+    partial = flag("with --take: leave out replies without a grade, and notes on replies that changed", needs=("take",))
     store, profile = STORE, PROFILE
     json = JSON.but("with --take: print a summary as JSON", needs=("take",))
 
@@ -909,7 +916,9 @@ class ExportParameters(Parameters):
         text("RUN[,RUN]", completes="run"),
         "leave out the items of these runs, which may be of other benchmarks",
     )
-    table = repeated(text("NAME[,NAME]"), "export these tables only: items, samples, scores, measures")
+    table = repeated(
+        text("NAME[,NAME]"), "export these tables: items, samples, scores, measures, notes (default: all but notes)"
+    )
     raw = flag("write texts unchanged, also those that a spreadsheet takes for formulas")
     organization = option(text("NAME"), "organization that ran the benchmark")
     dataset = option(text("OWNER/NAME"), "data set of the benchmark on the Hub")

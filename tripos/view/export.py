@@ -6,6 +6,7 @@ import base64
 import hashlib
 import itertools
 import shutil
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,9 +16,11 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tripos.settings.options import ViewParameters
 from tripos.view.files import RUN_FILES, ViewFiles
 from tripos.view.server import PAGE, language_attribute, page_part
 from tripos.view.tables import TABLES
+from tripos_compiler.diagnostics.text_format import counted
 from tripos_compiler.errors import TriposError
 from tripos_warehouse.measures.confusion import tables_json
 from tripos_warehouse.measures.items import items_json
@@ -33,7 +36,8 @@ ENTRIES = (MARK, *PAGE, "index.json", "index.json.js", "benchmarks", "runs", "co
 
 
 def write_folder(view: ViewFiles, target: Path, runs: Iterable[str] = ()) -> list[str]:
-    """Write the page and all files of a view to `target`, and return remarks on its limits. `runs` are the ids of runs
+    """Write the page and all files of a view to `target`, and return remarks on its limits and on people's notes in it.
+    `runs` are the ids of runs
     to include; empty means all. Files that others put beside an earlier view stay.
 
     Raises `TriposError` S0703 if the folder has other content, S0102 if it cannot be written, and what `ViewFiles`
@@ -46,16 +50,25 @@ def write_folder(view: ViewFiles, target: Path, runs: Iterable[str] = ()) -> lis
             if name == "index.html":
                 part = part.replace(b"<html", b"<html" + language_attribute().encode(), 1)
             (target / name).write_bytes(part)
-        written = []
+        written, noted = [], Counter[str]()
         for path, content in _files(view, wanted):
             written.append(path)
+            if path.endswith("/notes.json") and isinstance(content, bytes):
+                noted.update(note["name"] for note in orjson.loads(content)["notes"])
             place = target / path
             place.parent.mkdir(parents=True, exist_ok=True)
             if isinstance(content, Path):
                 shutil.copyfile(content, place)
             else:
                 place.write_bytes(content)
-        return _write_twins(target, written)
+        return [*_noted_remarks(noted), *_write_twins(target, written)]
+
+
+def _noted_remarks(noted: Counter[str]) -> Iterator[str]:
+    """Yield how many notes a page has, and of whom: it may be published."""
+    if noted:
+        people = ", ".join(sorted(noted))
+        yield f"it has {counted(noted.total(), 'note')} of {people}: `{ViewParameters.no_notes}` leaves them out"
 
 
 def write_page(page: str, target: Path) -> None:
@@ -93,7 +106,7 @@ def _files(view: ViewFiles, wanted: set[str]) -> Iterator[tuple[str, bytes | Pat
     yield "index.json", orjson.dumps(index)
     paths = [f"benchmarks/{name}.json" for name in index["benchmarks"]]
     for run in index["runs"]:
-        paths += [f"runs/{run['run_id']}/{run_file}.json" for run_file in RUN_FILES]
+        paths += [f"runs/{run['run_id']}/{run_file}.json" for run_file in (*RUN_FILES, "notes")]
     paths += [f"compare/{a}~{b}.json" for a, b in _pairs(index["runs"])]
     for path in paths:
         if (data := view.json(path)) is not None:

@@ -12,6 +12,7 @@
 | `runs/RUN/result_tables.json` | the tables that its benchmark declares, as texts and in LaTeX, CSV, Markdown |
 | `runs/RUN/confusion.json` | the tables behind figures: of classes, and of probabilities |
 | `runs/RUN/spec.json` | the text of the spec, the lines of its declarations, and the figures of its measures |
+| `runs/RUN/notes.json` | the notes of people on its replies, and whether new ones can be written |
 | `runs/RUN/first.json` | the first replies of its list, and the values to filter by |
 | `runs/RUN/tables.json` | the paths of its tables, with rows and bytes |
 | `runs/RUN/STATE/TABLE.parquet` | one of the tables (`tables.py`) in that state of the store |
@@ -19,6 +20,8 @@
 
 Sentences in the files are translated to every language, since a page may be read in another language than that of the
 terminal that serves it.
+
+Notes are read anew for every request: a note changes no figure, so it changes no state of the store either.
 
 The cache has a folder for each state. It may be inside a store, and a store may come from a stranger. So a cached file
 is used only if it is a regular file without links above it. The name of a state depends on this installation and the
@@ -40,7 +43,7 @@ from contextlib import ExitStack, closing, suppress
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import orjson
 import pyarrow.parquet as pq
@@ -73,11 +76,13 @@ from tripos_warehouse.report.result_tables import filled_in_languages
 from tripos_warehouse.report.run_report import Report, report
 from tripos_warehouse.store.derived import is_as_named, write_named
 from tripos_warehouse.store.paths import is_plain, lies_in
+from tripos_warehouse.store.schemas import HUMAN, NOTES
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.tables.data import page_json
 from tripos_warehouse.tables.model import Table
 from tripos_warehouse.tables.render import RENDERERS, RenderOptions
 from tripos_warehouse.views.connect import connect, connect_run, copied_scores
+from tripos_warehouse.views.notes import standing
 from tripos_warehouse.views.runs import RunRecord, all_runs, get_plan, get_selected, list_runs
 
 
@@ -319,11 +324,11 @@ MOST_STATES = 3
 
 
 def state_of(store: Store) -> str:
-    """Return the name of a store's state for this installation. It changes with every commit."""
+    """Return the name of a store's state for this installation. It changes with every commit, except those of notes."""
     digest = hashlib.blake2b(
         f"{store.root}\n{code_version('tripos.view')}\n{reader_language()}".encode(), digest_size=8
     )
-    names = sorted(path for paths in store.files().values() for path in map(str, paths))
+    names = sorted(str(path) for table, paths in store.files().items() if table != NOTES.name for path in paths)
     digest.update("\n".join(names).encode())
     return digest.hexdigest()
 
@@ -409,6 +414,18 @@ _SLOW = re.compile(r"benchmarks/.*|compare/.*|runs/[^/]*/(report|boards|items|co
 _COMPARED = re.compile(r"compare/(?P<a>[\w.-]+)\.(?P<m>\d+)~(?P<b>[\w.-]+)\.(?P<n>\d+)\.json")
 
 
+_NOTES = re.compile(rf"runs/{_RUN}/notes\.json")
+
+
+class NotesAccess(NamedTuple):
+    """What a page does with new notes: they go to the `store` through its server, stay in the `browser`, or cannot be
+    written. With a `name`, they are all of this person. Without `shows_stored`, the page has none of the store."""
+
+    kept: Literal["store", "browser"] | None = None
+    name: str | None = None
+    shows_stored: bool = True
+
+
 class OpenRun(NamedTuple):
     """A run, and a connection that shows only this run."""
 
@@ -438,8 +455,8 @@ class WorkLane:
 class ViewFiles:
     """The files of a view of `store`, cached in `folder`, or in `lasting` for other processes. Thread-safe.
 
-    `reports` are existing reports by run. Every method that makes a file raises `StoreError`: S0301 for an unknown run,
-    and others as the warehouse does.
+    `reports` are existing reports by run. Without `notes`, the page shows no notes of people. Every method that makes a
+    file raises `StoreError`: S0301 for an unknown run, and others as the warehouse does.
     """
 
     def __init__(
@@ -448,7 +465,9 @@ class ViewFiles:
         folder: Path,
         reports: Mapping[str, Report] = MappingProxyType({}),
         lasting: Path | None = None,
+        notes: NotesAccess | None = None,
     ) -> None:
+        self._notes_access = notes
         self._store = store
         self._files = FileCache(folder, lasting)
         self._reports = reports
@@ -461,7 +480,7 @@ class ViewFiles:
             lane.close()
 
     def state(self) -> str:
-        """Return the name of the store's state. It changes with every commit."""
+        """Return the name of the store's state (`state_of`)."""
         return state_of(self._store())
 
     def json(self, path: str) -> bytes | None:
@@ -469,6 +488,10 @@ class ViewFiles:
         state = self.state()
         if ".." in path:
             return None
+        if (noted := _NOTES.fullmatch(path)) is not None:
+            with self._quick.lock:
+                found = self._notes(noted["run"], state)
+                return None if found is None else orjson.dumps(found)
         with (self._slow if _SLOW.fullmatch(path) else self._quick).lock:
             if (kept := self._files.read(state, path)) is not None:
                 return kept
@@ -679,6 +702,34 @@ class ViewFiles:
     def _first(self, run: str, state: str) -> dict[str, Any]:
         tables = self._tables_of(run, state, self._quick)
         return {"state": state, "dimensions": tables.dimensions, **tables.first()}
+
+    def _notes(self, run: str, state: str) -> dict[str, Any] | None:
+        """Return the standing notes on the replies of a run, each with the places of its reply in the run's tables;
+        None if the page shows no notes."""
+        access = self._notes_access
+        if access is None:
+            return None
+        notes = standing(self._store()) if access.shows_stored else []
+        places = self._tables_of(run, state, self._quick).noted(notes) if notes else []
+        return {
+            "state": state,
+            "kept": access.kept,
+            "name": access.name,
+            "notes": [
+                {
+                    "rows": rows,
+                    "outdated": outdated,
+                    "note_id": note["note_id"],
+                    "sample_id": note["sample_id"],
+                    "name": note["noted_by"].removeprefix(HUMAN),
+                    "flag": note["note_flag"],
+                    "text": note["note_text"],
+                    "at": time_json(note["created_at"]),
+                }
+                for note, (rows, outdated) in zip(notes, places, strict=True)
+                if rows
+            ],
+        }
 
     def _tables(self, run: str, state: str) -> dict[str, Any]:
         """Return the paths of the tables. Only `samples`, which every page needs, is made at once; the sizes of the

@@ -1,8 +1,8 @@
 """The web server of a view or a grading page, for the browser of this machine.
 
 It listens on loopback. The address contains a token, so that other pages and other users cannot read or write. Host
-names are checked, which prevents DNS rebinding. The page can send data only to a `taker`, which a grading page has; the
-server itself changes no results of a store.
+names are checked, which prevents DNS rebinding. The page can send data only to `takers`: grades of a grading page, and
+notes on replies of a page of results. The server itself changes no results of a store.
 """
 
 from __future__ import annotations
@@ -12,18 +12,21 @@ import html
 import logging
 import re
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from importlib import resources
 from pathlib import Path
+from types import MappingProxyType
 from typing import Protocol
 from urllib.parse import quote
 
+import orjson
 from aiohttp import web
 from aiohttp.http import HttpProcessingError
 
 from tripos.runs.interrupts import SIGNALS
 from tripos.settings.options import ViewParameters
+from tripos.view.files import translations
 from tripos_compiler.diagnostics.i18n import chosen_language
 from tripos_compiler.errors import TriposError
 from tripos_runtime.datasets.media import type_of
@@ -83,17 +86,23 @@ class ServedFiles(Protocol):
 
 Taker = Callable[[bytes], bytes]
 """A function that receives the body of a message of the page and returns that of the answer. Raises `ValueError` for an
-invalid message, and `OSError` if it cannot be stored."""
+invalid message, `TriposError` for one that is refused for a reason that the page shows, and `OSError` if it cannot be
+stored."""
+Takers = Mapping[str, Taker]
+"""The takers of a page, each by the name of its path."""
+NO_TAKERS: Takers = MappingProxyType({})
+MOST_SENT = 2**18
+"""The largest number of bytes of a message of the page."""
 
 
-def serve(files: ServedFiles, port: int, token: str, opened: Callable[[str], None], taker: Taker | None = None) -> None:
-    """Serve until Ctrl-C or SIGTERM; `opened` is called with the address. Without a `taker`, the page cannot send
+def serve(files: ServedFiles, port: int, token: str, opened: Callable[[str], None], takers: Takers = NO_TAKERS) -> None:
+    """Serve until Ctrl-C or SIGTERM; `opened` is called with the address. Without `takers`, the page cannot send
     anything.
 
     Raises `TriposError` S0708 if the port is not available.
     """
     with suppress(KeyboardInterrupt):  # on Windows, whose event loop handles no signals
-        asyncio.run(_serve(make_app(files, token, taker), port, token, opened))
+        asyncio.run(_serve(make_app(files, token, takers), port, token, opened))
 
 
 async def _serve(app: web.Application, port: int, token: str, opened: Callable[[str], None]) -> None:
@@ -131,9 +140,9 @@ def _is_own_error(record: logging.LogRecord) -> bool:
     return not (record.exc_info and isinstance(record.exc_info[1], VISITOR_ERRORS))
 
 
-def make_app(files: ServedFiles, token: str, taker: Taker | None = None) -> web.Application:
-    """Return the application: the page at `/TOKEN/`, its files below, and `/TOKEN/grade` for messages to the `taker`,
-    if there is one."""
+def make_app(files: ServedFiles, token: str, takers: Takers = NO_TAKERS) -> web.Application:
+    """Return the application: the page at `/TOKEN/`, its files below, and `/TOKEN/NAME` for messages to the taker of
+    that name."""
 
     @web.middleware
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -172,6 +181,7 @@ def make_app(files: ServedFiles, token: str, taker: Taker | None = None) -> web.
         return web.FileResponse(table, headers={"Content-Type": "application/vnd.apache.parquet"})
 
     async def take(request: web.Request) -> web.Response:
+        taker = takers.get(request.match_info["name"])
         if taker is None:
             raise web.HTTPMethodNotAllowed(request.method, ["GET"])
         if request.content_type != "application/json":
@@ -179,6 +189,8 @@ def make_app(files: ServedFiles, token: str, taker: Taker | None = None) -> web.
         try:
             # Run on the event loop rather than a thread, so that messages are handled in order.
             return web.Response(body=taker(await request.read()), content_type="application/json")
+        except TriposError as error:
+            return _refusal(error)
         except ValueError as error:
             raise web.HTTPUnprocessableEntity from error
         except OSError as error:
@@ -186,11 +198,19 @@ def make_app(files: ServedFiles, token: str, taker: Taker | None = None) -> web.
         except web.RequestPayloadError as error:
             raise web.HTTPBadRequest from error
 
-    app = web.Application(middlewares=[guard], client_max_size=2**10 if taker is None else 2**18)
-    app.router.add_post("/{token}/grade", take)
+    app = web.Application(middlewares=[guard], client_max_size=MOST_SENT if takers else 2**10)
+    app.router.add_post("/{token}/{name}", take)
     app.router.add_get("/{token}/", part)
     app.router.add_get("/{token}/{path:.+}", part)
     return app
+
+
+def _refusal(error: TriposError) -> web.Response:
+    """Return the answer to a message that is refused: the reason and what to do, in every language of the page."""
+    texts = [text for text in (error.message, error.hint) if text]
+    body = orjson.dumps({"code": error.code, "texts": texts, "said": translations({"notes": texts})})
+    status = 500 if error.code == "S0102" else 422
+    return web.Response(status=status, body=body, content_type="application/json")
 
 
 def _check(request: web.Request, token: str) -> None:

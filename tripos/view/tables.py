@@ -14,7 +14,7 @@ Scores in charts are rescaled to 0–1 on their own scale, so that scales can be
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from math import inf, isfinite
 from pathlib import Path
@@ -38,6 +38,7 @@ from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.views.benchmark_views import axis_columns, counts_in_figures
 from tripos_warehouse.views.dimensions import LANGUAGE, arm_columns
 from tripos_warehouse.views.given_ids import given_id_sql
+from tripos_warehouse.views.notes import OUTDATED
 
 MARKS_GROUP_ROWS = 65_536
 """Rows in a row group; each group belongs to one pair."""
@@ -269,6 +270,19 @@ class RunTables:
                 for name, value in zip(chosen, values, strict=True)
             },
         }
+
+    def noted(self, notes: Sequence[Mapping[str, Any]]) -> list[tuple[list[int], bool]]:
+        """Return for each note the places of its reply in `samples`, and whether the note is on an earlier reply."""
+        _ = self._numbered_replies
+        found: list[tuple[list[int], bool]] = [([], False) for _ in notes]
+        query = f"""select note.place, sample.n, {OUTDATED}
+          from (select unnest(?::varchar[]) as sample_id, unnest(?::timestamp[]) as replied_at,
+              unnest(range({len(notes)})) as place) as note
+            join shown as sample using (sample_id) order by all"""
+        ids, times = ([note[name] for note in notes] for name in ("sample_id", "replied_at"))
+        for place, n, outdated in self._connection.execute(query, [ids, times]).fetchall():
+            found[place] = [*found[place][0], n], found[place][1] or outdated
+        return found
 
     def write(self, name: str, path: Path) -> None:
         """Write one of `TABLES` to a file."""

@@ -234,6 +234,7 @@ CODES: dict[str, str] = {
     "S0706": "not a file of grades",
     "S0707": "nothing to hand out",
     "S0708": "port not free",
+    "S0709": "note not taken",
     "S0811": "unknown subset",
     "S0812": "training is not installed",
     "S0813": "training data unreadable",

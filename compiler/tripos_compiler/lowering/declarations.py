@@ -120,10 +120,11 @@ RESERVED_AXES = frozenset(
     attempts choice cluster_id comparison_id conversation_id conversation_number cost_usd created_at dataset df
     dimension drawn_of element_place element_value ended ended_by enlarged epoch error evaluator fields fingerprint
     finish_reason first_model first_sample_id given high identity item_id items judged_by judgement_id latency_s
-    least left_out logprobs low m mean messages metric model model_served models n number pair parsed parts pull
-    reason rejections repeat reply reply_thinking role round run_id sample_id sample_number scenario score_id scorer
-    second_model second_sample_id shown_run slot_id source standard_error status step text tokens_in tokens_out
-    tokens_reasoning total total_tokens transcript turn_id turns value written_by
+    least left_out logprobs low m mean messages metric model model_served models n note_flag note_id note_outdated
+    note_text noted_by number pair parsed parts pull reason rejections repeat reply reply_thinking role round run_id
+    sample_id sample_number scenario score_id scorer second_model second_sample_id shown_run slot_id source
+    standard_error status step text tokens_in tokens_out tokens_reasoning total total_tokens transcript turn_id turns
+    value written_by
     """.split()  # noqa: SIM905 - sixty lines of one word each say no more
 )
 """Columns of the views and of the SQL of measures, in which axes are columns too."""

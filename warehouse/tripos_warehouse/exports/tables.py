@@ -1,7 +1,9 @@
-"""Tables of a run for other programs, as Parquet, CSV or a workbook: items, samples, scores and measures.
+"""Tables of a run for other programs, as Parquet, CSV or a workbook: items, samples, scores, measures, and people's
+notes.
 
 Axes and arms are columns. Secret fields of items, and what was said to and by other roles than the compared one, are
-left out unless requested, since these roles may know what is secret.
+left out unless requested, since these roles may know what is secret. Notes are written only if they are named: they are
+what people wrote for each other.
 
 In a workbook each table has a sheet, texts are never read as formulas, and nothing is cut silently. A sheet has at most
 1,048,576 rows and a cell at most 32,767 UTF-16 units: further rows go to further sheets, and longer texts continue in
@@ -40,7 +42,9 @@ if TYPE_CHECKING:
     from openpyxl.cell import Cell
 
 
-TABLES = ("items", "samples", "scores", "measures")
+TABLES = ("items", "samples", "scores", "measures", "notes")
+UNASKED = ("items", "samples", "scores", "measures")
+"""The tables that are written if none is named."""
 BATCH = 10_000
 """Rows in memory at once."""
 CALL_COLUMNS = ("reply", "parsed", "logprobs", "messages", "error")
@@ -71,6 +75,9 @@ def sources(
                 order = _order(plan, "scenario, item_id, model, metric, evaluator, score_id")
                 columns = "*" if secrets else "* replace (NULL::varchar as element_value)"  # it may contain a secret
                 yield _queried(connection, name, f"select {columns} from {schema}.scores {order}")
+            case "notes":
+                order = _order(plan, "scenario, item_id, model, step, sample_number, sample_id, created_at, note_id")
+                yield _queried(connection, name, f"from {schema}.notes {order}")
             case _:
                 yield _measures(connection, plan, run)
 
@@ -230,6 +237,8 @@ def longest_texts(connection: Connection, plan: Plan, run: RunRecord, name: str)
     match name:
         case "samples":
             columns = {column: column for column in ("messages", "reply", "parsed", "error")}
+        case "notes":
+            columns = {"note_text": "note_text"}
         case "items":
             fields = dict.fromkeys(field for open_field in open_fields(plan, True).values() for field in open_field)
             paths = {field: '$."' + field + '"' for field in fields}

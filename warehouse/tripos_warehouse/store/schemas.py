@@ -178,6 +178,28 @@ PROMOTIONS = make_table(
     required("created_at", TIMESTAMP),
 )
 
+# People's notes on replies: a flag, a comment, or both. Of the notes of a person on a reply the latest counts; a
+# withdrawal is a row too, so earlier ones are kept.
+NOTES = make_table(
+    "notes",
+    1,
+    "note_id",
+    "run_id benchmark scenario item_id model noted_by note_flag state",
+    required("note_id", pa.string()),
+    required("sample_id", pa.string()),
+    required("run_id", pa.string()),  # the run in which the reply was read
+    required("benchmark", pa.string()),
+    required("scenario", pa.string()),
+    required("item_id", pa.string()),
+    required("model", pa.string()),
+    required("noted_by", pa.string()),
+    required("state", pa.string()),  # written or withdrawn
+    optional("note_flag", pa.string()),  # again, good or bad
+    optional("note_text", pa.string()),
+    required("replied_at", TIMESTAMP),  # `created_at` of the reply that was read, which another may replace
+    required("created_at", TIMESTAMP),
+)
+
 RUN_ENDS = make_table(
     "run_ends",
     2,
@@ -548,7 +570,7 @@ TABLES: Mapping[str, TableSchema] = MappingProxyType(
         for table in (
             *(RUNS, RUN_ENDS, RUN_ITEMS, RUN_STEPS, RUN_SLOTS, ITEMS, SLOTS),
             *(SAMPLES, TURNS, DRAFTS, JUDGEMENTS, SCORES, COMPARISONS, CONDITIONS, VECTORS, MEASURES),
-            *(BATCHES, PROMOTIONS),
+            *(BATCHES, PROMOTIONS, NOTES),
         )
     }
 )
@@ -594,6 +616,11 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "unit_id": "the `sample_id` or `judgement_id` of the repaired reply",
         "subsets": "the subsets of the spec that contain the item; null if the spec has none",
         "slot_id": "a place for an item in the data set",
+        "note_id": "the note",
+        "note_flag": "the flag: `again` (to look at again), `good` or `bad`; null if there is none",
+        "note_outdated": "true if the reply was asked for again since, so that the note is on an earlier one",
+        "note_text": "the comment; null if there is none",
+        "noted_by": "the person, as `human/NAME`",
         "number": "the number of the item among those of one context and row of the source, from 0",
         "written_by": "the model that wrote it; null for an item that no model wrote",
         "rejections": "the [reasons](../language/made.md#why-a-row-is-rejected) of earlier rejections, JSON",
@@ -714,6 +741,10 @@ OF_TABLES: Mapping[tuple[str, str], str] = MappingProxyType(
         ("promotions", "run_id"): "the run that is promoted or withdrawn",
         ("promotions", "state"): "`promoted`, or `withdrawn` where it is on the board no longer",
         ("promotions", "reason"): "the reason that was given, or null",
+        ("notes", "run_id"): "the run in which the reply was read",
+        ("notes", "state"): "`written`, or `withdrawn` where the person took the note back",
+        ("notes", "replied_at"): "`created_at` of the reply that the note is on",
+        ("notes", "created_at"): "the time of the note, UTC",
         ("run_slots", "run_id"): "the run that asked for it, or decided it",
         ("run_slots", "scenario"): "the scenario that the data set is in, or else the data set",
         ("measures", "run_id"): "the run",

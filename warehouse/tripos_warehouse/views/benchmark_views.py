@@ -40,6 +40,7 @@ from tripos_warehouse.views.dimensions import (
     shows_several_times,
 )
 from tripos_warehouse.views.macros import JudgedReason, analysis_of_sums, benchmark_macros
+from tripos_warehouse.views.notes import OUTDATED, standing_notes
 from tripos_warehouse.views.run_rows import RunRows, sums_name
 
 
@@ -273,11 +274,17 @@ _SLOTS = """
   slot.dataset, slot.number, slot.status, slot.written_by, slot.attempts, slot.rejections,
   slot.item_id, slot.slot_id, slot.run_id, slot.shown_run, slot.fingerprint, slot.created_at
 """
+_NOTES = """
+  {context},
+  sample.step, sample.role, sample.model, sample.sample_number,
+  note.note_flag, note.note_text, note.noted_by, {outdated} as note_outdated,
+  sample.item_id, sample.sample_id, note.note_id, note.run_id, sample.shown_run, note.created_at
+"""
 
 FIXED_COLUMNS = frozenset(
     word.rpartition(" as ")[2].rpartition(".")[2].strip(" {}\n")
     for columns in (
-        *(_SCORES, _COLUMNS, _SAMPLES, _JUDGEMENTS, _COMPARISONS, _TURNS, _CONVERSATIONS, _ITEMS, _SLOTS),
+        *(_SCORES, _COLUMNS, _SAMPLES, _JUDGEMENTS, _COMPARISONS, _TURNS, _CONVERSATIONS, _ITEMS, _SLOTS, _NOTES),
         "scenario, reason",
     )
     for word in columns.replace("{context}", "").split(",")
@@ -325,7 +332,7 @@ def benchmark_views(
     many: bool = False,
 ) -> list[str]:
     """Return the statements that create the schema: enumerations, `items`, `slots`, `samples`, `judgements`, `metrics`,
-    `scores`, `columns`, `rationales`, `comparisons`, `conversations`, `turns`, and the macros.
+    `scores`, `columns`, `rationales`, `comparisons`, `conversations`, `turns`, `notes`, and the macros.
 
     `values` are the values in the data, by enumeration column. `imported` is true if there are scores from outside a
     run, and `many` if there are so many scores that means are computed from sums.
@@ -342,6 +349,7 @@ def benchmark_views(
         if rows.of.shared
         else f"kept.* from main.items as kept where {is_own}"
     )
+    place = [sql.name(name) for name in ("scenario", LANGUAGE, *axes, *arms)]
     is_score = _is_score(plan)
     columns = rows.with_clusters(rows.scores())
     scores = rows.with_clusters(with_expected(plan, rows.scores())) if imported else columns
@@ -421,6 +429,10 @@ def benchmark_views(
         select {_TURNS.format(context=context("turn", "item.context", arms))}
         from ({rows.rows("turns", "turn_id")}) as turn
         left join main.items as item on {item_key.format("turn")}{join_arms(plan, "turn", asked=True)}""",
+        # A row for each standing note on a reply, in each combination of arms that the reply belongs to.
+        f"""create or replace view {schema}.notes as
+        select {_NOTES.format(context=", ".join(f"sample.{name}" for name in place), outdated=OUTDATED)}
+        from ({standing_notes("main.notes")}) as note join {schema}.samples as sample using (sample_id)""",
         *benchmark_macros(
             plan.benchmark.name,
             [LANGUAGE, *axes, *arms],

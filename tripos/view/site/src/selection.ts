@@ -1,5 +1,6 @@
 /** The replies that a query selects, in its order. */
 import { select, sortBy } from "./columns";
+import type { RunNotes } from "./notes";
 import type { OpenRun } from "./run";
 
 export const SORTS = ["order", "lowest", "highest", "apart", "costliest", "slowest"] as const;
@@ -23,7 +24,8 @@ export interface Selection {
   metric: string | null;
 }
 
-export async function selection(open: OpenRun, query: URLSearchParams): Promise<Selection> {
+/** Select replies. Those with notes are found among `notes` as they are now: one that loses its flag stays in the list. */
+export async function selection(open: OpenRun, query: URLSearchParams, notes?: RunNotes): Promise<Selection> {
   const { samples, dimensions } = open;
   await samples.load([...dimensions, ...BASE]);
   const wanted = new Map<string, Set<string>>();
@@ -41,7 +43,9 @@ export async function selection(open: OpenRun, query: URLSearchParams): Promise<
   if (metric !== null || evaluator !== null) {
     ({ values, given, metric } = await marksOf(open, metric, evaluator));
   }
-  const rows = select(samples, wanted, both(also, given));
+  const noted = new Set(query.getAll("noted"));
+  const marked = noted.size ? Uint8Array.from({ length: samples.rows }, (_, row) => Number(notes?.has(row, noted) ?? false)) : undefined;
+  const rows = select(samples, wanted, both(both(also, given), marked));
   const sort = (query.get("sort") ?? "order") as Sort;
   if (sort === "order" || !(sort in SORTED)) return { rows, values, metric };
   const [name, down] = SORTED[sort];

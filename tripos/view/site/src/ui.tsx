@@ -25,6 +25,12 @@ export function parameters(query: URLSearchParams): Record<string, string[]> {
   return Object.fromEntries([...new Set(query.keys())].map((name) => [name, query.getAll(name)]));
 }
 
+/** Whether a key is for a field, or for the browser, and not for the page. */
+export function typing(event: KeyboardEvent): boolean {
+  const field = event.target instanceof HTMLElement && event.target.matches("input, select, textarea");
+  return field || event.ctrlKey || event.metaKey || event.altKey || event.isComposing;
+}
+
 /** A frame that scrolls, its height, and how far it is scrolled: of long lists only what is in sight is made. */
 export function useFrame(): { frame: RefObject<HTMLDivElement | null>; top: number; height: number; onScroll: (event: Event) => void } {
   const frame = useRef<HTMLDivElement>(null);

@@ -4,10 +4,12 @@ import type { RunAbout } from "../contract";
 import type { Row } from "../data";
 import { questionsOf, textsOf, TEXT_COLUMNS } from "../excerpts";
 import { grouped, ORDERS, type ReplyGroup } from "../groups";
+import { type RunNotes, useNotes } from "../notes";
 import { type OpenRun, openRun } from "../run";
 import { BASE, selection } from "../selection";
-import { at, go, parameters, Status, Text, useFrame, useLoaded, visible, Waiting } from "../ui";
+import { at, go, parameters, Status, Text, typing, useFrame, useLoaded, visible, Waiting } from "../ui";
 import { count, figure, t, within } from "../words";
+import { NoteForm, NoteList, NoteState, NoteTags, useNoteKeys } from "./notes";
 import { called } from "./report";
 import { Messages, shownReply } from "./sample";
 import { Filters, listedIn, Search, stateOf, useSearch } from "./samples";
@@ -26,13 +28,14 @@ export function GridPage({ report, query }: { report: RunAbout; query: URLSearch
   }, [run, stateOf(report)], true);
   const asked = new URLSearchParams(query);
   for (const name of OWN) asked.delete(name);
-  const found = useLoaded(async () => opened.value && { open: opened.value, ...(await selection(opened.value, asked)) }, [asked.toString(), opened.value], true);
+  const notes = useNotes(run, opened.value, stateOf(report));
+  const found = useLoaded(async () => opened.value && { open: opened.value, ...(await selection(opened.value, asked, notes)) }, [asked.toString(), opened.value, !notes], true);
   if (!found.value) return <Waiting of={{ error: opened.error ?? found.error }}>{() => null}</Waiting>;
-  return <Grid {...found.value} report={report} query={query} />;
+  return <Grid {...found.value} report={report} query={query} notes={notes} />;
 }
 
-function Grid({ open, rows: chosen, values, metric, report, query }: {
-  open: OpenRun; rows: Uint32Array; values: Float64Array; metric: string | null; report: RunAbout; query: URLSearchParams;
+function Grid({ open, rows: chosen, values, metric, report, query, notes }: {
+  open: OpenRun; rows: Uint32Array; values: Float64Array; metric: string | null; report: RunAbout; query: URLSearchParams; notes: RunNotes | undefined;
 }) {
   const run = report.run.run_id;
   const [hits, search] = useSearch(open, chosen);
@@ -43,7 +46,7 @@ function Grid({ open, rows: chosen, values, metric, report, query }: {
   const place = row === null ? -1 : groups.findIndex((each) => each.replies.some((reply) => reply.includes(Number(row))));
   return (
     <div class="samples">
-      <Filters listed={listedIn(open)} report={report} query={query} metric={metric} change={change} clear={() => go(at(`run/${run}/grid`), true)} />
+      <Filters listed={listedIn(open)} report={report} query={query} metric={metric} noted={notes !== undefined} change={change} clear={() => go(at(`run/${run}/grid`), true)} />
       <section>
         <div class="bar">
           <p role="status"><strong>{count(groups.length)}</strong> {t("gridRows")}, {count(rows.length)} {within("samples")}</p>
@@ -55,16 +58,17 @@ function Grid({ open, rows: chosen, values, metric, report, query }: {
           </label>
           <Search search={search} />
         </div>
-        <p class="small">{t("scoreMeans")} {t("gridKeys")}</p>
-        <Lines open={open} models={models} groups={groups} place={place} focused={row === null ? null : Number(row)} values={values} metric={metric} report={report} query={query} />
+        <p class="small">{t("scoreMeans")} {t("gridKeys")} {notes?.where && t("noteKeys")}</p>
+        <NoteState notes={notes} run={run} />
+        <Lines open={open} models={models} groups={groups} place={place} focused={row === null ? null : Number(row)} values={values} metric={metric} report={report} query={query} notes={notes} />
       </section>
     </div>
   );
 }
 
 /** Rows of items, of which only those in sight are made. One may be open: it shows its prompt and its replies whole. */
-function Lines({ open, models, groups, place, focused, values, metric, report, query }: {
-  open: OpenRun; models: string[]; groups: ReplyGroup[]; place: number; focused: number | null; values: Float64Array; metric: string | null; report: RunAbout; query: URLSearchParams;
+function Lines({ open, models, groups, place, focused, values, metric, report, query, notes }: {
+  open: OpenRun; models: string[]; groups: ReplyGroup[]; place: number; focused: number | null; values: Float64Array; metric: string | null; report: RunAbout; query: URLSearchParams; notes: RunNotes | undefined;
 }) {
   const { frame, top, height, onScroll } = useFrame();
   useEffect(() => {
@@ -90,7 +94,7 @@ function Lines({ open, models, groups, place, focused, values, metric, report, q
     go(at(`run/${run}/grid`, { ...parameters(query), row: target === undefined ? [] : [String(target)] }), true);
   };
   const press = (event: KeyboardEvent) => {
-    if (event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (typing(event)) return;
     const model = focused === null ? 0 : Math.max(0, opened?.replies.findIndex((each) => each.includes(focused)) ?? 0);
     if (event.key === "j" || event.key === "k") {
       const next = groups[place < 0 ? 0 : place + (event.key === "j" ? 1 : -1)];
@@ -107,6 +111,7 @@ function Lines({ open, models, groups, place, focused, values, metric, report, q
     window.addEventListener("keydown", press);
     return () => window.removeEventListener("keydown", press);
   });
+  useNoteKeys(notes, focused);
   const columns = `minmax(13rem, 1fr) repeat(${models.length}, minmax(15rem, 1fr))`;
   return (
     <div class="window grid" ref={frame} tabIndex={0} role="region" aria-label={t("gridTab")} onScroll={onScroll}>
@@ -127,7 +132,7 @@ function Lines({ open, models, groups, place, focused, values, metric, report, q
                 {models.map((model, column) => (
                   <div role="cell" class="grid-cell" key={model} tabIndex={isOpen ? 0 : undefined}>
                     {group.replies[column]!.map((reply) => (
-                      <ReplyCell key={reply} reply={reply} open={open} score={values[reply]!} metric={metric} report={report} isFocused={reply === focused} whole={isOpen ? whole.value?.get(reply) : undefined} text={texts.value?.get(reply)} to={at(`run/${run}/sample/${reply}`, parametersOfSamples(query))} />
+                      <ReplyCell key={reply} reply={reply} open={open} score={values[reply]!} metric={metric} report={report} isFocused={reply === focused} isOpen={isOpen} notes={notes} whole={isOpen ? whole.value?.get(reply) : undefined} text={texts.value?.get(reply)} to={at(`run/${run}/sample/${reply}`, parametersOfSamples(query))} />
                     ))}
                     {group.replies[column]!.length === 0 && <span class="nothing">—</span>}
                   </div>
@@ -181,8 +186,8 @@ function short(id: string): string {
   return id.length <= 24 ? id : `${id.slice(0, 12)}…`;
 }
 
-function ReplyCell({ reply, open, score, metric, report, isFocused, whole, text, to }: {
-  reply: number; open: OpenRun; score: number; metric: string | null; report: RunAbout; isFocused: boolean; whole: Row | undefined; text: string | undefined; to: string;
+function ReplyCell({ reply, open, score, metric, report, isFocused, isOpen, notes, whole, text, to }: {
+  reply: number; open: OpenRun; score: number; metric: string | null; report: RunAbout; isFocused: boolean; isOpen: boolean; notes: RunNotes | undefined; whole: Row | undefined; text: string | undefined; to: string;
 }) {
   const of = (name: string) => {
     const column = open.samples.texts(name);
@@ -194,10 +199,13 @@ function ReplyCell({ reply, open, score, metric, report, isFocused, whole, text,
     <article class={isFocused ? "focused" : undefined}>
       <p class="where">
         <a href={to} class={`score ${Number.isNaN(score) ? "" : `shade ${shadeOf(score)}`}`} aria-label={`${t("openSample")}: ${visible(of("model"))}, ${t("score")} ${figure(score, true)}`}>{figure(score, true)}</a>
+        {!isOpen && notes && <NoteTags notes={notes.of(reply)} />}
         {report.metrics.length > 1 && named && <span class="tag">{visible(called(report.about, "metric", named))}</span>}
         {of("status") !== "ok" && <Status of={of("status")} />}
         {spread > 0 && <span class="tag">{t("judges")} {t("apartBy")} {figure(spread, true)}</span>}
       </p>
+      {isOpen && notes && <NoteList notes={notes.of(reply)} but={isFocused && notes.where ? notes.mine(reply)?.note_id : undefined} />}
+      {isOpen && isFocused && notes && <NoteForm key={reply} notes={notes} row={reply} />}
       {whole
         ? <Text value={(shownReply((whole["reply"] ?? null) as string | null, (whole["messages"] ?? null) as string | null) ?? (whole["error"] as string | null))} />
         : <bdi class="excerpt">{visible(text ?? "").replace(/\s+/g, " ")}</bdi>}

@@ -1,12 +1,15 @@
+import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { RunAbout } from "../contract";
 import type { Row } from "../data";
+import { type RunNotes, useNotes } from "../notes";
 import { fixed } from "../quantities";
 import { type OpenRun, openRun } from "../run";
 import { selection } from "../selection";
 import { type Column, List } from "../table";
-import { at, go, Panel, parameters, Status, Text, useLoaded, visible, Waiting } from "../ui";
+import { at, go, Panel, parameters, Status, Text, typing, useLoaded, visible, Waiting } from "../ui";
 import { count, figure, money, t } from "../words";
+import { NoteForm, NoteList, NoteState, useNoteKeys } from "./notes";
 import { called } from "./report";
 import { stateOf } from "./samples";
 
@@ -18,6 +21,8 @@ export function SamplePage({ report, row, query }: { report: RunAbout; row: numb
     const open = await openRun(run, stateOf(report));
     return { open, row, sample: await beginningOf(open, row) };
   }, keys, true);
+  const notes = useNotes(run, first.value?.open, stateOf(report));
+  useNoteKeys(notes, first.value?.row ?? null);
   const whole = useLoaded(async () => ({ row, sample: await sampleOf(await openRun(run, stateOf(report)), row) }), keys, true);
   return (
     <Waiting of={first}>
@@ -25,8 +30,9 @@ export function SamplePage({ report, row, query }: { report: RunAbout; row: numb
         const all = whole.value?.row === found.row ? whole.value.sample : undefined;
         return (
           <>
-            <Steps report={report} open={found.open} row={row} query={query} />
-            <Sample report={report} sample={all ?? found.sample} />
+            <Steps report={report} open={found.open} row={row} query={query} notes={notes} />
+            <NoteState notes={notes} run={run} />
+            <Sample report={report} sample={all ?? found.sample} notes={notes && <Notes notes={notes} row={found.row} />} />
             {!all && <Waiting of={{ error: whole.error }}>{() => null}</Waiting>}
           </>
         );
@@ -99,10 +105,10 @@ async function othersOf(open: OpenRun, head: Row, row: number): Promise<{ n: num
 }
 
 /** Steps through the selection that the sample was opened from: by keys j and k too. */
-function Steps({ report, open, row, query }: { report: RunAbout; open: OpenRun; row: number; query: URLSearchParams }) {
+function Steps({ report, open, row, query, notes }: { report: RunAbout; open: OpenRun; row: number; query: URLSearchParams; notes: RunNotes | undefined }) {
   const asked = new URLSearchParams(query);
   asked.delete("at");
-  const found = useLoaded(() => selection(open, asked), [asked.toString(), open], true);
+  const found = useLoaded(() => selection(open, asked, notes), [asked.toString(), open, !notes], true);
   const rows = found.value?.rows;
   const place = rows ? rows.indexOf(row) : -1;
   const target = (step: number) => {
@@ -112,7 +118,7 @@ function Steps({ report, open, row, query }: { report: RunAbout; open: OpenRun; 
   const [previous, next] = [target(-1), target(1)];
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
-      if (event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (typing(event)) return;
       const wanted = event.key === "j" ? next : event.key === "k" ? previous : undefined;
       if (wanted) go(wanted, true);
     };
@@ -132,7 +138,19 @@ function Steps({ report, open, row, query }: { report: RunAbout; open: OpenRun; 
   );
 }
 
-function Sample({ report, sample }: { report: RunAbout; sample: SampleRows }) {
+/** What people wrote about the reply, and what the reader writes. */
+function Notes({ notes, row }: { notes: RunNotes; row: number }) {
+  const mine = notes.where ? notes.mine(row)?.note_id : undefined;
+  return (
+    <Panel title={t("notes")}>
+      <NoteList notes={notes.of(row)} but={mine} />
+      <NoteForm key={row} notes={notes} row={row} />
+      <p class="small">{t(notes.where ? "noteKeys" : "noteReadOnly")}</p>
+    </Panel>
+  );
+}
+
+function Sample({ report, sample, notes }: { report: RunAbout; sample: SampleRows; notes: ComponentChildren }) {
   const { head, texts, scores, judgements, turns, item, others } = sample;
   const { about } = report;
   const language = head["language"] as string | null;
@@ -163,6 +181,7 @@ function Sample({ report, sample }: { report: RunAbout; sample: SampleRows }) {
           </Panel>
         )}
       </div>
+      {notes}
       {scores.length > 0 && <Scores scores={scores} judgements={judgements} report={report} />}
       {judgements.length > 0 && (
         <Panel title={t("judgements")}>

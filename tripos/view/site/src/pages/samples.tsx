@@ -1,10 +1,12 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { First, RunAbout } from "../contract";
 import { questionsOf, textsOf } from "../excerpts";
+import { NOTED, type RunNotes, useNotes } from "../notes";
 import { firstOf, type OpenRun, openRun } from "../run";
 import { BASE, selection, SORTS } from "../selection";
 import { at, go, parameters, Status, useFrame, useLoaded, visible, Waiting } from "../ui";
 import { count, figure, money, t, within } from "../words";
+import { NoteState, NoteTags } from "./notes";
 import { called, headingOf, inOrder } from "./report";
 
 const LINE = 98;
@@ -22,9 +24,10 @@ export function Samples({ report, query }: { report: RunAbout; query: URLSearchP
     return open;
   }, keys, true);
   const asked = query.toString();
-  const found = useLoaded(async () => opened.value && { open: opened.value, ...(await selection(opened.value, query)) }, [asked, opened.value], true);
+  const notes = useNotes(run, opened.value, stateOf(report));
+  const found = useLoaded(async () => opened.value && { open: opened.value, ...(await selection(opened.value, query, notes)) }, [asked, opened.value, !notes], true);
   const all = found.value;
-  if (all) return <List listed={listedIn(all.open)} open={all.open} rows={all.rows} values={all.values} metric={all.metric} report={report} query={query} excerpts={excerptsOf(first.value)} />;
+  if (all) return <List listed={listedIn(all.open)} open={all.open} rows={all.rows} values={all.values} metric={all.metric} report={report} query={query} excerpts={excerptsOf(first.value)} notes={notes} />;
   if (!first.value || opened.error || found.error) return <Waiting of={{ error: opened.error ?? found.error }}>{() => null}</Waiting>;
   const plain = [...query.keys()].every((name) => name === "sort" && query.get(name) === "order");
   const rows = first.value.samples.flatMap((each, place) => (each["compared"] ? [place] : []));
@@ -73,7 +76,7 @@ export function stateOf(report: RunAbout): string {
   return report.state;
 }
 
-function List({ listed, open, rows: chosen, values, metric, report, query, excerpts, coming }: {
+function List({ listed, open, rows: chosen, values, metric, report, query, excerpts, coming, notes }: {
   listed: Listed;
   /** The tables, once they are read. */
   open?: OpenRun;
@@ -86,6 +89,7 @@ function List({ listed, open, rows: chosen, values, metric, report, query, excer
   excerpts: Map<number, string>;
   /** How many replies there will be, while only the first are there; null where nobody knows yet. */
   coming?: number | null;
+  notes?: RunNotes | undefined;
 }) {
   const run = report.run.run_id;
   const [hits, search] = useSearch(open, chosen);
@@ -99,7 +103,7 @@ function List({ listed, open, rows: chosen, values, metric, report, query, excer
   };
   return (
     <div class="samples">
-      <Filters listed={listed} report={report} query={query} metric={metric} change={change} clear={() => go(at(`run/${run}/samples`), true)} />
+      <Filters listed={listed} report={report} query={query} metric={metric} noted={notes !== undefined} change={change} clear={() => go(at(`run/${run}/samples`), true)} />
       <section aria-busy={coming !== undefined}>
         <div class="bar">
           <p role="status">
@@ -114,14 +118,15 @@ function List({ listed, open, rows: chosen, values, metric, report, query, excer
           <Search search={search} />
         </div>
         <p class="small">{t("scoreMeans")}</p>
-        <Window rows={rows} values={values} metric={metric} listed={listed} open={open} report={report} query={query} excerpts={excerpts} />
+        <NoteState notes={notes} run={run} />
+        <Window rows={rows} values={values} metric={metric} listed={listed} open={open} report={report} query={query} excerpts={excerpts} notes={notes} />
       </section>
     </div>
   );
 }
 
-export function Filters({ listed, report, query, metric, change, clear }: {
-  listed: Listed; report: RunAbout; query: URLSearchParams; metric: string | null; change: (name: string, values: string[]) => void; clear: () => void;
+export function Filters({ listed, report, query, metric, noted, change, clear }: {
+  listed: Listed; report: RunAbout; query: URLSearchParams; metric: string | null; noted: boolean; change: (name: string, values: string[]) => void; clear: () => void;
 }) {
   const { about } = report;
   const known = (name: string) =>
@@ -142,6 +147,7 @@ export function Filters({ listed, report, query, metric, change, clear }: {
       })}
       {metrics.length > 1 && <Choice name="metric" title={t("metric")} values={metrics} chosen={metric === null ? [] : [metric]} change={change} called={(value) => visible(called(about, "metric", value))} single />}
       {evaluators.length > 1 && <Choice name="evaluator" title={t("evaluator")} values={evaluators} chosen={query.getAll("evaluator")} change={change} called={visible} single />}
+      {noted && <Choice name="noted" title={t("notes")} values={[...NOTED]} chosen={query.getAll("noted")} change={change} called={(value) => t(value as (typeof NOTED)[number])} />}
       <p>
         <label class="check">
           <input type="checkbox" checked={query.get("role") !== "all"} onChange={(event) => change("role", (event.target as HTMLInputElement).checked ? [] : ["all"])} /> <span>{t("onlyCompared")}</span>
@@ -242,8 +248,8 @@ export function useSearch(open: OpenRun | undefined, rows: Uint32Array): [Uint32
 }
 
 /** Lines of samples, of which only those in sight are made. */
-function Window({ rows, values, metric, listed, open, report, query, excerpts }: {
-  rows: Uint32Array; values: Float64Array; metric: string | null; listed: Listed; open: OpenRun | undefined; report: RunAbout; query: URLSearchParams; excerpts: Map<number, string>;
+function Window({ rows, values, metric, listed, open, report, query, excerpts, notes }: {
+  rows: Uint32Array; values: Float64Array; metric: string | null; listed: Listed; open: OpenRun | undefined; report: RunAbout; query: URLSearchParams; excerpts: Map<number, string>; notes: RunNotes | undefined;
 }) {
   const { frame, top, height, onScroll } = useFrame();
   useEffect(() => {
@@ -261,7 +267,7 @@ function Window({ rows, values, metric, listed, open, report, query, excerpts }:
       <ol class="lines" style={{ height: `${rows.length * LINE}px` }}>
         {shown.map((row, place) => (
           <li key={row} style={{ top: `${(from + place) * LINE}px` }}>
-            <Line row={row} place={from + place} score={values[row]!} metric={metric ?? listed.text(row, "metric")} listed={listed} report={report} query={query} text={texts.value?.get(row) ?? excerpts.get(row)} question={questions.value?.get(item(row))} />
+            <Line row={row} place={from + place} score={values[row]!} metric={metric ?? listed.text(row, "metric")} listed={listed} report={report} query={query} text={texts.value?.get(row) ?? excerpts.get(row)} question={questions.value?.get(item(row))} notes={notes} />
           </li>
         ))}
       </ol>
@@ -269,8 +275,8 @@ function Window({ rows, values, metric, listed, open, report, query, excerpts }:
   );
 }
 
-function Line({ row, place, score, metric, listed, report, query, text, question }: {
-  row: number; place: number; score: number; metric: string; listed: Listed; report: RunAbout; query: URLSearchParams; text: string | undefined; question: string | undefined;
+function Line({ row, place, score, metric, listed, report, query, text, question, notes }: {
+  row: number; place: number; score: number; metric: string; listed: Listed; report: RunAbout; query: URLSearchParams; text: string | undefined; question: string | undefined; notes: RunNotes | undefined;
 }) {
   const { dimensions } = listed;
   const of = (name: string) => listed.text(row, name);
@@ -283,6 +289,7 @@ function Line({ row, place, score, metric, listed, report, query, text, question
       <span class="what">
         <span class="where">
           <bdi class="model">{visible(of("model"))}</bdi>
+          {notes && <NoteTags notes={notes.of(row)} />}
           {report.metrics.length > 1 && metric && <span class="tag">{visible(called(report.about, "metric", metric))}</span>}
           {dimensions.map((name) => (of(name) ? <span class="tag" key={name}>{visible(called(report.about, name, of(name)))}</span> : null))}
           {of("status") !== "ok" && <Status of={of("status")} />}
