@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from tests.runtime.refusing_servers import AtRandom, Bursts, MostAtOnce, Quota, Rule, TokenBucket
 
 RULES: Mapping[str, Callable[[], Rule]] = {
+    "nothing": lambda: AtRandom(0.0),
     "5 % of calls": lambda: AtRandom(0.05),
     "20 % of calls": lambda: AtRandom(0.2),
     "50 % of calls": lambda: AtRandom(0.5),
