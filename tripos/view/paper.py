@@ -107,9 +107,8 @@ def table_parts(table: Table) -> Iterator[dict[str, Any]]:
     numbers = [column for column in table.columns if not column.is_text]
     below = sum(column.has_intervals for column in numbers) > MOST_BESIDE
     starts = range(0, max(len(numbers), 1), MOST_COLUMNS)
-    notes = [
-        localized(note) for note in table.reading_notes("ci", (localized("Bold"), localized("Underlined"))) if note
-    ]
+    marks = (localized("Bold"), localized("Underlined"))
+    notes = [localized(note) for note in table.reading_notes("ci", marks) if note != STAND_IN_NOTE]
     whole = len(numbers) <= MOST_COLUMNS
     for start in starts:
         some = numbers[start : start + MOST_COLUMNS]
