@@ -72,6 +72,7 @@ MODULES = {
     "torch": "train",
     "transformers": "train",
     "trl": "train",
+    "typst": "pdf",
     "vl-convert-python": "plot",
     "xllamacpp": "local",
 }

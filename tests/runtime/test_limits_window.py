@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import random
+from dataclasses import dataclass
 
 import pytest
+from hypothesis import given, settings, strategies as st
 
+from tests.lengths import sized
+from tests.runtime.refusing_servers import AtRandom, Bursts, MostAtOnce, Rule, TokenBucket
 from tests.runtime.virtual_time import REPLY, REQUEST, Scripted, broken, busy, callers_of, now, run
 from tripos_runtime.models.base import ModelError, Reply, Request
 from tripos_runtime.scheduling.calling import snapshot
-from tripos_runtime.scheduling.endpoint import Window
 from tripos_runtime.scheduling.limits import Limits
+from tripos_runtime.scheduling.window import Window
 
 
 def under_load(model: Scripted, calls: int, limits: Limits) -> float:
@@ -112,8 +118,7 @@ def test_a_window_that_is_not_filled_does_not_grow() -> None:
 
 
 @pytest.mark.parametrize("error", [busy(), ModelError("R0109", "late", "wait", retryable=True)])
-def test_an_objection_halves_the_window_once_for_all_calls_under_way(error: ModelError) -> None:
-    window = Window(most=64)
+def test_a_cut_counts_once_for_all_calls_under_way(error: ModelError) -> None:
     model = Scripted([error] * 16 + [REPLY], latency_s=1)
     seen: list[int] = []
 
@@ -125,25 +130,34 @@ def test_an_objection_halves_the_window_once_for_all_calls_under_way(error: Mode
         await calls
 
     run(main())
-    assert window.allowed == 16 and seen == [8]
+    assert seen == [4]
 
 
-def test_after_an_objection_the_window_grows_by_one_a_round_trip() -> None:
+def test_after_a_cut_that_helped_the_window_grows_by_one_a_round() -> None:
     window = Window(most=64)
-    window.shrink(window.epoch)
-    sizes = []
-    for _ in range(4):
-        for _ in range(window.allowed):
-            window.grow(in_flight=window.allowed)
+
+    def results(count: int, refused: int = 0) -> None:
+        for number in range(count):
+            if number < refused:
+                window.refused(window.epoch, window.allowed)
+            else:
+                window.accepted(window.epoch, window.allowed, took_s=1.0)
+
+    results(16, refused=6)
+    sizes = [window.allowed]
+    while window.allowed < 12:
+        results(window.allowed)
         sizes.append(window.allowed)
-    assert sizes == [8, 9, 10, 11]
+    assert sorted(set(sizes)) == [9, 10, 11, 12]
 
 
 def test_the_window_never_closes() -> None:
     window = Window(most=4)
-    for _ in range(10):
-        window.shrink(window.epoch)
+    for _ in range(50):
+        window.pause_s(window.epoch, 0.1, refused=True)
+        window.refused(window.epoch, window.allowed)
     assert window.allowed == 1
+    assert 20 < window.pause_s(window.epoch, 0.1, refused=True) <= 60
 
 
 def test_a_few_server_errors_among_many_replies_leave_the_window_alone() -> None:
@@ -168,20 +182,108 @@ def test_many_server_errors_are_taken_for_overload() -> None:
     assert run(main()) < 32
 
 
-def test_an_endpoint_that_bears_so_many_calls_is_kept_near_that() -> None:
-    """A server that refuses what is above 20 at a time: few calls are refused, and most of its capacity is used."""
+class Strict(Scripted):
+    """Answers after some time, and refuses at once what a rule refuses."""
 
-    class Narrow(Scripted):
-        async def ask(self, request: Request) -> Reply:
-            if self.under_way >= 20:
-                self.refused += 1
-                raise busy()
-            return await super().ask(request)
+    rule: Rule
+    spread: float = 0.0
+    rng: random.Random
+    replies: int = 0
+    refused: int = 0
+    refused_until: float = 0.0
+    early: int = 0
 
-        refused = 0
+    async def ask(self, request: Request) -> Reply:
+        self.early += now() < self.refused_until
+        if self.rule.refuses(now(), self.under_way):
+            self.refused += 1
+            wait_s = self.rule.retry_after_s(now())
+            await asyncio.sleep(0.005)
+            self.refused_until = max(self.refused_until, now() + (wait_s or 0.0) - 1e-6)
+            raise busy(wait_s)
+        self.under_way += 1
+        try:
+            await asyncio.sleep(self.latency_s * self.rng.lognormvariate(-(self.spread**2) / 2, self.spread))
+        finally:
+            self.under_way -= 1
+        self.replies += 1
+        return REPLY
 
-    model = Narrow([REPLY], latency_s=1)
-    took_s = under_load(model, 2000, Limits(max_connections=512, max_retries=99))
-    assert len(model.asked_at) == 2000
-    assert model.refused < 150
-    assert took_s < 1.6 * 2000 / 20
+
+def served(rule: Rule, connections: int, latency_s: float, spread: float, seconds: float, seed: int) -> Strict:
+    """Return an endpoint after so many seconds with more calls than it takes."""
+    model = Strict([REPLY], latency_s=latency_s)
+    model.rule, model.spread, model.rng = rule, spread, random.Random(seed)
+
+    async def main() -> None:
+        caller = callers_of(model, limits=Limits(max_connections=connections))[model.name]
+
+        async def work() -> None:
+            while True:
+                with contextlib.suppress(ModelError):
+                    await caller.call(REQUEST)
+
+        work_of_all = [asyncio.create_task(work()) for _ in range(2 * connections)]
+        await asyncio.sleep(seconds)
+        for each in work_of_all:
+            each.cancel()
+        await asyncio.gather(*work_of_all, return_exceptions=True)
+
+    run(main())
+    return model
+
+
+@dataclass(frozen=True)
+class Served:
+    """An endpoint, and what it is to reach: the part of the ideal, and the refusals per reply."""
+
+    rule: Rule
+    connections: int
+    latency_s: float
+    part: float
+    refusals: float
+
+
+def at_random(share: float, connections: int, seed: int) -> Served:
+    return Served(AtRandom(share, random.Random(seed)), connections, 1.0, 0.6, 1.35 * share / (1 - share) + 0.1)
+
+
+def most_at_once(most: int, connections: int) -> Served:
+    return Served(MostAtOnce(most), connections, 1.0, 0.8, 0.7 if most < 8 else 0.3)
+
+
+def token_bucket(per_s: float, burst_s: float, connections: int, says_when: bool) -> Served:
+    burst = max(2.0, per_s * burst_s)
+    return Served(TokenBucket(per_s, burst, says_when), connections, 1.0, 0.7, 5.0 if per_s < 4 else 1.0)
+
+
+SERVED = st.one_of(
+    st.builds(at_random, st.sampled_from([0.05, 0.2, 0.35, 0.5]), st.integers(2, 16), st.integers(0, 999)),
+    st.builds(most_at_once, st.integers(1, 12), st.integers(2, 24)),
+    st.builds(token_bucket, st.floats(0.1, 8), st.floats(0.5, 10), st.integers(4, 16), st.booleans()),
+    st.builds(
+        lambda refused_s, connections: Served(Bursts(60, refused_s), connections, 1.0, 0.8, 0.6),
+        st.floats(2, 30),
+        st.integers(2, 16),
+    ),
+)
+
+
+@given(SERVED, st.sampled_from([0.0, 0.2, 0.5]), st.integers(0, 999))
+@settings(deadline=None, max_examples=sized(5, 200))
+def test_an_endpoint_that_refuses_calls_gives_nearly_what_it_can(served_: Served, spread: float, seed: int) -> None:
+    rule, latency_s = served_.rule, served_.latency_s
+    ideal = rule.ideal(served_.connections, latency_s)
+    seconds = max(200.0, 60 / ideal)
+    model = served(rule, served_.connections, latency_s, spread, seconds, seed)
+    assert model.replies >= served_.part * ideal * seconds - 2 * served_.connections
+    assert model.refused <= served_.refusals * model.replies + 6 * served_.connections
+    assert model.early == 0
+
+
+@pytest.mark.parametrize("rule", [AtRandom(0.2), TokenBucket(2.0, 4.0), MostAtOnce(3)])
+def test_calls_to_an_endpoint_that_refuses_many_all_end_with_a_reply(rule: Rule) -> None:
+    model = Strict([REPLY], latency_s=1.0)
+    model.rule, model.rng = rule, random.Random(7)
+    under_load(model, 200, Limits(max_connections=32, max_retries=8))
+    assert model.replies == 200

@@ -78,11 +78,12 @@ def main(context: Context) -> Outcome:
     if options.html and (plan is not None or options.only):
         fault = f"`{ReportParameters.html}` shows a run as it was, without `{ReportParameters.spec}` and `{ONLY}`"
         raise TriposError("R0202", fault, "write the page of the whole run; it filters by every axis")
-    for option in (SQL, ReportParameters.confusion, ReportParameters.items, ReportParameters.html):
+    shown = (SQL, ReportParameters.confusion, ReportParameters.items, ReportParameters.html, ReportParameters.pdf)
+    for option in shown:
         if option.is_in(options) and form not in ("text", "json"):
             raise TriposError("R0202", f"`{option}` has no use with `{FORMAT} {form}`", "leave one of them out")
     declared = next((each for each in TABLE_OPTIONS if each.is_in(options)), None)
-    for option in (SQL, ReportParameters.confusion, ReportParameters.items, ReportParameters.html, JUNIT):
+    for option in (*shown, JUNIT):
         if declared is not None and option.is_in(options):
             raise TriposError("R0202", f"`{option}` has no use with `{declared}`", "leave one of them out")
     from tripos_warehouse.statistics.user_functions import python_refused
@@ -95,11 +96,16 @@ def main(context: Context) -> Outcome:
         return _declared_tables(store, report, options.table, form, of_run=options.spec is None)
     tables = _figure_tables(store, report) if options.confusion else ()
     items = _items(store, report) if options.items else ()
-    best = _best_values(store, report) if form in PAPER_FORMATS else frozenset()
+    best = _best_values(store, report) if form in PAPER_FORMATS or options.pdf else frozenset()
     if options.html:
         from tripos.cli.views import write_html
 
         write_html(context, report, options.html)
+    if options.pdf:
+        from tripos.cli.views import write_pdf
+
+        write_pdf(store, report, report_tables(report, best), options.pdf)
+    written = [path for path in (options.html, options.pdf) if path]
     if options.junit:
         write_junit(report, options.junit)
     return Outcome(
@@ -108,7 +114,7 @@ def main(context: Context) -> Outcome:
             **(tables_json(tables) if options.confusion else {}),
             **(items_json(items) if options.items else {}),
         },
-        [message(f"written to {options.html}")] if options.html else _report_lines(report, tables, items, options),
+        [message(f"written to {path}") for path in written] or _report_lines(report, tables, items, options),
         {"csv": lambda: encode_answer(report.to_export(), "csv")},
         lambda: report_tables(report, best),
         exit_code_of(report),

@@ -6,7 +6,7 @@ import secrets
 import tempfile
 import warnings
 import webbrowser
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from functools import cache
@@ -24,11 +24,16 @@ from tripos.view.export import write_folder, write_report
 from tripos.view.files import NotesAccess, ViewFiles, readable_plans
 from tripos.view.server import serve, with_language
 from tripos_compiler.errors import TriposError
+from tripos_compiler.language.plan_diff import are_comparable
 from tripos_compiler.plan import Plan
 from tripos_warehouse.measures.judges import report_judges
+from tripos_warehouse.report.leaderboard import Board, leaderboard
+from tripos_warehouse.report.result_tables import filled_tables
 from tripos_warehouse.report.run_report import Report
 from tripos_warehouse.report.text import render_judges
 from tripos_warehouse.store.derived import CACHE
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.tables.model import Table
 from tripos_warehouse.views.connect import connect, connect_run
 from tripos_warehouse.views.runs import all_runs, get_selected
 
@@ -78,6 +83,24 @@ def write_html(context: Context, report: Report, path: str) -> None:
         page = write_report(view, run)
     try:
         Path(path).write_text(page, "utf-8")
+    except OSError as error:
+        raise TriposError("S0102", f"cannot write `{path}`: {error.strerror}", "write it somewhere else") from error
+
+
+def write_pdf(store: Store, report: Report, measures: Sequence[Table], path: str) -> None:
+    """Write the report of a run as PDF, with these tables of its measures. Raises `TriposError` S0102 if it cannot be
+    written, what `report_pdf` raises, and `StoreError`."""
+    from tripos.view.paper import report_pdf
+
+    run, declared, boards = report.run, report.plan.tables, list[Board]()
+    connection, record = connect_run(store, run.run_id, report.plan, report.only)
+    with connection:
+        if not report.only and report.plan.digest == run.plan_digest and (report.scores or report.comparisons):
+            boards = leaderboard(connection, [record], benchmarks=[run.benchmark], comparable=are_comparable)
+        tables = filled_tables(connection, report, declared, None) if declared else []
+    content = report_pdf(report, boards, measures, tables)
+    try:
+        Path(path).write_bytes(content)
     except OSError as error:
         raise TriposError("S0102", f"cannot write `{path}`: {error.strerror}", "write it somewhere else") from error
 

@@ -554,6 +554,7 @@ class ReportParameters(Parameters):
     tables = flag("print all tables of the benchmark, and nothing else")
     json = JSON.but("print the report as JSON")
     html = option(OUTPUT_FILE, "write the report as one page that needs no server")
+    pdf = option(OUTPUT_FILE, "write the report as PDF, for paper")
     _one_of = Alternatives((table, tables))
 
 

@@ -226,6 +226,8 @@ CODES: dict[str, str] = {
     "S0622": "drawing is not installed",
     "S0623": "no font for Chinese",
     "S0624": "no room for the picture",
+    "S0625": "PDF is not installed",
+    "S0626": "no font for a character",
     "S0701": "role grades nothing",
     "S0702": "unfit name of a person",
     "S0703": "file in the way",

@@ -12,7 +12,16 @@ from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.models.base import Model, ModelError, Reply, Request
 from tripos_runtime.models.http import MB, REPLY_SHARE, ReplyMemory, ReplyShare
 from tripos_runtime.scheduling.budget import Budget, Cost, Halted, Stopped
-from tripos_runtime.scheduling.endpoint import TIMED_OUT, UNREACHABLE, Gate, Shares, Sleep, Snapshot, Times
+from tripos_runtime.scheduling.endpoint import (
+    RATE_LIMITED,
+    TIMED_OUT,
+    UNREACHABLE,
+    Gate,
+    Shares,
+    Sleep,
+    Snapshot,
+    Times,
+)
 from tripos_runtime.scheduling.limits import Limits, TokensPerMinute, most_at_once, shared_limits
 
 FIRST_DELAY_S = 0.5
@@ -111,7 +120,7 @@ class Caller:
                     self._fatal = error
                     raise Stopped.because(error) from error
                 left_s -= self._clock() - started
-                if not gate.silent:
+                if not (gate.silent or (error.code == RATE_LIMITED and gate.full)):
                     failures += 1
                 delay_s = self._delay_s(error, failures, left_s)
                 if delay_s is None:
@@ -132,6 +141,7 @@ class Caller:
         released and its reservation of the budget is settled."""
         gate, shares, budget = self.gate, self._shares, self._budget
         debit = None
+        started = self._clock()
         try:
             if budget is not None and cost is not None:
                 debit = await budget.debit(cost, self.model.name)
@@ -151,10 +161,10 @@ class Caller:
                 budget.end(debit, usage, self.model.price)
             if isinstance(error, TimeoutError):
                 timeout = self._timeout_error()
-                gate.failed(epoch, shares, tokens, timeout)
+                gate.failed(epoch, shares, tokens, timeout, self._clock() - started)
                 raise timeout from None
             if isinstance(error, ModelError):
-                gate.failed(epoch, shares, tokens, error)
+                gate.failed(epoch, shares, tokens, error, self._clock() - started)
             else:
                 gate.cancelled(epoch, shares, tokens)
             raise
@@ -163,7 +173,7 @@ class Caller:
         used = None
         if self._average is not None:
             used = self._average.learn(request, reply)
-        gate.succeeded(epoch, shares, tokens, used)
+        gate.succeeded(epoch, shares, tokens, used, latency_s)
         return reply, latency_s
 
     def _delay_s(self, error: ModelError, failures: int, left_s: float) -> float | None:
@@ -179,7 +189,7 @@ class Caller:
             return 0.0 if self.gate.endpoint_failed(error) else None
         if error.retry_after_s:
             return 0.0  # the gate delays all calls
-        delay_s = self._rng.uniform(0.0, min(FIRST_DELAY_S * 2 ** (failures - 1), LONGEST_DELAY_S))
+        delay_s = self._rng.uniform(0.0, min(FIRST_DELAY_S * 2 ** max(failures - 1, 0), LONGEST_DELAY_S))
         return delay_s if delay_s < left_s else None
 
     def _timeout_error(self) -> ModelError:

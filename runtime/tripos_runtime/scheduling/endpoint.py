@@ -1,8 +1,7 @@
 """Admission control for one endpoint: slots, waiting calls, circuit breaker.
 
-The number of concurrent calls grows threefold per round trip until the endpoint objects, then by one per round trip
-(`Window`). Waiting calls take turns by lane (`Lanes`). After many consecutive failures, one call at a time probes the
-endpoint (`Circuit`). `Times` holds the clock, so that tests can replace it."""
+A `Window` says how many calls there are at a time. Waiting calls take turns by lane (`Lanes`). After many consecutive
+failures, one call at a time probes the endpoint (`Circuit`). `Times` holds the clock, so that tests can replace it."""
 
 from __future__ import annotations
 
@@ -22,6 +21,7 @@ from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.models.base import ModelError
 from tripos_runtime.scheduling.budget import Stopped
 from tripos_runtime.scheduling.limits import SharedLimit
+from tripos_runtime.scheduling.window import Window
 
 FAILURES = 10
 """The number of consecutive failures after which the endpoint counts as silent …"""
@@ -97,85 +97,6 @@ class Circuit:
         self.pause_s = 1.0
         self.probe_at = now + self.pause_s
         return True
-
-
-START = 16
-"""The number of concurrent calls at the start."""
-FASTER = 3
-"""The growth factor per round trip at the start. With 2, 20,000 calls at 512 concurrent ones take an eighth longer than
-necessary; with 3, a fourteenth."""
-STUMBLE = 0.2
-"""The share of server errors among the last calls that counts as overload; fewer are accidents."""
-MEMORY = 0.9
-"""The weight of the earlier calls in the exponential average of that share; the last call has the rest."""
-
-
-class Window:
-    """The congestion window of an endpoint: `allowed` concurrent calls now, at most `most`.
-
-    An endpoint objects by status 429, by a timeout, or by frequent server errors. An objection halves the window. Only
-    the first objection to the calls that were sent under one size counts: each call has the `epoch` in which it was
-    sent.
-
-    >>> window = Window(most=64)
-    >>> window.allowed
-    16
-    >>> for _ in range(16):  # a round trip
-    ...     window.grow(in_flight=window.allowed)
-    >>> window.allowed
-    48
-    >>> window.shrink(epoch=0)
-    >>> window.shrink(epoch=0)
-    >>> window.allowed, window.epoch
-    (24, 1)
-    >>> for _ in range(25):
-    ...     window.grow(in_flight=window.allowed)
-    >>> window.allowed
-    25
-    """
-
-    __slots__ = ("_size", "_threshold", "_trouble", "allowed", "epoch", "most")
-
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self.allowed = min(START, most)
-        self.epoch = 0
-        self._size = float(self.allowed)
-        self._threshold = float(most)
-        """The size up to which the window multiplies; from there it grows by one per round trip."""
-        self._trouble = 0.0
-
-    def grow(self, in_flight: int) -> None:
-        """Record a successful call. `in_flight` is the number of concurrent calls, including itself."""
-        self._trouble *= MEMORY
-        if self.allowed >= self.most:
-            return
-        if 2 * in_flight >= self.allowed:  # an unfilled window is no evidence for a larger one
-            self._size += FASTER - 1.0 if self._size < self._threshold else 1.0 / self._size
-            self.allowed = min(int(self._size), self.most)
-
-    def shrink(self, epoch: int) -> None:
-        """Record an objection to a call that was sent in that epoch."""
-        if epoch != self.epoch:
-            return
-        self.epoch += 1
-        self._size = max(1.0, self._size / 2)
-        self._threshold = self._size
-        self.allowed = int(self._size)
-
-    def server_error(self, epoch: int) -> None:
-        """Record a server error or a broken connection."""
-        self._trouble = self._trouble * MEMORY + 1.0 - MEMORY
-        if self._trouble > STUMBLE:
-            self.shrink(epoch)
-
-    def restart(self) -> None:
-        """Restart with one call after a silence, and grow fast up to half of the last size."""
-        self._threshold = max(1.0, self._size / 2)
-        self._size = 1.0
-        self.allowed = 1
-        self.epoch += 1
-        self._trouble = 0.0
 
 
 G = TypeVar("G", bound=Hashable)
@@ -302,7 +223,7 @@ SERVER_ERROR = "R0111"
 GIVEN_UP = "R0112"
 NO_ANSWER = frozenset((UNREACHABLE, TIMED_OUT, SERVER_ERROR))
 PROBE = -1
-"""The epoch of a probe."""
+"""The epoch of a call that says nothing about the window, such as a probe."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,9 +258,14 @@ class Gate:
         self.window = Window(most)
         self.circuit = Circuit(patience_s)
         self.in_flight = 0
+        self._closed: list[tuple[float, int]] = []
+        """The slots that stay closed after their calls, as a heap: when each opens, and the epoch in which its refusal
+        counts, or `PROBE`."""
         self.retries = 0
         self.answered = False
         """True if the endpoint has ever answered."""
+        self._accepted_at = -math.inf
+        """The time of the last reply."""
         self._patience_s = patience_s
         self._notes = notes
         self._times = times
@@ -367,6 +293,12 @@ class Gate:
         return self.circuit.silent
 
     @property
+    def full(self) -> bool:
+        """True if the endpoint still accepts calls, but fewer than one at a time, so that its refusals are not the
+        call's fault."""
+        return self.window.paced and self._clock() - self._accepted_at < self._patience_s
+
+    @property
     def given_up(self) -> bool:
         """True if the endpoint has been silent for longer than the run's patience."""
         return self._clock() >= self.circuit.give_up_at
@@ -385,7 +317,7 @@ class Gate:
 
     def try_enter(self, shares: Shares, tokens: int) -> int | None:
         """Return the epoch of a call that may go at once; None if it has to wait."""
-        if self._lanes or self.in_flight >= self.window.allowed or self.circuit.silent:
+        if self._lanes or self._busy() >= self.window.allowed or self.circuit.silent:
             return None
         if shares or self._wait_until > -math.inf:
             now = self._clock()
@@ -413,23 +345,28 @@ class Gate:
                 self.cancelled(future.result(), shares, tokens)
             raise
 
-    def succeeded(self, epoch: int, shares: Shares, tokens: int, used: int | None) -> None:
-        """Record a reply that used `used` tokens."""
+    def succeeded(self, epoch: int, shares: Shares, tokens: int, used: int | None, took_s: float) -> None:
+        """Record a reply after `took_s` seconds that used `used` tokens."""
         self._note_reply()
-        self.window.grow(self.in_flight)
+        self._accepted_at = self._clock()
+        self.window.accepted(epoch, self._busy(), took_s)
+        self._close_slot(epoch, took_s, refused=False)
         self._leave(epoch, shares, tokens, used)
 
-    def failed(self, epoch: int, shares: Shares, tokens: int, error: ModelError) -> None:
-        """Record an error: an answer of the endpoint, or a missing answer."""
+    def failed(self, epoch: int, shares: Shares, tokens: int, error: ModelError, took_s: float) -> None:
+        """Record an error after `took_s` seconds: an answer of the endpoint, or a missing answer."""
+        refused = error.code == RATE_LIMITED
         if error.code in NO_ANSWER and error.retryable and not error.broken:
+            if self.window.overloads(timed_out=error.code == TIMED_OUT):
+                self.window.refused(epoch, self._busy())
             self._no_response(epoch, error)
         else:
             self._note_reply()
-            if error.code == RATE_LIMITED:
-                self.window.shrink(epoch)
         if error.retry_after_s:
             until = self._clock() + min(error.retry_after_s, self._patience_s)
             self._wait_until = max(self._wait_until, until)
+            refused = refused and not self.window.excuses(epoch)
+        self._close_slot(epoch, took_s, refused=refused)
         self._leave(epoch, shares, tokens, None)
 
     def cancelled(self, epoch: int, shares: Shares, tokens: int) -> None:
@@ -448,10 +385,6 @@ class Gate:
             self._notes(f"{self._names} answers again, after {duration(now - since)}")
 
     def _no_response(self, epoch: int, error: ModelError) -> None:
-        if error.code == TIMED_OUT:
-            self.window.shrink(epoch)
-        else:
-            self.window.server_error(epoch)
         if error.code == SERVER_ERROR:
             self.answered = True
         if not self.answered and error.code == UNREACHABLE:
@@ -473,6 +406,22 @@ class Gate:
             f"{self._names} has not responded since {since:%H:%M:%S} ({error.message}); "
             "retrying one call after 1, 2, 4 … 60 s"
         )
+
+    def _busy(self) -> int:
+        """Return the number of slots that are in use or closed, after opening those whose time has come."""
+        while self._closed and self._closed[0][0] <= self._clock():
+            _, epoch = heapq.heappop(self._closed)
+            self.window.refused(epoch, self.in_flight + len(self._closed) + 1)
+        return self.in_flight + len(self._closed)
+
+    def _close_slot(self, epoch: int, took_s: float, *, refused: bool) -> None:
+        """Close the slot of a call that ends, as long as the window says. A refusal counts when its slot opens, as
+        replies take that long too: a server that refuses at once would seem to refuse more than it does otherwise."""
+        pause_s = 0.0 if epoch == PROBE else self.window.pause_s(epoch, took_s, refused=refused)
+        if pause_s > 0.0:
+            heapq.heappush(self._closed, (self._clock() + pause_s, epoch if refused else PROBE))
+        elif refused:
+            self.window.refused(epoch, self._busy())
 
     def _leave(self, epoch: int, shares: Shares, tokens: int, used: int | None) -> None:
         self.in_flight -= 1
@@ -511,13 +460,15 @@ class Gate:
                     soonest_s = min(soonest_s, wait_s)
             return known[shares]
 
-        while self._lanes and self.in_flight < self.window.allowed:
+        while self._lanes and self._busy() < self.window.allowed:
             waiter = self._lanes.take(may_go)
             if waiter is None:
                 break
             self._send(waiter, self.window.epoch, now)
             if waiter.shares:
                 known.clear()  # limits may be shared by several groups
+        if self._lanes and self._closed and self._busy() >= self.window.allowed:
+            soonest_s = min(soonest_s, self._closed[0][0] - now)
         if self._lanes and soonest_s < math.inf:
             self._wake(now + soonest_s)
 

@@ -207,12 +207,16 @@ def render_report(
     return text
 
 
-def _header(report: Report, width: int) -> list[str]:
-    """Return the title of a report, and a line for each fact about the run."""
-    run, benchmark = report.run, report.plan.benchmark
+def header_title(report: Report) -> str:
+    """Return the title of a report: the benchmark with its version and its title."""
+    benchmark = report.plan.benchmark
     name_of_benchmark = report.plan.title_of("benchmark", benchmark.name, titles_language()) or benchmark.title
-    title = f"{run.benchmark} {run.version}" + (f" · {name_of_benchmark}" if name_of_benchmark else "")
-    lines = [wrapped(title, width)]
+    return f"{report.run.benchmark} {report.run.version}" + (f" · {name_of_benchmark}" if name_of_benchmark else "")
+
+
+def header_facts(report: Report) -> dict[str, str]:
+    """Return the facts about a run by their names: its time and status, models, evaluators, cost and statuses."""
+    run, benchmark = report.run, report.plan.benchmark
     facts = {
         "run": f"{run.run_id}  {run.started_at:%Y-%m-%d %H:%M} UTC  {_ending(run.status)}",
         run.compared_role: ", ".join(run.identities.get(name, name) for name in run.models),
@@ -231,11 +235,16 @@ def _header(report: Report, width: int) -> list[str]:
         **({"comparisons": _statuses(report.comparisons)} if report.comparisons else {}),
     }
     roles = (run.compared_role, *run.evaluators)
-    shown = {name: name if name in roles else localized(name) for name in facts}
-    widest = max(map(cell_len, shown.values()))
+    return {name if name in roles else localized(name): value for name, value in facts.items()}
+
+
+def _header(report: Report, width: int) -> list[str]:
+    """Return the title of a report, and a line for each fact about the run."""
+    lines, facts = [wrapped(header_title(report), width)], header_facts(report)
+    widest = max(map(cell_len, facts))
     for name, value in facts.items():
         indent = " " * (widest + len(GAP))
-        begin = shown[name] + indent[cell_len(shown[name]) :]
+        begin = name + indent[cell_len(name) :]
         lines.append((begin + wrapped(value, width - len(indent)).replace("\n", "\n" + indent)).rstrip())
     return lines
 

@@ -1,0 +1,106 @@
+"""The report of a run as PDF: whole, literal, the same each time, and never with boxes for characters."""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings, strategies as st
+from pypdf import PdfReader
+
+from tests.conftest import Command
+from tests.lengths import sized
+from tripos.view.paper import table_parts, typeset
+from tripos_compiler.errors import TriposError
+from tripos_warehouse.statistics.estimate import Estimate
+from tripos_warehouse.tables.model import Column, Table
+
+
+def text_of(pdf: bytes) -> str:
+    """Return the text of a PDF without spaces, and with ligatures as letters."""
+    text = "".join(page.extract_text() for page in PdfReader(io.BytesIO(pdf)).pages)
+    return "".join(char for char in unicodedata.normalize("NFKC", text) if char.isprintable() and char != " ")
+
+
+def paper(title: str, tables: list[Table]) -> dict[str, Any]:
+    """Return a document of some tables."""
+    parts = [part for table in tables for part in table_parts(table)]
+    sections = [{"title": title, "parts": parts}]
+    return {
+        "title": title,
+        "language": "en",
+        "footer": title,
+        "sentences": [title],
+        "warnings": [title],
+        "facts": [{"name": title, "value": title}],
+        "sections": sections,
+    }
+
+
+def test_a_report_as_pdf_has_what_the_report_has_and_is_the_same_each_time(ran: Path, tripos: Command) -> None:
+    outcome = tripos("report", "--pdf", "report.pdf")
+    assert outcome.code == 0 and "written to report.pdf" in outcome.out
+    content = Path("report.pdf").read_bytes()
+    assert tripos("report", "--pdf", "again.pdf").code == 0 and Path("again.pdf").read_bytes() == content
+    assert len(PdfReader("report.pdf").pages) <= 2
+    text, report = text_of(content), tripos("report", "--json").data
+    for measure in report["measures"]:
+        assert measure["name"] in text or not measure["rows"]
+        for row in measure["rows"]:
+            assert row["value"] is None or f"{row['value']:.2f}" in text
+    for model in report["run"]["models"]:
+        assert model.replace(" ", "") in text
+    assert report["run"]["run_id"] in text
+
+
+def test_a_report_as_pdf_goes_with_json_and_not_with_a_table(ran: Path, tripos: Command) -> None:
+    assert tripos("report", "--pdf", "report.pdf", "--json").data["format"] == "tripos.report/1"
+    assert Path("report.pdf").is_file()
+    assert "R0202" in tripos("report", "--pdf", "other.pdf", "--format", "latex").err
+    assert "S0102" in tripos("report", "--pdf", "nowhere/report.pdf").err
+
+
+MARKUP = st.text(st.sampled_from("abc#$*_`@<>\\[]{}/=-+~\"'();:.,0123%&^|é²≤"), min_size=1, max_size=30)
+COMMANDS = st.sampled_from(["#panic()", "$x$", "*b*", "\\u{41}", '#include "a"', "= a", "// a", "@a", "<a>", "`a`"])
+
+
+@given(st.one_of(MARKUP, COMMANDS), st.lists(st.one_of(MARKUP, COMMANDS), min_size=1, max_size=4))
+@settings(deadline=None, max_examples=sized(10, 500))
+def test_no_text_is_markup(title: str, cells: list[str]) -> None:
+    columns = (Column(title, tuple(cells), is_name=True), Column("value", tuple(range(len(cells))), "number"))
+    text = text_of(typeset(paper(title, [Table(columns, "t", title, (title,))])))
+    for shown in (title, *cells):
+        assert unicodedata.normalize("NFKC", shown).replace(" ", "") in text
+
+
+def test_a_table_with_more_columns_than_fit_is_continued_below() -> None:
+    models = [f"provider/a-model-with-a-long-name-{number}" for number in range(23)]
+    value = Estimate(0.5, low=0.25, high=0.75)
+    columns = (Column("item", ("a", "b")), *(Column(name, (value, value), "number", is_name=True) for name in models))
+    pdf = typeset(paper("wide", [Table(columns, "t", "Scores")]))
+    text = text_of(pdf)
+    assert all(name in text for name in models) and text.count("[0.250,0.750]") == 2 * len(models)
+    for page in PdfReader(io.BytesIO(pdf)).pages:
+        ends: list[float] = []
+        page.extract_text(visitor_text=lambda text, _, place, *rest, ends=ends: ends.append(place[4]))
+        assert max(ends) < page.mediabox.width - 60
+
+
+def test_a_character_without_a_font_is_named_and_never_a_box() -> None:
+    with pytest.raises(TriposError, match=re.escape("𓀀 (U+13000)")) as caught:
+        typeset(paper("an owl: 𓀀", []))
+    assert caught.value.code == "S0626"
+
+
+def test_without_typst_the_error_names_what_to_install(
+    ran: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "typst", None)
+    outcome = tripos("report", "--pdf", "report.pdf")
+    assert outcome.code != 0 and "S0625" in outcome.err and "pip install 'tripos[pdf]'" in outcome.err
+    assert not Path("report.pdf").exists()
