@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from tripos_compiler.diagnostics.i18n import localized, reader_language
+from tripos_compiler.diagnostics.i18n import localized, titles_language
 from tripos_compiler.errors import TriposError
 from tripos_warehouse.report.leaderboard import Board, board_notes, board_verdict
 from tripos_warehouse.report.remarks import STAND_IN_NOTE
@@ -45,7 +45,7 @@ def report_pdf(report: Report, boards: Sequence[Board], measures: Sequence[Table
     return typeset(
         {
             "title": title,
-            "language": reader_language(),
+            "language": titles_language(),
             "footer": f"{title} · {report.run.run_id}",
             "sentences": [*_opening(report), *_verdicts(boards), *_advice(report)],
             "warnings": list(_warnings(report)),
