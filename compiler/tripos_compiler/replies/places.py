@@ -9,15 +9,16 @@ from typing import NamedTuple
 
 from tripos_compiler.replies.text import ReplyText, late_pattern
 
-_BOXED = late_pattern(r"\\boxed\s{0,9}\{|\\fbox\s{0,9}\{|\\.|[{}]", re.DOTALL)
+_BOXED = late_pattern(r"\\{1,2}(?:boxed|fbox)\s{0,9}\{|\\.|[{}]", re.DOTALL)
 _FIELD = late_pattern(
-    r"[\"'](?:(?:正确|最终)?(?:答案|选项|判断)|(?:final_|correct_|my_)?(?:answers?|choice|option|verdict|judge?ment"
+    r"[\"'](?P<name>(?:正确|最终)?(?:答案|选项|判断)|(?:final_|correct_|my_)?(?:answers?|choice|option|verdict|judge?ment"
     r"|result"
     r"|value))[\"']"
-    r"\s{0,9}:\s{0,9}(\[[^\]]{0,2000}\]|\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'(?=\s*[,}])|true\b|false\b"
+    r"\s{0,9}:\s{0,9}(?P<value>\[[^\]]{0,2000}\]|\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'(?=\s*[,}])|true\b|false\b"
     r"|-?\d[\d.]{0,40}(?=\s*[,}]))",
     re.IGNORECASE,
 )
+_OBJECT_ENDS = late_pattern(r"[{}]")
 _TAG = late_pattern(
     r"<((?:final_?)?answer|verdict|label|choice|rating|result)>(.{1,2000}?)(?:</\1>|\Z)", re.IGNORECASE | re.DOTALL
 )
@@ -133,7 +134,8 @@ def last_box(text: str) -> Box | None:
 
 
 def field_of(text: str) -> str | None:
-    """Return the value of the last JSON field with the name of an answer; for a list its elements as written.
+    """Return the value of the last JSON field with the name of an answer; for a list its elements as written. It is
+    empty if its object has the same name again with another value.
 
     >>> field_of('{"answer": "B", "explanation": "The answer A is wrong"}'), field_of("answer: B")
     ('B', None)
@@ -141,13 +143,29 @@ def field_of(text: str) -> str | None:
     fields = deque(answer_fields(text), 1)
     if not fields:
         return None
+    if has_conflicting_fields(text):
+        return ""
     value: str = text[slice(*fields[0])]
-    return value[1:-1].replace('\\"', '"') if value[0] in "\"'" else value
+    if value[0] not in "\"'":
+        return value
+    return value[1:-1].replace('\\"', '"').replace("\\\\", "\\")
 
 
 def answer_fields(text: str) -> Iterator[tuple[int, int]]:
     """Yield the start and end of the values of JSON fields with the name of an answer."""
-    return (field.span(1) for field in _FIELD.finditer(text))
+    return (field.span("value") for field in _FIELD.finditer(text))
+
+
+def has_conflicting_fields(text: str) -> bool:
+    """Return true if the object with the last answer has its name twice, with different values.
+
+    >>> has_conflicting_fields('{"answer": "A", "answer": "B"}'), has_conflicting_fields('{"answer": "A"}')
+    (True, False)
+    """
+    *_, one, last = (None, None, *deque(_FIELD.finditer(text), 2))
+    if one is None or last is None or one["value"] == last["value"]:
+        return False
+    return one["name"].casefold() == last["name"].casefold() and not _OBJECT_ENDS.search(text, one.end(), last.start())
 
 
 def tag_of(text: str) -> str | None:
