@@ -54,7 +54,8 @@ def code_block(text: str) -> str:
 
     A block is between lines with three backticks or tildes; that the longest counts is the rule of EvalPlus. One that
     is never closed ends with the text. Where a block is indented, as in a list, the indent of its first fence is no
-    code. The text around a block, its language and the thinking of a model are none either.
+    code, and neither are the signs of a quotation of Markdown. The text around a block, its language and the thinking
+    of a model are none either.
 
     >>> code_block("Here:\\n```python\\ndef f():\\n    return 1\\n```\\nDone."), code_block("x = 1")
     ('def f():\\n    return 1', 'x = 1')
@@ -63,8 +64,13 @@ def code_block(text: str) -> str:
     """
     answer = ReplyText.parse(text).answer
     blocks: list[list[str]] = []
-    indent, fence, is_quoted = "", "", False
-    for line in answer.splitlines():
+    indent, fence, depth, is_quoted = "", "", 0, False
+    for raw in answer.splitlines():
+        if not fence:
+            depth = _depth_of_quoted_fence(raw)
+        elif depth and _quotation(raw).count(">") < depth:
+            blocks[-1], fence, depth = _without_indent(blocks[-1], indent), "", 0  # the quotation ends
+        line = _without_quotation(raw, depth)
         found = _FENCE.fullmatch(line)
         if fence:
             if found is not None and _closes(found, indent, fence):
@@ -80,6 +86,27 @@ def code_block(text: str) -> str:
         blocks[-1] = _without_indent(blocks[-1], indent)
     written = ["\n".join(block) for block in blocks]
     return max(written, key=len) if written else answer.strip()
+
+
+_QUOTATION = late_pattern(r"[ ]{0,3}(?:>[ ]?)*")
+
+
+def _quotation(line: str) -> str:
+    """Return the signs of Markdown's quotations at the beginning of a line."""
+    return _QUOTATION.match(line)[0]  # type: ignore[index]
+
+
+def _depth_of_quoted_fence(line: str) -> int:
+    """Return the number of quotations in which a line is a fence; 0 if it is none, or not quoted."""
+    quotation = _quotation(line)
+    return quotation.count(">") if _FENCE.fullmatch(line[len(quotation) :]) is not None else 0
+
+
+def _without_quotation(line: str, depth: int) -> str:
+    """Return a line without the signs of so many quotations, each with one blank."""
+    for _ in range(depth):
+        line = re.sub(r"\A[ ]{0,3}>[ ]?", "", line, count=1)
+    return line
 
 
 def _closes(found: re.Match[str], indent: str, fence: str) -> bool:
