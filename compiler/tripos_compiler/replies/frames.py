@@ -50,7 +50,8 @@ def plain(text: str) -> str:
 
 
 CORRECTION = late_pattern(
-    r"\b(?:actually,|(?:wait|hold on|correction|scratch that|on second thought|let me (?:re\w+|correct)|i (?:misread"
+    r"\b(?:actually,|(?:wait|hold on|correction|scratch that|on second thought|let me (?:re-?\w+|correct"
+    r"|double-check)|i (?:misread"
     r"|miscounted"
     r"|made a mistake)|i mean|i meant|on reflection)\b|(?:edit|update|revised(?: answer)?|corrected(?: answer)?)\s?:)"
     r"|\bno,? (?:it|that|the|rather|sorry|wait)\b|\b(?:no|sorry),? (?:(?=(?-i:[A-H])(?:[.!)\"'\s]{0,3}\Z"

@@ -646,7 +646,7 @@ _CORRECTS = late_pattern(
 _WITHDRAWS = late_pattern(
     r"\b(?:I (?:made|see) (?:a|an|my) (?:\w+ )?(?:mistake|error)|my mistake|oops|that(?:'s| is| was) (?:wrong"
     r"|incorrect|not right)"
-    r"|let me (?:re\w+|correct)|scratch that|wait[,.!…])|更正|算错了",
+    r"|let me (?:re-?\w+|correct|double-check)|scratch that|wait[,.!…])|更正|算错了",
     re.I,
 )
 _CORRECTED_TO = late_pattern(
